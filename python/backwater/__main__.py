@@ -1,0 +1,5 @@
+"""`python -m backwater` is the command `backwater`."""
+
+from backwater.cli import script
+
+script()

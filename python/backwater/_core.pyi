@@ -1,0 +1,126 @@
+"""The compiled simulator: reads, checks and runs scenarios, hands rows over in Arrow batches.
+
+Private: `import backwater` is the front door. Times are integer picoseconds (`*_ps`), sizes bytes.
+"""
+
+from typing import Any
+
+class ScenarioError(ValueError):
+    """A scenario, a key or a value that cannot be used.
+
+    `str(error)` is the complete message: place, excerpt of the source, value, reason, `hint:` line.
+    """
+
+    file: str | None
+    line: int | None
+    column: int | None
+    key: str | None
+    value: str | None
+    reason: str
+    hint: str | None
+
+class RunError(RuntimeError):
+    """A run broke a promise of its scenario (for example `lossless`); says where, when, why."""
+
+    time_ps: int
+    reason: str
+    hint: str | None
+
+class Scenario:
+    """A scenario as read; every change gives a new object."""
+
+    @staticmethod
+    def from_file(path: str) -> Scenario: ...
+    @staticmethod
+    def from_text(text: str, origin: str = "<text>") -> Scenario: ...
+    def with_variant(self, name: str) -> Scenario:
+        """Merge the table `[variant.NAME]` of the file over the scenario."""
+
+    def with_set(self, key: str, value: str) -> Scenario:
+        """Override one dotted key; `value` is TOML text, a bare word or quantity is a string."""
+
+    def with_flows(self, table: object, label: str) -> Scenario:
+        """Take flows from an Arrow stream: id, src, dst, bytes, start_ps, class, maybe path."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def variants(self) -> list[str]: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def flow_table(self) -> str | None:
+        """The absolute path of a Parquet flow table that is still to be read, if there is one."""
+
+    def check(self) -> list[dict[str, str]]:
+        """Check everything; gives the warnings as {key, value, reason, hint}."""
+
+    def resolved_toml(self) -> str:
+        """Every value, defaults included, as a scenario text."""
+
+    def values(self) -> list[dict[str, str]]:
+        """Every value with where it came from, as {key, value, origin}."""
+
+    def start(self, seed: int | None = None) -> Simulation:
+        """Build the network; `seed` replaces the scenario's own."""
+
+class Simulation:
+    """A run under way. Create and use it within one thread; each thread may have its own."""
+
+    def advance(self, wall_ms: int) -> Status:
+        """Simulate for about `wall_ms` ms of wall time, without the interpreter's lock."""
+
+    def batches(self) -> list[tuple[str, Any]]:
+        """Batches closed since the last call: (table, object with `__arrow_c_array__`)."""
+
+    def stop(self) -> None:
+        """End here: flush unfinished flows and port totals to `batches`."""
+
+    def summary(self) -> dict[str, Any]:
+        """Totals after the end: fingerprint, time_ps, events, hops, flows, drops."""
+
+class Status:
+    """Where a run stands. Times in ps; a hop is one frame put on one link, ACKs included."""
+
+    done: bool
+    time_ps: int
+    end_ps: int | None
+    events: int
+    hops: int
+    data_hops: int
+    flows_done: int
+    flows_total: int | None
+
+def explain(key: str) -> dict[str, Any]:
+    """What a scenario key means: meaning, unit, default, range, source, aliases, children."""
+
+def items(what: str) -> list[dict[str, str]]:
+    """The known `mechanisms`, `topologies` or `workloads`, as {name, summary, source}."""
+
+def schema() -> str:
+    """The JSON Schema of a scenario file."""
+
+def new_scenario() -> str:
+    """A commented scenario to start from."""
+
+def advise_sfc(
+    *,
+    senders: int,
+    rate: str,
+    links: int,
+    switches: int,
+    link_delay: str,
+    switch_latency: str,
+    pfc_threshold: str,
+    threshold: str | None,
+    packet: str | None,
+) -> dict[str, Any]:
+    """SFC headroom, largest threshold and legal pause times of an N:1 incast."""
+
+def advise_pfc(
+    *, rate: str, link_delay: str, packet: str, control_packet: str, response: str, model: str
+) -> dict[str, Any]:
+    """PFC headroom of one port and class, itemised."""
+
+def version() -> dict[str, str]:
+    """Versions of what a run's numbers depend on."""

@@ -1,0 +1,99 @@
+"""The command `backwater`.
+
+Exit codes: 0 done; 1 the run failed, or a study's required row or claim is off; 2 bad input;
+130 stopped by Ctrl-C, with what had been simulated kept. Data goes to stdout, messages and progress
+to stderr. Nothing a user does ends in a traceback; BACKWATER_DEBUG=1 shows it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from typer import TyperException
+
+from backwater import _core
+from backwater.cli.app import app
+from backwater.cli.output import message
+from backwater.errors import InputError, Interrupted, ResultError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    try:
+        code = _command(arguments)
+        # Here a closed pipe can still be answered quietly; at the interpreter's end it cannot.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_quietly()
+        return FAILED
+    return code
+
+
+def _command(arguments: Sequence[str] | None) -> int:
+    try:
+        code = app(arguments, prog_name="backwater", standalone_mode=False)
+    except TyperException as error:
+        return _usage(error)
+    except (_core.ScenarioError, InputError) as error:
+        message(_labelled(str(error)))
+        return BAD_INPUT
+    except (_core.RunError, ResultError) as error:
+        message(_labelled(str(error)))
+        return FAILED
+    except Interrupted:
+        return INTERRUPTED
+    except (BrokenPipeError, SystemExit):
+        raise
+    except MemoryError:
+        message("error: out of memory", "hint: give --out, so that results do not stay in memory")
+        return FAILED
+    except Exception as error:
+        _unexpected(error)
+        return FAILED
+    return code if isinstance(code, int) else DONE
+
+
+def _labelled(text: str) -> str:
+    return text if text.lstrip().startswith("error") else f"error: {text}"
+
+
+def _usage(error: TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    text = error.format_message()
+    if context is None:
+        message(f"error: {text}")
+    elif type(error).__name__ == "NoArgsIsHelpError":
+        message(text)
+    else:
+        message(f"error: {text}", f"hint: `{context.command_path} --help` says what it takes")
+    return BAD_INPUT if error.exit_code == BAD_INPUT else FAILED
+
+
+def _unexpected(error: Exception) -> None:
+    if os.environ.get("BACKWATER_DEBUG"):
+        traceback.print_exc()
+    versions = ", ".join(f"{name} {value}" for name, value in _core.version().items())
+    message(
+        f"error: Backwater is at fault: {type(error).__name__}: {error}",
+        "hint: please report this with the command you gave, the scenario file and the versions "
+        f"({versions}); BACKWATER_DEBUG=1 shows where it happened",
+    )
+
+
+def _close_quietly() -> None:
+    """Keep the interpreter from flushing into the closed pipe once more."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+
+
+def script() -> None:
+    """Be the program `backwater`."""
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""The commands, gathered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backwater import _core
+from backwater.cli import advise, describe, reproduce, run
+
+app = typer.Typer(
+    help="Simulate congestion management in data-centre Ethernet, packet by packet.",
+    epilog="Exit codes: 0 done, 1 the run failed or a study's required row or claim is off, "
+    "2 bad input, 130 stopped by Ctrl-C.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        for name, value in _core.version().items():
+            print(f"{name} {value}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show versions.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("run")(run.run)
+app.command("check")(describe.check)
+app.command("explain")(describe.explain)
+app.command("list")(describe.list_items)
+app.command("reproduce")(reproduce.reproduce)
+app.add_typer(advise.app, name="advise")
+app.command("new")(describe.new)
+app.command("schema")(describe.schema)

@@ -1,0 +1,89 @@
+"""Arguments that several commands share, and how they are read."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from backwater import scenario
+from backwater.errors import InputError
+
+File = Annotated[str, typer.Argument(help="A scenario file; - reads stdin.", metavar="FILE")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Override one value; may be given more than once."
+    ),
+]
+Variant = Annotated[
+    str | None,
+    typer.Option("--variant", metavar="NAME", help="Merge a variant of the file over it."),
+]
+Json = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is stdout."),
+]
+Out = Annotated[
+    str | None,
+    typer.Option("--out", metavar="DIR", help="Where results go; by default below results/."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+
+# Refused before anything is built of them: more seeds than anybody means.
+MOST_SEEDS = 100_000
+
+
+def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Read `--set key=value`."""
+    pairs = []
+    for setting in settings or ():
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise InputError(
+                f"--set {setting}: not of the form KEY=VALUE",
+                'for example --set "switch.buffer=400 KB"; `backwater explain` knows the keys',
+            )
+        pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def read(
+    file: str, variant: str | None = None, settings: Sequence[str] | None = None
+) -> scenario.Scenario:
+    """Read a scenario as the command line asks for it."""
+    pairs = overrides(settings)
+    if file == "-":
+        try:
+            text = sys.stdin.buffer.read().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"<stdin>: not UTF-8 text: {error}") from None
+        case = scenario.parse(text, "<stdin>")
+    else:
+        case = scenario.load(file)
+    if variant is not None:
+        case = case.variant(variant)
+    for key, value in pairs:
+        case = case.set(key, value)
+    return case
+
+
+def seeds(text: str, first: int) -> list[int]:
+    """Read `--seeds`: `N` for that many from the scenario's own on, `A..B` for A to B inclusive."""
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
+    if match is None:
+        raise InputError(
+            f"--seeds {text}: neither a number N nor a range A..B", "--seeds 10, 1..10"
+        )
+    if match[2] is None:
+        low, high = first, first + int(match[1]) - 1
+    else:
+        low, high = int(match[1]), int(match[2])
+    if high < low:
+        raise InputError(f"--seeds {text}: that is no seed at all", "--seeds 10, --seeds 1..10")
+    if high - low >= MOST_SEEDS:
+        raise InputError(f"--seeds {text}: more than {MOST_SEEDS} seeds")
+    return list(range(low, high + 1))

@@ -1,0 +1,124 @@
+"""`backwater check`, `explain`, `list`, `new`, `schema`: everything that runs nothing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backwater import _core
+from backwater.cli.arguments import File, Force, Json, Set, Variant, read
+from backwater.cli.output import message, show, table, warn, writable, write, write_json
+from backwater.errors import InputError
+from backwater.study import load, names
+
+
+class Listable(StrEnum):
+    """What `backwater list` can list."""
+
+    MECHANISMS = "mechanisms"
+    TOPOLOGIES = "topologies"
+    WORKLOADS = "workloads"
+    STUDIES = "studies"
+
+
+def check(file: File, settings: Set = None, variant: Variant = None, json: Json = None) -> None:
+    """Check a scenario and all its variants; show every value and where it comes from."""
+    writable(json)
+    case = read(file, variant, settings)
+    warnings = case.check()
+    # A file's variants are checked with it: a mistake in one would show only when it is run.
+    for name in case.variants if variant is None else ():
+        warnings += [one for one in case.variant(name).check() if one not in warnings]
+    warn(warnings)
+    if json is not None:
+        write_json(json, {"title": case.title, "values": case.values(), "warnings": warnings})
+    if json != "-":
+        view = table()
+        for column in ("key", "value", "from"):
+            view.add_column(column, overflow="fold")
+        for value in case.values():
+            view.add_row(value["key"], value["value"], value["origin"])
+        show(view, case.title)
+    checked = f" and its variants {', '.join(case.variants)}" if case.variants else ""
+    message(f"{file}: good{checked if variant is None else ''}")
+
+
+def explain(
+    key: Annotated[str, typer.Argument(help="A dotted key of a scenario, for example pfc.xoff.")],
+    json: Json = None,
+) -> None:
+    """Explain one key of a scenario: meaning, unit, default, range, source."""
+    writable(json)
+    facts = _core.explain(key)
+    if json is not None:
+        write_json(json, facts)
+    if json == "-":
+        return
+    view = table()
+    view.add_column(style="bold")
+    view.add_column(overflow="fold")
+    view.show_header = False
+    for name, value in facts.items():
+        if value not in (None, "", [], {}):
+            view.add_row(name, _text(value))
+    show(view)
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - whatever the simulator tells
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {text}" for name, text in value.items())
+    if isinstance(value, list):
+        return "\n".join(_text(entry) for entry in value)
+    return str(value)
+
+
+def list_items(
+    what: Annotated[Listable, typer.Argument(help="What to list.")], json: Json = None
+) -> None:
+    """List what there is, with where it is defined."""
+    writable(json)
+    if what is Listable.STUDIES:
+        studies = [load(name) for name in names()]
+        entries = [
+            {"name": study.id, "summary": study.title, "source": study.document}
+            for study in studies
+        ]
+    else:
+        entries = _core.items(what.value)
+    if json is not None:
+        write_json(json, entries)
+    if json == "-":
+        return
+    view = table()
+    view.add_column(what.value, no_wrap=True)
+    view.add_column("what it is")
+    view.add_column("source")
+    for entry in entries:
+        view.add_row(entry["name"], entry["summary"], entry["source"])
+    show(view)
+
+
+def new(
+    file: Annotated[str, typer.Argument(help="File to write; - is stdout.", metavar="FILE")],
+    force: Force = False,
+) -> None:
+    """Write a commented scenario to start from."""
+    writable(file)
+    if file != "-" and Path(file).exists() and not force:
+        raise InputError(f"{file}: exists already", "give another name, or --force to replace it")
+    write(file, _core.new_scenario())
+    if file != "-":
+        message(f"{file}: written; `backwater run {file}` runs it")
+
+
+def schema(
+    json: Annotated[
+        str, typer.Option("--json", metavar="FILE", help="Where to write it; - is stdout.")
+    ] = "-",
+) -> None:
+    """Write the JSON Schema of scenario files, for editors that complete and check."""
+    writable(json)
+    write(json, _core.schema().rstrip("\n") + "\n")

@@ -1,0 +1,119 @@
+"""How the command speaks: data on stdout, messages on stderr, numbers with units."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from backwater.errors import InputError, ResultError
+from backwater.results import write_text
+
+# Where output is no terminal its width is not known; this is what tables are laid out for.
+PLAIN_WIDTH = 100
+
+
+def console() -> Console:
+    """A console for data, on stdout."""
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    return Console(width=width, highlight=False, soft_wrap=False)
+
+
+def message(*lines: str) -> None:
+    """Say something to the person at the terminal."""
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
+def warn(warnings: list[dict[str, str]]) -> None:
+    """Show what a check had to say."""
+    for warning in warnings:
+        message(f"warning: {warning['key']} = {warning['value']}: {warning['reason']}")
+        if warning.get("hint"):
+            message(f"  hint: {warning['hint']}")
+
+
+def table() -> Table:
+    """An empty table in the house's form."""
+    return Table(box=None, pad_edge=False, header_style="bold")
+
+
+def show(view: Table, title: str | None = None, *remarks: str) -> None:
+    """Print a table with a title above and remarks below it, which may be wider than the table."""
+    screen = console()
+    if title:
+        screen.print(title, style="bold", markup=False)
+    screen.print(view)
+    for remark in remarks:
+        screen.print(remark, style="dim", markup=False)
+
+
+def writable(target: str | None) -> None:
+    """Complain about an output file that cannot be written before the work is done, not after."""
+    if target is None or target == "-":
+        return
+    path = Path(target)
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory, not a file")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: the directory {path.parent} does not exist")
+
+
+def write(target: str, text: str) -> None:
+    """Write text to a file, or to stdout for `-`."""
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        write_text(Path(target), text)
+    except OSError as error:
+        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from None
+
+
+def write_json(target: str, value: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+    """Write JSON to a file, or to stdout for `-`."""
+    write(target, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def us(value: float | None) -> str:
+    """A time in microseconds to the digits that matter, without its unit."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if abs(value) < 10_000 else f"{value:.1f}"
+
+
+def percent(value: float | None, *, signed: bool = True) -> str:
+    """A ratio as a percentage, with its sign."""
+    if value is None:
+        return "-"
+    return f"{100 * value:+.1f} %" if signed else f"{100 * value:.0f} %"
+
+
+def count(value: float, unit: str) -> str:
+    """A large number with a decimal prefix: `3.2 M hops/s`."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.1f} {prefix} {unit}"
+    return f"{value:.0f} {unit}"
+
+
+def simulated(time_ps: float) -> str:
+    """A simulated time in the unit that suits it."""
+    for factor, unit in ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")):
+        if time_ps >= factor:
+            return f"{time_ps / factor:.3f} {unit}"
+    return f"{time_ps:.0f} ps"
+
+
+def duration(seconds: float) -> str:
+    """A wall time for people: `42 s`, `3 min 05 s`, `2 h 10 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -1,0 +1,166 @@
+"""Progress of runs, on stderr: a live line on a terminal, JSON lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from backwater.cli.output import count, duration, message, simulated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backwater._core import Status
+
+# A JSON line is for a log: seldom enough to read, often enough to see that something moves.
+LINE_SECONDS = 5.0
+
+
+class Display(Protocol):
+    """Shows one state of affairs."""
+
+    def show(self, state: State) -> None:
+        """Show it, or leave it if it is too early for the next one."""
+
+
+@dataclass
+class State:
+    """Where all runs of one command stand together."""
+
+    jobs: int
+    started: float = field(default_factory=time.monotonic)
+    ended: int = 0
+    running: dict[int, Status] = field(default_factory=dict)
+    past_hops: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return time.monotonic() - self.started
+
+    @property
+    def fraction(self) -> float | None:
+        """How much is done, by flows or by simulated time; None if the end cannot be foreseen."""
+        parts = [_fraction(status) for status in self.running.values()]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts) and self.jobs == 1:
+            return None
+        return min(1.0, (self.ended + sum(known)) / self.jobs)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Wall time to the end at the pace so far; None if that cannot be told yet."""
+        fraction = self.fraction
+        if not fraction or self.seconds < 1:
+            return None
+        return self.seconds * (1 / fraction - 1)
+
+    @property
+    def hops(self) -> int:
+        """Frames put on links so far, ACKs included."""
+        return self.past_hops + sum(status.hops for status in self.running.values())
+
+    @property
+    def time_ps(self) -> int:
+        """Simulated time of the run that is furthest, ps."""
+        return max((status.time_ps for status in self.running.values()), default=0)
+
+
+def _fraction(status: Status) -> float | None:
+    parts = []
+    if status.end_ps:
+        parts.append(status.time_ps / status.end_ps)
+    if status.flows_total:
+        parts.append(status.flows_done / status.flows_total)
+    # A run ends at whichever comes first.
+    return max(parts, default=None)
+
+
+class Reporter:
+    """Gathers what the runs' threads tell and shows it."""
+
+    def __init__(self, jobs: int, display: Display) -> None:
+        self._state = State(jobs)
+        self._display = display
+        self._lock = threading.Lock()
+
+    def advanced(self, job: int, status: Status) -> None:
+        """One slice of job number `job` has passed."""
+        with self._lock:
+            self._state.running[job] = status
+            self._display.show(self._state)
+
+    def finished(self, job: int) -> None:
+        """Job number `job` has ended."""
+        with self._lock:
+            last = self._state.running.pop(job, None)
+            self._state.past_hops += last.hops if last is not None else 0
+            self._state.ended += 1
+
+
+class _Lines:
+    """JSON lines, for logs and for programs that watch."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + LINE_SECONDS
+
+    def show(self, state: State) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + LINE_SECONDS
+        left = state.seconds_left
+        line = {
+            "event": "progress",
+            "time_ps": state.time_ps,
+            "hops": state.hops,
+            "hops_per_s": round(state.hops / max(state.seconds, 1e-9)),
+            "runs_done": state.ended,
+            "runs": state.jobs,
+            "seconds_left": None if left is None else round(left, 1),
+        }
+        message(json.dumps(line))
+
+
+class _Bar:
+    """One live line on a terminal."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("", total=None, text="")
+
+    def show(self, state: State) -> None:
+        parts = []
+        if state.jobs > 1:
+            parts.append(f"{state.ended} of {state.jobs} runs")
+        parts.append(f"simulated {simulated(state.time_ps)}")
+        parts.append(count(state.hops / max(state.seconds, 1e-9), "hops/s"))
+        left = state.seconds_left
+        if left is not None:
+            parts.append(f"{duration(left)} left")
+        fraction = state.fraction
+        self._bar.update(
+            self._task,
+            total=None if fraction is None else 1.0,
+            completed=fraction or 0.0,
+            text=" · ".join(parts),
+        )
+
+
+@contextlib.contextmanager
+def reporting() -> Iterator[Display]:
+    """Give a display for the time of a `with` block."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield _Bar(bar)

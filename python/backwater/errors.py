@@ -1,0 +1,42 @@
+"""What can go wrong around a simulation, as types that a caller can tell apart.
+
+Bad scenarios are `backwater.ScenarioError` and broken promises of a run `backwater.RunError`; both
+come from the simulator. Here are the errors of the parts around it: files, studies, arguments.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backwater.results import Run
+
+
+class InputError(ValueError):
+    """Something given to Backwater cannot be used; nothing has been run or written."""
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"{reason}\nhint: {hint}" if hint else reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class ResultError(OSError):
+    """Results could not be written or read."""
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(f"{reason}\nhint: {hint}" if hint else reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped from outside; what it had simulated by then is kept.
+
+    A `KeyboardInterrupt`, so that a notebook cell or a script stops as it would without Backwater.
+    """
+
+    def __init__(self, runs: list[Run]) -> None:
+        super().__init__("stopped before the end")
+        self.runs = runs
+        """The runs as far as they came; unfinished flows are in their tables."""

@@ -1,0 +1,167 @@
+"""Scenarios as Python sees them: load, build, change, check, run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tomli_w
+
+from backwater import _core
+from backwater.errors import InputError, Interrupted
+from backwater.results import Run, clear, fresh_directory
+from backwater.running import Job, interruptible, run_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Value = str | int | float | bool | Sequence[Any]
+"""What a key can be set to. A string is read as on the command line: `"400 KB"`, `"voq"`, `"7"`."""
+
+
+def load(path: str | os.PathLike[str]) -> Scenario:
+    """Read a scenario file.
+
+    Raises `backwater.ScenarioError` with place, value, reason and hint if it cannot be read.
+    """
+    return Scenario(_core.Scenario.from_file(os.fspath(path)), {"file": os.fspath(path)})
+
+
+def parse(text: str, origin: str = "<text>") -> Scenario:
+    """Read a scenario from TOML text; `origin` is what messages call the text."""
+    return Scenario(_core.Scenario.from_text(text, origin), {"file": origin})
+
+
+def build(content: Mapping[str, Any]) -> Scenario:
+    """Make a scenario from nested dictionaries, keys as in a scenario file."""
+    try:
+        text = tomli_w.dumps(content)
+    except TypeError as error:
+        raise InputError(f"not expressible in TOML: {error}") from None
+    return parse(text, "<build>")
+
+
+class Scenario:
+    """A simulation to be run. Immutable: every change gives a new scenario."""
+
+    def __init__(self, core: _core.Scenario, facts: Mapping[str, Any]) -> None:
+        self._core = core
+        self._facts = dict(facts)
+
+    def __repr__(self) -> str:
+        name = self._facts.get("variant")
+        variant = f", variant {name!r}" if name else ""
+        return f"<backwater.Scenario {self.title!r} from {self._facts['file']!r}{variant}>"
+
+    @property
+    def title(self) -> str:
+        """The title that the scenario gives itself."""
+        return self._core.title
+
+    @property
+    def variants(self) -> list[str]:
+        """Names of the variants that the scenario defines."""
+        return self._core.variants
+
+    @property
+    def seed(self) -> int:
+        """The seed that a run uses unless told otherwise."""
+        return self._core.seed
+
+    def variant(self, name: str) -> Scenario:
+        """Merge the table `[variant.NAME]` of the scenario over it."""
+        return Scenario(self._core.with_variant(name), self._facts | {"variant": name})
+
+    def set(self, key: str, value: Value) -> Scenario:
+        """Override one value by its dotted key, for example `("switch.buffer", "400 KB")`."""
+        text = value if isinstance(value, str) else json.dumps(value)
+        overrides = {**self._facts.get("set", {}), key: text}
+        return Scenario(self._core.with_set(key, text), self._facts | {"set": overrides})
+
+    def flows(self, table: object, label: str = "table") -> Scenario:
+        """Take the flows of an Arrow table (pyarrow, polars, pandas, ...) as a group `label`.
+
+        Columns: id, src, dst (host numbers), bytes, start_ps (picoseconds), class, and optionally
+        path (the nodes to pass).
+        """
+        return Scenario(self._core.with_flows(table, label), self._facts)
+
+    def check(self) -> list[dict[str, str]]:
+        """Check everything that a run would; gives the warnings as {key, value, reason, hint}."""
+        return self.complete().check()
+
+    def resolved(self) -> str:
+        """Every value, defaults included, as the text of a scenario file."""
+        return self._core.resolved_toml()
+
+    def values(self) -> list[dict[str, str]]:
+        """Every value with where it came from, as {key, value, origin}."""
+        return self._core.values()
+
+    def run(
+        self,
+        seed: int | None = None,
+        out: str | os.PathLike[str] | None = None,
+        progress: Callable[[_core.Status], None] | None = None,
+        *,
+        force: bool = False,
+    ) -> Run:
+        """Run to the end and give the results.
+
+        With `out` the results go to that directory while the run goes on, in bounded memory;
+        without, they are kept in memory. `progress` is called about ten times a second. `force`
+        replaces earlier results in `out`. Ctrl-C raises `backwater.Interrupted`, which carries
+        what there is.
+        """
+        directory = None if out is None else Path(out)
+        if directory is not None:
+            fresh_directory(directory, force=force)
+        job = self.job(seed, directory)
+        if directory is not None:
+            clear(directory)
+        listener = None if progress is None else _Listener(progress)
+        with interruptible() as stop:
+            run = run_job(job, 0, listener, stop)
+        if run.status == "interrupted":
+            raise Interrupted([run])
+        return run
+
+    def job(self, seed: int | None, out: Path | None) -> Job:
+        """Make a checked job of this scenario."""
+        core = self.complete()
+        core.check()
+        return Job(core, self.seed if seed is None else seed, out, self._facts)
+
+    def complete(self) -> _core.Scenario:
+        """Read the Parquet flow table that the scenario may refer to."""
+        if self._core.flow_table is None:
+            return self._core
+        path = Path(self._core.flow_table)
+        try:
+            table = pq.read_table(path)
+        except FileNotFoundError:
+            raise InputError(f"{path}: the scenario's flow table does not exist") from None
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(
+                f"{path}: not a readable Parquet file: {error}",
+                "a flow table is Parquet or CSV, told apart by the end of its name",
+            ) from None
+        return self._core.with_flows(table, path.stem)
+
+
+class _Listener:
+    """Lets a plain function listen to the one run it is given to."""
+
+    def __init__(self, call: Callable[[_core.Status], None]) -> None:
+        self._call = call
+
+    def advanced(self, job: int, status: _core.Status) -> None:  # noqa: ARG002 - there is one
+        self._call(status)
+
+    def finished(self, job: int) -> None:
+        pass

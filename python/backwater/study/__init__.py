@@ -1,0 +1,121 @@
+"""Studies: published experiments rerun, their numbers set beside the published ones.
+
+from backwater import study
+
+outcome = study.reproduce("sfc-aidc-2025")
+print(outcome.summary)
+for row in outcome.rows:
+    print(row.case, row.mechanism, row.quantity, row.published, row.measured, row.verdict)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backwater._core import version
+from backwater.errors import Interrupted
+from backwater.results import FORMAT, MANIFEST, clear, fresh_directory, write_json
+from backwater.running import Progress, interruptible
+from backwater.study.definition import Study, load, names
+from backwater.study.execute import Plan, execute, plan
+from backwater.study.verdict import Row, Summary, compare, compare_beside, summarise
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Outcome", "Row", "Study", "Summary", "load", "names", "reproduce"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reproduction came to."""
+
+    study: Study
+    rows: list[Row]
+    """Published numbers and claims, each with what was measured and a verdict."""
+    beside: list[dict[str, Any]]
+    """Setups reported beside the table, compared with nothing that was published."""
+    summary: Summary
+    directory: Path | None
+    """Where the runs and tables lie."""
+
+    @property
+    def met(self) -> bool:
+        """Whether every required number and claim is met."""
+        return self.summary.required_off == 0
+
+
+def reproduce(
+    study: str | Study,
+    case: str | None = None,
+    overrides: Sequence[tuple[str, str]] = (),
+    out: str | os.PathLike[str] | None = None,
+    *,
+    force: bool = False,
+    workers: int | None = None,
+    progress: Callable[[Plan], Progress | None] | None = None,
+) -> Outcome:
+    """Rerun a study (one case of it) and compare.
+
+    `overrides` are keys and values set over what the study says. With `out` every run and the
+    tables are kept there. `workers` is the number of runs at a time, the number of cores if not
+    given; the results do not depend on it. `progress` makes a listener once it is known what will
+    be run.
+    """
+    definition = load(study) if isinstance(study, str) else study
+    directory = None if out is None else Path(out)
+    if directory is not None:
+        fresh_directory(directory, force=force)
+    planned = plan(definition, case, overrides, directory)
+    if directory is not None:
+        clear(directory)
+        _write_manifest(directory, _manifest(planned, case, overrides, "running"))
+    with interruptible() as stop:
+        listener = progress(planned) if progress is not None else None
+        points, runs = execute(planned, listener, stop, workers)
+    rows = compare(planned, points)
+    outcome = Outcome(
+        definition, rows, compare_beside(planned, points), summarise(definition, rows), directory
+    )
+    if directory is not None:
+        manifest = _manifest(planned, case, overrides, "interrupted" if stop.is_set() else "done")
+        _write_manifest(directory, manifest | {"summary": str(outcome.summary)})
+        if not stop.is_set():
+            write_json(directory / "table.json", [row.as_dict() for row in outcome.rows])
+            write_json(directory / "beside.json", outcome.beside)
+    if stop.is_set():
+        raise Interrupted(runs)
+    return outcome
+
+
+def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
+    """Write a study's manifest, making its directory if need be."""
+    directory.mkdir(parents=True, exist_ok=True)
+    write_json(directory / MANIFEST, manifest)
+
+
+def _manifest(
+    planned: Plan, case: str | None, overrides: Sequence[tuple[str, str]], status: str
+) -> dict[str, Any]:
+    """Say what was run and which run each point of the study rests on."""
+    return {
+        "format": FORMAT,
+        "kind": "study",
+        "study": planned.study.id,
+        "case": case,
+        "set": dict(overrides),
+        "status": status,
+        "versions": version(),
+        "points": [
+            {
+                "case": key.case,
+                "mechanism": key.mechanism,
+                "setup": key.setup or None,
+                "run": out.name if (out := planned.jobs[number].out) is not None else None,
+            }
+            for key, number in planned.points.items()
+        ],
+    }

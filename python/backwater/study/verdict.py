@@ -1,0 +1,242 @@
+"""Compares what a study measured with what was published: one row a number, one a claim."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from backwater.study.claims import PREDICATES, Finding, NotKnownError, NotMeasuredError
+from backwater.study.definition import INCAST, VICTIM, ClaimText, Number, Study
+from backwater.study.execute import TABLE, Key, MeasuredNumbers, Plan, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NEAR = 0.05
+"""The second, common yardstick of the summary beside each row's own band."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison; the columns of `reproduce --json`."""
+
+    study: str
+    case: str
+    mechanism: str
+    quantity: str
+    unit: str
+    published: float | None
+    measured: float | None
+    deviation: float | None
+    """(measured - published) / published."""
+    band: float | None
+    verdict: str
+    """`agrees` or `differs` for a number, `holds` or `fails` for a claim."""
+    statistic: str
+    lower_bound: float | None
+    """No congestion control can take less; None where an override changed what it rests on."""
+    required: bool
+    note: str | None
+
+    @property
+    def good(self) -> bool:
+        """Whether the reproduction meets the document here."""
+        return self.verdict in ("agrees", "holds")
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether this is a claim rather than a number."""
+        return self.quantity not in (INCAST, VICTIM)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the row as JSON has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a reproduction came out."""
+
+    numbers: int
+    agree: int
+    near: int
+    exact: int
+    exact_met: int
+    claims: int
+    hold: int
+    required_off: int
+
+    def __str__(self) -> str:
+        parts = [
+            f"{self.agree} of {self.numbers} numbers agree (lie within their band)",
+            f"{self.near} lie within {100 * NEAR:.0f} %",
+        ]
+        if self.exact:
+            parts.append(f"{self.exact_met} of {self.exact} exact ones are met")
+        if self.claims:
+            parts.append(f"{self.hold} of {self.claims} claims hold")
+        return ", ".join(parts)
+
+
+def compare(plan: Plan, points: dict[Key, Point]) -> list[Row]:
+    """Judge every number and claim for which the plan has the runs."""
+    study = plan.study
+    rows = []
+    for number in study.numbers:
+        key = Key(number.case, number.mechanism, TABLE)
+        if key in plan.points:
+            rows.append(_number_row(plan, number, points.get(key)))
+    for claim in study.claims:
+        row = _claim_row(plan, claim, points)
+        if row is not None:
+            rows.append(row)
+    return rows
+
+
+def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]:
+    """List what the setups beside the table measured, with PFC's and SFC's counts."""
+    rows = []
+    for key, point in points.items():
+        if key.setup != TABLE:
+            rows.append(
+                {
+                    "study": plan.study.id,
+                    "setup": key.setup,
+                    "case": key.case,
+                    "mechanism": key.mechanism,
+                    "unit": plan.study.unit,
+                    INCAST: point.incast,
+                    VICTIM: point.victim,
+                    "ports_paused": point.paused_ports,
+                    "sfc_messages": point.messages,
+                    "note": point.problem,
+                }
+            )
+    return rows
+
+
+def summarise(study: Study, rows: Iterable[Row]) -> Summary:
+    """Count verdicts."""
+    rows = list(rows)
+    numbers = [row for row in rows if not row.is_claim]
+    claims = [row for row in rows if row.is_claim]
+    tolerances = {(n.case, n.mechanism, n.quantity): n.tolerance for n in study.numbers}
+    exact = [
+        (row, tolerance)
+        for row in numbers
+        if (tolerance := tolerances[row.case, row.mechanism, row.quantity]) is not None
+    ]
+    return Summary(
+        numbers=len(numbers),
+        agree=sum(row.good for row in numbers),
+        near=sum(row.deviation is not None and abs(row.deviation) <= NEAR for row in numbers),
+        exact=len(exact),
+        exact_met=sum(_off(row.measured, row.published) <= tolerance for row, tolerance in exact),
+        claims=len(claims),
+        hold=sum(row.good for row in claims),
+        required_off=sum(row.required and not row.good for row in rows),
+    )
+
+
+def _off(measured: float | None, published: float | None) -> float:
+    if measured is None or published is None:
+        return float("inf")
+    # Both are given to so many digits; the difference must not fail on a last bit.
+    return round(abs(measured - published), 9)
+
+
+def _number_row(plan: Plan, number: Number, point: Point | None) -> Row:
+    study = plan.study
+    incast = number.quantity == INCAST
+    measured = None if point is None else point.incast if incast else point.victim
+    deviation = None if measured is None else (measured - number.value) / number.value
+    agrees = deviation is not None and abs(deviation) <= number.band
+    notes = [number.note] if number.note else []
+    if measured is None:
+        notes.insert(0, (point.problem if point else None) or "not run to its end")
+    elif number.tolerance is not None and _off(measured, number.value) > number.tolerance:
+        agrees = False
+        notes.insert(0, f"must be met to {number.tolerance} {study.unit}")
+    return Row(
+        study=study.id,
+        case=number.case,
+        mechanism=number.mechanism,
+        quantity=number.quantity,
+        unit=study.unit,
+        published=number.value,
+        measured=measured,
+        deviation=deviation,
+        band=number.band,
+        verdict="agrees" if agrees else "differs",
+        statistic=study.statistics[number.quantity],
+        lower_bound=_bound(plan, point, incast=incast),
+        required=number.required,
+        note="; ".join(notes) or None,
+    )
+
+
+def _bound(plan: Plan, point: Point | None, *, incast: bool) -> float | None:
+    if point is None or any(key not in plan.study.bound_ignores for key in plan.changed):
+        return None
+    if incast:
+        return plan.study.model.incast_mean_us(point.incast_sizes) if point.incast_sizes else None
+    return None if point.victim_size is None else plan.study.model.alone_us(point.victim_size)
+
+
+@dataclass(frozen=True)
+class _PublishedNumbers:
+    """The published numbers, as claims ask for them; counts were not published."""
+
+    study: Study
+
+    def _number(self, case: str, mechanism: str, quantity: str) -> float:
+        value = self.study.published(case, mechanism, quantity)
+        if value is None:
+            raise NotKnownError(case, mechanism, quantity)
+        return value
+
+    def incast(self, case: str, mechanism: str) -> float:
+        return self._number(case, mechanism, INCAST)
+
+    def victim(self, case: str, mechanism: str) -> float:
+        return self._number(case, mechanism, VICTIM)
+
+    def messages(self, case: str, mechanism: str) -> int:
+        raise NotKnownError(case, mechanism)
+
+    def paused_ports(self, case: str, mechanism: str, setup: str) -> int:
+        raise NotKnownError(case, mechanism, setup)
+
+
+def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | None:
+    """Judge a claim; None if the plan does not hold the runs that it needs."""
+    study = plan.study
+    predicate = PREDICATES[claim.id]
+    finding: Finding | None = None
+    try:
+        finding = predicate(MeasuredNumbers(plan, points))
+        detail = finding.detail
+    except NotKnownError:
+        return None
+    except NotMeasuredError as error:
+        detail = str(error)
+    try:
+        published = predicate(_PublishedNumbers(study)).value
+    except NotKnownError:
+        published = None
+    return Row(
+        study=study.id,
+        case=finding.cases if finding else "",
+        mechanism=finding.mechanism if finding else "",
+        quantity=claim.id,
+        unit=finding.unit if finding else "",
+        published=published,
+        measured=finding.value if finding else None,
+        deviation=None,
+        band=None,
+        verdict="holds" if finding and finding.holds else "fails",
+        statistic=claim.predicate,
+        lower_bound=None,
+        required=claim.required,
+        note=f"{claim.text}: {detail}",
+    )
