@@ -1,0 +1,18 @@
+//! A discrete-event kernel that has never heard of packets.
+//!
+//! Time is a whole number of picoseconds ([`Time`]); events are ordered by their content, never by who inserted
+//! them first ([`queue::EventQueue`]); random numbers come from named streams ([`rng::stream`]); a run is
+//! summarised by the fingerprint of its trajectory ([`fingerprint::Fingerprint`]).
+//!
+//! Not here: anything about networks, files or users.
+
+pub mod fingerprint;
+pub mod quantity;
+pub mod queue;
+pub mod rng;
+pub mod time;
+
+pub use fingerprint::Fingerprint;
+pub use queue::EventQueue;
+pub use rng::Rng;
+pub use time::Time;

@@ -1,0 +1,151 @@
+//! ECN marking — RFC 3168 in the IP header; the RED curve as data-centre switches and the DCQCN paper use it.
+//!
+//! ```text
+//! q <= Kmin          : P = 0
+//! Kmin < q < Kmax    : P = Pmax (q - Kmin) / (Kmax - Kmin)
+//! q >= Kmax          : P = 1          (Kmin = Kmax: a step, marked where q > K)
+//! ```
+//!
+//! `q` is the instantaneous length of the egress queue, not an average.
+//!
+//! | symbol | field | unit | default | source |
+//! |---|---|---|---|---|
+//! | Kmin, Kmax | `kmin`, `kmax` | bytes | 5 KB, 200 KB | Zhu et al., SIGCOMM 2015 (40 Gb/s) |
+//! | Pmax | `pmax` | – | 0.01 | the same |
+//! | – | `at` | – | `dequeue` | HPCC's ns-3 switch, htsim |
+//!
+//! **Not modelled:** averaging; dropping of packets that are not ECN-capable.
+//! **Where we differ:** nowhere known.
+
+use backwater_net::Bytes;
+use backwater_net::hooks::{
+    Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide,
+};
+use backwater_net::packet::{Ecn, Kind, Packet};
+use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When the queue is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum At {
+    /// When the packet joins it.
+    Enqueue,
+    /// When the packet leaves it.
+    Dequeue,
+}
+
+/// Parameters of ECN marking.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Queue length up to which nothing is marked.
+    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
+    pub kmin: Bytes,
+    /// Queue length from which everything is marked. Equal to `kmin`: a step, marked above it.
+    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
+    pub kmax: Bytes,
+    /// Marking probability just below `kmax`.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
+    pub pmax: f64,
+    /// `enqueue` or `dequeue`.
+    pub at: At,
+    /// At dequeue: whether the departing packet counts as part of the queue (htsim: yes; ns-3: no).
+    pub count_departing: bool,
+    /// Classes that are marked, each 0 to 7. Absent: all.
+    pub classes: Option<Vec<u8>>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let (kmin, kmax) = (Bytes(5_000), Bytes(200_000));
+        Params { kmin, kmax, pmax: 0.01, at: At::Dequeue, count_departing: false, classes: None }
+    }
+}
+
+/// The marker.
+pub enum Marker {}
+
+impl Mechanism for Marker {
+    const NAME: &'static str = "ecn";
+    const DEFINED_BY: &'static str = "RFC 3168; RED curve of Zhu et al., SIGCOMM 2015";
+    const SUMMARY: &'static str = "marks packets by the length of the egress queue";
+    type Params = Params;
+    type Shared = ();
+    type Switch = CongestionPoint;
+    type Nic = Absent;
+    type Flow = Absent;
+
+    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
+        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
+        let mut findings = Vec::new();
+        if params.kmin > params.kmax {
+            findings.push(fatal("kmin", format!("kmin ({}) is above kmax ({})", params.kmin, params.kmax), "swap them"));
+        }
+        if !(0.0..=1.0).contains(&params.pmax) {
+            findings.push(fatal("pmax", format!("{} is not a probability", params.pmax), "pmax lies between 0 and 1"));
+        }
+        findings
+    }
+
+    fn switch(params: &Params, _: &SwitchShape) -> Option<CongestionPoint> {
+        let classes = params.classes.as_ref().map_or(u8::MAX, |list| {
+            list.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c)
+        });
+        Some(CongestionPoint { params: params.clone(), classes })
+    }
+}
+
+/// One switch that marks.
+pub struct CongestionPoint {
+    params: Params,
+    /// classes that are marked, a bit each
+    classes: u8,
+}
+
+// The specification.
+impl SwitchSide for CongestionPoint {
+    #[inline]
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        if self.params.at == At::Enqueue {
+            let q = cx.seen().egress(at.egress, at.queue);
+            self.mark(cx, at, q, pkt);
+        }
+    }
+
+    #[inline]
+    fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        if self.params.at == At::Dequeue {
+            let own = if self.params.count_departing { Bytes::ZERO } else { pkt.bytes() };
+            let q = cx.seen().egress(at.egress, at.queue).saturating_sub(own);
+            self.mark(cx, at, q, pkt);
+        }
+    }
+}
+
+impl CongestionPoint {
+    #[inline(always)]
+    fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
+        if q > self.params.kmin && pkt.ecn == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
+            self.mark_by_curve(cx, q, pkt);
+        }
+    }
+
+    #[cold]
+    fn mark_by_curve(&mut self, cx: &mut SwitchCx<'_>, q: Bytes, pkt: &mut Packet) {
+        let Params { kmin, kmax, pmax, .. } = self.params;
+        if pkt.kind != Kind::Data {
+            return;
+        }
+        if q >= kmax || kmin == kmax {
+            pkt.mark();
+        } else {
+            let p = pmax * (q.0 - kmin.0) as f64 / (kmax.0 - kmin.0) as f64;
+            if cx.rng().random::<f64>() < p {
+                pkt.mark();
+            }
+        }
+    }
+}
+

@@ -1,0 +1,13 @@
+//! The actors: one congestion-management mechanism, one file, written like its source.
+//!
+//! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
+
+pub mod dcqcn;
+pub mod ecn;
+mod headroom_check;
+mod mac_control;
+pub mod pause;
+pub mod pfc;
+pub mod registry;
+pub mod sfc;
+pub mod stack;

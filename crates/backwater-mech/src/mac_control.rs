@@ -1,0 +1,187 @@
+//! What 802.3 PAUSE and 802.1Qbb PFC have in common: obeying a MAC control frame, and how such frames are sent.
+
+use backwater_engine::Time;
+use backwater_net::hold::Hold;
+use backwater_net::hooks::{Finding, HoldStyle};
+use backwater_net::packet::Port;
+use backwater_net::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a pause is signalled to the neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signal {
+    /// A MAC control frame with a pause time; it waits for the frame on the wire, is sent again while the pause lasts, and expires.
+    Timed,
+    /// A MAC control frame that holds until the next one.
+    OnOff,
+    /// On/off without a frame: takes the propagation delay and nothing else, as several simulators have it.
+    Ideal,
+}
+
+impl Signal {
+    pub(crate) fn style(self, quanta: u16) -> HoldStyle {
+        HoldStyle { quanta: (self == Signal::Timed).then_some(quanta), framed: self != Signal::Ideal }
+    }
+}
+
+/// What a pause threshold is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counter {
+    /// Bytes that came in through a port; that port's neighbour is paused.
+    Ingress,
+    /// Bytes that wait for an egress port; the neighbours of all other ports are paused.
+    Egress,
+}
+
+/// Which ports are over their threshold, and whose neighbours that pauses.
+#[derive(Clone, Debug)]
+pub(crate) struct Overs {
+    counter: Counter,
+    over: Vec<bool>,
+    number: usize,
+}
+
+impl Overs {
+    pub(crate) fn new(counter: Counter, ports: usize) -> Overs {
+        Overs { counter, over: vec![false; ports], number: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn counter(&self) -> Counter {
+        self.counter
+    }
+
+    #[inline(always)]
+    pub(crate) fn is(&self, port: Port) -> bool {
+        self.over[usize::from(port.0)]
+    }
+
+    fn paused(&self, port: usize) -> bool {
+        match self.counter {
+            Counter::Ingress => self.over[port],
+            Counter::Egress => self.number > usize::from(self.over[port]),
+        }
+    }
+
+    /// `port` has gone over its threshold, or come back. Returns the ports whose neighbours are to pause or to resume.
+    #[cold]
+    pub(crate) fn set(&mut self, port: Port, over: bool) -> Vec<(Port, bool)> {
+        let before: Vec<bool> = (0..self.over.len()).map(|p| self.paused(p)).collect();
+        if self.over[usize::from(port.0)] != over {
+            self.number = if over { self.number + 1 } else { self.number - 1 };
+            self.over[usize::from(port.0)] = over;
+        }
+        let changed = before.into_iter().enumerate().filter(|(p, was)| self.paused(*p) != *was);
+        changed.map(|(p, was)| (Port(p as u16), !was)).collect()
+    }
+}
+
+/// A resume threshold above the pause threshold would lift each pause at once.
+pub(crate) fn threshold_order(xon: Bytes, xoff: Bytes) -> Vec<Finding> {
+    if xon <= xoff {
+        return Vec::new();
+    }
+    vec![Finding {
+        fatal: true,
+        key: "xon",
+        reason: format!("xon ({xon}) is above xoff ({xoff}): a pause would be lifted at once"),
+        hint: "xon must not exceed xoff".into(),
+    }]
+}
+
+/// What a receiver must do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duty {
+    Shut(usize),
+    Open(usize),
+}
+
+/// Pause timers of one node, a slot for each (port, class) or port.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// When each pause ends; zero: not paused.
+    until: Vec<Time>,
+    /// Frames whose response time has not passed: when to act, slot, end of the pause.
+    pending: std::collections::VecDeque<(Time, usize, Time)>,
+    response: Time,
+}
+
+impl Receiver {
+    pub(crate) fn new(slots: usize, response: Time) -> Receiver {
+        Receiver { until: vec![Time::ZERO; slots], pending: Default::default(), response }
+    }
+
+    /// A frame for `slot` has arrived over a link of `rate`. Returns what to do and when to look again.
+    pub(crate) fn receive(&mut self, slot: usize, hold: Hold, now: Time, rate: Rate) -> (Vec<Duty>, Time) {
+        let act = now + self.response;
+        let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(act, rate) };
+        if self.response == Time::ZERO {
+            let next = if until == Time::ZERO { Time::NEVER } else { until };
+            return (self.apply(slot, until), next);
+        }
+        self.pending.push_back((act, slot, until));
+        (Vec::new(), act)
+    }
+
+    fn apply(&mut self, slot: usize, until: Time) -> Vec<Duty> {
+        // A newer frame replaces the timer (IEEE 802.3 annex 31B.3.3).
+        let before = std::mem::replace(&mut self.until[slot], until);
+        match (before == Time::ZERO, until == Time::ZERO) {
+            (true, false) => vec![Duty::Shut(slot)],
+            (false, true) => vec![Duty::Open(slot)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// A timer has run out: acts on frames whose response time has passed, and ends the pause of `slot` if it is over.
+    /// Returns the next time to look at, if a pause began.
+    pub(crate) fn wake(&mut self, slot: usize, now: Time) -> (Vec<Duty>, Time) {
+        let mut duties = Vec::new();
+        let mut next = Time::NEVER;
+        while self.pending.front().is_some_and(|(act, _, _)| *act <= now) {
+            let Some((_, slot, until)) = self.pending.pop_front() else { break };
+            duties.extend(self.apply(slot, until));
+            if until != Time::ZERO {
+                next = until;
+            }
+        }
+        if self.until[slot] != Time::ZERO && self.until[slot] <= now {
+            self.until[slot] = Time::ZERO;
+            duties.push(Duty::Open(slot));
+        }
+        (duties, next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_net::packet::Class;
+
+    fn hold(quanta: u16) -> Hold {
+        Hold { class: Some(Class(3)), quanta, lasting: false }
+    }
+
+    #[test]
+    fn newer_frame_replaces_the_timer_and_zero_resumes() {
+        let mut r = Receiver::new(1, Time::ZERO);
+        let rate = Rate::gbps(10);
+        assert_eq!(r.receive(0, hold(100), Time::ZERO, rate), (vec![Duty::Shut(0)], Time::ns(5120)));
+        assert_eq!(r.receive(0, hold(10), Time::ns(100), rate).0, vec![]);
+        assert_eq!(r.wake(0, Time::ns(612)).0, vec![Duty::Open(0)], "51.2 ns x 10 after 100 ns");
+        assert_eq!(r.wake(0, Time::ns(5120)).0, vec![], "the first timer is stale");
+        r.receive(0, hold(100), Time::us(10), rate);
+        assert_eq!(r.receive(0, hold(0), Time::us(11), rate).0, vec![Duty::Open(0)]);
+    }
+
+    #[test]
+    fn response_time_passes_first() {
+        let mut r = Receiver::new(1, Time::us(1));
+        let (duties, look) = r.receive(0, hold(100), Time::ZERO, Rate::gbps(10));
+        assert_eq!((duties, look), (vec![], Time::us(1)));
+        assert_eq!(r.wake(0, Time::us(1)), (vec![Duty::Shut(0)], Time::us(1) + Time::ns(5120)));
+    }
+}

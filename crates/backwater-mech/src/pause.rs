@@ -1,0 +1,245 @@
+//! Global PAUSE — IEEE 802.3 annex 31B (802.3x-1997).
+//!
+//! A station whose memory fills asks its link partner to stop sending anything but MAC control for a number of quanta
+//! (512 bit times each); zero quanta resume. When to ask is left to the implementer. Two counters are offered:
+//!
+//! ```text
+//! counter = "ingress":  bytes that came in through the port   > xoff  ->  PAUSE that port
+//! counter = "egress":   bytes that wait for any egress port   > xoff  ->  PAUSE every other port
+//!                       below xon (of every counter that asked)       ->  resume
+//! ```
+//!
+//! | symbol | field | unit | default | source |
+//! |---|---|---|---|---|
+//! | XOFF | `xoff` | bytes | none | the study |
+//! | XON | `xon` | bytes | `xoff` less two frames of 4 KB | choice |
+//! | pause_time | `quanta` | 512 bit times | 65535 | annex 31B.2 |
+//! | – | `response` | time | 0 | annex 31B.3.7 bounds it from above |
+//!
+//! **Not modelled:** negotiation of the capability; asymmetric pause.
+//! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
+
+use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hold::Hold;
+use backwater_net::hooks::{
+    Absent, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx,
+    SwitchShape, SwitchSide, Token,
+};
+use backwater_net::packet::{Control, HostId, Packet, Port};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of global PAUSE.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Bytes above which the link partner is paused.
+    pub xoff: Bytes,
+    /// Bytes below which it may go on. Absent: `xoff` less 8 KB.
+    #[serde(default)]
+    pub xon: Option<Bytes>,
+    /// `ingress`: bytes that came in through a port, that port is paused; `egress`: bytes that wait for a port, all others are paused.
+    #[serde(default = "default_counter")]
+    pub counter: Counter,
+    /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
+    #[serde(default = "default_signal")]
+    pub signal: Signal,
+    /// Pause time in each frame, in quanta of 512 bit times.
+    #[serde(default = "default_quanta")]
+    #[schemars(range(min = 1, max = 65535), extend("x-unit" = "512 bit times", "x-source" = "IEEE 802.3 annex 31B.2"))]
+    pub quanta: u16,
+    /// Time from receipt of a frame until the receiver acts on it.
+    #[serde(default)]
+    pub response: Time,
+}
+
+pub(crate) fn default_counter() -> Counter {
+    Counter::Ingress
+}
+
+pub(crate) fn default_signal() -> Signal {
+    Signal::Timed
+}
+
+pub(crate) fn default_quanta() -> u16 {
+    u16::MAX
+}
+
+impl Params {
+    fn xon(&self) -> Bytes {
+        self.xon.unwrap_or(self.xoff.saturating_sub(Bytes(8_000)))
+    }
+}
+
+/// Global PAUSE.
+pub enum Pause {}
+
+impl Mechanism for Pause {
+    const NAME: &'static str = "pause";
+    const DEFINED_BY: &'static str = "IEEE 802.3 annex 31B";
+    const SUMMARY: &'static str = "stops the whole link when a counter passes a threshold";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Switch;
+    type Nic = Nic;
+    type Flow = Absent;
+
+    fn claims(_: &Params) -> Claims {
+        Claims { link_pause: true, ..Claims::NONE }
+    }
+
+    fn lossless_classes(_: &Params) -> u8 {
+        u8::MAX
+    }
+
+    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
+        threshold_order(params.xon(), params.xoff)
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
+        let ports = shape.ports.len();
+        Some(Switch {
+            xoff: params.xoff,
+            xon: params.xon(),
+            style: params.signal.style(params.quanta),
+            overs: Overs::new(params.counter, ports),
+            receiver: Receiver::new(ports, params.response),
+        })
+    }
+
+    fn nic(params: &Params, _: &NicShape) -> Option<Nic> {
+        Some(Nic { receiver: Receiver::new(1, params.response) })
+    }
+}
+
+/// Both roles at a switch.
+pub struct Switch {
+    /// \[bytes\] pause above
+    xoff: Bytes,
+    /// \[bytes\] resume below
+    xon: Bytes,
+    style: HoldStyle,
+    /// ports whose counter has passed `xoff` and not yet fallen below `xon`
+    overs: Overs,
+    receiver: Receiver,
+}
+
+// The specification.
+impl SwitchSide for Switch {
+    #[inline]
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
+        if self.overs.counter() == Counter::Ingress {
+            self.filled(cx, at.ingress, cx.seen().ingress_port(at.ingress));
+        }
+    }
+
+    #[inline]
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
+        if self.overs.counter() == Counter::Egress {
+            self.filled(cx, at.egress, cx.seen().egress_port(at.egress));
+        }
+    }
+
+    #[inline]
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        if self.overs.counter() == Counter::Ingress && self.overs.is(at.ingress) {
+            self.drained(cx, at.ingress, cx.seen().ingress_port(at.ingress));
+        }
+    }
+
+    #[inline]
+    fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        if self.overs.counter() == Counter::Egress && self.overs.is(at.egress) {
+            self.drained(cx, at.egress, cx.seen().egress_port(at.egress));
+        }
+    }
+
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
+        let Some(hold @ Hold { class: None, .. }) = Hold::read(frame) else { return Fate::Passed };
+        let slot = usize::from(from.0);
+        let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[slot].rate);
+        obey(cx, &duties);
+        if look != Time::NEVER {
+            cx.arm(look, slot as Token);
+        }
+        Fate::Consumed
+    }
+
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, slot: Token) {
+        let (duties, look) = self.receiver.wake(slot as usize, cx.now());
+        obey(cx, &duties);
+        if look != Time::NEVER {
+            cx.arm(look, slot);
+        }
+    }
+}
+
+fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty]) {
+    for duty in duties {
+        match *duty {
+            Duty::Shut(port) => cx.shut(Gate::Port(Port(port as u16))),
+            Duty::Open(port) => cx.open(Gate::Port(Port(port as u16))),
+        }
+    }
+}
+
+impl Switch {
+    #[inline(always)]
+    fn filled(&mut self, cx: &mut SwitchCx<'_>, port: Port, bytes: Bytes) {
+        if bytes > self.xoff && !self.overs.is(port) {
+            self.set(cx, port, true);
+        }
+    }
+
+    #[inline(always)]
+    fn drained(&mut self, cx: &mut SwitchCx<'_>, port: Port, bytes: Bytes) {
+        if bytes < self.xon || bytes == Bytes::ZERO {
+            self.set(cx, port, false);
+        }
+    }
+
+    fn set(&mut self, cx: &mut SwitchCx<'_>, port: Port, over: bool) {
+        for (port, pause) in self.overs.set(port, over) {
+            if pause {
+                cx.hold_peer(port, None, Time::NEVER, self.style);
+            } else {
+                cx.release_peer(port, None);
+            }
+        }
+    }
+}
+
+/// An end station that obeys PAUSE.
+pub struct Nic {
+    receiver: Receiver,
+}
+
+impl NicSide for Nic {
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        let Some(hold @ Hold { class: None, .. }) = Hold::read(frame) else { return Fate::Passed };
+        let (duties, look) = self.receiver.receive(0, hold, cx.now(), cx.shape().rate);
+        Nic::obey(cx, &duties, look);
+        Fate::Consumed
+    }
+
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, _: Token) {
+        let (duties, look) = self.receiver.wake(0, cx.now());
+        Nic::obey(cx, &duties, look);
+    }
+}
+
+impl Nic {
+    fn obey(cx: &mut NicCx<'_>, duties: &[Duty], look: Time) {
+        for duty in duties {
+            match duty {
+                Duty::Shut(_) => cx.shut(Gate::Port(Port(0))),
+                Duty::Open(_) => cx.open(Gate::Port(Port(0))),
+            }
+        }
+        if look != Time::NEVER {
+            cx.arm(look, 0);
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Priority-based Flow Control — IEEE 802.1Qbb-2011 (802.1Q clause 36), frame in IEEE 802.3 annex 31D.
+//!
+//! PAUSE by priority: a receiver whose memory for one class fills asks its link partner to stop sending that class. It is
+//! lossless if what can still arrive after the request, the *headroom*, fits behind the threshold (802.1Q annex N).
+//!
+//! ```text
+//! static:   counter > xoff                              -> pause      counter < xon                           -> resume
+//! dynamic:  beyond reserve >= alpha x free shared, or   -> pause      beyond reserve + xon_offset
+//!           headroom in use                                           <= alpha x free, no headroom in use     -> resume
+//! always:   nothing of the class left from this port    -> resume
+//! ```
+//!
+//! Headroom as this model has it, for a full reverse link and a blocked egress ([`headroom`]): after the frame that passed
+//! xoff, the PFC frame waits for one frame, travels, is obeyed after the response time, and the frame just begun still comes.
+//!
+//! | symbol | field | unit | default | source |
+//! |---|---|---|---|---|
+//! | XOFF | `xoff` | bytes | none | the study |
+//! | XON | `xon` | bytes | `xoff` less 8 KB | choice: two frames of 4 KB |
+//! | alpha | `alpha` | – | 1/8 | HPCC's ns-3 switch (shift 3) |
+//! | – | `xon_offset` | bytes | 3 KB | HPCC's ns-3 switch |
+//! | time\[i\] | `quanta` | 512 bit times | 65535 | 802.3 annex 31D |
+//!
+//! **Not modelled:** DCBX; the PFC watchdog.
+//! **Where we differ:** `signal = "ideal"` (no frame, no timer) is not in the standard; htsim's model is that. With
+//! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading.
+
+use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
+use crate::pause::{default_counter, default_quanta, default_signal};
+use backwater_engine::Time;
+use backwater_net::hold::Hold;
+use backwater_net::hooks::{
+    Absent, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx,
+    SwitchShape, SwitchSide, Token,
+};
+use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
+use backwater_net::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the pause threshold is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Threshold {
+    /// `xoff` and `xon`.
+    Static,
+    /// `alpha` times the free shared memory.
+    Dynamic,
+}
+
+/// Parameters of PFC.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Classes under PFC, each 0 to 7.
+    #[serde(default = "default_classes", alias = "pfc-enabled-priorities")]
+    #[schemars(inner(range(min = 0, max = 7)), extend("x-alias" = "pfc-enabled-priorities"))]
+    pub classes: Vec<u8>,
+    /// `static` (`xoff`, `xon`) or `dynamic` (`alpha` times the free shared memory).
+    #[serde(default = "default_threshold")]
+    pub threshold: Threshold,
+    /// Static threshold: bytes above which the class is paused.
+    #[serde(default)]
+    pub xoff: Option<Bytes>,
+    /// Static threshold: bytes below which it resumes. Absent: `xoff` less 8 KB.
+    #[serde(default)]
+    pub xon: Option<Bytes>,
+    /// Dynamic threshold: share of the free shared memory that one (port, class) may hold.
+    #[serde(default = "default_alpha")]
+    #[schemars(range(min = 0.0, max = 64.0), extend("x-source" = "HPCC ns-3 switch-mmu: shift 3"))]
+    pub alpha: f64,
+    /// Dynamic threshold: how far the counter must fall below it before the class resumes.
+    #[serde(default = "default_xon_offset")]
+    #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 3 KB"))]
+    pub xon_offset: Bytes,
+    /// `ingress`: bytes of the class from one port, that port is paused (802.1Q); `egress`: bytes in one egress queue, all other ports are paused (a pure output-queued switch).
+    #[serde(default = "default_counter")]
+    pub counter: Counter,
+    /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
+    #[serde(default = "default_signal")]
+    pub signal: Signal,
+    /// Pause time in each frame, in quanta of 512 bit times.
+    #[serde(default = "default_quanta")]
+    #[schemars(range(min = 1, max = 65535), extend("x-unit" = "512 bit times", "x-source" = "IEEE 802.3 annex 31D"))]
+    pub quanta: u16,
+    /// Time from receipt of a frame until the receiver acts on it.
+    #[serde(default)]
+    pub response: Time,
+}
+
+fn default_classes() -> Vec<u8> {
+    vec![3]
+}
+
+fn default_threshold() -> Threshold {
+    Threshold::Static
+}
+
+fn default_alpha() -> f64 {
+    0.125
+}
+
+fn default_xon_offset() -> Bytes {
+    Bytes(3_000)
+}
+
+impl Params {
+    fn xoff(&self) -> Bytes {
+        self.xoff.unwrap_or(Bytes::MAX)
+    }
+
+    fn xon(&self) -> Bytes {
+        self.xon.unwrap_or(self.xoff().saturating_sub(Bytes(8_000)))
+    }
+
+    fn class_bits(&self) -> u8 {
+        self.classes.iter().filter(|c| usize::from(**c) < CLASSES).fold(0, |bits, c| bits | 1 << c)
+    }
+}
+
+/// Worst-case bytes that arrive after a counter has passed xoff, of frames of at most `max_frame` (wire length
+/// `max_frame + gap`) over a link of `rate` and `delay`:
+///
+/// ```text
+/// A = t(max_frame + gap) + t(PFC frame + gap) + delay + response      when the sender stops; ideal signal: delay + response
+/// n = floor((A + delay) / t(max_frame + gap)) + 1                      frames that begin until then
+/// headroom = max_frame x (n + 1)                                       and the one that passed xoff
+/// ```
+///
+/// Exact for this model; the standard's worst case (802.1Q annex N) adds the delays of real interfaces.
+pub fn headroom(rate: Rate, delay: Time, max_frame: Bytes, gap: Bytes, response: Time, signal: Signal) -> Bytes {
+    let frame = rate.time_for(max_frame + gap);
+    let pfc = rate.time_for(Bytes(u64::from(Control::MIN_FRAME)) + gap);
+    let wait = if signal == Signal::Ideal { Time::ZERO } else { frame + pfc };
+    let until_stop = wait + delay + response;
+    let n = (until_stop + delay).0 / frame.0.max(1) + 1;
+    max_frame * (n + 1)
+}
+
+/// Priority-based Flow Control.
+pub enum Pfc {}
+
+impl Mechanism for Pfc {
+    const NAME: &'static str = "pfc";
+    const DEFINED_BY: &'static str = "IEEE 802.1Qbb-2011";
+    const SUMMARY: &'static str = "pauses one class of a link when its ingress counter passes a threshold";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Switch;
+    type Nic = Nic;
+    type Flow = Absent;
+
+    fn claims(_: &Params) -> Claims {
+        Claims { link_pause: true, ..Claims::NONE }
+    }
+
+    fn lossless_classes(params: &Params) -> u8 {
+        params.class_bits()
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
+        if let Some(class) = params.classes.iter().find(|c| usize::from(**c) >= CLASSES) {
+            return vec![fatal("classes", format!("there is no class {class}"), "classes are 0 to 7")];
+        }
+        if params.threshold == Threshold::Dynamic {
+            return Vec::new();
+        }
+        let Some(xoff) = params.xoff else {
+            return vec![fatal("xoff", "a static threshold needs xoff".into(), "give xoff, or threshold = \"dynamic\"")];
+        };
+        let mut findings = threshold_order(params.xon(), xoff);
+        findings.extend(crate::headroom_check::headroom_findings(params, xoff, cx));
+        findings
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
+        let ports = shape.ports.len();
+        Some(Switch {
+            classes: params.class_bits(),
+            xoff: params.xoff(),
+            xon: params.xon(),
+            dynamic: (params.threshold == Threshold::Dynamic).then_some((params.alpha, params.xon_offset)),
+            style: params.signal.style(params.quanta),
+            overs: (0..CLASSES).map(|_| Overs::new(params.counter, ports)).collect(),
+            counter: params.counter,
+            receiver: Receiver::new(ports * CLASSES, params.response),
+        })
+    }
+
+    fn nic(params: &Params, _: &NicShape) -> Option<Nic> {
+        Some(Nic { classes: params.class_bits(), receiver: Receiver::new(CLASSES, params.response) })
+    }
+}
+
+/// Initiator and receiver of one bridge (802.1Q 36.1).
+pub struct Switch {
+    /// classes under PFC, a bit each
+    classes: u8,
+    /// \[bytes\] pause above
+    xoff: Bytes,
+    /// \[bytes\] resume below
+    xon: Bytes,
+    /// alpha and \[bytes\] resume offset of a dynamic threshold
+    dynamic: Option<(f64, Bytes)>,
+    counter: Counter,
+    style: HoldStyle,
+    /// per class: ports over their threshold
+    overs: Vec<Overs>,
+    receiver: Receiver,
+}
+
+// The specification.
+impl SwitchSide for Switch {
+    #[inline]
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
+        if self.counter == Counter::Ingress
+            && self.under_pfc(at.class)
+            && self.is_full(cx, at)
+            && !self.over(at.class, at.ingress)
+        {
+            self.set(cx, at.class, at.ingress, true);
+        }
+    }
+
+    #[inline]
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
+        if self.counter == Counter::Egress
+            && self.under_pfc(at.class)
+            && cx.seen().egress(at.egress, at.queue) > self.xoff
+            && !self.over(at.class, at.egress)
+        {
+            self.set(cx, at.class, at.egress, true);
+        }
+    }
+
+    #[inline]
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        if self.counter == Counter::Ingress && self.over(at.class, at.ingress) && self.may_resume(cx, at) {
+            self.set(cx, at.class, at.ingress, false);
+        }
+    }
+
+    #[inline]
+    fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        if self.counter == Counter::Egress && self.over(at.class, at.egress) {
+            let left = cx.seen().egress(at.egress, at.queue);
+            if left < self.xon || left == Bytes::ZERO {
+                self.set(cx, at.class, at.egress, false);
+            }
+        }
+    }
+
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
+        let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
+        if self.under_pfc(class) {
+            let port = usize::from(from.0);
+            let slot = port * CLASSES + usize::from(class.0);
+            let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[port].rate);
+            obey(cx, &duties, look, slot as Token);
+        }
+        Fate::Consumed
+    }
+
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, slot: Token) {
+        let (duties, look) = self.receiver.wake(slot as usize, cx.now());
+        obey(cx, &duties, look, slot);
+    }
+}
+
+impl Switch {
+    #[inline(always)]
+    fn under_pfc(&self, class: Class) -> bool {
+        self.classes & (1 << class.0) != 0
+    }
+
+    #[inline(always)]
+    fn over(&self, class: Class, port: Port) -> bool {
+        self.overs[usize::from(class.0)].is(port)
+    }
+
+    #[inline(always)]
+    fn is_full(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+        let seen = cx.seen();
+        match self.dynamic {
+            None => seen.ingress(at.ingress, at.class) > self.xoff,
+            Some((alpha, _)) => {
+                let limit = Bytes((alpha * seen.free(at.ingress).0 as f64) as u64);
+                seen.beyond_reserve(at.ingress, at.class) >= limit
+                    || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
+            }
+        }
+    }
+
+    fn may_resume(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+        let seen = cx.seen();
+        let bytes = seen.ingress(at.ingress, at.class);
+        // Without this an ingress whose dynamic threshold is zero would wait for ever.
+        if bytes == Bytes::ZERO {
+            return true;
+        }
+        match self.dynamic {
+            None => bytes < self.xon,
+            Some((alpha, offset)) => {
+                let limit = Bytes((alpha * seen.free(at.ingress).0 as f64) as u64);
+                seen.in_headroom(at.ingress, at.class) == Bytes::ZERO
+                    && seen.beyond_reserve(at.ingress, at.class) + offset <= limit
+            }
+        }
+    }
+
+    fn set(&mut self, cx: &mut SwitchCx<'_>, class: Class, port: Port, over: bool) {
+        for (port, pause) in self.overs[usize::from(class.0)].set(port, over) {
+            if pause {
+                cx.hold_peer(port, Some(class), Time::NEVER, self.style);
+            } else {
+                cx.release_peer(port, Some(class));
+            }
+        }
+    }
+}
+
+fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty], look: Time, slot: Token) {
+    let gate = |slot: usize| Gate::Egress(Port((slot / CLASSES) as u16), Queue((slot % CLASSES) as u8));
+    for duty in duties {
+        match *duty {
+            Duty::Shut(slot) => cx.shut(gate(slot)),
+            Duty::Open(slot) => cx.open(gate(slot)),
+        }
+    }
+    if look != Time::NEVER {
+        cx.arm(look, slot);
+    }
+}
+
+/// The receiver of an end station.
+pub struct Nic {
+    classes: u8,
+    receiver: Receiver,
+}
+
+impl NicSide for Nic {
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
+        if self.classes & (1 << class.0) != 0 {
+            let slot = usize::from(class.0);
+            let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
+            Nic::obey(cx, &duties, look, slot as Token);
+        }
+        Fate::Consumed
+    }
+
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, slot: Token) {
+        let (duties, look) = self.receiver.wake(slot as usize, cx.now());
+        Nic::obey(cx, &duties, look, slot);
+    }
+}
+
+impl Nic {
+    fn obey(cx: &mut NicCx<'_>, duties: &[Duty], look: Time, slot: Token) {
+        for duty in duties {
+            match *duty {
+                Duty::Shut(class) => cx.shut(Gate::Class(Class(class as u8))),
+                Duty::Open(class) => cx.open(Gate::Class(Class(class as u8))),
+            }
+        }
+        if look != Time::NEVER {
+            cx.arm(look, slot);
+        }
+    }
+}

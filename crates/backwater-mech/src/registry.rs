@@ -1,0 +1,10 @@
+//! Every mechanism, one line each: the stacks of sides, the scenario's tables, lists, documentation and schema follow from it.
+//! The order is the order in which hooks are called.
+
+crate::stack::mechanisms! {
+    pause => crate::pause::Pause,
+    ecn => crate::ecn::Marker,
+    pfc => crate::pfc::Pfc,
+    dcqcn => crate::dcqcn::Dcqcn,
+    sfc => crate::sfc::Sfc,
+}

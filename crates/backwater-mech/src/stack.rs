@@ -1,0 +1,363 @@
+//! From a list of mechanisms to the types of a run: one `Option` per mechanism and side, called in the list's order.
+
+use backwater_net::hooks::{CheckCx, Claims, Finding, Mechanism, Preset};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+/// Which nodes an override is for. Every given key must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Select {
+    /// Tier of the node, such as `leaf`.
+    pub tier: Option<String>,
+    /// Name of the node, such as `leaf3`.
+    pub node: Option<String>,
+}
+
+impl Select {
+    /// Whether it speaks of a node of this name and tier.
+    pub fn matches(&self, name: &str, tier: &str) -> bool {
+        self.tier.as_deref().is_none_or(|t| t == tier) && self.node.as_deref().is_none_or(|n| n == name)
+    }
+}
+
+/// Parameters with overrides, each complete; the last that matches a node counts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Scoped<P> {
+    /// Where nothing else matches.
+    pub base: P,
+    /// Overrides, already merged over the base.
+    #[serde(default = "Vec::new")]
+    pub at: Vec<At<P>>,
+}
+
+/// One override.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct At<P> {
+    /// For whom.
+    pub select: Select,
+    /// What.
+    pub params: P,
+}
+
+impl<P> Scoped<P> {
+    /// The same everywhere.
+    pub fn everywhere(base: P) -> Scoped<P> {
+        Scoped { base, at: Vec::new() }
+    }
+
+    /// For the node of this name and tier.
+    pub fn of(&self, name: &str, tier: &str) -> &P {
+        self.at.iter().rev().find(|at| at.select.matches(name, tier)).map_or(&self.base, |at| &at.params)
+    }
+}
+
+/// What lists and documentation say of a mechanism.
+pub struct Entry {
+    /// Its TOML table.
+    pub name: &'static str,
+    /// The document that defines it.
+    pub defined_by: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Named parameter sets.
+    pub presets: &'static [Preset],
+    /// Schema of its parameters.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl Entry {
+    /// The entry of a mechanism.
+    pub const fn of<M: Mechanism>() -> Entry {
+        Entry {
+            name: M::NAME,
+            defined_by: M::DEFINED_BY,
+            summary: M::SUMMARY,
+            presets: M::PRESETS,
+            schema: |generator| generator.subschema_for::<M::Params>(),
+        }
+    }
+}
+
+/// Findings of one mechanism over all switches, each said once; `scope` picks the parameters per switch.
+pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_>) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    for (shape, params) in cx.switches.iter().zip(cx.switch_params) {
+        let one = CheckCx {
+            switches: std::slice::from_ref(shape),
+            switch_params: std::slice::from_ref(params),
+            gap: cx.gap,
+            lossless: cx.lossless,
+        };
+        for finding in M::check(scoped.of(&shape.name, &shape.tier), &one) {
+            if !all.iter().any(|f| f.key == finding.key && f.fatal == finding.fatal) {
+                all.push(finding);
+            }
+        }
+    }
+    all
+}
+
+/// The pairs of configured mechanisms that claim the same.
+pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut found = Vec::new();
+    for (i, (a, first)) in claims.iter().enumerate() {
+        for (b, second) in &claims[i + 1..] {
+            found.extend(first.clash(*second).into_iter().map(|what| (*a, *b, what)));
+        }
+    }
+    found
+}
+
+/// Generates `Config`, `SwitchStack`, `NicStack`, `FlowStack` and `ENTRIES` from the registry's lines.
+macro_rules! mechanisms {
+    ($($name:ident => $mechanism:path),+ $(,)?) => {
+        use backwater_net::hooks::{
+            Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Mechanism, NicCx, NicShape, NicSide,
+            Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
+        };
+        use backwater_net::packet::{Control, HostId, Packet, Port};
+        use backwater_net::{Bytes, Rate};
+        use $crate::stack::{Entry, Scoped, clashes, findings};
+
+        /// Numbers of the mechanisms in the stack.
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[derive(Clone, Copy)]
+        enum Number { $($name),+ }
+
+        /// Every mechanism, in the order of the registry.
+        pub const ENTRIES: &[Entry] = &[$(Entry::of::<$mechanism>()),+];
+
+        /// The mechanisms of a scenario: absent ones are off.
+        #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Config {
+            $(#[doc = concat!("Parameters of `", stringify!($name), "`.")]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub $name: Option<Scoped<<$mechanism as Mechanism>::Params>>,)+
+        }
+
+        impl Config {
+            /// Names of the mechanisms that are on.
+            pub fn names(&self) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $(if self.$name.is_some() { names.push(<$mechanism as Mechanism>::NAME); })+
+                names
+            }
+
+            /// Pairs of mechanisms that claim the same thing, and what.
+            pub fn clashes(&self) -> Vec<(&'static str, &'static str, &'static str)> {
+                let mut claims: Vec<(&'static str, Claims)> = Vec::new();
+                $(if let Some(scoped) = &self.$name {
+                    claims.push((<$mechanism as Mechanism>::NAME, <$mechanism as Mechanism>::claims(&scoped.base)));
+                })+
+                clashes(&claims)
+            }
+
+            /// What is wrong with the parameters, by mechanism.
+            pub fn check(&self, cx: &CheckCx<'_>) -> Vec<(&'static str, Finding)> {
+                let mut all = Vec::new();
+                $(if let Some(scoped) = &self.$name {
+                    let found = findings::<$mechanism>(scoped, cx);
+                    all.extend(found.into_iter().map(|f| (<$mechanism as Mechanism>::NAME, f)));
+                })+
+                all
+            }
+
+            /// Classes that some mechanism promises never to drop at this node, a bit each.
+            pub fn lossless_classes(&self, name: &str, tier: &str) -> u8 {
+                let mut bits = 0;
+                $(if let Some(scoped) = &self.$name {
+                    bits |= <$mechanism as Mechanism>::lossless_classes(scoped.of(name, tier));
+                })+
+                bits
+            }
+
+            /// The sides at one switch.
+            pub fn switch(&self, shape: &SwitchShape) -> SwitchStack {
+                SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                    <$mechanism as Mechanism>::switch(scoped.of(&shape.name, &shape.tier), shape)
+                }),)+ }
+            }
+
+            /// The sides at one NIC.
+            pub fn nic(&self, shape: &NicShape) -> NicStack {
+                NicStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                    <$mechanism as Mechanism>::nic(&scoped.base, shape)
+                }),)+ }
+            }
+
+            /// What all nodes share.
+            pub fn shared(&self) -> Shared {
+                Shared::default()
+            }
+
+            /// The sides at one flow.
+            pub fn flow(&self, shape: &FlowShape, shared: &Shared) -> FlowStack {
+                FlowStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                    <$mechanism as Mechanism>::flow(&scoped.base, shape, &shared.$name)
+                }),)+ }
+            }
+
+            /// Which flows share a controller.
+            pub fn rate_key(&self, flow: &FlowShape) -> RateKey {
+                $(if let Some(scoped) = &self.$name {
+                    let key = <$mechanism as Mechanism>::rate_key(&scoped.base, flow);
+                    if key != RateKey::Flow { return key; }
+                })+
+                RateKey::Flow
+            }
+        }
+
+        /// State that mechanisms share between all nodes of a run.
+        #[derive(Clone, Default)]
+        pub struct Shared { $($name: <$mechanism as Mechanism>::Shared,)+ }
+
+        /// The sides of all mechanisms at one switch.
+        pub struct SwitchStack { $($name: Option<<$mechanism as Mechanism>::Switch>,)+ }
+
+        /// The sides of all mechanisms at one NIC.
+        pub struct NicStack { $($name: Option<<$mechanism as Mechanism>::Nic>,)+ }
+
+        /// The sides of all mechanisms at one flow.
+        pub struct FlowStack { $($name: Option<<$mechanism as Mechanism>::Flow>,)+ }
+
+        impl SwitchSide for SwitchStack {
+            #[inline]
+            fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
+                $(if let Some(side) = &mut self.$name {
+                    let choice = side.choose(cx.for_owner(Owner(Number::$name as u8)), candidates, pkt);
+                    if choice.is_some() { return choice; }
+                })+
+                None
+            }
+            #[inline]
+            fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
+                $(if let Some(side) = &mut self.$name { side.steer(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
+            }
+            fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) -> Full {
+                $(if let Some(side) = &mut self.$name {
+                    if side.on_full(cx.for_owner(Owner(Number::$name as u8)), at, pkt) == Full::Trim { return Full::Trim; }
+                })+
+                Full::Drop
+            }
+            #[inline]
+            fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+                $(if let Some(side) = &mut self.$name { side.on_admit(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
+            }
+            #[inline]
+            fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+                $(if let Some(side) = &mut self.$name { side.on_enqueue(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
+            }
+            #[inline]
+            fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+                $(if let Some(side) = &mut self.$name { side.on_dequeue(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
+            }
+            #[inline]
+            fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+                $(if let Some(side) = &mut self.$name { side.on_release(cx.for_owner(Owner(Number::$name as u8)), at); })+
+            }
+            #[inline]
+            fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+                $(if let Some(side) = &mut self.$name { side.on_depart(cx.for_owner(Owner(Number::$name as u8)), at); })+
+            }
+            fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
+                $(if let Some(side) = &mut self.$name {
+                    let fate = SwitchSide::on_control(side, cx.for_owner(Owner(Number::$name as u8)), from, to, frame);
+                    if fate == Fate::Consumed { return fate; }
+                })+
+                Fate::Passed
+            }
+            fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+                $(if cx.owner() == Owner(Number::$name as u8) {
+                    if let Some(side) = &mut self.$name { SwitchSide::on_timer(side, cx, token); }
+                    return;
+                })+
+            }
+        }
+
+        impl NicSide for NicStack {
+            #[inline]
+            fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
+                $(if let Some(side) = &mut self.$name { side.on_receive(cx.for_owner(Owner(Number::$name as u8)), pkt); })+
+            }
+            fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+                $(if let Some(side) = &mut self.$name {
+                    let fate = NicSide::on_control(side, cx.for_owner(Owner(Number::$name as u8)), frame);
+                    if fate == Fate::Consumed { return fate; }
+                })+
+                Fate::Passed
+            }
+            fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
+                $(if cx.owner() == Owner(Number::$name as u8) {
+                    if let Some(side) = &mut self.$name { NicSide::on_timer(side, cx, token); }
+                    return;
+                })+
+            }
+        }
+
+        impl FlowSide for FlowStack {
+            #[inline]
+            fn rate(&self) -> Option<Rate> {
+                let mut least = None;
+                $(if let Some(rate) = self.$name.as_ref().and_then(|side| side.rate()) {
+                    least = Some(least.map_or(rate, |r: Rate| r.min(rate)));
+                })+
+                least
+            }
+            #[inline]
+            fn window(&self) -> Option<Bytes> {
+                let mut least = None;
+                $(if let Some(window) = self.$name.as_ref().and_then(|side| side.window()) {
+                    least = Some(least.map_or(window, |w: Bytes| w.min(window)));
+                })+
+                least
+            }
+            #[inline]
+            fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+                $(if let Some(side) = &mut self.$name { side.on_send(cx.for_owner(Owner(Number::$name as u8)), pkt); })+
+            }
+            #[inline]
+            fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
+                $(if let Some(side) = &mut self.$name { side.on_ack(cx.for_owner(Owner(Number::$name as u8)), ack); })+
+            }
+            fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
+                $(if let Some(side) = &mut self.$name {
+                    let fate = FlowSide::on_control(side, cx.for_owner(Owner(Number::$name as u8)), frame);
+                    if fate == Fate::Consumed { return fate; }
+                })+
+                Fate::Passed
+            }
+            fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
+                $(if cx.owner() == Owner(Number::$name as u8) {
+                    if let Some(side) = &mut self.$name { FlowSide::on_timer(side, cx, token); }
+                    return;
+                })+
+            }
+        }
+
+        impl FlowStack {
+            /// Whether no mechanism has a side at the flow.
+            pub fn is_empty(&self) -> bool {
+                true $(&& self.$name.is_none())+
+            }
+        }
+
+        impl backwater_net::network::Actors for Config {
+            type Switch = SwitchStack;
+            type Nic = NicStack;
+            type Flow = FlowStack;
+            type Shared = Shared;
+            const OWNERS: usize = ENTRIES.len();
+            fn shared(&self) -> Shared { Config::shared(self) }
+            fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
+            fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }
+            fn flow(&self, shape: &FlowShape, shared: &Shared) -> Option<FlowStack> {
+                Some(Config::flow(self, shape, shared)).filter(|stack| !stack.is_empty())
+            }
+            fn rate_key(&self, shape: &FlowShape) -> RateKey { Config::rate_key(self, shape) }
+            fn lossless_classes(&self, name: &str, tier: &str) -> u8 { Config::lossless_classes(self, name, tier) }
+        }
+    };
+}
+pub(crate) use mechanisms;

@@ -1,0 +1,193 @@
+//! The parameters of the stage: frames, acknowledgements, switches, NICs. Each field's text is what
+//! `backwater explain` prints; units are part of the types.
+
+use crate::units::Bytes;
+use backwater_engine::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Sizes on the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PacketParams {
+    /// Most payload bytes in one data packet. A flow's last packet carries what is left.
+    #[schemars(extend("x-source" = "document 000: 4 KB packets"))]
+    pub payload: Bytes,
+    /// Bytes of headers and trailers of a data packet that buffers and links count: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4.
+    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17"))]
+    pub header: Bytes,
+    /// Bytes per frame that only the link counts: preamble 8 and inter-frame gap 12. Several published models leave them out.
+    #[schemars(extend("x-source" = "IEEE 802.3 clause 4A.4.2"))]
+    pub gap: Bytes,
+}
+
+impl Default for PacketParams {
+    fn default() -> Self {
+        PacketParams { payload: Bytes(4096), header: Bytes(62), gap: Bytes(20) }
+    }
+}
+
+/// Which way acknowledgements go back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckPath {
+    /// The data's path, backwards.
+    Reverse,
+    /// Hashed on their own.
+    Ecmp,
+}
+
+/// One acknowledgement per data packet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AckParams {
+    /// Whether receivers acknowledge. Without, a flow is complete at the last byte received.
+    pub enabled: bool,
+    /// Frame length of an acknowledgement: Ethernet 14, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, FCS 4.
+    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17"))]
+    pub size: Bytes,
+    /// Class of acknowledgements, 0 to 7; absent: the data's class.
+    #[schemars(range(min = 0, max = 7))]
+    pub class: Option<u8>,
+    /// Way back: `reverse` (the data's path backwards) or `ecmp` (hashed on its own).
+    pub path: AckPath,
+    /// Whether a host's acknowledgements and control messages go before its data.
+    pub first_at_nic: bool,
+}
+
+impl Default for AckParams {
+    fn default() -> Self {
+        AckParams { enabled: true, size: Bytes(66), class: None, path: AckPath::Ecmp, first_at_nic: true }
+    }
+}
+
+/// How a switch is built. Every account exists in each; lanes and service differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Architecture {
+    /// A frame joins the queue of its egress port on arrival; nothing but that queue delays it.
+    OutputQueued,
+    /// One first-in first-out queue per ingress port and class, its head waits for a free egress: head-of-line blocking.
+    InputQueued,
+    /// Virtual output queues: one queue per ingress, egress and class, matched by iSLIP over a crossbar.
+    Voq,
+    /// As output-queued, in one memory with dynamic thresholds per (ingress, class) and per (egress, queue).
+    SharedMemory,
+}
+
+/// What one `buffer` is the limit of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferPer {
+    /// The whole switch.
+    Switch,
+    /// The frames that came in through one port.
+    Ingress,
+    /// The frames that wait for one egress port.
+    Egress,
+    /// The frames that wait in one queue of one egress port.
+    Queue,
+    /// Nothing: memory without end.
+    None,
+}
+
+/// Where a frame spends the switch's fixed latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LatencyAt {
+    /// Before any counter has seen the frame.
+    Input,
+    /// Between the ingress counter and the egress queue.
+    Fabric,
+    /// After both counters, before it may be transmitted.
+    Output,
+}
+
+/// When a departing frame leaves the counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReleaseAt {
+    /// When its first bit leaves.
+    Start,
+    /// When its last bit has left.
+    End,
+}
+
+/// A switch. May be overridden per tier, group or node with `[[switch.at]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SwitchParams {
+    /// `output-queued`, `input-queued`, `voq` or `shared-memory`.
+    pub architecture: Architecture,
+    /// Fixed processing delay of a frame.
+    #[schemars(extend("x-source" = "document 000: 300 ns"))]
+    pub latency: Time,
+    /// Where the latency passes: `input` (before any counter), `fabric` (between ingress counter and egress queue), `output` (after both).
+    pub latency_at: LatencyAt,
+    /// When counters fall: at the `start` or the `end` of a frame's transmission.
+    pub release_at: ReleaseAt,
+    /// Packet memory per unit of `buffer_per`.
+    pub buffer: Bytes,
+    /// What `buffer` limits: `switch`, `ingress` (port), `egress` (port), `queue` (of an egress port), or `none`.
+    pub buffer_per: BufferPer,
+    /// Memory set aside for each (ingress port, class), used before shared memory.
+    pub reserve: Bytes,
+    /// Memory set aside for each (ingress port, lossless class), used when shared memory is refused.
+    pub headroom: Bytes,
+    /// Shared memory: a lossy frame is refused when its (ingress, class) holds more than this times the free shared memory.
+    #[schemars(range(min = 0.0))]
+    #[schemars(extend("x-source" = "Choudhury and Hahne, IEEE/ACM ToN 1998"))]
+    pub alpha_ingress: f64,
+    /// Shared memory: a lossy frame is refused when its (egress, queue) holds more than this times the free shared memory.
+    #[schemars(range(min = 0.0))]
+    #[schemars(extend("x-source" = "Choudhury and Hahne, IEEE/ACM ToN 1998"))]
+    pub alpha_egress: f64,
+    /// DWRR weight of each of the 8 queues; queues of weight 0 are served before all others, the highest number first. Absent: strict priority for all.
+    pub weights: Option<[u32; 8]>,
+    /// Crossbar: rate of the fabric as a multiple of the faster of the two links. Absent: 1 for `input-queued`, 2 for `voq`.
+    #[schemars(range(min = 1.0, max = 16.0))]
+    #[schemars(extend("x-source" = "Chuang, Goel, McKeown and Prabhakar, IEEE JSAC 1999: 2 emulates output queues"))]
+    pub speedup: Option<f64>,
+    /// Crossbar: iterations of the matching.
+    #[schemars(range(min = 1, max = 16))]
+    #[schemars(extend("x-source" = "McKeown, IEEE/ACM ToN 1999: log2 of the ports suffice"))]
+    pub iterations: u32,
+    /// Crossbar: bytes that may wait behind the crossing at each egress port.
+    pub staging: Bytes,
+}
+
+impl Default for SwitchParams {
+    fn default() -> Self {
+        SwitchParams {
+            architecture: Architecture::OutputQueued,
+            latency: Time::ns(300),
+            latency_at: LatencyAt::Output,
+            release_at: ReleaseAt::End,
+            buffer: Bytes(32_000_000),
+            buffer_per: BufferPer::Switch,
+            reserve: Bytes::ZERO,
+            headroom: Bytes::ZERO,
+            alpha_ingress: 8.0,
+            alpha_egress: 1.0,
+            weights: None,
+            speedup: None,
+            iterations: 4,
+            staging: Bytes(16_000),
+        }
+    }
+}
+
+/// A host's network interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NicParams {
+    /// Data frames that may stand in the transmit queue, the one on the wire not counted. With 1 a flow is asked for its next frame when the wire is free.
+    #[schemars(range(min = 1, max = 1024))]
+    pub tx_queue: u32,
+}
+
+impl Default for NicParams {
+    fn default() -> Self {
+        NicParams { tx_queue: 1 }
+    }
+}

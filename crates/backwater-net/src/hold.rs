@@ -1,0 +1,178 @@
+//! MAC control pause state: what a port asks of its neighbour, and the frame that says so (IEEE 802.3 annexes 31B and 31D).
+//!
+//! Several mechanisms may hold the same neighbour. The port keeps one end per (owner, class or link) and signals the merged
+//! state, so that one owner's resume never undoes another's pause. A hold that outlasts the pause time of a frame is
+//! refreshed when half of that time has passed.
+
+use crate::hooks::{HoldStyle, Owner};
+use crate::packet::{CLASSES, Class, Control};
+use crate::units::Rate;
+use backwater_engine::Time;
+
+/// Kind of the frame in result tables.
+pub const MAC_CONTROL: &str = "mac-control";
+
+/// Index of the whole link beside the 8 classes.
+const LINK: usize = CLASSES;
+
+/// Length of one pause quantum: 512 bit times (IEEE 802.3 annex 31B.2).
+pub fn quanta_time(rate: Rate, quanta: u16) -> Time {
+    let bits_ps = u128::from(quanta) * 512 * 1_000_000_000_000;
+    Time(u64::try_from(bits_ps.div_ceil(u128::from(rate.0.max(1)))).unwrap_or(u64::MAX))
+}
+
+/// A pause or resume as it arrives: for one class, or (`None`) for the whole link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// The class, or the whole link.
+    pub class: Option<Class>,
+    /// Pause time in quanta of the link's 512 bit times; 0 resumes.
+    pub quanta: u16,
+    /// An on/off signal: the pause lasts until it is lifted.
+    pub lasting: bool,
+}
+
+impl Hold {
+    /// The frame.
+    pub fn frame(self) -> Control {
+        let class = self.class.map_or(LINK as u64, |c| u64::from(c.0));
+        let words = [class, u64::from(self.quanta), u64::from(self.lasting), 0, 0, 0];
+        Control { kind: MAC_CONTROL, size: Control::MIN_FRAME, flow: None, words }
+    }
+
+    /// Reads a frame; `None` if it is of another kind.
+    pub fn read(frame: &Control) -> Option<Hold> {
+        (frame.kind == MAC_CONTROL).then(|| Hold {
+            class: (frame.words[0] != LINK as u64).then_some(Class(frame.words[0] as u8)),
+            quanta: frame.words[1] as u16,
+            lasting: frame.words[2] != 0,
+        })
+    }
+
+    /// When the pause ends by itself if it arrives now over a link of `rate`.
+    pub fn until(self, now: Time, rate: Rate) -> Time {
+        if self.lasting { Time::NEVER } else { now.after(quanta_time(rate, self.quanta)) }
+    }
+}
+
+/// What a port has asked of its neighbour.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Holds {
+    /// Ends per owner for each class and the link.
+    ends: [Vec<(Owner, Time)>; CLASSES + 1],
+    /// When the last frame's pause ends at the neighbour, by the sender's clock; zero: not paused.
+    told: [Time; CLASSES + 1],
+}
+
+/// What the port has to do after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Nothing,
+    /// Send this frame, and look again at that time (`NEVER`: no need).
+    Tell(Hold, Time),
+}
+
+fn index(class: Option<Class>) -> usize {
+    class.map_or(LINK, |c| usize::from(c.0))
+}
+
+impl Holds {
+    fn end(&self, i: usize) -> Time {
+        self.ends[i].iter().map(|(_, t)| *t).max().unwrap_or(Time::ZERO)
+    }
+
+    pub(crate) fn hold(
+        &mut self,
+        owner: Owner,
+        class: Option<Class>,
+        now: Time,
+        until: Time,
+        style: HoldStyle,
+        rate: Rate,
+    ) -> Act {
+        let ends = &mut self.ends[index(class)];
+        ends.retain(|(o, t)| *o != owner && *t > now);
+        ends.push((owner, until));
+        self.review(class, now, style, rate)
+    }
+
+    pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time) -> Act {
+        let i = index(class);
+        self.ends[i].retain(|(o, t)| *o != owner && *t > now);
+        if self.ends[i].is_empty() && self.told[i] != Time::ZERO {
+            self.told[i] = Time::ZERO;
+            return Act::Tell(Hold { class, quanta: 0, lasting: false }, Time::NEVER);
+        }
+        Act::Nothing
+    }
+
+    /// Sends a frame if the neighbour does not yet know of the merged end, or will forget it too soon.
+    pub(crate) fn review(&mut self, class: Option<Class>, now: Time, style: HoldStyle, rate: Rate) -> Act {
+        let i = index(class);
+        let end = self.end(i);
+        if end <= now {
+            return Act::Nothing;
+        }
+        let Some(most) = style.quanta else {
+            if self.told[i] == Time::NEVER {
+                return Act::Nothing;
+            }
+            self.told[i] = Time::NEVER;
+            return Act::Tell(Hold { class, quanta: u16::MAX, lasting: true }, Time::NEVER);
+        };
+        let longest = quanta_time(rate, most);
+        let half = Time(longest.0 / 2);
+        // A frame sent now is due unless the last one covers the end, or half of its time is still to come.
+        if self.told[i] >= end || self.told[i].since(now) > half {
+            return Act::Nothing;
+        }
+        let quantum = quanta_time(rate, 1).0.max(1);
+        let quanta = (end.since(now).0.div_ceil(quantum)).clamp(1, u64::from(most)) as u16;
+        self.told[i] = now.after(quanta_time(rate, quanta));
+        let again = if end > self.told[i] { now.after(half) } else { Time::NEVER };
+        Act::Tell(Hold { class, quanta, lasting: false }, again)
+    }
+
+    /// Whether anything is held at `now`.
+    pub(crate) fn any(&self, now: Time) -> bool {
+        (0..=LINK).any(|i| self.end(i) > now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+    const RATE: Rate = Rate::gbps(10);
+    const C: Option<Class> = Some(Class(3));
+
+    #[test]
+    fn quantum_is_512_bit_times() {
+        assert_eq!(quanta_time(Rate::gbps(10), 1), Time::ns(51) + Time::ps(200));
+        assert_eq!(quanta_time(Rate::gbps(400), u16::MAX).0, 83_884_800);
+    }
+
+    #[test]
+    fn one_owner_never_undoes_another() {
+        let mut h = Holds::default();
+        let until = Time::us(10);
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, until, STYLE, RATE), Act::Tell(..)));
+        assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE, RATE), Act::Nothing, "already told of more");
+        assert_eq!(h.release(Owner(2), C, Time::us(1)), Act::Nothing);
+        assert_eq!(
+            h.release(Owner(1), C, Time::us(2)),
+            Act::Tell(Hold { class: C, quanta: 0, lasting: false }, Time::NEVER)
+        );
+    }
+
+    #[test]
+    fn lasting_hold_is_refreshed_at_half_time() {
+        let mut h = Holds::default();
+        let Act::Tell(first, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, RATE) else { panic!() };
+        assert_eq!(first.quanta, u16::MAX);
+        assert_eq!(again.0, quanta_time(RATE, u16::MAX).0 / 2);
+        assert!(matches!(h.review(C, again, STYLE, RATE), Act::Tell(..)));
+        assert!(h.any(again));
+    }
+}

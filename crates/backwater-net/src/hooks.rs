@@ -1,0 +1,568 @@
+//! The hook interface: what a mechanism may see and do. Read this file first.
+//!
+//! Every scheme acts at a *switch*, at a *NIC*, or on a *flow's rate*. A [`Mechanism`] bundles up to three sides of itself:
+//! [`SwitchSide`], [`NicSide`], [`FlowSide`]. Hooks receive a context with the time, the counters and a pad for notes. A note
+//! is not a callback: the stage acts on it after the last hook has returned, in the order in which the notes were made.
+//!
+//! ```text
+//!            arrival            egress queue            wire
+//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ enqueue ──▶ dequeue ──▶ next node
+//!                                    │                   │             │
+//!                             on_admit, on_full      on_enqueue    on_dequeue, on_release, on_depart
+//! ```
+//!
+//! What differs from the first sketch of this interface: `on_admit` is apart from `on_enqueue`, because a frame is in the
+//! ingress account before the switch's latency and in the egress account after it (`switch.latency_at = "fabric"`), and a
+//! scheme that watches the ingress must not learn of the frame late; `on_depart` is apart from `on_release`, because behind a
+//! crossbar a frame leaves the ingress account when it crosses and the egress account when it is gone.
+
+use crate::occupancy::Occupancy;
+use crate::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
+use crate::units::{Bytes, Rate};
+use backwater_engine::{Rng, Time};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+/// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Port of arrival.
+    pub ingress: Port,
+    /// Port of departure.
+    pub egress: Port,
+    /// Class on the link of arrival.
+    pub class: Class,
+    /// Queue of the egress port; by default the one with the class's number.
+    pub queue: Queue,
+}
+
+/// What may be held shut at a node. A gate stays shut until every mechanism that shut it has opened it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gate {
+    /// Everything but MAC control on one port.
+    Port(Port),
+    /// One queue of one egress port.
+    Egress(Port, Queue),
+    /// On a NIC: one class.
+    Class(Class),
+    /// On a NIC: all flows to one host.
+    Dest(HostId),
+    /// On a NIC: one flow.
+    Flow(FlowRef),
+}
+
+/// Whether a mechanism has taken a control frame for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nobody else sees it; a routed frame ends here.
+    Consumed,
+    /// The next mechanism may look; a routed frame goes on.
+    Passed,
+}
+
+/// What happens to a packet for which there is no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// It is lost.
+    Drop,
+    /// Its payload is cut off; the header is admitted if there is room for that.
+    Trim,
+}
+
+/// How a pause of the neighbour is signalled (IEEE 802.3 annexes 31B and 31D).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldStyle {
+    /// Pause time carried in each frame, in quanta of 512 bit times, or `None` for an on/off signal that never expires.
+    pub quanta: Option<u16>,
+    /// Whether the signal is a frame that waits for the one on the wire and takes its time there, or ideal: it only takes the propagation delay.
+    pub framed: bool,
+}
+
+/// A mechanism's number in the stack; the stage keeps gates, holds and timers apart by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner(pub u8);
+
+/// A word that a mechanism gives to its timer and gets back.
+pub type Token = u32;
+
+/// What the stage does once the hooks have returned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Note {
+    /// MAC control: the next frame out of that port, past all gates.
+    Send(Port, Control),
+    /// A queued frame to the neighbour.
+    Emit(Port, Class, Control),
+    /// A queued frame to a host, forwarded like any other; with the number of switches that the packet at hand has passed.
+    Route(HostId, Class, Control, u8),
+    /// Pause the neighbour's class (or link) until a time.
+    HoldPeer(Owner, Port, Option<Class>, Time, HoldStyle),
+    /// Let go of that.
+    ReleasePeer(Owner, Port, Option<Class>),
+    /// Shut a gate.
+    Shut(Owner, Gate),
+    /// Open it again.
+    Open(Owner, Gate),
+    /// Wake the mechanism.
+    Arm(Owner, Time, Token),
+}
+
+/// The pad for notes.
+pub(crate) type Notes = Vec<Note>;
+
+/// One port as a mechanism sees it at start.
+#[derive(Clone, Debug)]
+pub struct PortShape {
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Propagation delay of the link.
+    pub delay: Time,
+    /// The node at the other end.
+    pub peer: NodeId,
+    /// The host at the other end, where it is one.
+    pub host: Option<HostId>,
+}
+
+/// A switch as a mechanism sees it at start.
+#[derive(Clone, Debug)]
+pub struct SwitchShape {
+    /// Its node number.
+    pub node: NodeId,
+    /// Its name, such as `leaf3`.
+    pub name: String,
+    /// Its tier, such as `leaf`.
+    pub tier: String,
+    /// Its ports, by number.
+    pub ports: Vec<PortShape>,
+    /// \[bytes\] The longest data frame of the run.
+    pub max_frame: Bytes,
+    /// Fixed processing delay.
+    pub latency: Time,
+}
+
+/// A host's interface as a mechanism sees it at start.
+#[derive(Clone, Debug)]
+pub struct NicShape {
+    /// The host.
+    pub host: HostId,
+    /// Rate of its link.
+    pub rate: Rate,
+}
+
+/// A flow as a mechanism sees it at start.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowShape {
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// Class of its data.
+    pub class: Class,
+    /// Line rate of the sender's link.
+    pub line: Rate,
+}
+
+/// What a switch-side hook sees and may do.
+pub struct SwitchCx<'a> {
+    pub(crate) now: Time,
+    pub(crate) owner: Owner,
+    pub(crate) seen: &'a Occupancy,
+    pub(crate) shape: &'a SwitchShape,
+    pub(crate) notes: &'a mut Notes,
+    pub(crate) rngs: &'a mut [Option<Rng>],
+    pub(crate) seed: u64,
+    /// Switches that the packet at hand has passed, or `NO_HOP`.
+    pub(crate) hop: u8,
+}
+
+/// There is no packet at hand.
+pub(crate) const NO_HOP: u8 = u8::MAX;
+
+impl SwitchCx<'_> {
+    /// The time.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// The counters.
+    #[inline(always)]
+    pub fn seen(&self) -> &Occupancy {
+        self.seen
+    }
+    /// The switch.
+    #[inline(always)]
+    pub fn shape(&self) -> &SwitchShape {
+        self.shape
+    }
+    /// For stacks only: which mechanism is called.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+    /// For stacks only: says which mechanism is called next.
+    #[inline(always)]
+    pub fn for_owner(&mut self, owner: Owner) -> &mut Self {
+        self.owner = owner;
+        self
+    }
+    /// This mechanism's own random stream on this switch.
+    pub fn rng(&mut self) -> &mut Rng {
+        let (seed, owner, node) = (self.seed, self.owner, self.shape.node);
+        self.rngs[usize::from(owner.0)].get_or_insert_with(|| {
+            backwater_engine::rng::stream(seed, "switch mechanism", u64::from(node.0) << 8 | u64::from(owner.0))
+        })
+    }
+    /// The port to which `host` is attached, where it is attached here.
+    pub fn attached(&self, host: HostId) -> Option<Port> {
+        let at = self.shape.ports.iter().position(|p| p.host == Some(host))?;
+        Some(Port(at as u16))
+    }
+    /// Sends a MAC control frame: next out of `port`, never gated, consumed by the neighbour.
+    pub fn send(&mut self, port: Port, frame: Control) {
+        self.notes.push(Note::Send(port, frame));
+    }
+    /// Queues a frame for the neighbour at `port` in `class`.
+    pub fn emit(&mut self, port: Port, class: Class, frame: Control) {
+        self.notes.push(Note::Emit(port, class, frame));
+    }
+    /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. If it names the flow of the
+    /// packet at hand, and that flow's acknowledgements take its path backwards, so does the frame.
+    pub fn route(&mut self, to: HostId, class: Class, frame: Control) {
+        self.notes.push(Note::Route(to, class, frame, self.hop));
+    }
+    /// Pauses the neighbour at `port`, for one class or (`None`) the whole link, until `until` ([`Time::NEVER`]: until
+    /// released). The port merges all owners into one state: the latest end wins, the neighbour resumes when all let go.
+    pub fn hold_peer(&mut self, port: Port, class: Option<Class>, until: Time, style: HoldStyle) {
+        self.notes.push(Note::HoldPeer(self.owner, port, class, until, style));
+    }
+    /// Lets go of [`SwitchCx::hold_peer`].
+    pub fn release_peer(&mut self, port: Port, class: Option<Class>) {
+        self.notes.push(Note::ReleasePeer(self.owner, port, class));
+    }
+    /// Shuts a gate of this switch.
+    pub fn shut(&mut self, gate: Gate) {
+        self.notes.push(Note::Shut(self.owner, gate));
+    }
+    /// Opens it again.
+    pub fn open(&mut self, gate: Gate) {
+        self.notes.push(Note::Open(self.owner, gate));
+    }
+    /// Calls `on_timer` with `token` at `at`. Timers are never cancelled: compare with your own deadline.
+    pub fn arm(&mut self, at: Time, token: Token) {
+        self.notes.push(Note::Arm(self.owner, at, token));
+    }
+}
+
+/// What a NIC-side hook sees and may do.
+pub struct NicCx<'a> {
+    pub(crate) now: Time,
+    pub(crate) owner: Owner,
+    pub(crate) shape: &'a NicShape,
+    pub(crate) notes: &'a mut Notes,
+}
+
+impl NicCx<'_> {
+    /// The time.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// The interface.
+    pub fn shape(&self) -> &NicShape {
+        self.shape
+    }
+    /// For stacks only: which mechanism is called.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+    /// For stacks only: says which mechanism is called next.
+    #[inline(always)]
+    pub fn for_owner(&mut self, owner: Owner) -> &mut Self {
+        self.owner = owner;
+        self
+    }
+    /// Queues a frame for a host in `class`; if it names a flow that ends here, it goes to that flow's source along the
+    /// way of the acknowledgements.
+    pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
+        self.notes.push(Note::Route(to, class, frame, NO_HOP));
+    }
+    /// Shuts a gate of this NIC.
+    pub fn shut(&mut self, gate: Gate) {
+        self.notes.push(Note::Shut(self.owner, gate));
+    }
+    /// Opens it again.
+    pub fn open(&mut self, gate: Gate) {
+        self.notes.push(Note::Open(self.owner, gate));
+    }
+    /// Calls `on_timer` with `token` at `at`.
+    pub fn arm(&mut self, at: Time, token: Token) {
+        self.notes.push(Note::Arm(self.owner, at, token));
+    }
+}
+
+/// What a flow-side hook sees and may do.
+pub struct FlowCx<'a> {
+    pub(crate) now: Time,
+    pub(crate) owner: Owner,
+    pub(crate) shape: &'a FlowShape,
+    pub(crate) notes: &'a mut Notes,
+}
+
+impl FlowCx<'_> {
+    /// The time.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// The flow (for a shared controller: the one that called last).
+    pub fn shape(&self) -> &FlowShape {
+        self.shape
+    }
+    /// For stacks only: which mechanism is called.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+    /// For stacks only: says which mechanism is called next.
+    #[inline(always)]
+    pub fn for_owner(&mut self, owner: Owner) -> &mut Self {
+        self.owner = owner;
+        self
+    }
+    /// Calls `on_timer` with `token` at `at`.
+    pub fn arm(&mut self, at: Time, token: u16) {
+        self.notes.push(Note::Arm(self.owner, at, Token::from(token)));
+    }
+}
+
+/// What a mechanism does at a switch.
+#[allow(unused_variables)]
+pub trait SwitchSide {
+    /// Load balancing: picks one of `candidates` (two or more); `None` leaves it to the next opinion, in the end to ECMP.
+    #[inline(always)]
+    fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
+        None
+    }
+    /// After routing, before admission: may change the queue.
+    #[inline(always)]
+    fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
+    /// There is no memory for the packet.
+    #[inline(always)]
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) -> Full {
+        Full::Drop
+    }
+    /// The packet has been admitted; the ingress account includes it, the egress account perhaps not yet.
+    #[inline(always)]
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
+    /// The packet has joined its egress queue; all accounts include it.
+    #[inline(always)]
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
+    /// The packet leaves; all egress accounts still include it, its header can still be written.
+    #[inline(always)]
+    fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
+    /// Its bytes have left the ingress account: it has left the switch or, behind a crossbar, crossed the fabric.
+    #[inline(always)]
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
+    /// Its bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
+    #[inline(always)]
+    fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
+    /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host.
+    #[inline(always)]
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
+        Fate::Passed
+    }
+    /// A timer has run out.
+    #[inline(always)]
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
+}
+
+/// What a mechanism does at a NIC.
+#[allow(unused_variables)]
+pub trait NicSide {
+    /// A data packet has arrived for this host.
+    #[inline(always)]
+    fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
+    /// A control frame has arrived for this host.
+    #[inline(always)]
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        Fate::Passed
+    }
+    /// A timer has run out.
+    #[inline(always)]
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
+}
+
+/// What an acknowledgement tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// \[bytes\] Payload received so far.
+    pub received: u64,
+    /// Time since the data packet was sent.
+    pub rtt: Time,
+    /// Whether the data packet was marked.
+    pub marked: bool,
+}
+
+/// What a mechanism does to a flow's rate. One per [`RateKey`].
+#[allow(unused_variables)]
+pub trait FlowSide {
+    /// The rate at which the flow may send now. An answer, not a command: the NIC paces and asks again after every hook.
+    #[inline(always)]
+    fn rate(&self) -> Option<Rate> {
+        None
+    }
+    /// Most unacknowledged bytes.
+    #[inline(always)]
+    fn window(&self) -> Option<Bytes> {
+        None
+    }
+    /// A packet is handed to the wire.
+    #[inline(always)]
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {}
+    /// An acknowledgement has arrived.
+    #[inline(always)]
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {}
+    /// A control frame that names this flow has arrived.
+    #[inline(always)]
+    fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
+        Fate::Passed
+    }
+    /// A timer has run out.
+    #[inline(always)]
+    fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {}
+}
+
+/// The side that a mechanism does not have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Absent;
+
+impl SwitchSide for Absent {}
+impl NicSide for Absent {}
+impl FlowSide for Absent {}
+
+/// Which flows of one host share a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RateKey {
+    /// Each flow has its own.
+    Flow,
+    /// All flows to one destination share one, and it is kept between flows.
+    Dest(HostId),
+    /// All flows of one class share one, and it is kept between flows.
+    Class(Class),
+}
+
+/// What a mechanism, as configured, claims for itself alone. Two mechanisms with the same claim are refused at load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// It decides at what rate flows send.
+    pub flow_rate: bool,
+    /// It pauses and resumes a whole link.
+    pub link_pause: bool,
+    /// It decides in which queue a packet waits.
+    pub steering: bool,
+    /// It writes the packet tag.
+    pub packet_tag: bool,
+}
+
+impl Claims {
+    /// No claim.
+    pub const NONE: Claims = Claims { flow_rate: false, link_pause: false, steering: false, packet_tag: false };
+
+    /// The names of the claims that both make.
+    pub fn clash(self, other: Claims) -> Vec<&'static str> {
+        let both = [
+            (self.flow_rate && other.flow_rate, "the sending rate of flows"),
+            (self.link_pause && other.link_pause, "the pause state of the link"),
+            (self.steering && other.steering, "the queue of a packet"),
+            (self.packet_tag && other.packet_tag, "the packet tag"),
+        ];
+        both.into_iter().filter_map(|(clash, name)| clash.then_some(name)).collect()
+    }
+}
+
+/// A named set of parameter values with its source, as TOML text of the mechanism's table.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Name, as in `preset = "paper"`.
+    pub name: &'static str,
+    /// Where the values come from.
+    pub source: &'static str,
+    /// The values.
+    pub toml: &'static str,
+}
+
+/// What an inspection of a mechanism's parameters knows of the run.
+#[derive(Clone, Debug)]
+pub struct CheckCx<'a> {
+    /// Every switch.
+    pub switches: &'a [SwitchShape],
+    /// The switch's parameters, one for each of `switches`.
+    pub switch_params: &'a [crate::config::SwitchParams],
+    /// \[bytes\] per frame that only the link counts.
+    pub gap: Bytes,
+    /// Whether the scenario promises losslessness.
+    pub lossless: bool,
+}
+
+/// What is wrong with a mechanism's parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether the run must not start.
+    pub fatal: bool,
+    /// The key within the mechanism's table.
+    pub key: &'static str,
+    /// What is wrong.
+    pub reason: String,
+    /// What would be right.
+    pub hint: String,
+}
+
+/// A congestion-management mechanism: its name, its source, its parameters and its sides.
+pub trait Mechanism {
+    /// The TOML table, such as `pfc`.
+    const NAME: &'static str;
+    /// The document that defines it, such as `IEEE 802.1Qbb-2011`.
+    const DEFINED_BY: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// Its parameters; every field documented with unit, default and source.
+    type Params: DeserializeOwned + serde::Serialize + JsonSchema + Clone + 'static;
+    /// State shared by all nodes of a run. Anything but `()` forbids splitting the run by node.
+    type Shared: Default + Clone;
+    /// Its side at switches.
+    type Switch: SwitchSide;
+    /// Its side at NICs.
+    type Nic: NicSide;
+    /// Its side at flows.
+    type Flow: FlowSide;
+    /// Named parameter sets.
+    const PRESETS: &'static [Preset] = &[];
+    /// What it claims for itself alone, as configured.
+    fn claims(_params: &Self::Params) -> Claims {
+        Claims::NONE
+    }
+    /// Classes that it promises never to drop: a bit each.
+    fn lossless_classes(_params: &Self::Params) -> u8 {
+        0
+    }
+    /// Looks for values that cannot work or hold a promise. `params` belong to the switch of the same number in `cx`.
+    fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
+        Vec::new()
+    }
+    /// Which flows share a controller.
+    fn rate_key(_params: &Self::Params, _flow: &FlowShape) -> RateKey {
+        RateKey::Flow
+    }
+    /// Its side at this switch.
+    fn switch(_params: &Self::Params, _shape: &SwitchShape) -> Option<Self::Switch> {
+        None
+    }
+    /// Its side at this NIC.
+    fn nic(_params: &Self::Params, _shape: &NicShape) -> Option<Self::Nic> {
+        None
+    }
+    /// Its side at this flow.
+    fn flow(_params: &Self::Params, _shape: &FlowShape, _shared: &Self::Shared) -> Option<Self::Flow> {
+        None
+    }
+}

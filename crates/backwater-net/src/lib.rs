@@ -1,0 +1,17 @@
+//! The stage: packets, links, ports, gates, buffers, switches, NICs, flows, and the hooks that mechanisms act through.
+//!
+//! Read [`hooks`] first. Nothing here knows any mechanism by name.
+
+pub mod config;
+pub mod hold;
+pub mod hooks;
+pub mod network;
+pub mod occupancy;
+pub mod packet;
+pub mod record;
+pub mod spec;
+pub mod topology;
+pub mod units;
+pub mod workload;
+
+pub use units::{Bytes, Rate};

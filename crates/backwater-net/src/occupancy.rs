@@ -1,0 +1,293 @@
+//! The counters of one switch, and admission to its memory.
+//!
+//! Every frame is counted at its ingress (port, class) from admission until it has left (or crossed) the switch, and at its
+//! egress (port, queue) from the moment it joins that queue until it leaves. Memory is charged once, to the first of
+//! reserve, shared pool and headroom that takes the frame, and exactly that charge is released.
+
+use crate::config::{Architecture, BufferPer, SwitchParams};
+use crate::hooks::Place;
+use crate::packet::{CLASSES, Class, Port, Queue};
+use crate::units::Bytes;
+
+/// Which memory a frame was charged to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pool {
+    Reserve,
+    Shared,
+    Headroom,
+}
+
+/// \[bytes\] counters of one switch.
+#[derive(Clone, Debug)]
+pub struct Occupancy {
+    per: BufferPer,
+    dynamic: Option<(f64, f64)>,
+    reserve: u64,
+    headroom: u64,
+    /// Classes that have headroom and are exempt from dynamic limits, a bit each.
+    lossless: u8,
+    /// Shared memory of one unit of `per`.
+    shared: u64,
+    ingress: Vec<u64>,
+    ingress_port: Vec<u64>,
+    egress: Vec<u64>,
+    egress_port: Vec<u64>,
+    total: u64,
+    /// Bytes in reserves and headrooms, by (ingress, class); empty when the switch has none.
+    reserved: Vec<u64>,
+    in_headroom: Vec<u64>,
+    /// Bytes in shared memory, one entry per unit of `per`.
+    pools: Vec<u64>,
+}
+
+impl Occupancy {
+    /// Counters of a switch with `ports` ports, all zero.
+    pub(crate) fn new(params: &SwitchParams, ports: usize, lossless: u8) -> Occupancy {
+        let queues = ports * CLASSES;
+        let units = match params.buffer_per {
+            BufferPer::Switch | BufferPer::None => 1,
+            BufferPer::Ingress | BufferPer::Egress => ports,
+            BufferPer::Queue => queues,
+        };
+        let (shared, partitioned) = shared_memory(params, ports, lossless);
+        Occupancy {
+            per: params.buffer_per,
+            dynamic: (params.architecture == Architecture::SharedMemory)
+                .then_some((params.alpha_ingress, params.alpha_egress)),
+            reserve: if partitioned { params.reserve.0 } else { 0 },
+            headroom: if partitioned { params.headroom.0 } else { 0 },
+            lossless,
+            shared: shared.unwrap_or(0),
+            ingress: vec![0; queues],
+            ingress_port: vec![0; ports],
+            egress: vec![0; queues],
+            egress_port: vec![0; ports],
+            total: 0,
+            reserved: vec![0; if partitioned { queues } else { 0 }],
+            in_headroom: vec![0; if partitioned { queues } else { 0 }],
+            pools: vec![0; units],
+        }
+    }
+
+    /// Bytes that came in through `port` in `class` and have not left.
+    #[inline(always)]
+    pub fn ingress(&self, port: Port, class: Class) -> Bytes {
+        Bytes(self.ingress[slot(port, class.0)])
+    }
+    /// Bytes that came in through `port` and have not left.
+    #[inline(always)]
+    pub fn ingress_port(&self, port: Port) -> Bytes {
+        Bytes(self.ingress_port[usize::from(port.0)])
+    }
+    /// Bytes that wait for `queue` of `port` (wherever the architecture keeps them), the frame on the wire included until
+    /// counters fall.
+    #[inline(always)]
+    pub fn egress(&self, port: Port, queue: Queue) -> Bytes {
+        Bytes(self.egress[slot(port, queue.0)])
+    }
+    /// Bytes that wait for `port`.
+    #[inline(always)]
+    pub fn egress_port(&self, port: Port) -> Bytes {
+        Bytes(self.egress_port[usize::from(port.0)])
+    }
+    /// Bytes in the switch.
+    #[inline(always)]
+    pub fn total(&self) -> Bytes {
+        Bytes(self.total)
+    }
+    /// Headroom in use at (port, class).
+    #[inline(always)]
+    pub fn in_headroom(&self, port: Port, class: Class) -> Bytes {
+        Bytes(self.in_headroom.get(slot(port, class.0)).copied().unwrap_or(0))
+    }
+    /// Free shared memory of the pool that a frame at `port` would be charged to, as seen from its ingress; for buffers per
+    /// egress port or queue, which an ingress cannot know, and for unlimited buffers: [`Bytes::MAX`].
+    #[inline(always)]
+    pub fn free(&self, port: Port) -> Bytes {
+        let pool = match self.per {
+            BufferPer::Switch => 0,
+            BufferPer::Ingress => usize::from(port.0),
+            BufferPer::Egress | BufferPer::Queue | BufferPer::None => return Bytes::MAX,
+        };
+        Bytes(self.shared - self.pools[pool])
+    }
+    /// Bytes of (port, class) beyond its reserve.
+    #[inline(always)]
+    pub fn beyond_reserve(&self, port: Port, class: Class) -> Bytes {
+        Bytes(self.ingress[slot(port, class.0)].saturating_sub(self.reserve))
+    }
+    /// Number of ports.
+    pub fn ports(&self) -> usize {
+        self.ingress_port.len()
+    }
+
+    fn pool(&self, at: &Place) -> usize {
+        match self.per {
+            BufferPer::Switch | BufferPer::None => 0,
+            BufferPer::Ingress => usize::from(at.ingress.0),
+            BufferPer::Egress => usize::from(at.egress.0),
+            BufferPer::Queue => slot(at.egress, at.queue.0),
+        }
+    }
+
+    /// Charges `size` bytes at `at`, or refuses.
+    #[inline]
+    pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<Pool> {
+        let pool = self.pick(at, size)?;
+        let ingress = slot(at.ingress, at.class.0);
+        match pool {
+            Pool::Shared if self.per == BufferPer::None => {}
+            Pool::Shared => {
+                let unit = self.pool(at);
+                self.pools[unit] += size;
+            }
+            Pool::Reserve => self.reserved[ingress] += size,
+            Pool::Headroom => self.in_headroom[ingress] += size,
+        }
+        self.ingress[ingress] += size;
+        self.ingress_port[usize::from(at.ingress.0)] += size;
+        self.total += size;
+        Some(pool)
+    }
+
+    #[inline]
+    fn pick(&self, at: &Place, size: u64) -> Option<Pool> {
+        if self.per == BufferPer::None {
+            return Some(Pool::Shared);
+        }
+        let ingress = slot(at.ingress, at.class.0);
+        if self.reserve != 0 && self.reserved[ingress] + size <= self.reserve {
+            return Some(Pool::Reserve);
+        }
+        let used = self.pools[self.pool(at)];
+        let lossless = self.lossless & (1 << at.class.0) != 0;
+        if used + size <= self.shared && (lossless || self.within_dynamic_limits(at, size, self.shared - used)) {
+            return Some(Pool::Shared);
+        }
+        (lossless && self.headroom != 0 && self.in_headroom[ingress] + size <= self.headroom).then_some(Pool::Headroom)
+    }
+
+    /// Choudhury and Hahne: a queue may hold alpha times the free memory.
+    fn within_dynamic_limits(&self, at: &Place, size: u64, free: u64) -> bool {
+        self.dynamic.is_none_or(|(alpha_ingress, alpha_egress)| {
+            let limit = |alpha: f64| (alpha * free as f64) as u64;
+            self.ingress[slot(at.ingress, at.class.0)] + size <= limit(alpha_ingress)
+                && self.egress[slot(at.egress, at.queue.0)] + size <= limit(alpha_egress)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> u64 {
+        self.egress[slot(at.egress, at.queue.0)] += size;
+        let port = &mut self.egress_port[usize::from(at.egress.0)];
+        *port += size;
+        *port
+    }
+
+    #[inline]
+    pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) {
+        self.egress[slot(at.egress, at.queue.0)] -= size;
+        self.egress_port[usize::from(at.egress.0)] -= size;
+    }
+
+    #[inline]
+    pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) {
+        let ingress = slot(at.ingress, at.class.0);
+        match pool {
+            Pool::Shared if self.per == BufferPer::None => {}
+            Pool::Shared => {
+                let unit = self.pool(at);
+                self.pools[unit] -= size;
+            }
+            Pool::Reserve => self.reserved[ingress] -= size,
+            Pool::Headroom => self.in_headroom[ingress] -= size,
+        }
+        self.ingress[ingress] -= size;
+        self.ingress_port[usize::from(at.ingress.0)] -= size;
+        self.total -= size;
+    }
+
+    /// Whether every counter is zero: nothing is in the switch.
+    pub fn is_empty(&self) -> bool {
+        let zero = |v: &[u64]| v.iter().all(|&x| x == 0);
+        self.total == 0
+            && zero(&self.ingress)
+            && zero(&self.ingress_port)
+            && zero(&self.egress)
+            && zero(&self.egress_port)
+            && zero(&self.reserved)
+            && zero(&self.in_headroom)
+            && zero(&self.pools)
+    }
+}
+
+#[inline(always)]
+fn slot(port: Port, within: u8) -> usize {
+    usize::from(port.0) * CLASSES + usize::from(within)
+}
+
+/// Shared memory of one unit of `buffer_per` after reserves and headrooms (`None` when they exceed the buffer), and whether
+/// reserves and headrooms are carved out of it at all.
+pub fn shared_memory(params: &SwitchParams, ports: usize, lossless: u8) -> (Option<u64>, bool) {
+    let ports_per_unit = match params.buffer_per {
+        BufferPer::Switch => ports as u64,
+        BufferPer::Ingress => 1,
+        BufferPer::Egress | BufferPer::Queue | BufferPer::None => return (Some(params.buffer.0), false),
+    };
+    let per_port = params.reserve.0 * CLASSES as u64 + params.headroom.0 * u64::from(lossless.count_ones());
+    (params.buffer.0.checked_sub(per_port * ports_per_unit), per_port != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ingress: u16, egress: u16, class: u8) -> Place {
+        Place { ingress: Port(ingress), egress: Port(egress), class: Class(class), queue: Queue(class) }
+    }
+
+    #[test]
+    fn reserve_then_shared_then_headroom_then_nothing() {
+        let params = SwitchParams {
+            buffer: Bytes(10_000),
+            reserve: Bytes(100),
+            headroom: Bytes(1_000),
+            ..SwitchParams::default()
+        };
+        // 2 ports: 2 x (8 x 100 + 1 x 1000) = 3600 carved out, 6400 shared.
+        let mut o = Occupancy::new(&params, 2, 1 << 3);
+        let here = at(0, 1, 3);
+        let mut charges = Vec::new();
+        while let Some(pool) = o.admit(&here, 100) {
+            charges.push(pool);
+        }
+        assert_eq!(charges.iter().filter(|p| **p == Pool::Reserve).count(), 1);
+        assert_eq!(charges.iter().filter(|p| **p == Pool::Shared).count(), 64);
+        assert_eq!(charges.iter().filter(|p| **p == Pool::Headroom).count(), 10);
+        assert_eq!(o.in_headroom(Port(0), Class(3)), Bytes(1_000));
+        assert_eq!(o.free(Port(0)), Bytes::ZERO);
+        assert_eq!(o.admit(&at(1, 0, 0), 100), Some(Pool::Reserve), "another class still has its reserve");
+        o.release(&at(1, 0, 0), 100, Pool::Reserve);
+        charges.into_iter().for_each(|pool| o.release(&here, 100, pool));
+        assert!(o.is_empty());
+    }
+
+    #[test]
+    fn dynamic_limit_leaves_room() {
+        let params = SwitchParams {
+            architecture: Architecture::SharedMemory,
+            buffer: Bytes(9_000),
+            alpha_egress: 1.0,
+            ..SwitchParams::default()
+        };
+        let mut o = Occupancy::new(&params, 4, 0);
+        let here = at(0, 1, 0);
+        let mut n = 0;
+        while o.admit(&here, 100).is_some() {
+            o.join_egress(&here, 100);
+            n += 1;
+        }
+        // q <= 1 x (B - q): one queue alone may take half of the memory.
+        assert_eq!(n, 45);
+    }
+}

@@ -1,0 +1,132 @@
+//! Everything that a run is built from.
+
+use crate::config::{AckParams, NicParams, PacketParams, SwitchParams};
+use crate::packet::{Class, HostId, NodeId};
+use crate::topology::Graph;
+use crate::units::{Bytes, Rate};
+use crate::workload::FlowSource;
+use backwater_engine::Time;
+use std::sync::Arc;
+
+/// One flow to be started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Identity: result rows, ECMP hash and random tie-breaks depend on it. Unique in a run.
+    pub id: u64,
+    /// Index into [`Spec::groups`].
+    pub group: u32,
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host, not `src`.
+    pub dst: HostId,
+    /// \[bytes\] Payload; 0 for a stream that ends by time only.
+    pub bytes: u64,
+    /// When it starts.
+    pub start: Time,
+    /// Class of its data.
+    pub class: Class,
+    /// Whether its packets are ECN-capable.
+    pub ect: bool,
+    /// Nodes from source to destination, both included, or `None` for ECMP.
+    pub path: Option<Arc<[NodeId]>>,
+    /// Payload that becomes available over time instead of all at the start.
+    pub stream: Option<Stream>,
+}
+
+/// A Bernoulli source: in each slot a full packet becomes available with a probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stream {
+    /// Length of a slot.
+    pub slot: Time,
+    /// Probability of a packet per slot, 0 to 1.
+    pub probability: f64,
+    /// No packet becomes available from here on.
+    pub until: Time,
+}
+
+/// Something that goes wrong, or changes, at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// When it begins.
+    pub at: Time,
+    /// What happens.
+    pub kind: FaultKind,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FaultKind {
+    /// From now on each frame sent from `from` to `to` is lost with this probability.
+    Loss { from: NodeId, to: NodeId, probability: f64 },
+    /// The `nth` frame (from 1) of a kind sent from `from` to `to` from now on is lost.
+    DropNth { from: NodeId, to: NodeId, what: FrameKind, nth: u64 },
+    /// All links between the two nodes carry nothing, in both directions; frames under way are lost.
+    LinkDown { a: NodeId, b: NodeId },
+    /// They carry frames again.
+    LinkUp { a: NodeId, b: NodeId },
+    /// From now on `from` sends to `to` at this rate.
+    RateChange { from: NodeId, to: NodeId, rate: Rate },
+    /// From now on the host takes frames from its receive buffer at this rate, and pauses its link (all classes under a
+    /// pausing mechanism) while more than `xoff` bytes wait there, until fewer than `xon` do.
+    SlowReceiver { host: HostId, rate: Rate, xoff: Bytes, xon: Bytes, class: Class },
+}
+
+/// Kinds of frames that a fault can pick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// Payload.
+    Data,
+    /// Acknowledgements.
+    Ack,
+    /// Control frames of this kind name (`mac-control`, `cnp`, `sfc-pause`, …).
+    Control(String),
+}
+
+/// What is recorded beside flows, ports and control messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesSpec {
+    /// Time between two samples.
+    pub interval: Time,
+    /// Record the egress depth of every queue that is not empty \[bytes\].
+    pub queues: bool,
+    /// Record bytes sent since the last sample by every port that sent \[bytes\].
+    pub links: bool,
+    /// Record every class of every port that is held by its neighbour (1 = paused).
+    pub pauses: bool,
+    /// Record payload sent since the last sample by every active flow \[b/s\].
+    pub flows: bool,
+    /// Nodes to record; empty: all.
+    pub nodes: Vec<NodeId>,
+}
+
+/// A run.
+pub struct Spec<A> {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Nodes and links.
+    pub graph: Graph,
+    /// Frame sizes.
+    pub packet: PacketParams,
+    /// Acknowledgements.
+    pub ack: AckParams,
+    /// Parameters of each switch, by the order of switches in the graph.
+    pub switches: Vec<SwitchParams>,
+    /// Parameters of all NICs.
+    pub nic: NicParams,
+    /// The mechanisms.
+    pub actors: A,
+    /// Labels of the flow groups.
+    pub groups: Vec<String>,
+    /// Where flows come from; each yields its flows by ascending start.
+    pub sources: Vec<Box<dyn FlowSource>>,
+    /// Number of flows that the sources yield in all, where it is known.
+    pub flows_total: Option<u64>,
+    /// Faults, in any order.
+    pub faults: Vec<Fault>,
+    /// End of the run; `None`: when every flow is complete.
+    pub stop_at: Option<Time>,
+    /// A drop breaks the run's promise and ends it.
+    pub lossless: bool,
+    /// Time series, if any.
+    pub series: Option<SeriesSpec>,
+}
