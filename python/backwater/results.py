@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backwater.errors import ResultError
+from backwater.errors import InputError, ResultError
 
 if TYPE_CHECKING:
     import os
@@ -269,16 +269,16 @@ def fresh_directory(path: Path, *, force: bool) -> None:
     if not path.exists():
         return
     if not path.is_dir():
-        raise ResultError(f"{path}: is a file, not a directory", "give --out another name")
+        raise InputError(f"{path}: is a file, not a directory", "give --out another name")
     if not any(path.iterdir()):
         return
     if not (path / MANIFEST).is_file():
-        raise ResultError(
+        raise InputError(
             f"{path}: is not empty and holds no results of Backwater's",
             "give --out the name of a new directory",
         )
     if not force:
-        raise ResultError(
+        raise InputError(
             f"{path}: holds earlier results", "give --out another name, or --force to replace them"
         )
 

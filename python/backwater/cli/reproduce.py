@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from backwater.cli.arguments import Force, Json, Out, Set, overrides
-from backwater.cli.output import console, message, percent, table, us, writable, write_json
+from backwater.cli.output import console, message, percent, show, table, us, writable, write_json
 from backwater.cli.progress import Display, Reporter, reporting
 from backwater.errors import Interrupted
 from backwater.results import free_name
@@ -59,7 +59,7 @@ def reproduce(
         rows += [row.as_dict() for row in outcome.rows]
         met = met and outcome.met
         if json != "-":
-            show(outcome, pairs)
+            show_outcome(outcome, pairs)
         message(f"results: {base}")
     if json is not None:
         write_json(json, rows)
@@ -73,23 +73,26 @@ def _listener(display: Display) -> Any:  # noqa: ANN401 - a function of a plan
     return listener
 
 
-def show(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
+def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
     """Print a study's tables."""
-    screen = console()
     study = outcome.study
+    screen = console()
     changed = "".join(f", {key} = {value}" for key, value in pairs)
-    screen.print(f"[bold]{study.title}[/bold]{changed}")
-    screen.print(f"Published: {study.document}\n", style="dim")
-    screen.print(_numbers(outcome))
-    screen.print("\n".join(["", *_remarks(outcome)]), style="dim")
+    screen.print(f"{study.title}{changed}", style="bold", markup=False)
+    screen.print(f"Published: {study.document}\n", style="dim", markup=False)
+    show(_numbers(outcome), None, "", *_remarks(outcome))
     claims = [row for row in outcome.rows if row.is_claim]
     if claims:
-        screen.print(_claims(claims))
+        show(_claims(claims), "\nClaims")
     if outcome.beside:
-        screen.print(_beside(outcome))
         texts = {beside.id: beside.text for beside in study.beside}
         used = dict.fromkeys(row["setup"] for row in outcome.beside)
-        screen.print("\n".join(["", *(f"{one}: {texts[one]}" for one in used)]), style="dim")
+        show(
+            _beside(outcome),
+            "\nBeside the table: nothing published to compare with",
+            "",
+            *(f"{one}: {texts[one]}" for one in used),
+        )
     screen.print(f"\n{outcome.summary}.", style="bold")
     if outcome.summary.required_off:
         screen.print(f"{outcome.summary.required_off} of the required rows and claims are off.")
@@ -146,7 +149,7 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
 
 
 def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
-    view = table("\nClaims")
+    view = table()
     view.add_column("claim", no_wrap=True)
     view.add_column("in the document's words: what was measured")
     view.add_column("verdict")
@@ -157,7 +160,7 @@ def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
 
 def _beside(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     """Lay out what was run beside the table; nothing published to compare it with."""
-    view = table("\nBeside the table: nothing published to compare with")
+    view = table()
     unit = outcome.study.unit
     view.add_column("setup")
     view.add_column("case")

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from backwater import _core
 from backwater.cli.arguments import File, Force, Json, Out, Set, Variant, read, seeds
 from backwater.cli.output import (
-    console,
     count,
     message,
+    show,
     simulated,
     table,
     us,
@@ -87,12 +86,12 @@ def _run(case: Scenario, jobs: list[Job], base: Path, json: str | None, *, sever
     if json is not None and reports:
         write_json(json, reports if several else reports[0])
     if json != "-" and reports:
-        screen = console()
-        screen.print(_seeds_table(case, reports) if several else _table(case, reports[0]))
-        if not several:
-            screen.print(_totals(reports[0]))
+        if several:
+            _show_seeds(case, reports)
+        else:
+            _show_one(case, reports[0])
     for error in errors:
-        message(str(error))
+        message(f"error: {error}")
     if stop.is_set():
         message(f"stopped; what was simulated by then is in {base}")
         return INTERRUPTED
@@ -118,11 +117,8 @@ def report(run: Run) -> dict[str, Any]:
     }
 
 
-def _table(case: Scenario, one: dict[str, Any]) -> Table:
-    view = table(
-        f"{case.title} (seed {one['seed']})",
-        "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
-    )
+def _show_one(case: Scenario, one: dict[str, Any]) -> None:
+    view = table()
     for column in ("group", "flows", "complete"):
         view.add_column(column, justify="left" if column == "group" else "right")
     for column in ("mean", "median", "99th perc.", "greatest", "mean to last byte"):
@@ -136,7 +132,12 @@ def _table(case: Scenario, one: dict[str, Any]) -> Table:
             *(us(ack.get(name)) for name in ("mean", "p50", "p99", "max")),
             us(byte.get("mean")),
         )
-    return view
+    show(
+        view,
+        f"{case.title} (seed {one['seed']})",
+        "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
+        _totals(one),
+    )
 
 
 def _totals(one: dict[str, Any]) -> str:
@@ -149,15 +150,11 @@ def _totals(one: dict[str, Any]) -> str:
         f"{ports.get('pauses_sent', 0)} pauses sent",
         f"{ports.get('ports_paused', 0)} ports paused",
     ]
-    return f"\n{', '.join(parts)}; fingerprint {one['fingerprint']}"
+    return f"{', '.join(parts)}; fingerprint {one['fingerprint']}"
 
 
-def _seeds_table(case: Scenario, reports: list[dict[str, Any]]) -> Table:
-    view = table(
-        f"{case.title} ({len(reports)} seeds)",
-        "Of each seed's mean completion time to the last ACK: mean, standard deviation and extremes"
-        " over the seeds.",
-    )
+def _show_seeds(case: Scenario, reports: list[dict[str, Any]]) -> None:
+    view = table()
     view.add_column("group")
     view.add_column("seeds", justify="right")
     for column in ("mean", "std. deviation", "least", "greatest"):
@@ -173,4 +170,8 @@ def _seeds_table(case: Scenario, reports: list[dict[str, Any]]) -> Table:
             spread = statistics.stdev(means) if len(means) > 1 else 0.0
             values = (statistics.fmean(means), spread, min(means), max(means))
             view.add_row(name, str(len(means)), *(us(value) for value in values))
-    return view
+    show(
+        view,
+        f"{case.title} ({len(reports)} seeds)",
+        "Each seed's number is the mean completion time of its group's flows, to the last ACK.",
+    )

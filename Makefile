@@ -1,0 +1,92 @@
+# make demo · make test · make bench · make lint      (set-up is part of each, and quick the second time)
+#
+# Needs git, make, a C compiler, cargo 1.95 or later, and Python 3.11 or later with venv and pip.
+# Everything Python goes into .venv, everything compiled into target/.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO := cargo
+# One interpreter for every build, so that cargo does not rebuild the binding between them.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) pyproject.toml \
+	$(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+DEMO_RESULTS := results/demo
+
+.PHONY: help
+help:
+	@echo "make demo    set up, build, and reproduce the study sfc-aidc-2025 (writes $(DEMO_RESULTS))"
+	@echo "make test    set up, and run every lint and test"
+	@echo "make lint    formatters, clippy, ruff, mypy"
+	@echo "make bench   instructions and time per packet-hop"
+	@echo "make lock    renew requirements.lock from pyproject.toml"
+	@echo "make clean   remove what was built; results stay"
+
+.PHONY: demo
+demo: $(VENV)/built
+	$(BIN)/backwater reproduce sfc-aidc-2025 --out $(DEMO_RESULTS) --force
+	@echo
+	@echo "Results: $(DEMO_RESULTS)/table.json is the table above, $(DEMO_RESULTS)/runs holds every run"
+	@echo "(Parquet tables and a manifest each). Try next: $(BIN)/backwater --help"
+
+.PHONY: test
+test: $(VENV)/built lint
+	$(CARGO) test --workspace --quiet
+	$(BIN)/python -m pytest
+
+.PHONY: lint
+lint: $(VENV)/built
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy python/backwater tests/python
+
+.PHONY: bench
+bench: $(VENV)/built
+	bash benches/run.sh
+
+# The package in .venv is the tree itself; only the compiled part needs building anew.
+$(VENV)/built: $(VENV)/installed $(RUST_SOURCES)
+	@command -v $(CARGO) >/dev/null || { \
+		echo "error: cargo is missing; Backwater's core is written in Rust (1.95 or later)" >&2; \
+		echo "hint: install Rust and see that cargo is on the PATH" >&2; exit 1; }
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+$(VENV)/installed: requirements.lock | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	@touch $@
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or later is missing" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "error: $(PYTHON) is $$("$(PYTHON)" --version 2>&1); Backwater needs 3.11 or later" >&2; \
+		echo "hint: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "error: $(PYTHON) has no venv with pip" >&2; \
+		echo "hint: Debian has it in the packages python3-venv and python3-pip" >&2; exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+
+.PHONY: lock
+lock: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' \
+		> $(VENV)/requirements.in
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --upgrade --strip-extras --no-header \
+		--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file requirements.lock $(VENV)/requirements.in
+
+.PHONY: clean
+clean:
+	rm -rf target $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find python -name '__pycache__' -prune -exec rm -rf {} + -o -name '*.so' -delete
