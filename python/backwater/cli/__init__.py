@@ -71,7 +71,8 @@ def _usage(error: TyperException) -> int:
     if context is None:
         message(f"error: {text}")
     elif type(error).__name__ == "NoArgsIsHelpError":
-        message(text)
+        # typer has shown the help already
+        pass
     else:
         message(f"error: {text}", f"hint: `{context.command_path} --help` says what it takes")
     return BAD_INPUT if error.exit_code == BAD_INPUT else FAILED

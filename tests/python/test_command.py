@@ -1,0 +1,222 @@
+"""The command as people and scripts meet it: help, data, errors, exit codes, signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+from conftest import ROOT, Command, start
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+SCENARIO = ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml"
+COMMANDS = ["run", "check", "explain", "list", "reproduce", "new", "schema"]
+HELP = [[], *([name] for name in COMMANDS), ["advise"], ["advise", "sfc"], ["advise", "pfc"]]
+
+
+@pytest.mark.parametrize("path", HELP, ids=lambda path: " ".join(path) or "backwater")
+def test_help(path: list[str], command: Command, snapshot: SnapshotAssertion) -> None:
+    said = command(*path, "--help")
+    assert said.code == 0
+    assert said.err == ""
+    assert said.out == snapshot
+
+
+BAD_INPUT = {
+    "no file": ["run"],
+    "missing file": ["run", "nowhere.toml"],
+    "directory": ["run", "."],
+    "unknown command": ["simulate"],
+    "unknown option": ["run", "small.toml", "--sed", "1"],
+    "set without value": ["run", "small.toml", "--set", "switch.buffer"],
+    "unknown key": ["run", "small.toml", "--set", "swich.buffer=400 KB"],
+    "unknown variant": ["run", "small.toml", "--variant", "nope"],
+    "negative seed": ["run", "small.toml", "--seed", "-1"],
+    "two kinds of seed": ["run", "small.toml", "--seed", "1", "--seeds", "2"],
+    "seeds backwards": ["run", "small.toml", "--seeds", "5..1"],
+    "seeds not a number": ["run", "small.toml", "--seeds", "many"],
+    "no seeds": ["run", "small.toml", "--seeds", "0"],
+    "json into nowhere": ["run", "small.toml", "--json", "nowhere/out.json"],
+    "json onto a directory": ["run", "small.toml", "--json", "."],
+    "out is a file": ["run", "small.toml", "--out", "small.toml"],
+    "out is in use": ["run", "small.toml", "--out", "."],
+    "unknown study": ["reproduce", "sfc-2025"],
+    "unknown case": ["reproduce", "sfc-aidc-2025", "--case", "12"],
+    "unknown key in a study": ["reproduce", "sfc-aidc-2025", "--set", "swich.buffer=400 KB"],
+    "unknown list": ["list", "switches"],
+    "unknown key to explain": ["explain", "pfc.xof"],
+    "new over a file": ["new", "small.toml"],
+    "binary": ["check", "binary.toml"],
+    "advice without senders": ["advise", "sfc"],
+    "advice in no unit": ["advise", "sfc", "--senders", "3", "--rate", "200"],
+}
+
+
+def test_without_a_command_there_is_help(command: Command) -> None:
+    said = command()
+    assert said.code == 2
+    assert "Usage: backwater" in said.out
+    assert said.err == ""
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input(
+    case: str, command: Command, small: Path, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    (tmp_path / "binary.toml").write_bytes(bytes(range(256)))
+    before = sorted(tmp_path.iterdir())
+    said = command(*BAD_INPUT[case])
+    assert said.code == 2
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    assert said.err.replace(str(tmp_path), "DIR") == snapshot
+    assert sorted(tmp_path.iterdir()) == before, "bad input must write nothing"
+    assert small.read_text(encoding="utf-8") == backwater.new_scenario()
+
+
+def test_run_keeps_its_results(command: Command, small: Path) -> None:
+    said = command("run", str(small))
+    assert said.code == 0, said.err
+    assert "results: results/small" in said.err
+    run = backwater.open_run("results/small")
+    assert run.status == "done"
+    assert run.fingerprint
+    assert run.flows.num_rows > 0
+    again = command("run", str(small))
+    assert "results: results/small-2" in again.err, "earlier results are never replaced unasked"
+
+
+def test_run_replaces_results_only_when_told(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--out", "here").code == 0
+    assert command("run", str(small), "--out", "here").code == 2
+    assert command("run", str(small), "--out", "here", "--force").code == 0
+
+
+def test_json_is_all_there_is_on_stdout(command: Command, small: Path) -> None:
+    said = command("run", str(small), "--seed", "3", "--json", "-")
+    report = json.loads(said.out)
+    assert report["seed"] == 3
+    assert report["status"] == "done"
+    assert report["groups"][0]["fct_last_ack_us"]["mean"] > 0
+
+
+def test_same_seed_same_fingerprint(command: Command, small: Path) -> None:
+    reports = [json.loads(command("run", str(small), "--json", "-").out) for _ in range(2)]
+    assert reports[0]["fingerprint"] == reports[1]["fingerprint"]
+
+
+def test_seeds_repeat_a_run(command: Command, small: Path) -> None:
+    said = command("run", str(small), "--seeds", "4..6", "--json", "seeds.json", "--out", "o")
+    assert said.code == 0, said.err
+    reports = json.loads(Path("seeds.json").read_text(encoding="utf-8"))
+    assert [report["seed"] for report in reports] == [4, 5, 6]
+    assert backwater.open_run("o/seed-5").seed == 5
+
+
+def test_scenario_from_stdin(small: Path, tmp_path: Path) -> None:
+    text = small.read_text(encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "backwater", "check", "-", "--json", "-"],
+        input=text,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["values"]
+
+
+def test_check_tells_every_value_and_its_origin(command: Command, small: Path) -> None:
+    said = command("check", str(small), "--json", "-")
+    values = json.loads(said.out)["values"]
+    assert all(value.keys() >= {"key", "value", "origin"} for value in values)
+    assert "default" in {value["origin"] for value in values}
+
+
+def test_new_writes_a_scenario_that_runs(command: Command) -> None:
+    assert command("new", "fresh.toml").code == 0
+    assert command("check", "fresh.toml").code == 0
+    assert command("new", "-").out == Path("fresh.toml").read_text(encoding="utf-8")
+    assert command("new", "fresh.toml", "--force").code == 0
+
+
+def test_schema_is_json(command: Command) -> None:
+    assert "$schema" in json.loads(command("schema").out)
+
+
+@pytest.mark.parametrize("what", ["mechanisms", "topologies", "workloads", "studies"])
+def test_list(what: str, command: Command) -> None:
+    entries = json.loads(command("list", what, "--json", "-").out)
+    assert entries
+    text = command("list", what).out
+    assert all(entry["name"] in text for entry in entries)
+
+
+def test_our_own_fault_ends_in_one_message(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("backwater.cli.run.run_jobs", fail)
+    said = command("run", str(small))
+    assert said.code == 1
+    assert "error: Backwater is at fault" in said.err
+    assert "hint: please report" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_closed_pipe_is_quiet(small: Path, tmp_path: Path) -> None:
+    process = start("check", str(small), cwd=tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.wait(timeout=60)
+    process.stderr.close()
+    assert "Broken" not in said
+    assert "Traceback" not in said
+
+
+def _long(tmp_path: Path) -> subprocess.Popen[str]:
+    """A run of many seconds, under way."""
+    sizes = ["--set", "flows.incast.size=100 GB", "--variant", "pfc"]
+    process = start("run", str(SCENARIO), *sizes, "--out", "out", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "manifest.json").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(1)
+    return process
+
+
+def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
+    process = _long(tmp_path)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped; what was simulated by then is in out" in said
+    run = backwater.open_run(tmp_path / "out")
+    assert run.status == "interrupted"
+    assert "unfinished" in run.flows["state"].to_pylist()
+
+
+def test_killed_run_is_readable(tmp_path: Path) -> None:
+    process = _long(tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+    run = backwater.open_run(tmp_path / "out")
+    assert run.status == "running"
+    assert run.fingerprint is None
+    assert backwater.parse(run.manifest["scenario"]).check() is not None

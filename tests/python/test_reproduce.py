@@ -1,0 +1,71 @@
+"""The study end to end: the command's output, its rows, and that parallel runs change nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+from backwater import study
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+COLUMNS = {
+    "study",
+    "case",
+    "mechanism",
+    "quantity",
+    "unit",
+    "published",
+    "measured",
+    "deviation",
+    "band",
+    "verdict",
+}
+
+
+def test_every_required_number_and_claim_is_met(command: Command) -> None:
+    said = command("reproduce", "sfc-aidc-2025", "--json", "out.json", "--out", "o")
+    rows = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    numbers = [r for r in rows if r["quantity"] in ("incast_mean_fct", "victim_fct")]
+    claims = [r for r in rows if r not in numbers]
+    assert len(numbers) == 44
+    assert len(claims) == 7
+    assert all(r.keys() >= COLUMNS for r in rows)
+    off = [r for r in rows if r["required"] and r["verdict"] in ("differs", "fails")]
+    assert off == []
+    assert said.code == 0
+    assert sum(r["verdict"] == "agrees" for r in numbers) >= 42
+    assert "7 of 7 claims hold" in said.out
+    assert max(len(line) for line in said.out.splitlines()) <= 100
+    # A measured time below its bound would be an error of one or the other.
+    assert all(r["lower_bound"] <= r["measured"] for r in numbers)
+    manifest = json.loads(Path("o/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["status"] == "done"
+    run = backwater.open_run(Path("o/runs") / manifest["points"][0]["run"])
+    assert run.status == "done"
+
+
+def test_one_case(command: Command) -> None:
+    said = command("reproduce", "sfc-aidc-2025", "--case", "1", "--json", "-", "--out", "o")
+    rows = json.loads(said.out)
+    assert {r["case"] for r in rows} == {"1"}
+    assert {r["mechanism"] for r in rows} == {"pfc", "pfc+sfc", "pfc+dcqcn"}
+
+
+def test_results_do_not_depend_on_parallelism() -> None:
+    alone, together = (study.reproduce("sfc-aidc-2025", case="1", workers=n) for n in (1, 4))
+    assert alone.rows == together.rows
+    assert alone.beside == together.beside
+
+
+@pytest.mark.parametrize("architecture", ["input-queued", "voq", "shared-memory"])
+def test_a_study_runs_with_an_override(architecture: str) -> None:
+    outcome = study.reproduce(
+        "sfc-aidc-2025", case="1", overrides=[("switch.architecture", architecture)]
+    )
+    assert all(row.measured is not None for row in outcome.rows)

@@ -1,0 +1,147 @@
+"""Result directories: closed parts, what survives a kill, other libraries reading the tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import backwater
+from backwater import results
+from backwater.results import DirectorySink, MemorySink, opening
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIELDS: list[pa.Field[Any]] = [
+    pa.field("time_ps", pa.int64(), metadata={"description": "when", "unit": "ps"}),
+    pa.field("kind", pa.string(), metadata={"description": "what", "unit": ""}),
+]
+SCHEMA = pa.schema(FIELDS)
+
+
+def rows(*times: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {"time_ps": list(times), "kind": ["pause"] * len(times)}, schema=SCHEMA
+    )
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> DirectorySink:
+    return DirectorySink(tmp_path / "run", opening(seed=1, title="t"), "title = 't'\n")
+
+
+def test_parts_close_as_they_fill(sink: DirectorySink, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "PART_ROWS", 3)
+    for first in range(0, 10, 2):
+        sink.write("control", rows(first, first + 1))
+    folder = sink.directory / "control"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+    run = sink.finish("done", {"fingerprint": "f"})
+    assert run.control["time_ps"].to_pylist() == list(range(10))
+    assert run.manifest["tables"]["control"] == {"parts": 3, "rows": 10}
+
+
+def test_what_a_killed_run_closed_is_readable(
+    sink: DirectorySink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "PART_ROWS", 2)
+    sink.write("control", rows(1, 2))
+    sink.write("control", rows(3))
+    # A part under way when the run is killed: it never got the name of a part.
+    (sink.directory / "control" / ".part-00001.parquet.tmp").write_bytes(b"PAR1 half")
+    run = backwater.open_run(sink.directory)
+    assert run.status == "running"
+    assert run.control["time_ps"].to_pylist() == [1, 2]
+
+
+def test_a_part_does_not_wait_for_ever(
+    sink: DirectorySink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "PART_SECONDS", 0.0)
+    sink.write("control", rows(1))
+    assert backwater.open_run(sink.directory).control.num_rows == 1
+
+
+def test_empty_tables_keep_their_columns(sink: DirectorySink) -> None:
+    sink.write("control", rows())
+    run = sink.finish("done", {})
+    assert run.control.num_rows == 0
+    assert run.control.column_names == ["time_ps", "kind"]
+
+
+def test_columns_carry_meaning_and_unit(sink: DirectorySink) -> None:
+    sink.write("control", rows(1))
+    field = sink.finish("done", {}).control.schema.field("time_ps")
+    assert field.metadata is not None
+    assert field.metadata[b"unit"] == b"ps"
+    assert field.metadata[b"description"] == b"when"
+
+
+def test_memory_and_disk_agree(sink: DirectorySink) -> None:
+    memory = MemorySink(opening(seed=1, title="t"))
+    for one in (sink, memory):
+        one.write("control", rows(1, 2))
+        one.write("control", rows(3))
+    assert sink.finish("done", {}).control.equals(memory.finish("done", {}).control)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "."])
+def test_not_a_result_directory(name: str, tmp_path: Path) -> None:
+    with pytest.raises(backwater.ResultError, match="not a result directory"):
+        backwater.open_run(tmp_path / name)
+
+
+def test_broken_part(sink: DirectorySink) -> None:
+    sink.write("control", rows(1))
+    sink.finish("done", {})
+    (sink.directory / "control" / "part-00000.parquet").write_bytes(b"no")
+    with pytest.raises(backwater.ResultError, match="control"):
+        _ = backwater.open_run(sink.directory).control
+
+
+@pytest.fixture(scope="module")
+def run() -> backwater.Run:
+    return backwater.parse(backwater.new_scenario()).run()
+
+
+def test_every_column_of_a_run_is_described(run: backwater.Run) -> None:
+    for name in results.TABLES:
+        table = getattr(run, name)
+        assert table.num_columns > 0, name
+        for field in table.schema:
+            assert field.metadata, f"{name}.{field.name}"
+            assert field.metadata[b"description"], f"{name}.{field.name}"
+            assert b"unit" in field.metadata, f"{name}.{field.name}"
+
+
+def test_polars_takes_the_tables(run: backwater.Run) -> None:
+    frame = pl.DataFrame(run.flows)
+    assert frame.height == run.flows.num_rows
+    assert frame["bytes"].to_list() == run.flows["bytes"].to_pylist()
+    assert frame.to_arrow()["fct_last_ack_ps"].equals(run.flows["fct_last_ack_ps"])
+
+
+def test_pandas_takes_the_tables(run: backwater.Run) -> None:
+    frame = pd.DataFrame.from_arrow(run.flows)  # type: ignore[attr-defined]
+    assert list(frame.columns) == run.flows.column_names
+    assert frame["bytes"].tolist() == run.flows["bytes"].to_pylist()
+    assert pa.Table.from_pandas(frame)["start_ps"].equals(run.flows["start_ps"])
+
+
+def test_a_run_in_memory_equals_one_on_disk(run: backwater.Run, tmp_path: Path) -> None:
+    other = backwater.parse(backwater.new_scenario()).run(out=tmp_path / "run")
+    assert other.fingerprint == run.fingerprint
+    assert other.flows.equals(run.flows)
+    assert other.ports.equals(run.ports)
+
+
+def test_the_resolved_scenario_runs_again_the_same(run: backwater.Run) -> None:
+    again = backwater.parse(run.manifest["scenario"]).run()
+    assert again.fingerprint == run.fingerprint
