@@ -67,7 +67,9 @@ $(VENV)/installed: requirements.lock | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/bin/python:
-	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or later is missing" >&2; exit 1; }
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "error: Python 3.11 or later is missing $(PYTHON)" >&2; \
+		echo "hint: Debian has it in the packages python3, python3-venv and python3-pip" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "error: $(PYTHON) is $$("$(PYTHON)" --version 2>&1); Backwater needs 3.11 or later" >&2; \
 		echo "hint: make PYTHON=/path/to/python3.11" >&2; exit 1; }
