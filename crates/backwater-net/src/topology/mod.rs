@@ -1,11 +1,34 @@
-//! Nodes and links.
+//! Nodes and links, and the builders of the usual shapes.
+//!
+//! A builder is a parameter struct with `build(&self) -> Result<Graph, GraphError>`; it numbers hosts, ports and nodes in a
+//! documented order, because paths, hashes and random streams depend on the numbers. [`index::Index`] finds things in a
+//! graph by name. Not here: routing.
 
-use crate::packet::{HostId, NodeId};
+pub mod dumbbell;
+mod error;
+pub mod explicit;
+pub mod index;
+pub mod leaf_spine;
+pub mod parking_lot;
+pub mod star;
+
+pub use dumbbell::Dumbbell;
+pub use error::{GraphError, PathError};
+pub use explicit::{Explicit, ExplicitLink, ExplicitNode};
+pub use index::Index;
+pub use leaf_spine::LeafSpine;
+pub use parking_lot::ParkingLot;
+pub use star::Star;
+
+use crate::packet::{HostId, NodeId, Port};
 use crate::units::Rate;
 use backwater_engine::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum NodeKind {
     /// Sends and receives flows; has exactly one link.
     Host,
@@ -35,9 +58,22 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay in each direction.
     pub delay: Time,
+    /// Port numbers demanded at `a` and at `b`. See [`Graph::ports`].
+    pub demanded: [Option<Port>; 2],
 }
 
-/// A topology. A node's ports are numbered from 0 in the order of its links.
+/// One port of a node: where it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortEnd {
+    /// Index into [`Graph::links`].
+    pub link: u32,
+    /// The node at the other end.
+    pub peer: NodeId,
+    /// Its port there.
+    pub peer_port: Port,
+}
+
+/// A topology. A node's ports are numbered from 0 in the order of its links, except where a link demands a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     /// Nodes by number.
@@ -45,6 +81,9 @@ pub struct Graph {
     /// Links.
     pub links: Vec<Link>,
 }
+
+/// Most nodes, and most links, that a builder makes: 16 times the largest network that was ever simulated packet by packet.
+pub const MOST: u64 = 1 << 22;
 
 impl Graph {
     /// Adds a node.
@@ -55,7 +94,7 @@ impl Graph {
 
     /// Adds a link.
     pub fn link(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time) {
-        self.links.push(Link { a, b, rate, delay });
+        self.links.push(Link { a, b, rate, delay, demanded: [None, None] });
     }
 
     /// Nodes that are hosts; host `i` is the i-th.
@@ -73,13 +112,203 @@ impl Graph {
         numbered.filter(move |(_, n)| n.kind == kind).map(|(i, _)| NodeId(i as u32))
     }
 
-    /// The node of a name.
+    /// The node of a name. Searches; for many names use [`Index`].
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|n| n.name == name).map(|i| NodeId(i as u32))
     }
 
-    /// The host number of a node.
+    /// The host number of a node. Searches; for many nodes use [`Index`].
     pub fn host_of(&self, node: NodeId) -> Option<HostId> {
         self.hosts().position(|n| n == node).map(|i| HostId(i as u32))
+    }
+
+    /// The ports of every node, by node and port number.
+    ///
+    /// Links that demand a number at a node get it, the others take the numbers that are left in the order of the links. Numbers
+    /// have no holes: a node with three links has the ports 0, 1 and 2.
+    pub fn ports(&self) -> Result<Vec<Vec<PortEnd>>, GraphError> {
+        let mut numbers = vec![[Port(0); 2]; self.links.len()];
+        let mut taken: Vec<Vec<Option<u32>>> = self.degrees()?.into_iter().map(|d| vec![None; d as usize]).collect();
+        for (at, link) in self.links.iter().enumerate() {
+            for (end, node) in [link.a, link.b].into_iter().enumerate() {
+                let Some(port) = link.demanded[end] else { continue };
+                let slots = &mut taken[node.0 as usize];
+                let ports = slots.len();
+                let name = || self.nodes[node.0 as usize].name.clone();
+                let Some(slot) = slots.get_mut(usize::from(port.0)) else {
+                    return Err(GraphError::PortBeyond { node: name(), port: port.0, links: ports, link: at });
+                };
+                if let Some(first) = *slot {
+                    return Err(GraphError::PortTwice { node: name(), port: port.0, links: [first as usize, at] });
+                }
+                *slot = Some(at as u32);
+                numbers[at][end] = port;
+            }
+        }
+        let mut next = vec![0usize; self.nodes.len()];
+        for (at, link) in self.links.iter().enumerate() {
+            for (end, node) in [link.a, link.b].into_iter().enumerate() {
+                if link.demanded[end].is_some() {
+                    continue;
+                }
+                let (slots, free) = (&mut taken[node.0 as usize], &mut next[node.0 as usize]);
+                while slots[*free].is_some() {
+                    *free += 1;
+                }
+                slots[*free] = Some(at as u32);
+                numbers[at][end] = Port(*free as u16);
+            }
+        }
+        let nodes = taken.into_iter().enumerate();
+        let end = |node: usize, port: usize, at: Option<u32>| {
+            let at = at.expect("as many slots as links were made");
+            let (link, number) = (&self.links[at as usize], numbers[at as usize]);
+            let here = (NodeId(node as u32), Port(port as u16));
+            let (peer, peer_port) = if (link.a, number[0]) == here { (link.b, number[1]) } else { (link.a, number[0]) };
+            PortEnd { link: at, peer, peer_port }
+        };
+        Ok(nodes
+            .map(|(node, slots)| slots.into_iter().enumerate().map(|(port, at)| end(node, port, at)).collect())
+            .collect())
+    }
+
+    /// Links per node.
+    fn degrees(&self) -> Result<Vec<u32>, GraphError> {
+        let mut degrees = vec![0u32; self.nodes.len()];
+        for (at, link) in self.links.iter().enumerate() {
+            for node in [link.a, link.b] {
+                let degree = degrees.get_mut(node.0 as usize);
+                *degree.ok_or(GraphError::UnknownNode { link: at, name: format!("number {}", node.0) })? += 1;
+            }
+        }
+        let full = degrees.iter().position(|&d| d > u32::from(u16::MAX));
+        match full {
+            Some(n) => {
+                let what = format!("links of {}", self.nodes[n].name);
+                Err(GraphError::TooMany { what, got: degrees[n].into(), most: u16::MAX.into() })
+            }
+            None => Ok(degrees),
+        }
+    }
+
+    /// Sees that names are unique, that each host has one link, that links have a rate and two ends, and that port numbers fit.
+    /// Whether hosts reach each other is asked of [`Graph::islands`]: only the flows know whether they have to.
+    pub fn validate(&self) -> Result<(), GraphError> {
+        let mut names = std::collections::HashSet::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            if !names.insert(node.name.as_str()) {
+                return Err(GraphError::NameTwice { name: node.name.clone() });
+            }
+        }
+        for (at, link) in self.links.iter().enumerate() {
+            if link.a == link.b {
+                let name = self.nodes.get(link.a.0 as usize).map_or_else(String::new, |n| n.name.clone());
+                return Err(GraphError::Loop { link: at, name });
+            }
+            if link.rate == Rate(0) {
+                return Err(GraphError::NoRate { link: at });
+            }
+        }
+        let degrees = self.degrees()?;
+        for (node, links) in self.nodes.iter().zip(degrees) {
+            if node.kind == NodeKind::Host && links != 1 {
+                return Err(GraphError::HostLinks { name: node.name.clone(), links });
+            }
+        }
+        self.ports().map(|_| ())
+    }
+
+    /// For each node the number of the connected part that it belongs to; hosts of different parts never reach each other.
+    pub fn islands(&self) -> Vec<u32> {
+        let mut root: Vec<u32> = (0..self.nodes.len() as u32).collect();
+        for link in &self.links {
+            let (a, b) = (find(&mut root, link.a.0), find(&mut root, link.b.0));
+            root[a.max(b) as usize] = a.min(b);
+        }
+        (0..root.len() as u32).map(|n| find(&mut root, n)).collect()
+    }
+}
+
+/// The root of `n`, halving the way to it.
+fn find(root: &mut [u32], mut n: u32) -> u32 {
+    while root[n as usize] != n {
+        root[n as usize] = root[root[n as usize] as usize];
+        n = root[n as usize];
+    }
+    n
+}
+
+/// Refuses a count of zero, and one beyond `most`.
+fn count(what: &str, got: u64, most: u64) -> Result<(), GraphError> {
+    match got {
+        0 => Err(GraphError::None { what: what.to_owned() }),
+        _ if got > most => Err(GraphError::TooMany { what: what.to_owned(), got, most }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> Graph {
+        let mut graph = Graph::default();
+        let (a, b) = (graph.add("a", "switch", NodeKind::Switch), graph.add("b", "switch", NodeKind::Switch));
+        for _ in 0..3 {
+            graph.link(a, b, Rate::gbps(1), Time::ZERO);
+        }
+        graph
+    }
+
+    #[test]
+    fn demanded_ports_come_first_and_the_others_fill_up() {
+        let mut graph = pair();
+        graph.links[0].demanded = [Some(Port(1)), None];
+        graph.links[2].demanded = [None, Some(Port(0))];
+        let ports = graph.ports().unwrap();
+        let links = |n: usize| ports[n].iter().map(|p| p.link).collect::<Vec<_>>();
+        assert_eq!(links(0), [1, 0, 2]);
+        assert_eq!(links(1), [2, 0, 1]);
+        assert_eq!(ports[0][0], PortEnd { link: 1, peer: NodeId(1), peer_port: Port(2) });
+        for (node, list) in ports.iter().enumerate() {
+            for (port, end) in list.iter().enumerate() {
+                let back = ports[end.peer.0 as usize][usize::from(end.peer_port.0)];
+                assert_eq!((back.peer, back.peer_port, back.link), (NodeId(node as u32), Port(port as u16), end.link));
+            }
+        }
+    }
+
+    #[test]
+    fn ports_without_a_link_or_with_two_are_refused() {
+        let mut graph = pair();
+        graph.links[0].demanded = [Some(Port(2)), None];
+        graph.links[1].demanded = [Some(Port(2)), None];
+        assert_eq!(graph.ports(), Err(GraphError::PortTwice { node: "a".into(), port: 2, links: [0, 1] }));
+        graph.links[1].demanded = [Some(Port(3)), None];
+        assert_eq!(graph.validate(), Err(GraphError::PortBeyond { node: "a".into(), port: 3, links: 3, link: 1 }));
+    }
+
+    #[test]
+    fn islands_tell_who_is_cut_off() {
+        let mut graph = pair();
+        let c = graph.add("c", "switch", NodeKind::Switch);
+        assert_eq!(graph.islands(), [0, 0, 2]);
+        graph.link(c, NodeId(1), Rate::gbps(1), Time::ZERO);
+        assert_eq!(graph.islands(), [0, 0, 0]);
+    }
+
+    #[test]
+    fn what_validate_refuses() {
+        let mut graph = pair();
+        let host = graph.add("a", "host", NodeKind::Host);
+        assert_eq!(graph.validate(), Err(GraphError::NameTwice { name: "a".into() }));
+        graph.nodes[2].name = "h".into();
+        assert_eq!(graph.validate(), Err(GraphError::HostLinks { name: "h".into(), links: 0 }));
+        graph.link(host, host, Rate::gbps(1), Time::ZERO);
+        assert_eq!(graph.validate(), Err(GraphError::Loop { link: 3, name: "h".into() }));
+        graph.links[3] = Link { a: NodeId(0), rate: Rate(0), ..graph.links[3] };
+        assert_eq!(graph.validate(), Err(GraphError::NoRate { link: 3 }));
+        graph.links[3].rate = Rate::gbps(1);
+        assert_eq!(graph.validate(), Ok(()));
     }
 }

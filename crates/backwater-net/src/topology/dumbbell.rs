@@ -1,0 +1,92 @@
+//! Dumbbell: two switches, hosts on both, one trunk between them.
+//!
+//! ```text
+//!  h0 ─┐                ┌─ h2
+//!      left ═ trunk ═ right
+//!  h1 ─┘                └─ h3
+//! ```
+
+use super::{Graph, GraphError, MOST, NodeKind, count};
+use crate::units::Rate;
+use backwater_engine::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Two switches `left` and `right` of tier `switch` with hosts on both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dumbbell {
+    /// Hosts on `left`: the first ones.
+    #[schemars(range(min = 1, max = 65534))]
+    pub left_hosts: u32,
+    /// Hosts on `right`: those after them.
+    #[schemars(range(min = 1, max = 65534))]
+    pub right_hosts: u32,
+    /// Rate of the hosts' links.
+    pub rate: Rate,
+    /// Propagation delay of the hosts' links.
+    pub delay: Time,
+    /// Rate of each link between the switches.
+    pub trunk_rate: Rate,
+    /// Propagation delay of the links between the switches.
+    pub trunk_delay: Time,
+    /// Number of parallel links between the switches.
+    #[schemars(range(min = 1, max = 65534))]
+    pub trunk_links: u32,
+}
+
+impl Default for Dumbbell {
+    fn default() -> Self {
+        let (rate, delay) = (Rate::gbps(200), Time::ns(150));
+        Dumbbell { left_hosts: 4, right_hosts: 4, rate, delay, trunk_rate: rate, trunk_delay: delay, trunk_links: 1 }
+    }
+}
+
+impl Dumbbell {
+    /// The graph: hosts, `left`, `right`. On both switches the ports to hosts come before those to the other switch.
+    pub fn build(&self) -> Result<Graph, GraphError> {
+        count("hosts on the left", self.left_hosts.into(), MOST)?;
+        count("hosts on the right", self.right_hosts.into(), MOST)?;
+        count("links between the switches", self.trunk_links.into(), MOST)?;
+        let mut graph = Graph::default();
+        let hosts = self.left_hosts + self.right_hosts;
+        let hosts: Vec<_> = (0..hosts).map(|h| graph.add(format!("h{h}"), "host", NodeKind::Host)).collect();
+        let left = graph.add("left", "switch", NodeKind::Switch);
+        let right = graph.add("right", "switch", NodeKind::Switch);
+        for (h, &host) in hosts.iter().enumerate() {
+            let switch = if h < self.left_hosts as usize { left } else { right };
+            graph.link(host, switch, self.rate, self.delay);
+        }
+        for _ in 0..self.trunk_links {
+            graph.link(left, right, self.trunk_rate, self.trunk_delay);
+        }
+        graph.validate()?;
+        Ok(graph)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_then_trunks() {
+        let shape = Dumbbell {
+            left_hosts: 2,
+            right_hosts: 3,
+            trunk_links: 2,
+            trunk_rate: Rate::gbps(50),
+            ..Dumbbell::default()
+        };
+        let graph = shape.build().unwrap();
+        let ports = graph.ports().unwrap();
+        let names = |node: &str| {
+            let list = &ports[graph.node(node).unwrap().0 as usize];
+            list.iter().map(|p| graph.nodes[p.peer.0 as usize].name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("left"), ["h0", "h1", "right", "right"]);
+        assert_eq!(names("right"), ["h2", "h3", "h4", "left", "left"]);
+        assert_eq!(graph.links.last().map(|l| l.rate), Some(Rate::gbps(50)));
+        assert!(Dumbbell { trunk_links: 0, ..shape }.build().is_err());
+    }
+}
