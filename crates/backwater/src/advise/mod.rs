@@ -1,0 +1,44 @@
+//! Thresholds, headroom and pause times from rates and delays, itemised.
+
+mod pfc;
+mod sfc;
+
+pub use pfc::{PfcModel, PfcQuestion, pfc};
+pub use sfc::{SfcQuestion, sfc};
+
+use serde::Serialize;
+
+/// One line of an advice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// What it is.
+    pub name: String,
+    /// The number.
+    pub value: String,
+    /// Its unit.
+    pub unit: String,
+    /// How it came about.
+    pub formula: String,
+}
+
+/// An advice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// What is advised on.
+    pub title: String,
+    /// The numbers.
+    pub rows: Vec<Row>,
+    /// Why there is no legal setting, or what is wrong with the one in mind.
+    pub problems: Vec<String>,
+    /// Whether there is a legal setting.
+    pub feasible: bool,
+}
+
+impl Row {
+    /// A line whose value is a quantity as it prints, such as `4.8 us`.
+    fn new(name: impl Into<String>, quantity: impl ToString, formula: impl Into<String>) -> Row {
+        let text = quantity.to_string();
+        let (value, unit) = text.split_once(' ').unwrap_or((&text, ""));
+        Row { name: name.into(), value: value.into(), unit: unit.into(), formula: formula.into() }
+    }
+}

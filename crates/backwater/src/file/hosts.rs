@@ -1,0 +1,77 @@
+//! Sets of hosts: `3`, `"h3"`, `"0..7"`, a list of those, or `"all"`.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::borrow::Cow;
+
+/// One entry of a set of hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Host {
+    /// By number.
+    Number(u32),
+    /// By name, or a range of numbers `first..last` with both ends included.
+    Text(String),
+}
+
+/// A set of hosts, in the order as written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Hosts {
+    /// One entry, or `"all"`.
+    One(Host),
+    /// A list of entries.
+    List(Vec<Host>),
+}
+
+impl Hosts {
+    /// The entries.
+    pub fn entries(&self) -> &[Host] {
+        match self {
+            Hosts::One(host) => std::slice::from_ref(host),
+            Hosts::List(list) => list,
+        }
+    }
+}
+
+const FORM: &str = "a host is a number, a name as in \"h3\", a range as in \"0..7\", a list of those, or \"all\"";
+
+impl<'de> Deserialize<'de> for Host {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Host, D::Error> {
+        match serde_json::Value::deserialize(d)? {
+            serde_json::Value::Number(n) => match n.as_u64().and_then(|n| u32::try_from(n).ok()) {
+                Some(n) => Ok(Host::Number(n)),
+                None => Err(de::Error::custom(format!("`{n}` is not a host number"))),
+            },
+            serde_json::Value::String(text) => Ok(Host::Text(text)),
+            other => Err(de::Error::custom(format!("`{other}` is not a host (hint: {FORM})"))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Hosts {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Hosts, D::Error> {
+        let value = serde_json::Value::deserialize(d)?;
+        let wrong = |e: serde_json::Error| de::Error::custom(e.to_string());
+        match value {
+            serde_json::Value::Array(list) => {
+                let hosts = list.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
+                hosts.map(Hosts::List).map_err(wrong)
+            }
+            one => serde_json::from_value(one).map(Hosts::One).map_err(wrong),
+        }
+    }
+}
+
+impl JsonSchema for Hosts {
+    fn schema_name() -> Cow<'static, str> {
+        "Hosts".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "string", "array"], "x-unit": "host numbers or names",
+            "x-range": FORM, "examples": [0, "h3", "0..7", [0, 4, "8..11"], "all"] })
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+}

@@ -1,0 +1,74 @@
+//! The shape of a scenario file. What `backwater explain` prints and the JSON Schema holds is the text of these fields.
+//!
+//! Tables that mechanisms and switches share with the stage (`[packet]`, `[switch]`, `[pfc]`, …) have their shape there;
+//! `preset`, `[[X.at]]` and `[variant.NAME]` are merged before anything here is read.
+
+mod fault;
+mod flow;
+mod hosts;
+mod output;
+mod topology;
+
+pub use fault::{FaultEntry, Frames};
+pub use flow::{Arrivals, FlowGroup, Pattern, Share, Waypoints};
+pub use hosts::{Host, Hosts};
+pub use output::Output;
+pub use topology::{ExplicitLink, ExplicitNode, NodeRole, PerDirection, Topology};
+
+use backwater_engine::Time;
+use backwater_net::config::{AckParams, NicParams, PacketParams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A scenario file without its mechanisms, switches and variants.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// What results and reports call the run.
+    #[serde(default)]
+    pub title: String,
+    /// What the scenario is for, in a sentence or a paragraph.
+    #[serde(default)]
+    pub description: String,
+    /// Seed of all random streams.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Whether the run promises not to drop a frame for want of memory; a drop then ends it, and too little PFC headroom is an error.
+    #[serde(default)]
+    pub lossless: bool,
+    /// When the run ends.
+    #[serde(default)]
+    pub stop: Stop,
+    /// Nodes and links.
+    pub topology: Topology,
+    /// Sizes on the wire.
+    #[serde(default)]
+    pub packet: PacketParams,
+    /// Acknowledgements.
+    #[serde(default)]
+    pub ack: AckParams,
+    /// Network interfaces of the hosts.
+    #[serde(default)]
+    pub nic: NicParams,
+    /// Groups of flows, a `[[flow]]` each.
+    #[serde(default)]
+    pub flow: Vec<FlowGroup>,
+    /// What goes wrong or changes during the run, a `[[fault]]` each.
+    #[serde(default)]
+    pub fault: Vec<FaultEntry>,
+    /// What is recorded beside flows, ports and control messages.
+    #[serde(default)]
+    pub output: Output,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// When the run ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stop {
+    /// End of the run, finished flows or not. Absent: when every flow is complete.
+    pub at: Option<Time>,
+}

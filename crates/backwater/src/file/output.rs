@@ -1,0 +1,24 @@
+//! `[output]`.
+
+use backwater_engine::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is recorded beside flows, ports and control messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Output {
+    /// Time between two samples of the time series below. Needed when one of them is on.
+    #[schemars(extend("x-min" = "1 ps"))]
+    pub interval: Option<Time>,
+    /// Record the depth of every egress queue that is not empty.
+    pub queues: bool,
+    /// Record the bytes that every port has sent since the last sample.
+    pub links: bool,
+    /// Record which classes of which ports are paused by the neighbour.
+    pub pauses: bool,
+    /// Record the payload rate of every active flow.
+    pub flows: bool,
+    /// Names of the nodes to record. Empty: all.
+    pub nodes: Vec<String>,
+}

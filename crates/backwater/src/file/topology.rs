@@ -1,0 +1,196 @@
+//! `[topology]`.
+
+use backwater_engine::Time;
+use backwater_net::Rate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nodes and links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Topology {
+    /// Hosts around one switch, `s0`.
+    Star {
+        /// Number of hosts: `h0`, `h1`, …
+        #[schemars(range(min = 1, max = 65_535))]
+        hosts: u32,
+        /// Rate of each link.
+        #[schemars(extend("x-min" = "1 b/s"))]
+        rate: Rate,
+        /// Propagation delay of each link.
+        link_delay: Time,
+    },
+    /// Two switches, `left` and `right`, joined by a trunk, with hosts on both sides: the left ones are numbered first.
+    Dumbbell {
+        /// Number of hosts on the left.
+        #[schemars(range(min = 1, max = 65_534))]
+        left_hosts: u32,
+        /// Number of hosts on the right.
+        #[schemars(range(min = 1, max = 65_534))]
+        right_hosts: u32,
+        /// Rate of each host's link.
+        #[schemars(extend("x-min" = "1 b/s"))]
+        rate: Rate,
+        /// Rate of each link between the switches. Absent: `rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s"))]
+        trunk_rate: Option<Rate>,
+        /// Propagation delay of each host's link.
+        link_delay: Time,
+        /// Propagation delay of the links between the switches. Absent: `link_delay`.
+        #[serde(default)]
+        trunk_delay: Option<Time>,
+        /// Parallel links between the switches.
+        #[serde(default = "one_link")]
+        #[schemars(range(min = 1, max = 1_024))]
+        trunk_links: u32,
+    },
+    /// A chain of switches `s0`, `s1`, … with the same number of hosts at each, numbered switch by switch, and one more host, the last, at the end of the chain.
+    ParkingLot {
+        /// Number of switches.
+        #[schemars(range(min = 2, max = 10_000))]
+        switches: u32,
+        /// Number of hosts at each switch.
+        #[serde(default = "default_hosts_per_switch")]
+        #[schemars(range(min = 1, max = 65_533))]
+        hosts_per_switch: u32,
+        /// Rate of each host's link.
+        #[schemars(extend("x-min" = "1 b/s"))]
+        rate: Rate,
+        /// Rate of the links between switches. Absent: `rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s"))]
+        trunk_rate: Option<Rate>,
+        /// Propagation delay of each host's link.
+        link_delay: Time,
+        /// Propagation delay of the links between switches. Absent: `link_delay`.
+        #[serde(default)]
+        trunk_delay: Option<Time>,
+    },
+    /// A two-layer Clos network: every `leaf` joined to every `spine`; hosts are numbered leaf by leaf.
+    LeafSpine {
+        /// Number of leaf switches: `leaf0`, `leaf1`, …
+        #[schemars(range(min = 1, max = 65_535))]
+        leaves: u32,
+        /// Number of spine switches: `spine0`, `spine1`, …
+        #[schemars(range(min = 1, max = 65_535))]
+        spines: u32,
+        /// Number of hosts at each leaf: `h0`, `h1`, …
+        #[schemars(range(min = 1, max = 65_535))]
+        hosts_per_leaf: u32,
+        /// Rate of each host's link.
+        #[schemars(extend("x-min" = "1 b/s"))]
+        rate: Rate,
+        /// Rate of each link between a leaf and a spine. Absent: `rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s"))]
+        fabric_rate: Option<Rate>,
+        /// Propagation delay of each host's link.
+        link_delay: Time,
+        /// Propagation delay of each link between a leaf and a spine. Absent: `link_delay`.
+        #[serde(default)]
+        fabric_delay: Option<Time>,
+        /// Parallel links between each leaf and each spine.
+        #[serde(default = "one_link")]
+        #[schemars(range(min = 1, max = 1_024))]
+        links_per_pair: u32,
+    },
+    /// Every node and link written out.
+    Explicit {
+        /// The nodes, a `[[topology.node]]` each; hosts are numbered in this order.
+        node: Vec<ExplicitNode>,
+        /// The links, a `[[topology.link]]` each; a node's ports are numbered in this order unless they are named.
+        link: Vec<ExplicitLink>,
+    },
+}
+
+fn default_hosts_per_switch() -> u32 {
+    1
+}
+
+fn one_link() -> u32 {
+    1
+}
+
+/// What an explicit node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeRole {
+    /// Sends and receives flows; has exactly one link.
+    Host,
+    /// Forwards.
+    Switch,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplicitNode {
+    /// Its name, used nowhere else.
+    pub name: String,
+    /// `host` or `switch`.
+    pub kind: NodeRole,
+    /// Tier, by which parameters can be overridden. Absent: its kind.
+    #[serde(default)]
+    pub tier: Option<String>,
+}
+
+/// A full-duplex link; several may join the same two nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplicitLink {
+    /// One end: the name of a node, or of a node and its port as in `leaf0:3`.
+    pub a: String,
+    /// The other end.
+    pub b: String,
+    /// Rate in each direction.
+    #[schemars(with = "Rate", extend("x-min" = "1 b/s"))]
+    pub rate: PerDirection<Rate>,
+    /// Propagation delay in each direction.
+    #[schemars(with = "Time")]
+    pub delay: PerDirection<Time>,
+}
+
+/// One value for both directions of a link, or one for each, which must then be equal: the model has no other links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum PerDirection<T> {
+    /// Both.
+    Both(T),
+    /// From `a` to `b`, and from `b` to `a`.
+    Each {
+        /// From `a` to `b`.
+        ab: T,
+        /// From `b` to `a`.
+        ba: T,
+    },
+}
+
+impl<T: Copy + PartialEq> PerDirection<T> {
+    /// The value, where it is one.
+    pub fn value(&self) -> Option<T> {
+        match *self {
+            PerDirection::Both(value) => Some(value),
+            PerDirection::Each { ab, ba } => (ab == ba).then_some(ab),
+        }
+    }
+}
+
+// By hand, since an untagged enum would hide why a quantity is wrong.
+impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for PerDirection<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let value = serde_json::Value::deserialize(d)?;
+        let read = |value: serde_json::Value| serde_json::from_value::<T>(value).map_err(D::Error::custom);
+        match value {
+            serde_json::Value::Object(mut each) => {
+                let (ab, ba) = (each.shift_remove("ab"), each.shift_remove("ba"));
+                match (ab, ba, each.keys().next()) {
+                    (Some(ab), Some(ba), None) => Ok(PerDirection::Each { ab: read(ab)?, ba: read(ba)? }),
+                    _ => Err(D::Error::custom("a value per direction is written { ab = \"…\", ba = \"…\" }")),
+                }
+            }
+            other => Ok(PerDirection::Both(read(other)?)),
+        }
+    }
+}
