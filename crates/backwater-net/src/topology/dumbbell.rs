@@ -9,18 +9,13 @@
 use super::{Graph, GraphError, MOST, NodeKind, count};
 use crate::units::Rate;
 use backwater_engine::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Two switches `left` and `right` of tier `switch` with hosts on both.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Dumbbell {
     /// Hosts on `left`: the first ones.
-    #[schemars(range(min = 1, max = 65534))]
     pub left_hosts: u32,
     /// Hosts on `right`: those after them.
-    #[schemars(range(min = 1, max = 65534))]
     pub right_hosts: u32,
     /// Rate of the hosts' links.
     pub rate: Rate,
@@ -31,7 +26,6 @@ pub struct Dumbbell {
     /// Propagation delay of the links between the switches.
     pub trunk_delay: Time,
     /// Number of parallel links between the switches.
-    #[schemars(range(min = 1, max = 65534))]
     pub trunk_links: u32,
 }
 

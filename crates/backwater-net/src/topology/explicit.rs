@@ -4,13 +4,10 @@ use super::{Graph, GraphError, MOST, NodeKind, count};
 use crate::packet::Port;
 use crate::units::Rate;
 use backwater_engine::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Nodes and links by name. Hosts are numbered in the order in which they are listed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explicit {
     /// The nodes.
     pub nodes: Vec<ExplicitNode>,
@@ -19,21 +16,18 @@ pub struct Explicit {
 }
 
 /// A node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitNode {
     /// Unique name.
     pub name: String,
     /// `host` or `switch`.
     pub kind: NodeKind,
     /// Tier, by which parameters can be overridden; absent: `host` or `switch`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
 }
 
 /// A full-duplex link, the same in both directions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitLink {
     /// Name of one end.
     pub a: String,
@@ -44,10 +38,8 @@ pub struct ExplicitLink {
     /// Propagation delay in each direction.
     pub delay: Time,
     /// Port number at `a`; absent: the lowest that is left.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a_port: Option<u16>,
     /// Port number at `b`; absent: the lowest that is left.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub b_port: Option<u16>,
 }
 

@@ -11,21 +11,15 @@
 use super::{Graph, GraphError, MOST, NodeKind, count};
 use crate::units::Rate;
 use backwater_engine::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Switches `leaf0`… of tier `leaf` with hosts, each joined to every switch `spine0`… of tier `spine`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LeafSpine {
     /// Number of leaves.
-    #[schemars(range(min = 1, max = 65535))]
     pub leaves: u32,
     /// Number of spines.
-    #[schemars(range(min = 1, max = 65535))]
     pub spines: u32,
     /// Hosts on each leaf; host h is on leaf h / hosts_per_leaf.
-    #[schemars(range(min = 1, max = 65535))]
     pub hosts_per_leaf: u32,
     /// Rate of the hosts' links.
     pub rate: Rate,
@@ -36,7 +30,6 @@ pub struct LeafSpine {
     /// Propagation delay of the links between leaves and spines.
     pub fabric_delay: Time,
     /// Parallel links between each leaf and each spine.
-    #[schemars(range(min = 1, max = 65535))]
     pub links_per_pair: u32,
 }
 

@@ -23,12 +23,9 @@ pub use star::Star;
 use crate::packet::{HostId, NodeId, Port};
 use crate::units::Rate;
 use backwater_engine::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// Sends and receives flows; has exactly one link.
     Host,

@@ -1,27 +1,23 @@
-//! Parking lot: a chain of switches with hosts on each, and one host at the end that all others send to.
+//! Parking lot: a chain of switches with hosts on each; usually all send to the last host, so that every trunk joins one
+//! more switch's traffic to that of all switches before.
 //!
 //! ```text
-//!  h0    h1    h2          with switches = 3, hosts_per_switch = 1
-//!  │     │     │
-//!  s0 ── s1 ── s2 ── h3    the receiver
+//!  h0 h1  h2 h3  h4 h5    with switches = 3, hosts_per_switch = 2
+//!  │  │   │  │   │  │
+//!   s0 ─── s1 ─── s2
 //! ```
 
 use super::{Graph, GraphError, MOST, NodeKind, count};
 use crate::packet::HostId;
 use crate::units::Rate;
 use backwater_engine::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// A chain of switches `s0`… of tier `switch`, hosts on each, and one more host at the end of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+/// A chain of switches `s0`… of tier `switch` with as many hosts on each.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ParkingLot {
     /// Number of switches.
-    #[schemars(range(min = 1))]
     pub switches: u32,
     /// Hosts on each switch; host h is on switch h / hosts_per_switch.
-    #[schemars(range(min = 1, max = 65533))]
     pub hosts_per_switch: u32,
     /// Rate of the hosts' links.
     pub rate: Rate,
@@ -43,22 +39,21 @@ impl Default for ParkingLot {
 impl ParkingLot {
     /// The host at the end of the chain: the one of the highest number.
     pub fn receiver(&self) -> HostId {
-        HostId(self.switches.saturating_mul(self.hosts_per_switch))
+        HostId(self.switches.saturating_mul(self.hosts_per_switch).saturating_sub(1))
     }
 
-    /// The graph: hosts, the receiver last, then switches. A switch's ports: its hosts, the receiver, the switch before, the one after.
+    /// The graph: hosts, then switches. A switch's ports: its hosts, the switch before, the one after.
     pub fn build(&self) -> Result<Graph, GraphError> {
         count("switches", self.switches.into(), MOST)?;
         count("hosts per switch", self.hosts_per_switch.into(), MOST)?;
         count("hosts", u64::from(self.switches) * u64::from(self.hosts_per_switch), MOST)?;
         let mut graph = Graph::default();
-        let receiver = self.receiver();
-        let hosts: Vec<_> = (0..=receiver.0).map(|h| graph.add(format!("h{h}"), "host", NodeKind::Host)).collect();
+        let hosts = self.switches * self.hosts_per_switch;
+        let hosts: Vec<_> = (0..hosts).map(|h| graph.add(format!("h{h}"), "host", NodeKind::Host)).collect();
         let switches: Vec<_> =
             (0..self.switches).map(|s| graph.add(format!("s{s}"), "switch", NodeKind::Switch)).collect();
         for (h, &host) in hosts.iter().enumerate() {
-            let at = (h as u32 / self.hosts_per_switch).min(self.switches - 1);
-            graph.link(host, switches[at as usize], self.rate, self.delay);
+            graph.link(host, switches[h / self.hosts_per_switch as usize], self.rate, self.delay);
         }
         for pair in switches.windows(2) {
             graph.link(pair[0], pair[1], self.trunk_rate, self.trunk_delay);
@@ -74,22 +69,23 @@ mod tests {
 
     #[test]
     fn the_chain_of_the_figure() {
-        let graph = ParkingLot::default().build().unwrap();
+        let shape = ParkingLot { hosts_per_switch: 2, ..ParkingLot::default() };
+        let graph = shape.build().unwrap();
         let ports = graph.ports().unwrap();
         let names = |node: &str| {
             let list = &ports[graph.node(node).unwrap().0 as usize];
             list.iter().map(|p| graph.nodes[p.peer.0 as usize].name.as_str()).collect::<Vec<_>>()
         };
-        assert_eq!(names("s0"), ["h0", "s1"]);
-        assert_eq!(names("s1"), ["h1", "s0", "s2"]);
-        assert_eq!(names("s2"), ["h2", "h3", "s1"]);
-        assert_eq!(graph.hosts().count(), 4);
+        assert_eq!(names("s0"), ["h0", "h1", "s1"]);
+        assert_eq!(names("s1"), ["h2", "h3", "s0", "s2"]);
+        assert_eq!(names("s2"), ["h4", "h5", "s1"]);
+        assert_eq!(graph.nodes[shape.receiver().0 as usize].name, "h5");
     }
 
     #[test]
     fn one_switch_is_a_star() {
         let graph = ParkingLot { switches: 1, hosts_per_switch: 4, ..ParkingLot::default() }.build().unwrap();
-        assert_eq!((graph.nodes.len(), graph.links.len()), (6, 5));
+        assert_eq!((graph.nodes.len(), graph.links.len()), (5, 4));
         assert!(ParkingLot { switches: u32::MAX, ..ParkingLot::default() }.build().is_err());
     }
 }

@@ -9,15 +9,11 @@
 use super::{Graph, GraphError, MOST, NodeKind, count};
 use crate::units::Rate;
 use backwater_engine::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// All hosts on one switch `s0` of tier `switch`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Star {
     /// Number of hosts.
-    #[schemars(range(min = 1, max = 65535))]
     pub hosts: u32,
     /// Rate of every link.
     pub rate: Rate,

@@ -1,9 +1,77 @@
 //! Where flows come from.
+//!
+//! [`list::List`] hands out flows that are known beforehand (a group that starts once, a table, Bernoulli streams),
+//! [`arrivals::Arrivals`] draws them as they come (periodic, Poisson), sizes may follow a [`sizes::Distribution`]. All randomness
+//! comes from streams that are named by the group and by the hosts, so adding a group or a host moves no other draw.
 
+pub mod arrivals;
+pub mod list;
+pub mod permutation;
+pub mod sizes;
+
+pub use arrivals::{Arrivals, Gaps, Sender, Timing, To};
+pub use list::{List, Paths, Row, Table};
+pub use permutation::permutation;
+pub use sizes::{Distribution, Sizes};
+
+use crate::packet::Class;
 use crate::spec::FlowSpec;
+use std::fmt;
 
 /// Yields flows by ascending start.
 pub trait FlowSource: Send {
     /// The next flow; `None`: no more.
     fn next_flow(&mut self) -> Option<FlowSpec>;
 }
+
+/// What the flows of a group have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Index into [`crate::spec::Spec::groups`], below 2^24.
+    pub index: u32,
+    /// What the group's random streams are named by: unique among the groups of a run, and best the same when others come and go.
+    pub stream: String,
+    /// Class of the data.
+    pub class: Class,
+    /// Whether packets are ECN-capable.
+    pub ect: bool,
+}
+
+impl Group {
+    /// Flows per group that can be told apart.
+    pub const MOST_FLOWS: u64 = 1 << 40;
+
+    /// The identity of the group's `number`-th flow, from 0: unique in the run.
+    pub fn flow_id(&self, number: u64) -> u64 {
+        (u64::from(self.index) << 40) | (number & (Self::MOST_FLOWS - 1))
+    }
+}
+
+/// Why flows cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkloadError {
+    /// Flows that follow each other without any time between them.
+    NoGap,
+    /// A sender that is the only receiver.
+    OnlyItself {
+        /// Number of the host.
+        host: u32,
+    },
+    /// One host cannot be permuted without sending to itself.
+    TooFew {
+        /// Number of hosts.
+        hosts: usize,
+    },
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WorkloadError::NoGap => write!(f, "the time between two flows is 0"),
+            WorkloadError::OnlyItself { host } => write!(f, "host {host} could send to nobody but itself"),
+            WorkloadError::TooFew { hosts } => write!(f, "a permutation needs at least 2 hosts, there are {hosts}"),
+        }
+    }
+}
+
+impl std::error::Error for WorkloadError {}

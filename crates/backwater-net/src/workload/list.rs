@@ -1,0 +1,163 @@
+//! Flows that are known beforehand: groups that start once, tables of a million rows, Bernoulli streams.
+
+use super::{FlowSource, Group};
+use crate::packet::{Class, HostId, NodeId};
+use crate::spec::{FlowSpec, Stream};
+use backwater_engine::Time;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// One flow of a table, in 40 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Identity, unique in the run; see [`Group::flow_id`].
+    pub id: u64,
+    /// \[bytes\] Payload.
+    pub bytes: u64,
+    /// When it starts.
+    pub start: Time,
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// Which of the table's paths it takes, or [`Row::ECMP`].
+    pub path: u32,
+    /// Class of its data.
+    pub class: Class,
+}
+
+impl Row {
+    /// The flow is routed by hash.
+    pub const ECMP: u32 = u32::MAX;
+}
+
+/// Paths, each kept once: a million flows share a few thousand.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    list: Vec<Arc<[NodeId]>>,
+    numbers: HashMap<Arc<[NodeId]>, u32>,
+}
+
+impl Paths {
+    /// The number of a path, for [`Row::path`].
+    pub fn number(&mut self, path: Arc<[NodeId]>) -> u32 {
+        let next = self.list.len() as u32;
+        *self.numbers.entry(path).or_insert_with_key(|path| {
+            self.list.push(Arc::clone(path));
+            next
+        })
+    }
+}
+
+/// Flows by ascending start, with their paths. Several runs may share one.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    rows: Vec<Row>,
+    paths: Vec<Arc<[NodeId]>>,
+}
+
+impl Table {
+    /// Of rows in any order; flows of one start come in the order of their identities.
+    pub fn new(mut rows: Vec<Row>, paths: Paths) -> Table {
+        rows.sort_unstable_by_key(|row| (row.start, row.id));
+        Table { rows, paths: paths.list }
+    }
+
+    /// The flows.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The path of a row.
+    pub fn path(&self, row: &Row) -> Option<&Arc<[NodeId]>> {
+        self.paths.get(row.path as usize)
+    }
+}
+
+/// Hands out a table's flows.
+pub struct List {
+    table: Arc<Table>,
+    group: u32,
+    ect: bool,
+    stream: Option<Stream>,
+    next: usize,
+}
+
+impl List {
+    /// The table's flows as flows of `group`; each row has its own class.
+    pub fn new(group: &Group, table: Arc<Table>) -> List {
+        List { table, group: group.index, ect: group.ect, stream: None, next: 0 }
+    }
+
+    /// The same, but each row is a Bernoulli source: its bytes do not matter, it sends until the stream ends.
+    pub fn streams(group: &Group, table: Arc<Table>, stream: Stream) -> List {
+        List { stream: Some(stream), ..List::new(group, table) }
+    }
+}
+
+impl FlowSource for List {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        let row = self.table.rows.get(self.next)?;
+        self.next += 1;
+        Some(FlowSpec {
+            id: row.id,
+            group: self.group,
+            src: row.src,
+            dst: row.dst,
+            bytes: if self.stream.is_some() { 0 } else { row.bytes },
+            start: row.start,
+            class: row.class,
+            ect: self.ect,
+            path: self.table.path(row).cloned(),
+            stream: self.stream,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group() -> Group {
+        Group { index: 2, stream: "list".into(), class: Class(3), ect: true }
+    }
+
+    fn row(id: u64, start: u64) -> Row {
+        Row { id, bytes: 100, start: Time(start), src: HostId(0), dst: HostId(1), path: Row::ECMP, class: Class(3) }
+    }
+
+    #[test]
+    fn a_million_rows_stay_small() {
+        assert_eq!(size_of::<Row>(), 40);
+    }
+
+    #[test]
+    fn flows_come_by_start_and_then_by_identity() {
+        let mut paths = Paths::default();
+        let path: Arc<[NodeId]> = vec![NodeId(0), NodeId(9), NodeId(1)].into();
+        assert_eq!((paths.number(path.clone()), paths.number(path.clone())), (0, 0));
+        let rows = vec![row(5, 20), row(7, 10), Row { path: 0, ..row(6, 10) }];
+        let table = Arc::new(Table::new(rows, paths));
+        let mut list = List::new(&group(), table);
+        let flows: Vec<FlowSpec> = std::iter::from_fn(|| list.next_flow()).collect();
+        assert_eq!(flows.iter().map(|f| f.id).collect::<Vec<_>>(), [6, 7, 5]);
+        assert_eq!(flows[0].path, Some(path));
+        assert_eq!(flows[1].path, None);
+        assert!(flows.iter().all(|f| f.group == 2 && f.ect && f.stream.is_none()));
+    }
+
+    #[test]
+    fn streams_have_no_size() {
+        let stream = Stream { slot: Time::ns(1200), probability: 0.5, until: Time::ms(1) };
+        let table = Arc::new(Table::new(vec![row(1, 0)], Paths::default()));
+        let flow = List::streams(&group(), table, stream).next_flow().unwrap();
+        assert_eq!((flow.bytes, flow.stream), (0, Some(stream)));
+    }
+
+    #[test]
+    fn identities_do_not_collide_between_groups() {
+        let other = Group { index: 3, ..group() };
+        assert_eq!(group().flow_id(5), (2 << 40) | 5);
+        assert!(other.flow_id(0) > group().flow_id(Group::MOST_FLOWS - 1));
+    }
+}
