@@ -5,7 +5,7 @@
 pub mod dcqcn;
 pub mod ecn;
 mod headroom_check;
-mod mac_control;
+pub mod mac_control;
 pub mod pause;
 pub mod pfc;
 pub mod registry;

@@ -62,6 +62,8 @@ pub(crate) struct Holds {
     ends: [Vec<(Owner, Time)>; CLASSES + 1],
     /// When the last frame's pause ends at the neighbour, by the sender's clock; zero: not paused.
     told: [Time; CLASSES + 1],
+    /// How the last owner that held signals it.
+    style: Option<HoldStyle>,
 }
 
 /// What the port has to do after a change.
@@ -93,7 +95,8 @@ impl Holds {
         let ends = &mut self.ends[index(class)];
         ends.retain(|(o, t)| *o != owner && *t > now);
         ends.push((owner, until));
-        self.review(class, now, style, rate)
+        self.style = Some(style);
+        self.review(class, now, rate)
     }
 
     pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time) -> Act {
@@ -107,12 +110,10 @@ impl Holds {
     }
 
     /// Sends a frame if the neighbour does not yet know of the merged end, or will forget it too soon.
-    pub(crate) fn review(&mut self, class: Option<Class>, now: Time, style: HoldStyle, rate: Rate) -> Act {
+    pub(crate) fn review(&mut self, class: Option<Class>, now: Time, rate: Rate) -> Act {
         let i = index(class);
         let end = self.end(i);
-        if end <= now {
-            return Act::Nothing;
-        }
+        let Some(style) = self.style.filter(|_| end > now) else { return Act::Nothing };
         let Some(most) = style.quanta else {
             if self.told[i] == Time::NEVER {
                 return Act::Nothing;
@@ -131,6 +132,16 @@ impl Holds {
         self.told[i] = now.after(quanta_time(rate, quanta));
         let again = if end > self.told[i] { now.after(half) } else { Time::NEVER };
         Act::Tell(Hold { class, quanta, lasting: false }, again)
+    }
+
+    /// Whether the neighbour has been told to pause and, by the sender's clock, still does.
+    pub(crate) fn is_told(&self, class: Option<Class>, now: Time) -> bool {
+        self.told[index(class)] > now
+    }
+
+    /// Whether signals are frames on the wire.
+    pub(crate) fn framed(&self) -> bool {
+        self.style.is_none_or(|style| style.framed)
     }
 
     /// Whether anything is held at `now`.
@@ -172,7 +183,7 @@ mod tests {
         let Act::Tell(first, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, RATE) else { panic!() };
         assert_eq!(first.quanta, u16::MAX);
         assert_eq!(again.0, quanta_time(RATE, u16::MAX).0 / 2);
-        assert!(matches!(h.review(C, again, STYLE, RATE), Act::Tell(..)));
+        assert!(matches!(h.review(C, again, RATE), Act::Tell(..)));
         assert!(h.any(again));
     }
 }

@@ -3,12 +3,16 @@
 //! Read [`hooks`] first. Nothing here knows any mechanism by name.
 
 pub mod config;
+mod flow;
 pub mod hold;
 pub mod hooks;
 pub mod network;
 pub mod occupancy;
 pub mod packet;
+mod port;
 pub mod record;
+mod routing;
+mod slab;
 pub mod spec;
 pub mod topology;
 pub mod units;

@@ -44,6 +44,8 @@ pub enum Kind {
     Ack,
     /// A control frame of a mechanism that is forwarded like data; its content lies beside it.
     Control,
+    /// MAC control, or a mechanism's frame in its place: ends at the neighbour.
+    Mac,
 }
 
 /// The ECN field of the IP header (RFC 3168).
@@ -94,6 +96,26 @@ impl Packet {
     /// Frame length as a size.
     pub fn bytes(&self) -> Bytes {
         Bytes(u64::from(self.size))
+    }
+
+    /// The packet that carries a control frame; its content and path are still to be filled in.
+    pub(crate) fn control(frame: &Control, src: HostId, dst: HostId, class: Class, uid: u64) -> Packet {
+        Packet {
+            src,
+            dst,
+            flow: frame.flow.unwrap_or(FlowRef { slot: u32::MAX, tag: 0 }),
+            size: frame.size,
+            payload: 0,
+            seq: 0,
+            sent: Time::ZERO,
+            uid,
+            tag: 0,
+            path: crate::routing::NO_PATH,
+            hop: 0,
+            kind: Kind::Control,
+            class,
+            ecn: Ecn::NotEct,
+        }
     }
 
     /// Sets congestion experienced, where the packet is ECN-capable.

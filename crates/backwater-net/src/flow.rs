@@ -1,0 +1,148 @@
+//! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
+
+use crate::hooks::FlowShape;
+use crate::packet::{Class, FlowRef, HostId};
+use crate::spec::Stream;
+use backwater_engine::{Rng, Time};
+
+/// Where the sender's half stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// In the ring of its NIC.
+    Ready,
+    /// Waits for its controller's pacing.
+    Pacing,
+    /// A gate for it is shut.
+    Parked,
+    /// Its window is full.
+    Windowed,
+    /// Has nothing to send (yet).
+    Idle,
+}
+
+/// The sender's half.
+#[derive(Clone, Debug)]
+pub(crate) struct SendFlow {
+    pub id: u64,
+    pub group: u32,
+    pub src: HostId,
+    pub dst: HostId,
+    pub class: Class,
+    pub ect: bool,
+    pub status: Status,
+    pub tag: u32,
+    /// Hash of the identity: path and tie-breaks follow from it.
+    pub hash: u64,
+    /// \[bytes\] payload made available, sent, acknowledged
+    pub available: u64,
+    pub sent: u64,
+    pub acked: u64,
+    pub packets: u64,
+    pub start: Time,
+    /// Owners that hold it shut, a bit each.
+    pub shut: u16,
+    /// Its controller, or `NO_CONTROLLER`.
+    pub controller: u32,
+    /// Pinned paths of data and acknowledgements, or `NO_PATH`.
+    pub path: u32,
+    pub back: u32,
+    pub stream: Option<Box<StreamState>>,
+    /// \[bytes\] sent at the last sample of the time series
+    pub sampled: u64,
+}
+
+/// A Bernoulli source.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamState {
+    pub spec: Stream,
+    pub rng: Rng,
+    /// Nothing more becomes available.
+    pub ended: bool,
+}
+
+/// The receiver's half.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecvFlow {
+    /// \[bytes\]
+    pub received: u64,
+    /// \[bytes\] end of the furthest packet so far
+    pub furthest: u64,
+    pub reordered: u64,
+    pub marked: u64,
+    pub last_byte: Option<Time>,
+}
+
+impl SendFlow {
+    /// Whether no more payload will become available.
+    pub fn ended(&self) -> bool {
+        self.stream.as_ref().is_none_or(|s| s.ended)
+    }
+}
+
+pub(crate) const NO_CONTROLLER: u32 = u32::MAX;
+
+/// A rate controller and what waits for its pacing.
+pub(crate) struct Controller<F> {
+    pub side: F,
+    pub shape: FlowShape,
+    pub tag: u16,
+    /// Kept between flows, under its key.
+    pub kept: bool,
+    /// The next packet may go then.
+    pub next: Time,
+    /// When the last packet went, and its length on the wire \[bytes\].
+    pub last: Time,
+    pub last_size: u32,
+    /// Flows that wait for `next`.
+    pub waiting: Vec<u32>,
+    /// A pace event is pending for `next`.
+    pub armed: bool,
+}
+
+/// Flows by slot.
+#[derive(Default)]
+pub(crate) struct Flows {
+    pub send: Vec<SendFlow>,
+    pub recv: Vec<RecvFlow>,
+    live: Vec<bool>,
+    free: Vec<u32>,
+    pub active: u64,
+}
+
+impl Flows {
+    pub fn insert(&mut self, flow: SendFlow) -> u32 {
+        self.active += 1;
+        if let Some(slot) = self.free.pop() {
+            self.send[slot as usize] = flow;
+            self.recv[slot as usize] = RecvFlow::default();
+            self.live[slot as usize] = true;
+            return slot;
+        }
+        self.send.push(flow);
+        self.recv.push(RecvFlow::default());
+        self.live.push(true);
+        self.send.len() as u32 - 1
+    }
+
+    pub fn remove(&mut self, slot: u32) {
+        self.active -= 1;
+        self.live[slot as usize] = false;
+        self.free.push(slot);
+    }
+
+    /// The slot of a flow, if it is still under way.
+    #[inline(always)]
+    pub fn find(&self, flow: FlowRef) -> Option<usize> {
+        let slot = flow.slot as usize;
+        (*self.live.get(slot)? && self.send[slot].tag == flow.tag).then_some(slot)
+    }
+
+    /// Slots of all flows under way.
+    pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.send.len() as u32).filter(|s| self.live[*s as usize])
+    }
+
+    pub fn reference(&self, slot: u32) -> FlowRef {
+        FlowRef { slot, tag: self.send[slot as usize].tag }
+    }
+}

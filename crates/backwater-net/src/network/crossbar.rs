@@ -1,0 +1,225 @@
+//! Switches that queue at their ingress: one first-in first-out lane per (ingress, class), or one lane per
+//! (ingress, egress, queue), and a crossbar that takes whole frames across.
+//!
+//! Whenever an ingress and an egress are free, iSLIP (McKeown, IEEE/ACM ToN 1999) pairs them: every free egress grants the
+//! requesting ingress next in its round robin, every ingress accepts the granting egress next in its own, and pointers move
+//! only past a pair of the first iteration. Higher queues request first. Frames of one instant are matched together, so
+//! that equal frames that arrive in step keep the slotted behaviour for which the throughput limits are known.
+//!
+//! A frame crosses in `8 size / (speedup x R)`, R the faster of its two links, and may leave while it crosses: an idle
+//! crossbar delays nothing. Its ingress account falls when it has crossed. Behind the crossing at most `staging` bytes
+//! wait per egress, beside the frame on the wire.
+
+use super::{Actors, Event, Network};
+use crate::config::{Architecture, SwitchParams};
+use crate::hooks::SwitchSide;
+use crate::packet::CLASSES;
+use crate::record::Sink;
+use crate::slab::{Fifo, Ix};
+use backwater_engine::Time;
+
+pub(super) struct Crossbar {
+    ports: usize,
+    /// One lane per egress and queue, or one per queue.
+    virtual_queues: bool,
+    speedup: f64,
+    iterations: u32,
+    staging: u64,
+    lanes: Vec<Fifo>,
+    /// Per ingress: lanes that hold a frame.
+    backlog: Vec<Vec<u32>>,
+    in_busy: Vec<bool>,
+    out_busy: Vec<bool>,
+    /// \[bytes\] behind the crossing, per egress
+    staged: Vec<u64>,
+    grant: Vec<u16>,
+    accept: Vec<u16>,
+    /// A match event is pending for this instant.
+    matching: Time,
+}
+
+/// A lane's head that may cross now.
+#[derive(Clone, Copy)]
+struct Request {
+    ingress: u16,
+    egress: u16,
+    queue: u8,
+    lane: u32,
+}
+
+impl Crossbar {
+    pub fn new(params: &SwitchParams, ports: usize) -> Crossbar {
+        let virtual_queues = params.architecture == Architecture::Voq;
+        let per_ingress = if virtual_queues { ports * CLASSES } else { CLASSES };
+        Crossbar {
+            ports,
+            virtual_queues,
+            speedup: params.speedup.unwrap_or(if virtual_queues { 2.0 } else { 1.0 }),
+            iterations: params.iterations.max(1),
+            staging: params.staging.0,
+            lanes: vec![Fifo::default(); ports * per_ingress],
+            backlog: vec![Vec::new(); ports],
+            in_busy: vec![false; ports],
+            out_busy: vec![false; ports],
+            staged: vec![0; ports],
+            grant: vec![0; ports],
+            accept: vec![0; ports],
+            matching: Time::NEVER,
+        }
+    }
+
+    fn lane(&self, ingress: u16, egress: u16, queue: u8) -> u32 {
+        let (i, e, q) = (usize::from(ingress), usize::from(egress), usize::from(queue));
+        let at = if self.virtual_queues { (i * self.ports + e) * CLASSES + q } else { i * CLASSES + q };
+        at as u32
+    }
+
+    /// Steps from `pointer` round to `at`.
+    fn distance(&self, pointer: u16, at: u16) -> usize {
+        (usize::from(at) + self.ports - usize::from(pointer)) % self.ports
+    }
+}
+
+impl<A: Actors> Network<A> {
+    fn crossbar(&mut self, switch: u32) -> &mut Crossbar {
+        self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar")
+    }
+
+    pub(super) fn enter_crossbar(&mut self, switch: u32, pkt: Ix) {
+        let place = self.slab[pkt].place;
+        let c = self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar");
+        let lane = c.lane(place.ingress.0, place.egress.0, place.queue.0);
+        if c.lanes[lane as usize].is_empty() {
+            c.backlog[usize::from(place.ingress.0)].push(lane);
+        }
+        c.lanes[lane as usize].push(&mut self.slab, pkt);
+        let ready = self.slab[pkt].ready.max(self.now);
+        self.match_at(switch, ready);
+    }
+
+    /// Asks for a match at `at`.
+    pub(super) fn match_at(&mut self, switch: u32, at: Time) {
+        let now = self.now;
+        let c = self.crossbar(switch);
+        // A stale earlier request is in the past; a later one does not serve this.
+        if c.matching > at || c.matching < now {
+            c.matching = at;
+            self.push(at, Event::Match { switch });
+        }
+    }
+
+    /// A frame has left the egress: room behind the crossing.
+    pub(super) fn left_crossbar(&mut self, switch: u32, egress: u16, size: u32) {
+        self.crossbar(switch).staged[usize::from(egress)] -= u64::from(size);
+        self.match_at(switch, self.now);
+    }
+
+    pub(super) fn match_crossbar(&mut self, switch: u32, sink: &mut dyn Sink) {
+        self.crossbar(switch).matching = Time::NEVER;
+        for iteration in 0..self.crossbar(switch).iterations {
+            let requests = self.requests(switch);
+            let pairs = self.grants_and_accepts(switch, &requests, iteration == 0);
+            if pairs.is_empty() {
+                break;
+            }
+            for pair in pairs {
+                self.cross(switch, pair, sink);
+            }
+        }
+    }
+
+    /// Heads of lanes whose ingress and egress are free; asks to be called again for the earliest that is not ready.
+    fn requests(&mut self, switch: u32) -> Vec<Request> {
+        let s = &self.switches[switch as usize];
+        let Some(c) = s.crossbar.as_deref() else { return Vec::new() };
+        let (mut requests, mut next) = (Vec::new(), Time::NEVER);
+        for ingress in (0..c.ports).filter(|i| !c.in_busy[*i]) {
+            for lane in &c.backlog[ingress] {
+                let Some(head) = c.lanes[*lane as usize].head() else { continue };
+                let (place, ready) = (self.slab[head].place, self.slab[head].ready);
+                if ready > self.now {
+                    next = next.min(ready);
+                    continue;
+                }
+                let egress = usize::from(place.egress.0);
+                let port = &self.ports[s.first_port as usize + egress];
+                let gate_open = port.open & (1 << place.queue.0) != 0;
+                if gate_open && !c.out_busy[egress] && c.staged[egress] < c.staging {
+                    requests.push(Request {
+                        ingress: ingress as u16,
+                        egress: place.egress.0,
+                        queue: place.queue.0,
+                        lane: *lane,
+                    });
+                }
+            }
+        }
+        if next != Time::NEVER {
+            self.match_at(switch, next);
+        }
+        requests
+    }
+
+    fn grants_and_accepts(&mut self, switch: u32, requests: &[Request], first: bool) -> Vec<Request> {
+        let c = self.crossbar(switch);
+        let better = |new: (u8, usize), old: (u8, usize)| new.0 > old.0 || new.0 == old.0 && new.1 < old.1;
+        let mut granted: Vec<Option<Request>> = vec![None; c.ports];
+        for r in requests {
+            let e = usize::from(r.egress);
+            let key = |r: &Request| (r.queue, c.distance(c.grant[e], r.ingress));
+            if granted[e].as_ref().is_none_or(|old| better(key(r), key(old))) {
+                granted[e] = Some(*r);
+            }
+        }
+        let mut accepted: Vec<Option<Request>> = vec![None; c.ports];
+        for r in granted.iter().flatten() {
+            let i = usize::from(r.ingress);
+            let key = |r: &Request| (r.queue, c.distance(c.accept[i], r.egress));
+            if accepted[i].as_ref().is_none_or(|old| better(key(r), key(old))) {
+                accepted[i] = Some(*r);
+            }
+        }
+        let pairs: Vec<Request> = accepted.into_iter().flatten().collect();
+        if first {
+            for r in &pairs {
+                c.grant[usize::from(r.egress)] = ((usize::from(r.ingress) + 1) % c.ports) as u16;
+                c.accept[usize::from(r.ingress)] = ((usize::from(r.egress) + 1) % c.ports) as u16;
+            }
+        }
+        pairs
+    }
+
+    fn cross(&mut self, switch: u32, r: Request, sink: &mut dyn Sink) {
+        let first_port = self.switches[switch as usize].first_port;
+        let c = self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar");
+        let Some(pkt) = c.lanes[r.lane as usize].pop(&self.slab) else { return };
+        if c.lanes[r.lane as usize].is_empty() {
+            c.backlog[usize::from(r.ingress)].retain(|lane| *lane != r.lane);
+        }
+        let size = self.slab[pkt].pkt.size;
+        (c.in_busy[usize::from(r.ingress)], c.out_busy[usize::from(r.egress)]) = (true, true);
+        c.staged[usize::from(r.egress)] += u64::from(size);
+        let speedup = c.speedup;
+        let egress = first_port + u32::from(r.egress);
+        let rate = |p: u32| self.ports[p as usize].serialiser.rate();
+        let line = rate(first_port + u32::from(r.ingress)).max(rate(egress)).scale(speedup);
+        let crossed = self.now + line.time_for(crate::units::Bytes(u64::from(size + self.gap)));
+        self.push(crossed, Event::Crossed { switch, pkt });
+        self.ports[egress as usize].push(&mut self.slab, usize::from(r.queue), pkt);
+        self.kick(egress, sink);
+    }
+
+    pub(super) fn crossed(&mut self, switch: u32, pkt: Ix, sink: &mut dyn Sink) {
+        let slot = &mut self.slab[pkt];
+        let (place, pool, hop) = (slot.place, slot.pool, slot.pkt.hop);
+        let charged = std::mem::take(&mut slot.charged);
+        let c = self.crossbar(switch);
+        (c.in_busy[usize::from(place.ingress.0)], c.out_busy[usize::from(place.egress.0)]) = (false, false);
+        if charged != 0 {
+            self.switches[switch as usize].occupancy.release(&place, u64::from(charged), pool);
+            self.at_switch(switch, hop, |stack, cx, _| stack.on_release(cx, &place));
+        }
+        self.match_at(switch, self.now);
+        self.act_switch(switch, sink);
+    }
+}

@@ -1,0 +1,116 @@
+//! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow.
+
+use super::nic::SlowReceiver;
+use super::{Actors, Network};
+use crate::packet::{Kind, NodeId};
+use crate::port::LinkFaults;
+use crate::record::Sink;
+use crate::routing::Routes;
+use crate::slab::{Fifo, Ix};
+use crate::spec::{FaultKind, FrameKind};
+use backwater_engine::rng;
+use rand::RngExt;
+
+impl<A: Actors> Network<A> {
+    /// Ports of `from` that lead to `to`.
+    fn ports_between(&self, from: NodeId, to: NodeId) -> Vec<u32> {
+        let all = self.neighbours[from.0 as usize].iter().enumerate();
+        all.filter(|(_, (peer, _))| *peer == to.0).map(|(i, _)| self.first_port[from.0 as usize] + i as u32).collect()
+    }
+
+    fn link_faults(&mut self, port: u32) -> &mut LinkFaults {
+        let seed = self.seed;
+        self.ports[port as usize].faults.get_or_insert_with(|| {
+            let rng = rng::stream(seed, "link loss", u64::from(port));
+            Box::new(LinkFaults { loss: 0.0, rng, drop_nth: Vec::new() })
+        })
+    }
+
+    pub(super) fn apply_fault(&mut self, fault: usize, sink: &mut dyn Sink) {
+        match self.faults[fault].kind.clone() {
+            FaultKind::Loss { from, to, probability } => {
+                for port in self.ports_between(from, to) {
+                    self.link_faults(port).loss = probability;
+                }
+            }
+            FaultKind::DropNth { from, to, what, nth } => {
+                for port in self.ports_between(from, to) {
+                    self.link_faults(port).drop_nth.push((what.clone(), nth));
+                }
+            }
+            FaultKind::LinkDown { a, b } => self.set_link(a, b, false, sink),
+            FaultKind::LinkUp { a, b } => self.set_link(a, b, true, sink),
+            FaultKind::RateChange { from, to, rate } => {
+                for port in self.ports_between(from, to) {
+                    self.ports[port as usize].serialiser = crate::units::Serialiser::new(rate);
+                }
+            }
+            FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
+                let (xoff, xon) = (xoff.0, xon.0);
+                let h = &mut self.hosts[host.0 as usize];
+                match &mut h.rx {
+                    Some(rx) => (rx.rate, rx.xoff, rx.xon, rx.class) = (rate, xoff, xon, class),
+                    None => {
+                        h.rx = Some(Box::new(SlowReceiver {
+                            rate,
+                            xoff,
+                            xon,
+                            class,
+                            fifo: Fifo::default(),
+                            bytes: 0,
+                            holding: false,
+                            draining: false,
+                        }));
+                    }
+                }
+            }
+        }
+    }
+
+    fn set_link(&mut self, a: NodeId, b: NodeId, up: bool, sink: &mut dyn Sink) {
+        let ports: Vec<u32> = self.ports_between(a, b).into_iter().chain(self.ports_between(b, a)).collect();
+        for port in &ports {
+            self.ports[*port as usize].up = up;
+            if !up {
+                // Nobody is left to lift a pause that was asked over this link.
+                self.ports[*port as usize].holds = crate::hold::Holds::default();
+            }
+        }
+        for (from, to) in [(a, b), (b, a)] {
+            self.neighbours[from.0 as usize].iter_mut().filter(|(peer, _)| *peer == to.0).for_each(|(_, u)| *u = up);
+        }
+        self.routes = Routes::new(&self.graph, &self.neighbours, &self.switch_of, self.seed);
+        for port in ports {
+            self.kick(port, sink);
+        }
+    }
+
+    /// Whether a fault destroys this frame on the wire.
+    #[cold]
+    pub(super) fn is_lost(&mut self, port: u32, pkt: Ix) -> bool {
+        let header = self.slab[pkt].pkt;
+        let control = matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.slab.control(header.seq).kind);
+        let Some(faults) = self.ports[port as usize].faults.as_mut() else { return false };
+        let mut lost = faults.loss > 0.0 && faults.rng.random::<f64>() < faults.loss;
+        for (what, left) in &mut faults.drop_nth {
+            let counts = match what {
+                FrameKind::Data => header.kind == Kind::Data,
+                FrameKind::Ack => header.kind == Kind::Ack,
+                FrameKind::Control(name) => control == Some(name.as_str()),
+            };
+            if counts && *left > 0 {
+                *left -= 1;
+                lost |= *left == 0;
+            }
+        }
+        lost
+    }
+
+    /// A frame sent from `port` has been destroyed on the wire.
+    #[cold]
+    pub(super) fn lose(&mut self, port: u32, pkt: Ix) {
+        self.ports[port as usize].stats.fault_frames += 1;
+        self.totals.progress.fault_losses += 1;
+        self.discard(pkt);
+    }
+}

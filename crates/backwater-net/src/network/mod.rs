@@ -1,0 +1,682 @@
+//! A network and its event loop.
+//!
+//! What belongs to which file: [`mod@self`] builds and runs; `switching` takes a frame through a switch; `crossbar` matches
+//! ingresses to egresses; `nic` sends and receives flows; `control` acts on notes, gates, holds and timers; `faults` and
+//! `sample` do what their names say.
+//!
+//! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
+//! have passed. Switches and NICs store a frame before they look at it.
+
+mod control;
+mod crossbar;
+mod faults;
+mod nic;
+mod sample;
+mod switching;
+
+use crate::config::{AckParams, Architecture, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
+use crate::flow::{Controller, Flows};
+use crate::hooks::{
+    FlowShape, FlowSide, NicShape, NicSide, Notes, Owner, PortShape, RateKey, SwitchCx, SwitchShape, SwitchSide,
+};
+use crate::occupancy::Occupancy;
+use crate::packet::{Control, HostId, Kind, NodeId, Packet};
+use crate::port::{Belongs, Next, Port};
+use crate::record::{Broken, PortRow, Progress, Sink};
+use crate::routing::{Neighbours, Paths, Routes};
+use crate::slab::{Ix, NIL, Slab};
+use crate::spec::{Fault, FlowSpec, SeriesSpec, Spec};
+use crate::topology::{Graph, NodeKind};
+use crate::units::{Bytes, Rate};
+use crate::workload::FlowSource;
+use backwater_engine::fingerprint::mix;
+use backwater_engine::{EventQueue, Fingerprint, Rng, Time};
+use crossbar::Crossbar;
+use nic::Host;
+use std::collections::HashMap;
+
+/// The mechanisms of a run: makes their sides. `backwater-mech` generates the only implementation outside of tests.
+pub trait Actors {
+    /// Sides at a switch.
+    type Switch: SwitchSide;
+    /// Sides at a NIC.
+    type Nic: NicSide;
+    /// Sides at a flow.
+    type Flow: FlowSide;
+    /// What all nodes share.
+    type Shared;
+    /// Number of mechanisms, at most 15.
+    const OWNERS: usize;
+    /// Whether some mechanism has an opinion on which of several paths a packet takes.
+    const CHOOSES: bool = false;
+    /// What all nodes share.
+    fn shared(&self) -> Self::Shared;
+    /// Sides at this switch.
+    fn switch(&self, shape: &SwitchShape) -> Self::Switch;
+    /// Sides at this NIC.
+    fn nic(&self, shape: &NicShape) -> Self::Nic;
+    /// Sides at this flow, if any.
+    fn flow(&self, shape: &FlowShape, shared: &Self::Shared) -> Option<Self::Flow>;
+    /// Which flows share a controller.
+    fn rate_key(&self, shape: &FlowShape) -> RateKey;
+    /// Classes that are never to be dropped at the node of this name and tier, a bit each.
+    fn lossless_classes(&self, name: &str, tier: &str) -> u8;
+}
+
+/// The stage itself as owner of gates and holds (a slow receiver).
+const STAGE: Owner = Owner(15);
+
+/// A run whose links have been silent for this long, with flows under way and nothing else to come, has stalled.
+const SILENCE: Time = Time::ms(1_000);
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The frame on this port's wire has left.
+    Sent { port: u32 },
+    /// A frame has arrived at this port.
+    Arrive { port: u32, pkt: Ix },
+    /// A frame joins its egress queue, the fabric's latency having passed.
+    Enqueue { switch: u32, pkt: Ix },
+    /// A frame has crossed the fabric.
+    Crossed { switch: u32, pkt: Ix },
+    /// A pause signal that needs no frame.
+    Signal { port: u32, control: u32 },
+    /// A held neighbour may need another frame.
+    Refresh { port: u32, class: u8 },
+    SwitchTimer { switch: u32, owner: u8, token: u32 },
+    NicTimer { host: u32, owner: u8, token: u32 },
+    FlowTimer { controller: u32, tag: u16, owner: u8, token: u16 },
+    /// A controller's next packet is due.
+    Pace { controller: u32, tag: u16 },
+    /// A slow receiver takes a frame.
+    Drain { host: u32 },
+    /// A source's next flow starts.
+    Source { source: u32 },
+    /// A packet of a Bernoulli source becomes available, or the source ends.
+    Stream { slot: u32, tag: u32, ends: bool },
+    Fault { fault: u32 },
+    /// A frame's ready time has come.
+    Wake { port: u32 },
+    Sample,
+    /// All frames of this instant are in: match ingresses to egresses.
+    Match { switch: u32 },
+    Stop,
+}
+
+/// Order of simultaneous events by kind; within a kind by `detail`, a word of content.
+fn order(kind: u64, detail: u64) -> u64 {
+    kind << 58 | detail >> 6
+}
+
+impl Event {
+    /// The order word of an event whose place makes it unique.
+    #[inline(always)]
+    fn order(&self) -> u64 {
+        let at = |n: u32| u64::from(n) << 32;
+        match *self {
+            Event::Sent { port } => order(0, at(port)),
+            Event::Arrive { .. } => unreachable!("ordered by the packet"),
+            Event::Crossed { switch, pkt } => order(1, at(switch) | u64::from(pkt) << 8),
+            Event::Enqueue { .. } => unreachable!("ordered by the packet"),
+            Event::Signal { port, control } => order(4, at(port) | u64::from(control) << 8),
+            Event::Refresh { port, class } => order(5, at(port) | u64::from(class) << 8),
+            Event::SwitchTimer { switch, owner, token } => {
+                order(6, at(switch) | u64::from(token & 0xFFFF) << 14 | u64::from(owner) << 8)
+            }
+            Event::NicTimer { host, owner, token } => {
+                order(7, at(host) | u64::from(token & 0xFFFF) << 14 | u64::from(owner) << 8)
+            }
+            Event::FlowTimer { controller, owner, token, .. } => {
+                order(8, at(controller) | u64::from(token) << 14 | u64::from(owner) << 8)
+            }
+            Event::Pace { controller, .. } => order(9, at(controller)),
+            Event::Drain { host } => order(10, at(host)),
+            Event::Source { source } => order(11, at(source)),
+            Event::Stream { slot, ends, .. } => order(12, at(slot) | u64::from(ends) << 8),
+            Event::Fault { fault } => order(13, at(fault)),
+            Event::Wake { port } => order(14, at(port)),
+            Event::Sample => order(15, 0),
+            Event::Match { switch } => order(16, at(switch)),
+            Event::Stop => order(17, 0),
+        }
+    }
+}
+
+struct Switch<S> {
+    shape: SwitchShape,
+    first_port: u32,
+    latency: Time,
+    latency_at: LatencyAt,
+    /// The switch's memory is one, and `choose` may have an opinion.
+    occupancy: Occupancy,
+    stack: S,
+    rngs: Vec<Option<Rng>>,
+    crossbar: Option<Box<Crossbar>>,
+}
+
+/// What runs beside the model: rows, counters and the end.
+struct Totals {
+    progress: Progress,
+    /// When a frame other than MAC control was last put on a link.
+    last_frame: Time,
+    broken: Option<Broken>,
+    stopped: bool,
+    /// Switches and hosts that sent routed frames, for their identities.
+    routed: u64,
+}
+
+/// A network under simulation.
+pub struct Network<A: Actors> {
+    seed: u64,
+    graph: Graph,
+    packet: PacketParams,
+    /// \[bytes\] of payload and header of a full packet, header, gap
+    payload: u32,
+    header: u32,
+    gap: u32,
+    ack: AckParams,
+    tx_queue: u32,
+    actors: A,
+    shared: A::Shared,
+    queue: EventQueue<Event>,
+    now: Time,
+    slab: Slab,
+    ports: Vec<Port>,
+    switches: Vec<Switch<A::Switch>>,
+    hosts: Vec<Host<A::Nic>>,
+    /// Per node: its first port.
+    first_port: Vec<u32>,
+    switch_of: Vec<u32>,
+    host_node: Vec<u32>,
+    neighbours: Neighbours,
+    routes: Routes,
+    paths: Paths,
+    flows: Flows,
+    controllers: Vec<Option<Controller<A::Flow>>>,
+    free_controllers: Vec<u32>,
+    kept_controllers: HashMap<(HostId, RateKey), u32>,
+    controller_tag: u16,
+    sources: Vec<Box<dyn FlowSource>>,
+    coming: Vec<Option<FlowSpec>>,
+    faults: Vec<Fault>,
+    series: Option<SeriesSpec>,
+    sampled_bytes: Vec<u64>,
+    lossless: bool,
+    notes: Notes,
+    lanes: Vec<Fingerprint>,
+    totals: Totals,
+}
+
+impl<A: Actors> Network<A> {
+    /// Builds it. Errors say what about the spec cannot be.
+    pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
+        assert!(A::OWNERS < usize::from(STAGE.0), "owners are bits of a u16, the last is the stage's");
+        let graph = spec.graph;
+        let mut first_port = Vec::with_capacity(graph.nodes.len());
+        let mut degree = vec![0u32; graph.nodes.len()];
+        for link in &graph.links {
+            degree[link.a.0 as usize] += 1;
+            degree[link.b.0 as usize] += 1;
+        }
+        let mut total = 0;
+        for d in &degree {
+            first_port.push(total);
+            total += d;
+        }
+        let (mut switch_of, mut host_node) = (vec![u32::MAX; graph.nodes.len()], Vec::new());
+        for (i, node) in graph.nodes.iter().enumerate() {
+            match node.kind {
+                NodeKind::Host if degree[i] != 1 => {
+                    return Err(format!("host {} has {} links; a host has exactly one", node.name, degree[i]));
+                }
+                NodeKind::Host => host_node.push(i as u32),
+                NodeKind::Switch => switch_of[i] = (graph.switches().take_while(|n| n.0 != i as u32).count()) as u32,
+            }
+        }
+        let belongs: Vec<Belongs> = {
+            let mut hosts = 0;
+            let each = graph.nodes.iter().enumerate().map(|(i, node)| match node.kind {
+                NodeKind::Switch => Belongs::Switch(switch_of[i]),
+                NodeKind::Host => {
+                    hosts += 1;
+                    Belongs::Host(hosts - 1)
+                }
+            });
+            each.collect()
+        };
+        let mut ports: Vec<Option<Port>> = (0..total).map(|_| None).collect();
+        let mut neighbours: Neighbours = vec![Vec::new(); graph.nodes.len()];
+        for link in &graph.links {
+            let (a, b) = (link.a.0 as usize, link.b.0 as usize);
+            if a == b {
+                return Err(format!("a link joins {} with itself", graph.nodes[a].name));
+            }
+            let end = |n: usize, neighbours: &Neighbours| (first_port[n] + neighbours[n].len() as u32, neighbours[n].len());
+            let ((pa, la), (pb, lb)) = (end(a, &neighbours), end(b, &neighbours));
+            ports[pa as usize] = Some(Port::new(belongs[a], la as u16, pb, link.rate, link.delay));
+            ports[pb as usize] = Some(Port::new(belongs[b], lb as u16, pa, link.rate, link.delay));
+            neighbours[a].push((link.b.0, true));
+            neighbours[b].push((link.a.0, true));
+        }
+        let mut ports: Vec<Port> = ports.into_iter().flatten().collect();
+        let max_frame = spec.packet.payload + spec.packet.header;
+        let host_of: HashMap<u32, u32> = host_node.iter().enumerate().map(|(h, n)| (*n, h as u32)).collect();
+        let shape_of = |node: usize| {
+            let each = neighbours[node].iter().enumerate().map(|(i, (peer, _))| {
+                let port = &ports[first_port[node] as usize + i];
+                let host = host_of.get(peer).map(|h| HostId(*h));
+                PortShape { rate: port.serialiser.rate(), delay: port.delay, peer: NodeId(*peer), host }
+            });
+            each.collect::<Vec<_>>()
+        };
+        let mut switches = Vec::new();
+        for (s, node) in graph.switches().enumerate() {
+            let params: &SwitchParams = spec.switches.get(s).ok_or("every switch needs its parameters")?;
+            let (name, tier) = (&graph.nodes[node.0 as usize].name, &graph.nodes[node.0 as usize].tier);
+            let shape = SwitchShape {
+                node,
+                name: name.clone(),
+                tier: tier.clone(),
+                ports: shape_of(node.0 as usize),
+                max_frame,
+                latency: params.latency,
+            };
+            let lossless = spec.actors.lossless_classes(name, tier);
+            let n = shape.ports.len();
+            let crossbar = match params.architecture {
+                Architecture::OutputQueued | Architecture::SharedMemory => None,
+                Architecture::InputQueued | Architecture::Voq => Some(Box::new(Crossbar::new(params, n))),
+            };
+            let stack = spec.actors.switch(&shape);
+            switches.push(Switch {
+                first_port: first_port[node.0 as usize],
+                latency: params.latency,
+                latency_at: params.latency_at,
+                occupancy: Occupancy::new(params, n, lossless),
+                stack,
+                rngs: vec![None; A::OWNERS],
+                crossbar,
+                shape,
+            });
+        }
+        for (s, switch) in switches.iter().enumerate() {
+            for p in 0..switch.shape.ports.len() {
+                let at = switch.first_port as usize + p;
+                let params = &spec.switches[s];
+                ports[at].release_at_end = params.release_at == ReleaseAt::End;
+                if let Some(weights) = params.weights {
+                    ports[at].set_weights(weights, max_frame.0);
+                }
+                if params.latency_at == LatencyAt::Input {
+                    let peer = ports[at].peer as usize;
+                    ports[peer].peer_latency = params.latency;
+                }
+            }
+        }
+        let hosts: Vec<Host<A::Nic>> = host_node
+            .iter()
+            .enumerate()
+            .map(|(h, node)| {
+                let port = first_port[*node as usize];
+                let shape = NicShape { host: HostId(h as u32), rate: ports[port as usize].serialiser.rate() };
+                let stack = spec.actors.nic(&shape);
+                Host::new(port, shape, stack)
+            })
+            .collect();
+        let routes = Routes::new(&graph, &neighbours, &switch_of, spec.seed);
+        let lanes = vec![Fingerprint::default(); graph.nodes.len()];
+        let shared = spec.actors.shared();
+        let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
+        let mut network = Network {
+            seed: spec.seed,
+            payload: sizes(spec.packet.payload)?.max(1),
+            header: sizes(spec.packet.header)?,
+            gap: sizes(spec.packet.gap)?,
+            packet: spec.packet,
+            ack: spec.ack,
+            tx_queue: spec.nic.tx_queue.max(1),
+            actors: spec.actors,
+            shared,
+            queue: EventQueue::new(),
+            now: Time::ZERO,
+            slab: Slab::default(),
+            sampled_bytes: vec![0; ports.len()],
+            ports,
+            switches,
+            hosts,
+            first_port,
+            switch_of,
+            host_node,
+            neighbours,
+            routes,
+            paths: Paths::default(),
+            flows: Flows::default(),
+            controllers: Vec::new(),
+            free_controllers: Vec::new(),
+            kept_controllers: HashMap::new(),
+            controller_tag: 0,
+            coming: spec.sources.iter().map(|_| None).collect(),
+            sources: spec.sources,
+            faults: spec.faults,
+            series: spec.series,
+            lossless: spec.lossless,
+            notes: Vec::new(),
+            lanes,
+            graph,
+            totals: Totals {
+                progress: Progress::default(),
+                last_frame: Time::ZERO,
+                broken: None,
+                stopped: false,
+                routed: 0,
+            },
+        };
+        for (i, fault) in network.faults.iter().enumerate() {
+            let event = Event::Fault { fault: i as u32 };
+            network.queue.push(fault.at, event.order(), event);
+        }
+        for source in 0..network.sources.len() {
+            network.draw(source);
+        }
+        if let Some(series) = &network.series {
+            network.queue.push(series.interval, Event::Sample.order(), Event::Sample);
+        }
+        if let Some(at) = spec.stop_at {
+            network.queue.push(at, Event::Stop.order(), Event::Stop);
+        }
+        Ok(network)
+    }
+
+    /// Handles up to `budget` events. A broken promise ends the run.
+    pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
+        for _ in 0..budget {
+            if self.totals.stopped {
+                break;
+            }
+            let Some((time, _, event)) = self.queue.pop() else {
+                self.totals.stopped = true;
+                break;
+            };
+            self.now = time;
+            self.totals.progress.events += 1;
+            match event {
+                Event::Sent { port } => self.sent(port, sink),
+                Event::Arrive { port, pkt } => self.arrive(port, pkt, sink),
+                Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt, sink),
+                _ => self.rare(event, sink),
+            }
+            if let Some(broken) = self.totals.broken.take() {
+                self.totals.stopped = true;
+                return Err(broken);
+            }
+        }
+        Ok(self.progress())
+    }
+
+    fn rare(&mut self, event: Event, sink: &mut dyn Sink) {
+        match event {
+            Event::Crossed { switch, pkt } => self.crossed(switch, pkt, sink),
+            Event::Match { switch } => self.match_crossbar(switch, sink),
+            Event::Wake { port } => {
+                if self.ports[port as usize].wake_at == self.now {
+                    self.ports[port as usize].wake_at = Time::NEVER;
+                    self.kick(port, sink);
+                }
+            }
+            Event::Pace { controller, tag } => self.pace(controller, tag, sink),
+            Event::Signal { port, control } => {
+                let frame = self.slab.take_control(u64::from(control));
+                self.mac_control(port, &frame, sink);
+            }
+            Event::Refresh { port, class } => self.refresh(port, class, sink),
+            Event::SwitchTimer { switch, owner, token } => self.switch_timer(switch, Owner(owner), token, sink),
+            Event::NicTimer { host, owner, token } => self.nic_timer(host, Owner(owner), token, sink),
+            Event::FlowTimer { controller, tag, owner, token } => {
+                self.flow_timer(controller, tag, Owner(owner), token, sink);
+            }
+            Event::Drain { host } => self.drain(host, sink),
+            Event::Source { source } => self.start_flows(source as usize, sink),
+            Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends, sink),
+            Event::Fault { fault } => self.apply_fault(fault as usize, sink),
+            Event::Sample => self.sample(sink),
+            Event::Stop => self.totals.stopped = true,
+            Event::Sent { .. } | Event::Arrive { .. } | Event::Enqueue { .. } => unreachable!("handled in the loop"),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, at: Time, event: Event) {
+        self.queue.push(at, event.order(), event);
+    }
+
+    /// Ends a run that only timers keep alive.
+    fn watch_silence(&mut self) {
+        let coming = self.coming.iter().any(Option::is_some) || self.faults.iter().any(|f| f.at > self.now);
+        if !coming && self.now.since(self.totals.last_frame) > SILENCE {
+            self.totals.stopped = true;
+        }
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            done: self.totals.stopped,
+            time: self.now,
+            flows_active: self.flows.active,
+            ..self.totals.progress
+        }
+    }
+
+    /// Fingerprint of the trajectory so far.
+    pub fn fingerprint(&self) -> u64 {
+        Fingerprint::of(self.lanes.iter().copied())
+    }
+
+    /// Ends the run here: hands out the rows of unfinished flows and of all ports.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.totals.stopped = true;
+        let mut slots: Vec<u32> = self.flows.slots().collect();
+        slots.sort_by_key(|s| self.flows.send[*s as usize].id);
+        for slot in slots {
+            let row = self.flow_row(slot as usize, None);
+            sink.flow(&row);
+        }
+        for (node, first) in self.first_port.iter().enumerate() {
+            for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
+                let port = &self.ports[*first as usize + local];
+                let mut stats = port.stats;
+                stats.paused_ps = port.paused_ps(self.now);
+                sink.port(&PortRow {
+                    node: NodeId(node as u32),
+                    port: crate::packet::Port(local as u16),
+                    peer: NodeId(*peer),
+                    rate_bps: port.serialiser.rate().0,
+                    stats,
+                });
+            }
+        }
+    }
+
+    /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
+    pub fn unrest(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.slab.len() != 0 {
+            found.push(format!("{} packets are still in flight", self.slab.len()));
+        }
+        for switch in &self.switches {
+            if !switch.occupancy.is_empty() {
+                found.push(format!("counters of {} are not zero", switch.shape.name));
+            }
+        }
+        for port in &self.ports {
+            if !port.all_open() {
+                found.push(format!("a gate of port {} of {:?} is shut", port.local, port.belongs));
+            }
+            if !port.is_drained() {
+                found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
+            }
+            if port.holds.any(self.now) {
+                found.push(format!("port {} of {:?} holds its neighbour", port.local, port.belongs));
+            }
+        }
+        found
+    }
+
+    /// Name of a node.
+    pub fn node_name(&self, node: NodeId) -> &str {
+        &self.graph.nodes[node.0 as usize].name
+    }
+
+    /// The node at which a port sits.
+    fn node_of(&self, port: &Port) -> u32 {
+        match port.belongs {
+            Belongs::Switch(s) => self.switches[s as usize].shape.node.0,
+            Belongs::Host(h) => self.host_node[h as usize],
+        }
+    }
+
+    /// Calls a hook of a switch's stack.
+    #[inline(always)]
+    fn at_switch<R>(
+        &mut self,
+        switch: u32,
+        hop: u8,
+        f: impl FnOnce(&mut A::Switch, &mut SwitchCx<'_>, &mut Slab) -> R,
+    ) -> R {
+        let s = &mut self.switches[switch as usize];
+        let mut cx = SwitchCx {
+            now: self.now,
+            owner: Owner(0),
+            seen: &s.occupancy,
+            shape: &s.shape,
+            notes: &mut self.notes,
+            rngs: &mut s.rngs,
+            seed: self.seed,
+            hop,
+        };
+        f(&mut s.stack, &mut cx, &mut self.slab)
+    }
+
+    /// Starts the next transmission of an idle port, if there is one.
+    #[inline]
+    fn kick(&mut self, port: u32, sink: &mut dyn Sink) {
+        let p = &mut self.ports[port as usize];
+        if p.busy {
+            return;
+        }
+        if let Some(frame) = p.mac.pop_front() {
+            let pkt = self.mac_packet(port, frame);
+            return self.transmit(port, pkt, sink);
+        }
+        if let Belongs::Host(host) = p.belongs {
+            return self.kick_host(host, port, sink);
+        }
+        match p.next(&self.slab, self.now) {
+            Next::Packet(pkt) => self.transmit(port, pkt, sink),
+            Next::Wait(until) => self.wake(port, until),
+            Next::Nothing => {}
+        }
+    }
+
+    #[inline]
+    fn wake(&mut self, port: u32, at: Time) {
+        let p = &mut self.ports[port as usize];
+        if p.wake_at > at || p.wake_at <= self.now {
+            p.wake_at = at;
+            self.push(at, Event::Wake { port });
+        }
+    }
+
+    fn mac_packet(&mut self, port: u32, frame: Control) -> Ix {
+        self.totals.routed += 1;
+        let uid = mix(u64::from(port) << 32 ^ self.totals.routed);
+        let mut pkt = Packet::control(&frame, HostId(u32::MAX), HostId(u32::MAX), crate::packet::Class(7), uid);
+        pkt.kind = Kind::Mac;
+        pkt.seq = self.slab.insert_control(frame);
+        self.slab.insert(pkt)
+    }
+
+    /// Puts a packet on the wire of an idle port.
+    #[inline]
+    fn transmit(&mut self, port: u32, pkt: Ix, sink: &mut dyn Sink) {
+        let p = &mut self.ports[port as usize];
+        let header = self.slab[pkt].pkt;
+        let sent = self.now + p.serialiser.time(header.size + self.gap);
+        p.busy = true;
+        p.current = pkt;
+        p.stats.tx_frames += 1;
+        p.stats.tx_bytes += u64::from(header.size);
+        self.totals.progress.hops += 1;
+        if header.kind == Kind::Data {
+            p.stats.tx_data_frames += 1;
+            self.totals.progress.data_hops += 1;
+        }
+        let mut arrival = sent + p.delay;
+        if header.kind != Kind::Mac {
+            arrival += p.peer_latency;
+            self.totals.last_frame = self.now;
+        }
+        let (peer, at_end) = (p.peer, p.release_at_end);
+        let lost = !p.up || p.faults.is_some() && self.is_lost(port, pkt);
+        if !at_end && header.kind != Kind::Mac {
+            self.depart(port, pkt, sink);
+        }
+        self.push(sent, Event::Sent { port });
+        if lost {
+            self.slab[pkt].lost = true;
+        } else {
+            self.queue.push(arrival, order(2, header.uid), Event::Arrive { port: peer, pkt });
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, port: u32, sink: &mut dyn Sink) {
+        let p = &mut self.ports[port as usize];
+        p.busy = false;
+        let pkt = std::mem::replace(&mut p.current, NIL);
+        let at_end = p.release_at_end;
+        if at_end && self.slab[pkt].pkt.kind != Kind::Mac {
+            self.depart(port, pkt, sink);
+        }
+        if self.slab[pkt].lost {
+            self.lose(port, pkt);
+        }
+        self.kick(port, sink);
+    }
+
+    #[inline]
+    fn arrive(&mut self, port: u32, pkt: Ix, sink: &mut dyn Sink) {
+        let p = &self.ports[port as usize];
+        let (belongs, local, up) = (p.belongs, p.local, p.up);
+        if !up {
+            let from = p.peer;
+            return self.lose(from, pkt);
+        }
+        let header = &self.slab[pkt].pkt;
+        let (kind, uid, seq) = (header.kind, header.uid, header.seq);
+        let node = match belongs {
+            Belongs::Switch(s) => self.switches[s as usize].shape.node.0,
+            Belongs::Host(h) => self.host_node[h as usize],
+        };
+        self.lanes[node as usize].fold(self.now.0, uid);
+        match (kind, belongs) {
+            (Kind::Mac, _) => {
+                let frame = self.slab.take_control(seq);
+                self.slab.remove(pkt);
+                self.mac_control(port, &frame, sink);
+            }
+            (_, Belongs::Switch(s)) => self.arrive_at_switch(s, local, pkt, sink),
+            (_, Belongs::Host(h)) => self.arrive_at_host(h, pkt, sink),
+        }
+    }
+
+    /// The line rate of a host's link.
+    fn host_rate(&self, host: u32) -> Rate {
+        self.ports[self.hosts[host as usize].port as usize].serialiser.rate()
+    }
+
+    /// Parameters of frames, for those who report.
+    pub fn packet_params(&self) -> &PacketParams {
+        &self.packet
+    }
+}

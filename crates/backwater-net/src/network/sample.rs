@@ -1,0 +1,76 @@
+//! Time series: samples at a fixed interval, at no cost between them.
+
+use super::{Actors, Event, Network};
+use crate::packet::{CLASSES, NodeId, Port as PortNo, Queue};
+use crate::port::Belongs;
+use crate::record::{SeriesRow, Sink};
+
+impl<A: Actors> Network<A> {
+    pub(super) fn sample(&mut self, sink: &mut dyn Sink) {
+        let Some(series) = self.series.clone() else { return };
+        let wanted = |node: NodeId| series.nodes.is_empty() || series.nodes.contains(&node);
+        let row = |node, port, queue, flow, quantity, value| SeriesRow {
+            time: self.now,
+            node,
+            port,
+            queue,
+            flow,
+            quantity,
+            value,
+        };
+        for (i, port) in self.ports.iter().enumerate() {
+            let node = NodeId(self.node_of(port));
+            if !wanted(node) {
+                continue;
+            }
+            let local = PortNo(port.local);
+            if let (true, Belongs::Switch(s)) = (series.queues, port.belongs) {
+                for queue in 0..CLASSES as u8 {
+                    let bytes = self.switches[s as usize].occupancy.egress(local, Queue(queue)).0;
+                    if bytes > 0 {
+                        sink.series(&row(node, Some(local), Some(queue), None, "queue_bytes", bytes));
+                    }
+                }
+            }
+            let sent = port.stats.tx_bytes - self.sampled_bytes[i];
+            if series.links && sent > 0 {
+                sink.series(&row(node, Some(local), None, None, "sent_bytes", sent));
+            }
+            if series.pauses {
+                let held = port.held_now(self.now);
+                for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
+                    let queue = (usize::from(class) != CLASSES).then_some(class);
+                    sink.series(&row(node, Some(local), queue, None, "paused", 1));
+                }
+            }
+        }
+        for (sampled, port) in self.sampled_bytes.iter_mut().zip(&self.ports) {
+            *sampled = port.stats.tx_bytes;
+        }
+        if series.flows {
+            let slots: Vec<u32> = self.flows.slots().collect();
+            for slot in slots {
+                let flow = &mut self.flows.send[slot as usize];
+                let sent = flow.sent - std::mem::replace(&mut flow.sampled, flow.sent);
+                let bps = (u128::from(sent) * 8_000_000_000_000 / u128::from(series.interval.0.max(1))) as u64;
+                let node = NodeId(self.host_node[flow.src.0 as usize]);
+                if wanted(node) {
+                    let (time, id) = (self.now, flow.id);
+                    sink.series(&SeriesRow {
+                        time,
+                        node,
+                        port: None,
+                        queue: None,
+                        flow: Some(id),
+                        quantity: "flow_rate_bps",
+                        value: bps,
+                    });
+                }
+            }
+        }
+        self.watch_silence();
+        if !self.queue.is_empty() {
+            self.push(self.now + series.interval, Event::Sample);
+        }
+    }
+}

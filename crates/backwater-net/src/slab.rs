@@ -1,0 +1,153 @@
+//! Packets in flight, and the queues that they form: lists through the slab, without allocation per packet.
+
+use crate::hooks::Place;
+use crate::occupancy::Pool;
+use crate::packet::{Class, Control, Packet, Port, Queue};
+use backwater_engine::Time;
+
+/// Index of a packet.
+pub(crate) type Ix = u32;
+pub(crate) const NIL: Ix = u32::MAX;
+
+/// A packet and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    pub pkt: Packet,
+    /// It may not be transmitted before.
+    pub ready: Time,
+    pub place: Place,
+    /// \[bytes\] charged to the ingress account; 0 once released.
+    pub charged: u32,
+    /// \[bytes\] charged to the egress account.
+    pub queued: u32,
+    pub pool: Pool,
+    /// A fault has destroyed it on the wire.
+    pub lost: bool,
+    next: Ix,
+}
+
+const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0), queue: Queue(0) };
+
+/// All packets in flight. Memory is bounded by their number.
+#[derive(Default)]
+pub(crate) struct Slab {
+    slots: Vec<Slot>,
+    free: Option<Ix>,
+    used: usize,
+    /// Contents of control frames, indexed by the packet's `seq`.
+    controls: Vec<Control>,
+    free_controls: Vec<u32>,
+}
+
+impl Slab {
+    #[inline]
+    pub fn insert(&mut self, pkt: Packet) -> Ix {
+        let slot = Slot {
+            pkt,
+            ready: Time::ZERO,
+            place: NOWHERE,
+            charged: 0,
+            queued: 0,
+            pool: Pool::Shared,
+            lost: false,
+            next: NIL,
+        };
+        self.used += 1;
+        if let Some(ix) = self.free {
+            let old = std::mem::replace(&mut self.slots[ix as usize], slot);
+            self.free = (old.next != NIL).then_some(old.next);
+            ix
+        } else {
+            self.slots.push(slot);
+            self.slots.len() as Ix - 1
+        }
+    }
+
+    #[inline]
+    pub fn remove(&mut self, ix: Ix) {
+        self.used -= 1;
+        self.slots[ix as usize].next = self.free.unwrap_or(NIL);
+        self.free = Some(ix);
+    }
+
+    /// Packets in flight.
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    pub fn insert_control(&mut self, frame: Control) -> u64 {
+        if let Some(at) = self.free_controls.pop() {
+            self.controls[at as usize] = frame;
+            return u64::from(at);
+        }
+        self.controls.push(frame);
+        self.controls.len() as u64 - 1
+    }
+
+    pub fn control(&self, at: u64) -> Control {
+        self.controls[at as usize]
+    }
+
+    pub fn take_control(&mut self, at: u64) -> Control {
+        self.free_controls.push(at as u32);
+        self.controls[at as usize]
+    }
+}
+
+impl std::ops::Index<Ix> for Slab {
+    type Output = Slot;
+    #[inline(always)]
+    fn index(&self, ix: Ix) -> &Slot {
+        &self.slots[ix as usize]
+    }
+}
+
+impl std::ops::IndexMut<Ix> for Slab {
+    #[inline(always)]
+    fn index_mut(&mut self, ix: Ix) -> &mut Slot {
+        &mut self.slots[ix as usize]
+    }
+}
+
+/// A first-in first-out queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fifo {
+    head: Ix,
+    tail: Ix,
+}
+
+impl Default for Fifo {
+    fn default() -> Self {
+        Fifo { head: NIL, tail: NIL }
+    }
+}
+
+impl Fifo {
+    #[inline(always)]
+    pub fn head(&self) -> Option<Ix> {
+        (self.head != NIL).then_some(self.head)
+    }
+
+    #[inline(always)]
+    pub fn push(&mut self, slab: &mut Slab, ix: Ix) {
+        slab[ix].next = NIL;
+        if self.head == NIL {
+            self.head = ix;
+        } else {
+            slab[self.tail].next = ix;
+        }
+        self.tail = ix;
+    }
+
+    #[inline(always)]
+    pub fn pop(&mut self, slab: &Slab) -> Option<Ix> {
+        let head = self.head()?;
+        self.head = slab[head].next;
+        Some(head)
+    }
+
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+}
