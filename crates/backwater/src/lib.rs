@@ -13,7 +13,9 @@ mod explain;
 pub mod file;
 mod items;
 mod resolved;
+pub mod results;
 mod scenario;
+pub mod table;
 
 pub use build::build;
 pub use error::{ScenarioError, Warning};

@@ -231,7 +231,7 @@ mod tests {
         // 16 senders for 10 ms at one flow per 10 us: 16 000 expected, standard deviation 126.
         let all = flows(7, random(16), poisson(Time::ms(10)));
         assert!((all.len() as f64 - 16_000.0).abs() < 4.0 * 126.5, "{}", all.len());
-        let mut last = vec![0; 16];
+        let mut last = [0; 16];
         let mut gaps = Vec::new();
         for flow in &all {
             let from = &mut last[flow.src.0 as usize];

@@ -1,0 +1,172 @@
+//! The result tables and what their columns mean: the text that stands in every batch and every Parquet file.
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A result table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// One row a flow.
+    Flows,
+    /// One row a port.
+    Ports,
+    /// One row a control message.
+    Control,
+    /// One row a sample.
+    Series,
+}
+
+/// What a column is.
+struct Spec {
+    name: &'static str,
+    kind: DataType,
+    nullable: bool,
+    unit: &'static str,
+    description: &'static str,
+}
+
+const fn always(name: &'static str, kind: DataType, unit: &'static str, description: &'static str) -> Spec {
+    Spec { name, kind, nullable: false, unit, description }
+}
+
+const fn maybe(name: &'static str, kind: DataType, unit: &'static str, description: &'static str) -> Spec {
+    Spec { name, kind, nullable: true, unit, description }
+}
+
+const FLOWS: &[Spec] = &[
+    always("flow_id", DataType::UInt64, "", "identity of the flow, unique in the run"),
+    always("group", DataType::Utf8, "", "label of the flow's group in the scenario"),
+    always("src", DataType::UInt32, "host number", "sending host"),
+    always("dst", DataType::UInt32, "host number", "receiving host"),
+    always("class", DataType::UInt8, "0 to 7", "class (802.1Q priority) of the flow's data"),
+    always("bytes", DataType::UInt64, "B", "payload to be sent; of a stream: payload made available"),
+    always("start_ps", DataType::Int64, "ps", "when the flow started"),
+    maybe(
+        "fct_last_byte_ps",
+        DataType::Int64,
+        "ps",
+        "from the start until the last payload byte was received; null: it was not",
+    ),
+    maybe(
+        "fct_last_ack_ps",
+        DataType::Int64,
+        "ps",
+        "from the start until the sender received the last acknowledgement; null: it did not, or there are none",
+    ),
+    always("packets", DataType::UInt64, "packets", "data packets sent"),
+    always("received", DataType::UInt64, "B", "payload received"),
+    always("reordered", DataType::UInt64, "packets", "data packets that arrived after a later one"),
+    always("marked", DataType::UInt64, "packets", "data packets that arrived with congestion experienced (ECN)"),
+    always(
+        "state",
+        DataType::Utf8,
+        "",
+        "complete: the last acknowledgement (without acknowledgements: the last byte) was received; unfinished: it was not",
+    ),
+];
+
+const PORTS: &[Spec] = &[
+    always("node", DataType::Utf8, "", "name of the node"),
+    always("port", DataType::UInt32, "", "number of the port, from 0"),
+    always("peer", DataType::Utf8, "", "name of the node at the other end of the link"),
+    always("tier", DataType::Utf8, "", "tier of the node"),
+    always("rate_bps", DataType::UInt64, "b/s", "rate of the link at the end of the run"),
+    always("tx_frames", DataType::UInt64, "frames", "frames put on the link, MAC control included"),
+    always("tx_data_frames", DataType::UInt64, "frames", "data frames put on the link"),
+    always("tx_bytes", DataType::UInt64, "B", "bytes put on the link, headers included, preamble and gap not"),
+    always(
+        "pauses_sent",
+        DataType::UInt64,
+        "pauses",
+        "pauses asked of the neighbour; refreshes and resumes not counted",
+    ),
+    always(
+        "pauses_received",
+        DataType::UInt64,
+        "pauses",
+        "pauses asked by the neighbour; refreshes and resumes not counted",
+    ),
+    always("paused_ps", DataType::Int64, "ps", "time during which at least one class was held by the neighbour"),
+    always("drop_frames", DataType::UInt64, "frames", "frames that came in here and were dropped for want of memory"),
+    always("drop_bytes", DataType::UInt64, "B", "bytes of these frames"),
+    always("fault_frames", DataType::UInt64, "frames", "frames sent from here and lost by a fault of the link"),
+    always("marked_frames", DataType::UInt64, "frames", "data frames marked (ECN) on their way out of here"),
+    always("max_egress_bytes", DataType::UInt64, "B", "most bytes that waited for this port at once"),
+    always("max_ingress_bytes", DataType::UInt64, "B", "most bytes held in the node at once that had come in here"),
+];
+
+const CONTROL: &[Spec] = &[
+    always("time_ps", DataType::Int64, "ps", "when the message was sent"),
+    always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause"),
+    always("node", DataType::Utf8, "", "name of the node that sent it"),
+    maybe("port", DataType::UInt32, "", "port that it concerns; null: it is for a host, not for a neighbour"),
+    maybe("class", DataType::UInt8, "0 to 7", "class that it concerns or travels in; null: the whole link"),
+    maybe("to", DataType::UInt32, "host number", "host that it is for; null: it is for the neighbour"),
+    always(
+        "value",
+        DataType::UInt64,
+        "see kind",
+        "its first word: of MAC control the pause time in quanta of 512 bit times, of SFC in ps",
+    ),
+];
+
+const SERIES: &[Spec] = &[
+    always("time_ps", DataType::Int64, "ps", "when the sample was taken"),
+    always("node", DataType::Utf8, "", "name of the node"),
+    maybe("port", DataType::UInt32, "", "port, where the quantity belongs to one"),
+    maybe("queue", DataType::UInt8, "0 to 7", "queue or class, where the quantity belongs to one"),
+    maybe("flow", DataType::UInt64, "", "flow_id, where the quantity belongs to one"),
+    always("quantity", DataType::Utf8, "", "what was sampled: queue_bytes, sent_bytes, paused, flow_rate_bps"),
+    always(
+        "value",
+        DataType::UInt64,
+        "see quantity",
+        "queue_bytes: B waiting; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload since the last sample",
+    ),
+];
+
+impl Table {
+    /// Every table.
+    pub const ALL: [Table; 4] = [Table::Flows, Table::Ports, Table::Control, Table::Series];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Flows => "flows",
+            Table::Ports => "ports",
+            Table::Control => "control",
+            Table::Series => "series",
+        }
+    }
+
+    /// What a row is.
+    pub fn description(self) -> &'static str {
+        match self {
+            Table::Flows => "One row a flow, when it was complete or the run over.",
+            Table::Ports => "One row a port of a switch or host: totals of the run.",
+            Table::Control => "One row a control message of a mechanism, when it was sent.",
+            Table::Series => "One row a sample of the time series that the scenario asked for.",
+        }
+    }
+
+    fn columns(self) -> &'static [Spec] {
+        match self {
+            Table::Flows => FLOWS,
+            Table::Ports => PORTS,
+            Table::Control => CONTROL,
+            Table::Series => SERIES,
+        }
+    }
+
+    /// Its Arrow schema; `description` and `unit` are in the metadata, the unit empty where there is none.
+    pub fn schema(self) -> SchemaRef {
+        let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let field = |spec: &Spec| {
+            let metadata = HashMap::from([text("description", spec.description), text("unit", spec.unit)]);
+            Field::new(spec.name, spec.kind.clone(), spec.nullable).with_metadata(metadata)
+        };
+        let fields: Vec<Field> = self.columns().iter().map(field).collect();
+        Arc::new(Schema::new_with_metadata(fields, HashMap::from([text("description", self.description())])))
+    }
+}

@@ -1,0 +1,264 @@
+//! Result rows as Arrow batches of bounded size, column by column described inside them.
+//!
+//! [`Tables`] takes rows from a run and closes a batch of a table whenever it has [`Tables::ROWS`] rows; whoever drives the run
+//! fetches closed batches with [`Tables::take`] and writes them. Times are integer picoseconds, sizes bytes, names are those of
+//! the topology. What the columns are stands in [`columns`].
+
+pub mod columns;
+
+use arrow_array::builder::{ArrayBuilder, Int64Builder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, SchemaRef};
+use backwater_engine::Time;
+use backwater_net::packet::NodeId;
+use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::topology::Graph;
+use columns::Table;
+use std::sync::Arc;
+
+/// What rows name by number.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Labels of flow groups.
+    groups: Vec<String>,
+    /// Name and tier of every node.
+    nodes: Vec<(String, String)>,
+}
+
+impl Names {
+    /// Those of a run's network and flow groups.
+    pub fn new(graph: &Graph, groups: &[String]) -> Names {
+        let nodes = graph.nodes.iter().map(|node| (node.name.clone(), node.tier.clone())).collect();
+        Names { groups: groups.to_vec(), nodes }
+    }
+
+    fn node(&self, node: NodeId) -> &str {
+        self.nodes.get(node.0 as usize).map_or("", |(name, _)| name)
+    }
+
+    fn tier(&self, node: NodeId) -> &str {
+        self.nodes.get(node.0 as usize).map_or("", |(_, tier)| tier)
+    }
+}
+
+/// A column under construction. One enum instead of four structs of builders keeps the order of columns in one place.
+enum Column {
+    U8(UInt8Builder),
+    U32(UInt32Builder),
+    U64(UInt64Builder),
+    I64(Int64Builder),
+    Text(StringBuilder),
+}
+
+/// One table under construction.
+struct Open {
+    table: Table,
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    rows: usize,
+    /// Batches that nobody has fetched yet.
+    closed: Vec<RecordBatch>,
+    /// Whether any batch was ever closed.
+    begun: bool,
+}
+
+/// A value of one row, in the order of the table's columns.
+enum Cell<'a> {
+    U8(Option<u8>),
+    U32(Option<u32>),
+    U64(Option<u64>),
+    I64(Option<i64>),
+    Text(&'a str),
+}
+
+/// All tables of a run.
+pub struct Tables {
+    names: Names,
+    acknowledged: bool,
+    open: [Open; 4],
+    error: Option<ArrowError>,
+}
+
+impl Tables {
+    /// Rows after which a batch is closed: about 8 MB of the widest table.
+    pub const ROWS: usize = 65_536;
+
+    /// Empty tables. With `acknowledged` a flow is complete at its last acknowledgement, else at its last byte.
+    pub fn new(names: Names, acknowledged: bool) -> Tables {
+        Tables { names, acknowledged, open: Table::ALL.map(Open::new), error: None }
+    }
+
+    /// Batches closed since the last call, with `partial` also those that are not full.
+    pub fn take(&mut self, partial: bool) -> Result<Vec<(&'static str, RecordBatch)>, ArrowError> {
+        let mut taken = Vec::new();
+        for open in &mut self.open {
+            if partial && open.rows > 0 {
+                keep(&mut self.error, open.close());
+            }
+            taken.extend(open.closed.drain(..).map(|batch| (open.table.name(), batch)));
+        }
+        self.error.take().map_or(Ok(taken), Err)
+    }
+
+    /// Everything that is left. A table without any row gives an empty batch, which tells its columns.
+    pub fn finish(&mut self) -> Result<Vec<(&'static str, RecordBatch)>, ArrowError> {
+        for open in &mut self.open {
+            if !open.begun && open.rows == 0 {
+                keep(&mut self.error, open.close());
+            }
+        }
+        self.take(true)
+    }
+}
+
+/// Remembers the first error: rows come from deep inside a run, which cannot pass one on.
+fn keep(kept: &mut Option<ArrowError>, result: Result<(), ArrowError>) {
+    if let Err(error) = result {
+        kept.get_or_insert(error);
+    }
+}
+
+impl Open {
+    fn new(table: Table) -> Open {
+        let schema = table.schema();
+        let columns = schema.fields().iter().map(|field| Column::of(field.data_type())).collect();
+        Open { table, schema, columns, rows: 0, closed: Vec::new(), begun: false }
+    }
+
+    fn push<const N: usize>(&mut self, row: [Cell<'_>; N]) -> Result<(), ArrowError> {
+        debug_assert_eq!(N, self.columns.len(), "{:?}", self.table);
+        for (column, cell) in self.columns.iter_mut().zip(row) {
+            match (column, cell) {
+                (Column::U8(to), Cell::U8(value)) => to.append_option(value),
+                (Column::U32(to), Cell::U32(value)) => to.append_option(value),
+                (Column::U64(to), Cell::U64(value)) => to.append_option(value),
+                (Column::I64(to), Cell::I64(value)) => to.append_option(value),
+                (Column::Text(to), Cell::Text(value)) => to.append_value(value),
+                _ => return Err(ArrowError::SchemaError(format!("a cell of {:?} has another type", self.table))),
+            }
+        }
+        self.rows += 1;
+        if self.rows < Tables::ROWS { Ok(()) } else { self.close() }
+    }
+
+    fn close(&mut self) -> Result<(), ArrowError> {
+        let arrays = self.columns.iter_mut().map(Column::finish).collect();
+        self.rows = 0;
+        self.begun = true;
+        self.closed.push(RecordBatch::try_new(Arc::clone(&self.schema), arrays)?);
+        Ok(())
+    }
+}
+
+impl Column {
+    fn of(kind: &arrow_schema::DataType) -> Column {
+        use arrow_schema::DataType;
+        match kind {
+            DataType::UInt8 => Column::U8(UInt8Builder::new()),
+            DataType::UInt32 => Column::U32(UInt32Builder::new()),
+            DataType::UInt64 => Column::U64(UInt64Builder::new()),
+            DataType::Int64 => Column::I64(Int64Builder::new()),
+            _ => Column::Text(StringBuilder::new()),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Column::U8(builder) => ArrayBuilder::finish(builder),
+            Column::U32(builder) => ArrayBuilder::finish(builder),
+            Column::U64(builder) => ArrayBuilder::finish(builder),
+            Column::I64(builder) => ArrayBuilder::finish(builder),
+            Column::Text(builder) => ArrayBuilder::finish(builder),
+        }
+    }
+}
+
+/// Signed, because pandas, DuckDB and Parquet readers compute differences of times; 2^63 ps are 106 days.
+fn ps(time: Time) -> i64 {
+    i64::try_from(time.as_ps()).unwrap_or(i64::MAX)
+}
+
+impl Sink for Tables {
+    fn flow(&mut self, row: &FlowRow) {
+        use Cell::{I64, Text, U8, U32, U64};
+        let done = if self.acknowledged { row.fct_last_ack } else { row.fct_last_byte };
+        let group = self.names.groups.get(row.group as usize).map_or("", String::as_str);
+        let cells = [
+            U64(Some(row.id)),
+            Text(group),
+            U32(Some(row.src.0)),
+            U32(Some(row.dst.0)),
+            U8(Some(row.class.0)),
+            U64(Some(row.bytes)),
+            I64(Some(ps(row.start))),
+            I64(row.fct_last_byte.map(ps)),
+            I64(row.fct_last_ack.map(ps)),
+            U64(Some(row.packets)),
+            U64(Some(row.received)),
+            U64(Some(row.reordered)),
+            U64(Some(row.marked)),
+            Text(if done.is_some() { "complete" } else { "unfinished" }),
+        ];
+        keep(&mut self.error, self.open[Table::Flows as usize].push(cells));
+    }
+
+    fn control(&mut self, row: &ControlRow) {
+        use Cell::{I64, Text, U8, U32, U64};
+        let node = self.names.node(row.node);
+        let cells = [
+            I64(Some(ps(row.time))),
+            Text(row.kind),
+            Text(node),
+            U32(row.port.map(|port| port.0.into())),
+            U8(row.class.map(|class| class.0)),
+            U32(row.to.map(|host| host.0)),
+            U64(Some(row.value)),
+        ];
+        keep(&mut self.error, self.open[Table::Control as usize].push(cells));
+    }
+
+    fn series(&mut self, row: &SeriesRow) {
+        use Cell::{I64, Text, U8, U32, U64};
+        let node = self.names.node(row.node);
+        let cells = [
+            I64(Some(ps(row.time))),
+            Text(node),
+            U32(row.port.map(|port| port.0.into())),
+            U8(row.queue),
+            U64(row.flow),
+            Text(row.quantity),
+            U64(Some(row.value)),
+        ];
+        keep(&mut self.error, self.open[Table::Series as usize].push(cells));
+    }
+
+    fn port(&mut self, row: &PortRow) {
+        use Cell::{I64, Text, U32, U64};
+        let (node, tier) = (self.names.node(row.node), self.names.tier(row.node));
+        let peer = self.names.node(row.peer);
+        let stats = &row.stats;
+        let cells = [
+            Text(node),
+            U32(Some(row.port.0.into())),
+            Text(peer),
+            Text(tier),
+            U64(Some(row.rate_bps)),
+            U64(Some(stats.tx_frames)),
+            U64(Some(stats.tx_data_frames)),
+            U64(Some(stats.tx_bytes)),
+            U64(Some(stats.pauses_sent)),
+            U64(Some(stats.pauses_received)),
+            I64(Some(i64::try_from(stats.paused_ps).unwrap_or(i64::MAX))),
+            U64(Some(stats.drop_frames)),
+            U64(Some(stats.drop_bytes)),
+            U64(Some(stats.fault_frames)),
+            U64(Some(stats.marked_frames)),
+            U64(Some(stats.max_egress_bytes)),
+            U64(Some(stats.max_ingress_bytes)),
+        ];
+        keep(&mut self.error, self.open[Table::Ports as usize].push(cells));
+    }
+}
+
+#[cfg(test)]
+mod tests;

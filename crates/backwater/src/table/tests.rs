@@ -1,0 +1,125 @@
+use super::*;
+use backwater_net::topology::{Graph, LeafSpine};
+
+fn graph() -> Graph {
+    LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, ..LeafSpine::default() }.build().unwrap()
+}
+
+fn group() -> Group {
+    Group { index: 0, stream: "table".into(), class: Class(3), ect: true }
+}
+
+fn read(text: impl AsRef<[u8]>) -> Result<Table, ScenarioError> {
+    let graph = graph();
+    from_csv(text.as_ref(), "flows.csv", &Index::new(&graph), &group())
+}
+
+fn refused(text: impl AsRef<[u8]>) -> String {
+    read(text).unwrap_err().to_string()
+}
+
+#[test]
+fn numbers_names_quantities_and_paths() {
+    let table = read(
+        "id, src, dst, bytes, start, class, path\n\
+         # a remark\n\
+         0, h0, h2, 20 MB, 5 us, 4, leaf0 spine1 leaf1\n\
+         1, 1, 3, 64, 0, ,\n",
+    )
+    .unwrap();
+    let [first, second] = table.rows() else { panic!("{:?}", table.rows()) };
+    assert_eq!((first.id, first.bytes, first.class, first.path), (1, 64, Class(3), Row::ECMP));
+    assert_eq!((second.src, second.dst, second.bytes), (HostId(0), HostId(2), 20_000_000));
+    assert_eq!((second.start, second.class), (Time::us(5), Class(4)));
+    assert_eq!(table.path(second).map(|path| path.len()), Some(5));
+}
+
+#[test]
+fn class_and_path_may_be_absent_and_columns_in_any_order() {
+    let table = read("start_ps,bytes,dst,src,id\n7,8,1,0,9\n").unwrap();
+    let row = table.rows()[0];
+    assert_eq!((row.start, row.bytes, row.src, row.dst, row.id), (Time(7), 8, HostId(0), HostId(1), 9));
+}
+
+#[test]
+fn errors_name_line_column_value_and_reason() {
+    let with = |row: &str| {
+        let error = read(format!("id,src,dst,bytes,start\n0,0,1,5,0\n{row}\n")).unwrap_err();
+        (error.line, error.key.clone().unwrap_or_default(), error.value.clone().unwrap_or_default(), error.reason)
+    };
+    let expect = |row, column: &str, value: &str, reason: &str| {
+        assert_eq!(with(row), (Some(3), column.into(), value.into(), reason.into()));
+    };
+    expect("x,0,1,5,0", "id", "x", "`x` is not a number below 2^40");
+    expect("1099511627776,0,1,5,0", "id", "1099511627776", "1099511627776 is not below 2^40");
+    expect("1,h9,1,5,0", "src", "h9", "there is no host `h9`");
+    expect("1,1,1,5,0", "dst", "1", "host 1 sends to itself");
+    expect("1,0,1,5 Kb,0", "bytes", "5 Kb", "`Kb` is not a unit of a size");
+    expect("1,0,1,0,0", "bytes", "0", "a flow has at least 1 byte");
+    expect("1,0,1,5,-3", "start", "-3", "`-3` is not a time");
+    expect("1,0,1,5", "", "", "4 values, but the first line names 5 columns");
+    assert!(refused("id,src,dst,bytes,start,class\n0,0,1,5,0,8\n").contains("8 is not a class from 0 to 7"));
+    assert!(refused("id,src,dst,bytes,start,class\n0,0,1,5,0,300\n").contains("is not a class from 0 to 7"));
+    let path = "id,src,dst,bytes,start,path\n0,0,1,5,0,leaf1\n";
+    assert!(refused(path).contains("from `h0` to `leaf1`, which no link joins"));
+}
+
+#[test]
+fn errors_of_the_whole_table() {
+    assert!(refused("id,src,dst,bytes,start\n4,0,1,5,0\n4,1,0,5,9\n").contains("two flows have the id 4"));
+    assert!(refused("id,src,dst,size,start\n").contains("`size` is not a column"));
+    assert!(refused("id,src,dst,byte,start\n").contains("did you mean `bytes`?"));
+    assert!(refused("id,src,dst,bytes,id\n").contains("stands twice"));
+    assert!(refused("id,src,dst,bytes\n").contains("start: the column is missing"));
+    assert!(refused("").contains("the column is missing"));
+}
+
+#[test]
+fn what_is_no_table_is_refused_early() {
+    assert!(refused(b"id,src\0,dst").contains("binary"));
+    assert!(refused(b"id,src,dst,bytes,start\n0,0,1,\xff,5\n").contains("not text"));
+    // Endless, as a large file without line ends looks to its reader.
+    let graph = graph();
+    let endless = from_csv(io::repeat(b'x'), "big", &Index::new(&graph), &group()).unwrap_err();
+    assert!(endless.to_string().contains("longer than 64 KiB"), "{endless}");
+    let quoted = io::Read::chain(&b"id,src,dst,bytes,start\n\""[..], io::repeat(b'"'));
+    assert!(from_csv(quoted, "big", &Index::new(&graph), &group()).is_err());
+    let missing = from_csv_file(Path::new("no/such.csv"), &Index::new(&graph), &group()).unwrap_err();
+    assert!(missing.to_string().starts_with("no/such.csv: cannot read the flow table"), "{missing}");
+}
+
+#[test]
+fn an_endless_quoted_field_with_line_ends_is_refused() {
+    struct LinesForEver;
+    impl Read for LinesForEver {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = buffer.len().min(2);
+            buffer[..n].copy_from_slice(&b"x\n"[..n]);
+            Ok(n)
+        }
+    }
+    let graph = graph();
+    let quoted = io::Read::chain(&b"id,src,dst,bytes,start\n\""[..], LinesForEver);
+    let error = from_csv(quoted, "big", &Index::new(&graph), &group()).unwrap_err();
+    assert!(error.to_string().contains("quotation"), "{error}");
+}
+
+#[test]
+fn rows_that_were_read_elsewhere() {
+    let graph = graph();
+    let index = Index::new(&graph);
+    let flow = TableFlow {
+        id: 3,
+        src: 0,
+        dst: 3,
+        bytes: 9,
+        start: Time(4),
+        class: 5,
+        path: Some("leaf0 spine0 leaf1".into()),
+    };
+    let table = from_rows(std::slice::from_ref(&flow), "table", &index, &group()).unwrap();
+    assert_eq!((table.rows()[0].id, table.rows()[0].class, table.rows()[0].path), (3, Class(5), 0));
+    let error = from_rows(&[flow.clone(), TableFlow { src: 4, ..flow }], "table", &index, &group()).unwrap_err();
+    assert_eq!((error.reason.as_str(), error.key.as_deref()), ("row 1 (from 0): there is no host 4", Some("src")));
+    assert_eq!(error.hint.as_deref(), Some("hosts are numbered 0 to 3"));
+}
