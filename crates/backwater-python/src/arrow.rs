@@ -1,0 +1,66 @@
+//! Arrow across the border, by the PyCapsule interface of the Arrow C data interface.
+//!
+//! Out: a capsule owns a C struct, whose release function is called by the consumer, or by the capsule's own end if nobody
+//! consumed it; this needs no unsafe code here. In: a stream is moved out of its capsule, which does.
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_schema::ArrowError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+/// A batch of rows of one result table.
+#[pyclass(frozen, module = "backwater._core")]
+pub struct Batch(pub RecordBatch);
+
+pub fn raise(error: &ArrowError) -> PyErr {
+    PyValueError::new_err(format!("Arrow: {error}"))
+}
+
+#[pymethods]
+impl Batch {
+    /// The batch as capsules of `ArrowSchema` and `ArrowArray`. Another schema is never given than the batch's own, as the
+    /// interface allows.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = requested_schema;
+        let data = StructArray::from(self.0.clone()).to_data();
+        let array = PyCapsule::new_with_value(py, FFI_ArrowArray::new(&data), c"arrow_array")?;
+        (self.__arrow_c_schema__(py)?, array).into_pyobject(py)
+    }
+
+    /// The schema as a capsule of `ArrowSchema`, with the metadata of table and columns.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.0.schema_ref().as_ref()).map_err(|error| raise(&error))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// Number of rows.
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+}
+
+/// The batches of any object with `__arrow_c_stream__`: a table of pyarrow, polars, pandas, DuckDB.
+#[allow(unsafe_code)]
+pub fn stream(table: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
+    let Ok(export) = table.getattr("__arrow_c_stream__") else {
+        let kind = table.get_type().name()?.to_string_lossy().into_owned();
+        return Err(PyTypeError::new_err(format!(
+            "{kind} is not a table: it has no __arrow_c_stream__, as tables of pyarrow, polars and pandas have"
+        )));
+    };
+    let capsule = export.call0()?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: by the PyCapsule interface a capsule of this name points to a valid ArrowArrayStream, and its consumer moves the
+    // struct out. `from_raw` does just that and leaves one marked as released behind, which the capsule's destructor skips.
+    // The interpreter's lock is held, so nobody else consumes it meanwhile; a stream that was consumed before is an error.
+    let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr()) };
+    reader.map_err(|error| raise(&error))
+}

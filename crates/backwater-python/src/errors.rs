@@ -1,0 +1,116 @@
+//! Errors of the core as Python exceptions; panics too.
+
+use backwater::ScenarioError as CoreError;
+use backwater_engine::Time;
+use backwater_net::record::Broken;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+
+pyo3::create_exception!(
+    backwater._core,
+    ScenarioError,
+    PyValueError,
+    "A scenario, a key or a value that cannot be used."
+);
+pyo3::create_exception!(backwater._core, RunError, PyRuntimeError, "A run broke a promise of its scenario.");
+
+thread_local! {
+    /// Where the last panic of this thread happened, and what it said.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Has panics remembered for [`guarded`] instead of printed: users get one message, not two.
+pub fn keep_panics_quiet() {
+    panic::set_hook(Box::new(|info| {
+        let text = info.payload_as_str().unwrap_or("no message");
+        let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        PANIC.with(|last| *last.borrow_mut() = Some(format!("{text}{place}")));
+    }));
+}
+
+/// The scenario's error as an exception with its attributes.
+pub fn scenario(py: Python<'_>, error: &CoreError) -> PyErr {
+    let raised = ScenarioError::new_err(error.to_string());
+    let filled = (|| -> PyResult<()> {
+        let value = raised.value(py);
+        value.setattr("file", &error.file)?;
+        value.setattr("line", error.line)?;
+        value.setattr("column", error.column)?;
+        value.setattr("key", &error.key)?;
+        value.setattr("value", &error.value)?;
+        value.setattr("reason", &error.reason)?;
+        value.setattr("hint", &error.hint)
+    })();
+    filled.err().unwrap_or(raised)
+}
+
+/// A run's broken promise as an exception with its attributes.
+pub fn broken(py: Python<'_>, broken: &Broken) -> PyErr {
+    let hint = Some(broken.hint.as_str()).filter(|hint| !hint.is_empty());
+    run(py, broken.time, &format!("at {}: {}", broken.time, broken.reason), &broken.reason, hint)
+}
+
+/// A defect of the simulator itself.
+pub fn defect(py: Python<'_>, time: Time) -> PyErr {
+    let what = PANIC.with(|last| last.borrow_mut().take()).unwrap_or_else(|| "unknown".to_owned());
+    let reason = format!("the simulator has a defect: {what}");
+    let hint = "this should never happen; please report it with the scenario, its seed and this message";
+    run(py, time, &reason, &reason, Some(hint))
+}
+
+fn run(py: Python<'_>, time: Time, text: &str, reason: &str, hint: Option<&str>) -> PyErr {
+    let hinted = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    let raised = RunError::new_err(format!("{text}{hinted}"));
+    let filled = (|| -> PyResult<()> {
+        let value = raised.value(py);
+        value.setattr("time_ps", time.as_ps())?;
+        value.setattr("reason", reason)?;
+        value.setattr("hint", hint)
+    })();
+    filled.err().unwrap_or(raised)
+}
+
+/// What can come out of a call into the core.
+pub enum Failure {
+    /// The scenario cannot be used.
+    Scenario(Box<CoreError>),
+    /// The core panicked.
+    Defect,
+}
+
+impl Failure {
+    /// The exception.
+    pub fn raise(self, py: Python<'_>) -> PyErr {
+        match self {
+            Failure::Scenario(error) => scenario(py, &error),
+            Failure::Defect => defect(py, Time::ZERO),
+        }
+    }
+}
+
+/// Calls into the core; a panic is a [`Failure::Defect`].
+///
+/// Whatever the closure borrows mutably must not be used after a defect: it may be half changed.
+pub fn guarded<T>(call: impl FnOnce() -> Result<T, CoreError>) -> Result<T, Failure> {
+    match panic::catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(|error| Failure::Scenario(Box::new(error))),
+        Err(_) => Err(Failure::Defect),
+    }
+}
+
+/// Calls into the core with the interpreter's lock held, for what is quick.
+pub fn call<T>(py: Python<'_>, call: impl FnOnce() -> Result<T, CoreError>) -> PyResult<T> {
+    guarded(call).map_err(|failure| failure.raise(py))
+}
+
+/// A whole number from 0 to 2^64 - 1, as the value of `key`.
+pub fn whole_number(value: &Bound<'_, PyAny>, key: &str) -> PyResult<u64> {
+    value.extract().map_err(|_| {
+        let text = value.str().map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned());
+        let mut error = CoreError::new(format!("`{text}` is not a whole number from 0 to 2^64 - 1")).key(key);
+        error.value = Some(text);
+        scenario(value.py(), &error)
+    })
+}

@@ -1,0 +1,150 @@
+//! Flow tables from Arrow: whatever integer and text types a data frame library chose for its columns.
+
+use crate::arrow;
+use crate::errors;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_schema::{DataType, Schema};
+use backwater::{ScenarioError, TableFlow};
+use backwater_engine::Time;
+use pyo3::prelude::*;
+
+/// Most rows: 2 GB of memory.
+const MOST_ROWS: usize = 20_000_000;
+
+const HINT: &str = "columns are id, src, dst, bytes, start_ps, class (whole numbers) and maybe path (text)";
+
+/// Reads all rows of an object with `__arrow_c_stream__`.
+pub fn read(table: &Bound<'_, PyAny>) -> PyResult<Vec<TableFlow>> {
+    let py = table.py();
+    let reader = arrow::stream(table)?;
+    errors::call(py, || check(&reader.schema()))?;
+    let mut flows = Vec::new();
+    for batch in reader {
+        let batch = batch.map_err(|error| arrow::raise(&error))?;
+        errors::call(py, || append(&mut flows, &batch))?;
+    }
+    Ok(flows)
+}
+
+fn check(schema: &Schema) -> Result<(), ScenarioError> {
+    let known = ["id", "src", "dst", "bytes", "start_ps", "class", "path"];
+    for name in &known[..6] {
+        if schema.field_with_name(name).is_err() {
+            return Err(ScenarioError::new("the flow table has no such column").key(*name).hint(HINT));
+        }
+    }
+    match schema.fields().iter().find(|field| !known.contains(&field.name().as_str())) {
+        Some(field) => {
+            let error = ScenarioError::new("not a column of a flow table").key(field.name().as_str());
+            Err(error.hint(format!("{HINT}; drop the others")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), ScenarioError> {
+    let before = flows.len();
+    if before + batch.num_rows() > MOST_ROWS {
+        return Err(ScenarioError::new(format!("more than {MOST_ROWS} flows in one table")));
+    }
+    let column = |name: &str| whole_numbers(batch, name, before);
+    let [ids, sizes, starts] = [column("id")?, column("bytes")?, column("start_ps")?];
+    let [sources, targets, classes] = [column("src")?, column("dst")?, column("class")?];
+    let paths = batch.column_by_name("path").map(|array| texts(array.as_ref())).transpose()?;
+    for row in 0..batch.num_rows() {
+        let narrow = |name: &str, value: u64| {
+            let wrong = || at(name, before + row, &value.to_string(), "too large");
+            u32::try_from(value).map_err(|_| wrong())
+        };
+        flows.push(TableFlow {
+            id: ids[row],
+            src: narrow("src", sources[row])?,
+            dst: narrow("dst", targets[row])?,
+            bytes: sizes[row],
+            start: Time::ps(starts[row]),
+            class: u8::try_from(classes[row])
+                .map_err(|_| at("class", before + row, &classes[row].to_string(), "not a class from 0 to 7"))?,
+            path: paths.as_ref().and_then(|paths| paths[row].clone()),
+        });
+    }
+    Ok(())
+}
+
+fn at(column: &str, row: usize, value: &str, reason: &str) -> ScenarioError {
+    let mut error = ScenarioError::new(format!("row {row} (from 0): `{value}`: {reason}")).key(column);
+    error.value = Some(value.to_owned());
+    error
+}
+
+fn whole_numbers(batch: &RecordBatch, name: &str, before: usize) -> Result<Vec<u64>, ScenarioError> {
+    fn convert<T: ArrowPrimitiveType>(array: &dyn Array, name: &str, before: usize) -> Result<Vec<u64>, ScenarioError>
+    where
+        T::Native: TryInto<u64> + std::fmt::Display,
+    {
+        let values = array.as_primitive::<T>().iter().enumerate();
+        let number = |(row, value): (usize, Option<T::Native>)| match value {
+            None => Err(at(name, before + row, "null", "every flow has one")),
+            Some(value) => value.try_into().map_err(|_| at(name, before + row, &value.to_string(), "below 0")),
+        };
+        values.map(number).collect()
+    }
+    let Some(array) = batch.column_by_name(name) else {
+        return Err(ScenarioError::new("the flow table has no such column").key(name).hint(HINT));
+    };
+    let array = array.as_ref();
+    match array.data_type() {
+        DataType::Int8 => convert::<Int8Type>(array, name, before),
+        DataType::Int16 => convert::<Int16Type>(array, name, before),
+        DataType::Int32 => convert::<Int32Type>(array, name, before),
+        DataType::Int64 => convert::<Int64Type>(array, name, before),
+        DataType::UInt8 => convert::<UInt8Type>(array, name, before),
+        DataType::UInt16 => convert::<UInt16Type>(array, name, before),
+        DataType::UInt32 => convert::<UInt32Type>(array, name, before),
+        DataType::UInt64 => convert::<UInt64Type>(array, name, before),
+        other => Err(ScenarioError::new(format!("the column holds {other}, not whole numbers")).key(name).hint(HINT)),
+    }
+}
+
+fn texts(array: &dyn Array) -> Result<Vec<Option<String>>, ScenarioError> {
+    let some = |text: Option<&str>| text.filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    Ok(match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().map(some).collect(),
+        DataType::LargeUtf8 => array.as_string::<i64>().iter().map(some).collect(),
+        DataType::Utf8View => array.as_string_view().iter().map(some).collect(),
+        // A column of nothing but nulls has no better type.
+        DataType::Null => vec![None; array.len()],
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let values = texts(dictionary.values().as_ref())?;
+            if values.is_empty() {
+                return Ok(vec![None; array.len()]);
+            }
+            let keys = dictionary.normalized_keys();
+            let value = |(row, key): (usize, usize)| {
+                if array.is_null(row) { None } else { values.get(key).cloned().flatten() }
+            };
+            keys.into_iter().enumerate().map(value).collect()
+        }
+        DataType::List(_) => {
+            let lists = array.as_list::<i32>().iter();
+            lists.map(|list| list.map_or(Ok(None), |names| joined(names.as_ref()))).collect::<Result<_, _>>()?
+        }
+        DataType::LargeList(_) => {
+            let lists = array.as_list::<i64>().iter();
+            lists.map(|list| list.map_or(Ok(None), |names| joined(names.as_ref()))).collect::<Result<_, _>>()?
+        }
+        other => {
+            let reason = format!("the column holds {other}, not names of nodes");
+            return Err(ScenarioError::new(reason).key("path").hint(HINT));
+        }
+    })
+}
+
+fn joined(names: &dyn Array) -> Result<Option<String>, ScenarioError> {
+    let names: Vec<String> = texts(names)?.into_iter().flatten().collect();
+    Ok(if names.is_empty() { None } else { Some(names.join(" ")) })
+}

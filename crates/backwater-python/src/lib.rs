@@ -1,0 +1,34 @@
+//! `backwater._core`: conversion and error mapping between the core and Python, no logic.
+//!
+//! The contract is `python/backwater/_core.pyi`. Every entry point runs inside [`errors::guarded`], so that a defect of the
+//! core becomes a Python exception and never a panic.
+
+// The macros of pyo3 give Python functions their Rust documentation; the .pyi holds what Python people read.
+mod arrow;
+mod describe;
+mod errors;
+mod flows;
+mod scenario;
+mod simulation;
+
+use pyo3::prelude::*;
+
+/// The compiled part of Backwater. Private: `import backwater` is the front door.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::keep_panics_quiet();
+    let py = module.py();
+    module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
+    module.add("RunError", py.get_type::<errors::RunError>())?;
+    module.add_class::<scenario::Scenario>()?;
+    module.add_class::<simulation::Simulation>()?;
+    module.add_class::<simulation::Status>()?;
+    module.add_class::<arrow::Batch>()?;
+    module.add_function(wrap_pyfunction!(describe::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::items, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::schema, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::new_scenario, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::advise_sfc, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::advise_pfc, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::version, module)?)
+}

@@ -1,0 +1,126 @@
+//! `Scenario`.
+
+use crate::errors::{call, guarded, whole_number};
+use crate::flows;
+use crate::simulation::Simulation;
+use backwater::{Resolved, ScenarioError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// A scenario as read; every change gives a new object.
+#[pyclass(frozen, module = "backwater._core")]
+pub struct Scenario {
+    scenario: backwater::Scenario,
+    /// Resolving reads nothing but the scenario, so once is enough.
+    resolved: OnceLock<Arc<Resolved>>,
+}
+
+impl Scenario {
+    fn new(scenario: backwater::Scenario) -> Scenario {
+        Scenario { scenario, resolved: OnceLock::new() }
+    }
+
+    fn resolved(&self) -> Result<Arc<Resolved>, ScenarioError> {
+        if let Some(resolved) = self.resolved.get() {
+            return Ok(Arc::clone(resolved));
+        }
+        let resolved = Arc::new(self.scenario.resolve()?);
+        Ok(Arc::clone(self.resolved.get_or_init(|| resolved)))
+    }
+}
+
+#[pymethods]
+impl Scenario {
+    #[staticmethod]
+    fn from_file(py: Python<'_>, path: &str) -> PyResult<Scenario> {
+        call(py, || backwater::Scenario::from_file(Path::new(path)).map(Scenario::new))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, origin = "<text>"))]
+    fn from_text(py: Python<'_>, text: &str, origin: &str) -> PyResult<Scenario> {
+        call(py, || backwater::Scenario::from_text(text, origin, Path::new(".")).map(Scenario::new))
+    }
+
+    fn with_variant(&self, py: Python<'_>, name: &str) -> PyResult<Scenario> {
+        call(py, || self.scenario.with_variant(name).map(Scenario::new))
+    }
+
+    fn with_set(&self, py: Python<'_>, key: &str, value: &str) -> PyResult<Scenario> {
+        call(py, || self.scenario.with_set(key, value).map(Scenario::new))
+    }
+
+    fn with_flows(&self, table: &Bound<'_, PyAny>, label: &str) -> PyResult<Scenario> {
+        let rows: Arc<[backwater::TableFlow]> = flows::read(table)?.into();
+        call(table.py(), || Ok(Scenario::new(self.scenario.with_flows(label, rows))))
+    }
+
+    #[getter]
+    fn title(&self, py: Python<'_>) -> PyResult<String> {
+        call(py, || Ok(self.scenario.title()))
+    }
+
+    #[getter]
+    fn variants(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        call(py, || Ok(self.scenario.variants()))
+    }
+
+    #[getter]
+    fn seed(&self, py: Python<'_>) -> PyResult<u64> {
+        call(py, || Ok(self.scenario.seed()))
+    }
+
+    #[getter]
+    fn flow_table(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        call(py, || Ok(self.scenario.flow_table().map(|path| path.display().to_string())))
+    }
+
+    /// Builds the whole run and drops it: whatever `start` could refuse is refused here.
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let built = py.detach(|| {
+            guarded(|| {
+                let resolved = self.resolved()?;
+                Simulation::build(&resolved, self.scenario.seed())?;
+                Ok(resolved)
+            })
+        });
+        let resolved = built.map_err(|failure| failure.raise(py))?;
+        let warning = |warning: &backwater::Warning| {
+            let dict = PyDict::new(py);
+            dict.set_item("key", &warning.key)?;
+            dict.set_item("value", &warning.value)?;
+            dict.set_item("reason", &warning.reason)?;
+            dict.set_item("hint", &warning.hint)?;
+            Ok(dict)
+        };
+        resolved.warnings.iter().map(warning).collect()
+    }
+
+    fn resolved_toml(&self, py: Python<'_>) -> PyResult<String> {
+        call(py, || Ok(self.resolved()?.to_toml()))
+    }
+
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let values = call(py, || Ok(self.resolved()?.values()))?;
+        let value = |value: &backwater::ResolvedValue| {
+            let dict = PyDict::new(py);
+            dict.set_item("key", &value.key)?;
+            dict.set_item("value", &value.value)?;
+            dict.set_item("origin", &value.origin)?;
+            Ok(dict)
+        };
+        values.iter().map(value).collect()
+    }
+
+    #[pyo3(signature = (seed = None))]
+    fn start(&self, py: Python<'_>, seed: Option<&Bound<'_, PyAny>>) -> PyResult<Simulation> {
+        let seed = match seed {
+            Some(seed) => whole_number(seed, "seed")?,
+            None => call(py, || Ok(self.scenario.seed()))?,
+        };
+        let built = py.detach(|| guarded(|| Simulation::build(&*self.resolved()?, seed)));
+        built.map_err(|failure| failure.raise(py))
+    }
+}

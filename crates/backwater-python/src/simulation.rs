@@ -1,0 +1,193 @@
+//! `Simulation`: a run under way, driven in slices of wall time.
+
+use crate::arrow::{self, Batch};
+use crate::errors;
+use backwater::results::{Names, Tables};
+use backwater::{Resolved, ScenarioError};
+use backwater_engine::Time;
+use backwater_mech::registry::Config;
+use backwater_net::network::Network;
+use backwater_net::record::{Broken, Progress};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+/// Events between two looks at the clock: about 10 ms.
+const SLICE: u64 = 50_000;
+
+/// Longest time that a row waits for its batch to fill: what a killed run loses, beside the open part file.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A run under way.
+#[pyclass(frozen, module = "backwater._core")]
+pub struct Simulation {
+    /// Never waited for: who finds it locked uses the simulation in two threads at once, and is told so.
+    run: Mutex<Run>,
+}
+
+struct Run {
+    network: Network<Config>,
+    tables: Tables,
+    end: Option<Time>,
+    flows_total: Option<u64>,
+    /// As of the last slice: what is known even after a defect.
+    progress: Progress,
+    over: bool,
+    /// A defect has left the network in an unknown state.
+    defective: bool,
+    handed_over: Instant,
+}
+
+/// Where a run stands.
+#[pyclass(frozen, get_all, module = "backwater._core")]
+pub struct Status {
+    done: bool,
+    time_ps: u64,
+    end_ps: Option<u64>,
+    events: u64,
+    hops: u64,
+    data_hops: u64,
+    flows_done: u64,
+    flows_total: Option<u64>,
+}
+
+impl Simulation {
+    /// Builds the network of a scenario.
+    pub fn build(resolved: &Resolved, seed: u64) -> Result<Simulation, ScenarioError> {
+        let spec = backwater::build(resolved, seed)?;
+        let tables = Tables::new(Names::new(&spec.graph, &spec.groups), spec.ack.enabled);
+        let (end, flows_total) = (spec.stop_at, spec.flows_total);
+        let network = Network::new(spec).map_err(ScenarioError::new)?;
+        let (progress, handed_over) = (Progress::default(), Instant::now());
+        let run = Run { network, tables, end, flows_total, progress, over: false, defective: false, handed_over };
+        Ok(Simulation { run: Mutex::new(run) })
+    }
+
+    fn lock(&self) -> PyResult<MutexGuard<'_, Run>> {
+        match self.run.try_lock() {
+            Ok(run) => Ok(run),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(PyRuntimeError::new_err("the simulation is at work in another thread; use it within one thread"))
+            }
+        }
+    }
+}
+
+/// How a slice ended, other than well.
+enum Mishap {
+    Broken(Broken),
+    Defect,
+}
+
+impl Run {
+    /// Runs for about `wall`, then returns; at the end of the run its last rows are in the tables.
+    fn advance(&mut self, wall: Duration) -> Result<(), Mishap> {
+        let began = Instant::now();
+        while !self.over {
+            let result = self.guarded(|run| run.network.run(SLICE, &mut run.tables))?;
+            match result {
+                Ok(progress) => {
+                    self.progress = progress;
+                    if progress.done {
+                        self.finish()?;
+                    }
+                }
+                Err(broken) => {
+                    self.finish()?;
+                    return Err(Mishap::Broken(broken));
+                }
+            }
+            if began.elapsed() >= wall {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Mishap> {
+        if !self.over {
+            self.over = true;
+            self.guarded(|run| run.network.finish(&mut run.tables))?;
+            self.progress = self.guarded(|run| run.network.progress())?;
+        }
+        Ok(())
+    }
+
+    /// Calls into the network, which is never called again after a panic.
+    fn guarded<T>(&mut self, call: impl FnOnce(&mut Run) -> T) -> Result<T, Mishap> {
+        panic::catch_unwind(AssertUnwindSafe(|| call(self))).map_err(|_| {
+            self.over = true;
+            self.defective = true;
+            Mishap::Defect
+        })
+    }
+
+    fn status(&self) -> Status {
+        Status {
+            done: self.over,
+            time_ps: self.progress.time.as_ps(),
+            end_ps: self.end.map(Time::as_ps),
+            events: self.progress.events,
+            hops: self.progress.hops,
+            data_hops: self.progress.data_hops,
+            flows_done: self.progress.flows_done,
+            flows_total: self.flows_total,
+        }
+    }
+
+    fn raise(&self, py: Python<'_>, mishap: &Mishap) -> PyErr {
+        match mishap {
+            Mishap::Broken(broken) => errors::broken(py, broken),
+            Mishap::Defect => errors::defect(py, self.progress.time),
+        }
+    }
+}
+
+#[pymethods]
+impl Simulation {
+    fn advance(&self, py: Python<'_>, wall_ms: u64) -> PyResult<Status> {
+        let mut run = self.lock()?;
+        let run = &mut *run;
+        let result = py.detach(|| run.advance(Duration::from_millis(wall_ms)));
+        result.map(|()| run.status()).map_err(|mishap| run.raise(py, &mishap))
+    }
+
+    fn batches(&self) -> PyResult<Vec<(&'static str, Batch)>> {
+        let mut run = self.lock()?;
+        let partial = run.handed_over.elapsed() >= PATIENCE;
+        let taken = if run.over { run.tables.finish() } else { run.tables.take(partial) };
+        if partial {
+            run.handed_over = Instant::now();
+        }
+        let taken = taken.map_err(|error| arrow::raise(&error))?;
+        Ok(taken.into_iter().map(|(table, batch)| (table, Batch(batch))).collect())
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let mut run = self.lock()?;
+        run.finish().map_err(|mishap| run.raise(py, &mishap))
+    }
+
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let run = self.lock()?;
+        let progress = &run.progress;
+        let summary = PyDict::new(py);
+        // As text: JSON readers lose the last bits of a 64-bit number.
+        let fingerprint = (!run.defective).then(|| format!("{:016x}", run.network.fingerprint()));
+        summary.set_item("fingerprint", fingerprint)?;
+        summary.set_item("time_ps", progress.time.as_ps())?;
+        summary.set_item("events", progress.events)?;
+        summary.set_item("hops", progress.hops)?;
+        summary.set_item("data_hops", progress.data_hops)?;
+        summary.set_item("flows", progress.flows_done + progress.flows_active)?;
+        summary.set_item("flows_done", progress.flows_done)?;
+        summary.set_item("flows_unfinished", progress.flows_active)?;
+        summary.set_item("drops", progress.drops)?;
+        summary.set_item("fault_losses", progress.fault_losses)?;
+        Ok(summary)
+    }
+}
