@@ -1,11 +1,280 @@
 //! From a resolved scenario to what a run is built from.
 
 use crate::error::ScenarioError;
+use crate::faults;
+use crate::file::{Arrivals, FlowGroup};
+use crate::flows::{Place, Plan, Who};
+use crate::hosts::MOST;
 use crate::resolved::Resolved;
+use crate::scenario::{TableFlow, is_parquet, stem};
+use crate::table;
+use backwater_engine::Time;
 use backwater_mech::registry;
-use backwater_net::spec::Spec;
+use backwater_net::packet::{Class, HostId, NodeId};
+use backwater_net::spec::{SeriesSpec, Spec, Stream};
+use backwater_net::topology::Index;
+use backwater_net::workload::{
+    Arrivals as Flows, FlowSource, Gaps, Group, List, Paths, Row, Sender, Sizes, Table, Timing, To,
+};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 /// Makes the spec of a run; `seed` is the run's. Reads flow tables.
-pub fn build(_resolved: &Resolved, _seed: u64) -> Result<Spec<registry::Config>, ScenarioError> {
-    Err(ScenarioError::new("not yet written"))
+pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, ScenarioError> {
+    let index = Index::new(&resolved.graph);
+    let place = Place::new(resolved, &index);
+    let mut run = Sources { seed, groups: Vec::new(), sources: Vec::new(), total: Some(0), streams: HashSet::new() };
+    // Tables first: their flows have identities of their own, which must not meet those that other groups get by their number.
+    tables(&place, &mut run)?;
+    for (i, group) in resolved.file.flow.iter().enumerate().filter(|(_, g)| g.table.is_none()) {
+        run.add(&place, &Plan::new(&place, i, group)?)?;
+    }
+    let switches = resolved.graph.switches().map(|node| {
+        let about = &resolved.graph.nodes[node.0 as usize];
+        resolved.switch.of(&about.name, &about.tier).clone()
+    });
+    Ok(Spec {
+        seed,
+        graph: (*resolved.graph).clone(),
+        packet: resolved.file.packet.clone(),
+        ack: resolved.file.ack.clone(),
+        switches: switches.collect(),
+        nic: resolved.file.nic.clone(),
+        actors: resolved.mechanisms.clone(),
+        groups: run.groups,
+        sources: run.sources,
+        flows_total: run.total,
+        faults: faults::all(&place)?,
+        stop_at: resolved.file.stop.at,
+        lossless: resolved.file.lossless,
+        series: series(resolved, &index),
+    })
+}
+
+fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {
+    let output = &resolved.file.output;
+    let any = output.queues || output.links || output.pauses || output.flows;
+    output.interval.filter(|_| any).map(|interval| SeriesSpec {
+        interval,
+        queues: output.queues,
+        links: output.links,
+        pauses: output.pauses,
+        flows: output.flows,
+        nodes: output.nodes.iter().filter_map(|name| index.node(name)).collect(),
+    })
+}
+
+/// Every flow table of the scenario and of the caller.
+fn tables(place: &Place<'_>, run: &mut Sources) -> Result<(), ScenarioError> {
+    let resolved = place.resolved;
+    let mut given: Vec<Option<&(String, Arc<[TableFlow]>)>> = resolved.tables.iter().map(Some).collect();
+    let mut ids: HashSet<u64> = HashSet::new();
+    let several = resolved.tables.len() + resolved.file.flow.iter().filter(|g| g.table.is_some()).count() > 1;
+    let mut read: Vec<(Group, Table, String)> = Vec::new();
+    for (i, group) in resolved.file.flow.iter().enumerate() {
+        let Some(file) = &group.table else { continue };
+        let key = format!("flow.{i}.table");
+        let own = run.group(group);
+        let table = if is_parquet(file) {
+            let stem = stem(file);
+            let rows = given.iter_mut().find(|g| g.is_some_and(|(label, _)| *label == stem)).and_then(Option::take);
+            let Some((_, rows)) = rows else {
+                return Err(resolved
+                    .error(&key, format!("`{file}` has not been read"))
+                    .hint("give its rows with `with_flows`"));
+            };
+            table::from_rows(rows, file, place.index, &own)?
+        } else {
+            table::from_csv_file(&resolved.base_dir.join(file), place.index, &own)
+                .map_err(|e| ScenarioError { key: e.key.or(Some(key.clone())), ..e })?
+        };
+        read.push((own, table, key));
+    }
+    for (label, rows) in given.into_iter().flatten() {
+        let own = run.named(label, Class(3), true);
+        read.push((own.clone(), table::from_rows(rows, label, place.index, &own)?, "flow".into()));
+    }
+    for (own, table, key) in read {
+        for row in table.rows() {
+            if row.id >= Group::MOST_FLOWS {
+                let reason = format!("flow id {} is too large", row.id);
+                return Err(resolved.error(&key, reason).hint(format!("ids are below 2^40 ({})", Group::MOST_FLOWS)));
+            }
+            if several && !ids.insert(row.id) {
+                let reason = format!("two tables have a flow of id {}", row.id);
+                return Err(resolved.error(&key, reason).hint("an id is unique in a run"));
+            }
+        }
+        run.total = run.total.map(|n| n + table.rows().len() as u64);
+        run.sources.push(Box::new(List::new(&own, Arc::new(table))));
+    }
+    Ok(())
+}
+
+/// The groups and sources of a run, as they come together.
+struct Sources {
+    seed: u64,
+    groups: Vec<String>,
+    sources: Vec<Box<dyn FlowSource>>,
+    total: Option<u64>,
+    streams: HashSet<String>,
+}
+
+impl Sources {
+    fn group(&mut self, group: &FlowGroup) -> Group {
+        self.named(&group.label, Class(group.class), group.ect)
+    }
+
+    /// The next group. Groups of one label have random streams of their own.
+    fn named(&mut self, label: &str, class: Class, ect: bool) -> Group {
+        let names = std::iter::once(label.to_owned()).chain((1u64..).map(|n| format!("{label}/{n}")));
+        let stream = names.into_iter().find(|name| self.streams.insert(name.clone())).unwrap_or_default();
+        self.groups.push(label.to_owned());
+        Group { index: self.groups.len() as u32 - 1, stream, class, ect }
+    }
+
+    fn add(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
+        match plan.group.arrivals {
+            Arrivals::Once => self.once(place, plan),
+            Arrivals::Bernoulli => self.streams(place, plan),
+            Arrivals::Periodic | Arrivals::Poisson => self.arriving(place, plan),
+        }
+    }
+
+    fn once(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
+        let group = self.group(plan.group);
+        let pairs = plan.pairs(self.seed, &group.stream, place.resolved)?;
+        let count = plan.group.count.unwrap_or(1);
+        let total = count.saturating_mul(pairs.len() as u64);
+        if total > MOST as u64 {
+            let reason = format!("{total} flows at once are too many, {MOST} are possible");
+            return Err(place.resolved.error(&format!("{}.count", plan.key), reason).hint("let them arrive over time"));
+        }
+        let bytes = plan.group.size.unwrap_or_default().0;
+        let rows = numbered(&group, plan, &pairs, count, bytes);
+        self.total = self.total.map(|n| n + total);
+        self.sources.push(Box::new(List::new(&group, Arc::new(rows))));
+        Ok(())
+    }
+
+    fn streams(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
+        let packet = &place.resolved.file.packet;
+        let frame = packet.payload + packet.header + packet.gap;
+        let Some(until) = plan.until(place.resolved) else { return Ok(()) };
+        let load = plan.group.load.map_or(0.0, |share| share.0);
+        let (all, per_source) = (self.pairs_of(place, plan)?, plan.who.pairs_of_sources());
+        let slots = all.iter().enumerate().map(|(i, (src, _))| {
+            let rate = place.rates.get(src.0 as usize).copied().unwrap_or_default();
+            ((rate.time_for(frame), per_source.get(src).copied().unwrap_or(1)), i)
+        });
+        for ((slot, sharing), pairs) in gathered(slots) {
+            let group = self.group(plan.group);
+            let pairs = Picked::of(&all, plan, &pairs);
+            let stream = Stream { slot, probability: (load / sharing as f64).min(1.0), until };
+            self.total = self.total.map(|n| n + pairs.0.len() as u64);
+            self.sources.push(Box::new(List::streams(&group, Arc::new(pairs.rows(&group, plan)), stream)));
+        }
+        Ok(())
+    }
+
+    fn arriving(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
+        let per_source = plan.who.pairs_of_sources();
+        let gap = |src: HostId| {
+            let rate = place.rates.get(src.0 as usize).copied().unwrap_or_default();
+            let gap = plan.gap(place.resolved, rate).unwrap_or(Time::NEVER);
+            Time(gap.0.saturating_mul(per_source.get(&src).copied().unwrap_or(1)).max(1))
+        };
+        let senders: Vec<Sender> = match &plan.who {
+            Who::Random(from, to) => {
+                from.iter().map(|src| Sender { src: *src, to: To::Any(to.clone()), path: None }).collect()
+            }
+            _ => {
+                let pairs = self.pairs_of(place, plan)?;
+                let way = |i: usize| way_of(plan, i);
+                pairs
+                    .iter()
+                    .enumerate()
+                    .map(|(i, (src, dst))| Sender { src: *src, to: To::One(*dst), path: way(i) })
+                    .collect()
+            }
+        };
+        let gaps = gathered(senders.iter().enumerate().map(|(i, sender)| (gap(sender.src), i)));
+        for (gap, numbers) in gaps {
+            let group = self.group(plan.group);
+            let gaps = if plan.group.arrivals == Arrivals::Poisson { Gaps::Poisson(gap) } else { Gaps::Periodic(gap) };
+            let until = plan.until(place.resolved);
+            let timing = Timing { start: plan.group.start, gaps, until, count: plan.group.count };
+            let senders = numbers.iter().map(|i| senders[*i].clone()).collect();
+            let sizes = plan.sizes.clone().unwrap_or(Sizes::Fixed(plan.group.size.unwrap_or_default()));
+            let flows = Flows::new(self.seed, group, senders, timing, sizes)
+                .map_err(|e| place.resolved.error(&plan.key, e.to_string()))?;
+            self.total = self.total.zip(flows.total()).map(|(a, b)| a + b);
+            self.sources.push(Box::new(flows));
+        }
+        Ok(())
+    }
+
+    /// The pairs of a group; a permutation is drawn by the group's label.
+    fn pairs_of(&self, place: &Place<'_>, plan: &Plan<'_>) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
+        plan.pairs(self.seed, &plan.group.label, place.resolved)
+    }
+}
+
+/// Numbers by what they have in common.
+fn gathered<K: Ord>(all: impl Iterator<Item = (K, usize)>) -> BTreeMap<K, Vec<usize>> {
+    let mut by = BTreeMap::<K, Vec<usize>>::new();
+    all.for_each(|(key, i)| by.entry(key).or_default().push(i));
+    by
+}
+
+fn way_of(plan: &Plan<'_>, pair: usize) -> Option<Arc<[NodeId]>> {
+    match &plan.who {
+        Who::Pairs(_, ways) => ways.get(pair).cloned().flatten(),
+        _ => None,
+    }
+}
+
+/// Some pairs of a group, with their numbers.
+struct Picked(Vec<(usize, (HostId, HostId))>);
+
+impl Picked {
+    fn of(pairs: &[(HostId, HostId)], _: &Plan<'_>, numbers: &[usize]) -> Picked {
+        Picked(numbers.iter().map(|i| (*i, pairs[*i])).collect())
+    }
+
+    fn rows(&self, group: &Group, plan: &Plan<'_>) -> Table {
+        let mut paths = Paths::default();
+        let row = |(n, (i, (src, dst))): (usize, &(usize, (HostId, HostId)))| Row {
+            id: group.flow_id(n as u64),
+            bytes: 0,
+            start: plan.group.start,
+            src: *src,
+            dst: *dst,
+            path: way_of(plan, *i).map_or(Row::ECMP, |way| paths.number(way)),
+            class: Class(plan.group.class),
+        };
+        let rows = self.0.iter().enumerate().map(row).collect();
+        Table::new(rows, paths)
+    }
+}
+
+/// `count` flows of each pair, all at the start.
+fn numbered(group: &Group, plan: &Plan<'_>, pairs: &[(HostId, HostId)], count: u64, bytes: u64) -> Table {
+    let mut paths = Paths::default();
+    let mut rows = Vec::with_capacity(pairs.len() * count as usize);
+    for (i, (src, dst)) in pairs.iter().enumerate() {
+        let path = way_of(plan, i).map_or(Row::ECMP, |way| paths.number(way));
+        for _ in 0..count {
+            rows.push(Row {
+                id: group.flow_id(rows.len() as u64),
+                bytes,
+                start: plan.group.start,
+                src: *src,
+                dst: *dst,
+                path,
+                class: Class(plan.group.class),
+            });
+        }
+    }
+    Table::new(rows, paths)
 }

@@ -1,7 +1,10 @@
 //! What a key means, from the schema of scenario files.
 
-use crate::error::ScenarioError;
-use serde::Serialize;
+use crate::error::{ScenarioError, nearest};
+use crate::schema::root;
+use crate::tree::{Kind, kind_of, shown, some_of};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as Json};
 
 /// What a key means.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -12,7 +15,7 @@ pub struct Explain {
     pub meaning: String,
     /// Kind of quantity and its units.
     pub unit: Option<String>,
-    /// Value where none is given.
+    /// Value where none is given; `absent` where nothing is.
     pub default: Option<String>,
     /// What it may be.
     pub range: Option<String>,
@@ -20,16 +23,215 @@ pub struct Explain {
     pub source: Option<String>,
     /// Other names of the key.
     pub aliases: Vec<String>,
-    /// Of a table: its keys and what they are.
+    /// Of a table: its keys and what they are; of a choice: its values.
+    #[serde(serialize_with = "as_map")]
     pub children: Vec<(String, String)>,
 }
 
-/// Explains a dotted key such as `pfc.xoff`.
-pub fn explain(_key: &str) -> Result<Explain, ScenarioError> {
-    Err(ScenarioError::new("not yet written"))
+fn as_map<S: Serializer>(children: &[(String, String)], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_map(children.iter().map(|(k, v)| (k, v)))
 }
 
 /// The JSON Schema of a scenario file.
 pub fn schema() -> String {
-    String::new()
+    serde_json::to_string_pretty(root()).unwrap_or_default()
+}
+
+/// Explains a dotted key such as `pfc.xoff`; an empty key is the whole file.
+pub fn explain(key: &str) -> Result<Explain, ScenarioError> {
+    let steps: Vec<&str> = key.split('.').map(str::trim).filter(|s| !s.is_empty()).collect();
+    let mut at = At { path: Vec::new(), schema: root().clone(), required: true };
+    for (i, step) in steps.iter().enumerate() {
+        // Entries of lists and variants have names that the file gives.
+        let free = step.parse::<usize>().is_ok() || at.path == ["variant"];
+        at = match at.child(step) {
+            Some(next) => next,
+            None if free && at.entries().is_some() => At { schema: at.entries().unwrap_or_default(), ..at },
+            None => return Err(unknown(key, &at, &steps[i..])),
+        };
+    }
+    Ok(at.explain())
+}
+
+/// Every key of a scenario, tables before their keys. Variants repeat all others and are left out.
+pub fn keys() -> Vec<String> {
+    let mut out = Vec::new();
+    collect(&At { path: Vec::new(), schema: root().clone(), required: true }, &mut out);
+    out
+}
+
+fn collect(at: &At, out: &mut Vec<String>) {
+    for name in at.names() {
+        let Some(child) = at.child(&name) else { continue };
+        out.push(child.path.join("."));
+        if child.path != ["variant"] {
+            collect(&child, out);
+        }
+    }
+}
+
+/// A place in the schema.
+struct At {
+    path: Vec<String>,
+    schema: Json,
+    required: bool,
+}
+
+impl At {
+    /// The keys here, of every form.
+    fn tables(&self) -> Vec<Map<String, Json>> {
+        let schema = some_of(&self.schema);
+        let items = || schema.get("items").map(some_of);
+        match kind_of(schema) {
+            Kind::Table(properties) => vec![properties.clone()],
+            Kind::Tagged(forms) => {
+                forms.iter().filter_map(|(_, f)| f.get("properties")?.as_object().cloned()).collect()
+            }
+            Kind::List(_) => items()
+                .map_or(Vec::new(), |items| At { path: Vec::new(), schema: items.clone(), required: true }.tables()),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a list holds, or a table of free names.
+    fn entries(&self) -> Option<Json> {
+        let schema = some_of(&self.schema);
+        let free = schema.get("additionalProperties").filter(|s| s.is_object());
+        schema.get("items").or(free).cloned()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for name in self.tables().into_iter().flat_map(|t| t.into_iter().map(|(k, _)| k)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// A key here, by its name or another of its names.
+    fn child(&self, step: &str) -> Option<At> {
+        let tables = self.tables();
+        let own = |(name, s): &(&String, &Json)| *name == step || s.get("x-alias").is_some_and(|a| a == step);
+        let found: Vec<(&String, &Json)> = tables.iter().filter_map(|t| t.iter().find(own)).collect();
+        let (name, schema) = found.first()?;
+        let mut schema = (*schema).clone();
+        if name.as_str() == "kind" && found.len() > 1 {
+            schema = self.kinds();
+        }
+        let holder = some_of(&self.schema);
+        let holder = holder.get("items").map_or(holder, some_of);
+        let lists = std::iter::once(holder).chain(holder.get("oneOf").and_then(Json::as_array).into_iter().flatten());
+        let required = lists.filter_map(|s| s.get("required")?.as_array()).flatten().any(|r| r == name.as_str());
+        Some(At { path: self.path.iter().cloned().chain([(*name).clone()]).collect(), schema, required })
+    }
+
+    /// `kind` of a table with several forms.
+    fn kinds(&self) -> Json {
+        let schema = some_of(&self.schema);
+        let holder = schema.get("items").map_or(schema, some_of);
+        let forms = holder.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+        let forms = forms.filter_map(|form| {
+            let name = form.pointer("/properties/kind/const")?;
+            Some(serde_json::json!({ "const": name, "description": form.get("description") }))
+        });
+        serde_json::json!({ "description": "Which form the table has.", "oneOf": forms.collect::<Vec<_>>() })
+    }
+
+    fn explain(&self) -> Explain {
+        let outer = &self.schema;
+        let schema = some_of(outer);
+        let text = |key: &str| {
+            let value = outer.get(key).or_else(|| schema.get(key))?;
+            Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        };
+        let items = schema.get("items").map(some_of);
+        let kind = kind_of(schema);
+        let unit = text("x-unit").or_else(|| items?.get("x-unit")?.as_str().map(str::to_owned));
+        let default = match outer.get("default").or_else(|| schema.get("default")) {
+            Some(value) if !value.is_object() => Some(shown(value)),
+            Some(_) => None,
+            None if self.required && !matches!(kind, Kind::Table(_)) && !self.path.is_empty() => {
+                Some("none: must be given".into())
+            }
+            None => None,
+        };
+        Explain {
+            key: self.path.join("."),
+            meaning: text("description").unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),
+            unit: unit.or_else(|| unit_of(&kind)),
+            default,
+            range: text("x-range")
+                .or_else(|| range(schema))
+                .or_else(|| items.and_then(range).map(|r| format!("each {r}"))),
+            source: text("x-source"),
+            aliases: text("x-alias").into_iter().collect(),
+            children: self.children(&kind),
+        }
+    }
+
+    fn children(&self, kind: &Kind<'_>) -> Vec<(String, String)> {
+        if let Kind::Choice(_) = kind {
+            let forms = some_of(&self.schema).get("oneOf").and_then(Json::as_array).into_iter().flatten();
+            let form = |form: &Json| {
+                let about = form.get("description").and_then(Json::as_str).unwrap_or_default();
+                Some((form.get("const")?.as_str()?.to_owned(), about.to_owned()))
+            };
+            return forms.filter_map(form).collect();
+        }
+        let about = |name: &String| self.child(name).map(|c| c.explain().meaning).unwrap_or_default();
+        self.names().iter().map(|name| (name.clone(), about(name))).collect()
+    }
+}
+
+/// What stands in place of a unit.
+fn unit_of(kind: &Kind<'_>) -> Option<String> {
+    let text = match kind {
+        Kind::Integer => "a whole number",
+        Kind::Number => "a number",
+        Kind::Bool => "true or false",
+        Kind::Text => "text",
+        Kind::Choice(_) => "one of the values below",
+        Kind::Table(_) | Kind::Tagged(_) => return None,
+        Kind::List(items) => match kind_of(items) {
+            Kind::Integer => "a list of whole numbers",
+            Kind::Text => "a list of texts",
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+fn range(schema: &Json) -> Option<String> {
+    if let Kind::Choice(names) = kind_of(schema) {
+        return Some(names.join(", "));
+    }
+    let bound = |key: &str| schema.get(key).map(shown);
+    let least = bound("x-min").or_else(|| bound("minimum"));
+    match (least, bound("maximum")) {
+        (Some(least), Some(most)) => Some(format!("{least} to {most}")),
+        (Some(least), None) => Some(format!("at least {least}")),
+        (None, Some(most)) => Some(format!("at most {most}")),
+        (None, None) => None,
+    }
+}
+
+fn unknown(key: &str, at: &At, rest: &[&str]) -> ScenarioError {
+    let here = at.path.join(".");
+    let reason = match here.is_empty() {
+        true => format!("there is no key `{key}`"),
+        false => format!("`{here}` has no key `{}`", rest.first().unwrap_or(&"")),
+    };
+    // The whole key first: a key at the wrong table is a frequent mistake.
+    let all = keys();
+    let last = rest.last().copied().unwrap_or_default();
+    let same_name = all.iter().find(|k| k.rsplit('.').next() == Some(last)).map(String::as_str);
+    let near = same_name.or_else(|| nearest(key, all.iter().map(String::as_str)));
+    let hint = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known: {}", at.names().join(", ")),
+    };
+    ScenarioError { value: Some(key.into()), reason, ..ScenarioError::default() }.hint(hint)
 }

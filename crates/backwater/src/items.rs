@@ -1,7 +1,11 @@
 //! Lists of what there is, the scenario to start from, and versions.
 
-use crate::error::ScenarioError;
+use crate::error::{ScenarioError, nearest};
+use crate::schema;
+use backwater_mech::registry::ENTRIES;
+use backwater_net::workload::sizes;
 use serde::Serialize;
+use serde_json::Value as Json;
 
 /// Something that can be named in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -10,18 +14,64 @@ pub struct Item {
     pub name: String,
     /// One line.
     pub summary: String,
-    /// Where it is defined.
+    /// Where it is defined, or where in a scenario it is named.
     pub source: String,
 }
 
+const LISTS: [&str; 3] = ["mechanisms", "topologies", "workloads"];
+
 /// The known `mechanisms`, `topologies` or `workloads`.
-pub fn items(_what: &str) -> Result<Vec<Item>, ScenarioError> {
-    Err(ScenarioError::new("not yet written"))
+pub fn items(what: &str) -> Result<Vec<Item>, ScenarioError> {
+    match what {
+        "mechanisms" => Ok(ENTRIES.iter().map(mechanism).collect()),
+        "topologies" => Ok(forms("/properties/topology", "topology.kind")),
+        "workloads" => {
+            let mut all = forms("/properties/flow/items/properties/pattern", "flow.pattern");
+            all.extend(forms("/properties/flow/items/properties/arrivals", "flow.arrivals"));
+            all.extend(sizes::BUILT_IN.iter().map(|one| Item {
+                name: one.name.into(),
+                summary: format!("flow.sizes: {}", one.summary),
+                source: one.source.into(),
+            }));
+            Ok(all)
+        }
+        _ => {
+            let known = LISTS.join(", ");
+            let hint =
+                nearest(what, LISTS).map_or_else(|| format!("known: {known}"), |n| format!("did you mean `{n}`?"));
+            Err(ScenarioError::new(format!("there is no list `{what}`")).hint(hint))
+        }
+    }
+}
+
+fn mechanism(entry: &backwater_mech::stack::Entry) -> Item {
+    let presets: Vec<&str> = entry.presets.iter().map(|p| p.name).collect();
+    let summary = match presets.is_empty() {
+        true => entry.summary.to_owned(),
+        false => format!("{} (presets: {})", entry.summary, presets.join(", ")),
+    };
+    Item { name: entry.name.into(), summary, source: entry.defined_by.into() }
+}
+
+/// The alternatives of a key, from the schema.
+fn forms(pointer: &str, key: &str) -> Vec<Item> {
+    let forms = schema::root().pointer(pointer).and_then(|s| s.get("oneOf")).and_then(Json::as_array);
+    let item = |form: &Json| {
+        let name = form.get("const").or_else(|| form.pointer("/properties/kind/const"))?.as_str()?;
+        let about = form.get("description").and_then(Json::as_str).unwrap_or_default();
+        Some(Item { name: name.into(), summary: format!("{key}: {}", one_line(about)), source: "built in".into() })
+    };
+    forms.into_iter().flatten().filter_map(item).collect()
+}
+
+/// A text without its line ends and its last full stop.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
 }
 
 /// A commented scenario to start from.
 pub fn new_scenario() -> &'static str {
-    ""
+    include_str!("template.toml")
 }
 
 /// Versions of what a run's numbers depend on: name and version.

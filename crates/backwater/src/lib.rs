@@ -8,18 +8,25 @@
 
 pub mod advise;
 mod build;
+mod check;
 mod error;
 mod explain;
+mod faults;
 pub mod file;
+mod flows;
+mod graph;
+mod hosts;
 mod items;
 mod resolved;
 pub mod results;
 mod scenario;
+mod schema;
 pub mod table;
+mod tree;
 
 pub use build::build;
 pub use error::{ScenarioError, Warning};
-pub use explain::{Explain, explain, schema};
+pub use explain::{Explain, explain, keys, schema};
 pub use items::{Item, items, new_scenario, version};
 pub use resolved::{Resolved, ResolvedValue};
 pub use scenario::{Scenario, TableFlow};

@@ -1,11 +1,18 @@
-//! A scenario with every value settled.
+//! A scenario with every value settled: presets and overrides merged, read into types, checked.
 
-use crate::error::Warning;
+use crate::check;
+use crate::error::{ScenarioError, Warning};
 use crate::file::File;
-use backwater_mech::registry;
+use crate::scenario::Rows;
+use crate::schema;
+use crate::tree::{self, Conform, Layer, Node, Source, Table, Value, conform, hinted, table_json};
+use backwater_mech::registry::{self, ENTRIES};
 use backwater_mech::stack::Scoped;
 use backwater_net::config::SwitchParams;
 use backwater_net::topology::Graph;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json, json};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A value and where it came from.
@@ -13,7 +20,7 @@ use std::sync::Arc;
 pub struct ResolvedValue {
     /// Dotted key, such as `pfc.xoff`.
     pub key: String,
-    /// The value as in TOML; `absent` where nothing is the default.
+    /// The value as in TOML, strings without quotes; `absent` where nothing is the default.
     pub value: String,
     /// `net.toml:12`, `variant NAME (net.toml:40)`, `--set`, `preset NAME`, `default`.
     pub origin: String,
@@ -32,16 +39,231 @@ pub struct Resolved {
     pub graph: Arc<Graph>,
     /// What its author may not have meant.
     pub warnings: Vec<Warning>,
+    pub(crate) tables: Vec<Rows>,
+    pub(crate) base_dir: PathBuf,
+    tree: Node,
+    source: Arc<Source>,
+}
+
+/// Settles every value of a merged tree.
+pub(crate) fn resolve(
+    mut root: Node,
+    source: Arc<Source>,
+    base_dir: &Path,
+    tables: &[Rows],
+) -> Result<Resolved, ScenarioError> {
+    if let Some(table) = root.table_mut() {
+        expand(table, &source)?;
+    }
+    conform(&mut root, schema::root(), &mut Vec::new(), &Conform { source: &source, complete: true })?;
+    let (plain, scoped) = split(&root);
+    let mut scoped = scoped;
+    let switch = scoped.shift_remove("switch").unwrap_or_else(|| json!({ "base": {} }));
+    let mut resolved = Resolved {
+        file: read(plain, &root, &source, &[])?,
+        switch: read(switch, &root, &source, &["switch"])?,
+        mechanisms: read(Json::Object(scoped), &root, &source, &[])?,
+        graph: Arc::new(Graph::default()),
+        warnings: Vec::new(),
+        tables: tables.to_vec(),
+        base_dir: base_dir.to_owned(),
+        tree: root,
+        source,
+    };
+    check::check(&mut resolved)?;
+    Ok(resolved)
+}
+
+/// Merges presets below and overrides above the tables that have them; mechanisms that are switched off go.
+fn expand(root: &mut Table, source: &Source) -> Result<(), ScenarioError> {
+    for entry in ENTRIES {
+        match root.get(entry.name).map(|node| (&node.value, node.origin.clone())) {
+            Some((Value::Bool(true), origin)) => {
+                root.insert(entry.name.to_owned(), Node::empty(origin));
+            }
+            Some((Value::Bool(false), _)) => {
+                root.shift_remove(entry.name);
+            }
+            _ => {}
+        }
+        let Some(table) = root.get_mut(entry.name).and_then(Node::table_mut) else { continue };
+        let Some(name) = table.shift_remove("preset") else { continue };
+        let Some(preset) = entry.presets.iter().find(|p| name.text() == Some(p.name)) else { continue };
+        let layer = Layer::Preset(format!("{} of {}", preset.name, entry.name).into());
+        let own = Source::new(format!("preset {} of {}", preset.name, entry.name), preset.toml);
+        let mut merged = tree::parse(&own, &layer)?;
+        // What is over a preset cannot miss an entry: presets hold no lists of tables.
+        let _ = tree::merge_tables(&mut merged, table, &mut Vec::new());
+        *table = merged;
+    }
+    for key in ENTRIES.iter().map(|e| e.name).chain(["switch"]) {
+        let Some(table) = root.get_mut(key).and_then(Node::table_mut) else { continue };
+        let Some(at) = table.shift_remove("at") else { continue };
+        let Value::List(overrides) = at.value else {
+            let error = at.origin.error_at_key(source).key(format!("{key}.at"));
+            return Err(
+                ScenarioError { reason: "needs a list".into(), ..error }.hint(format!("write [[{key}.at]] for each"))
+            );
+        };
+        let complete = overrides.into_iter().map(|one| {
+            let mut all = Node { value: Value::Table(table.clone()), origin: one.origin.clone() };
+            let _ = tree::merge(&mut all, &one, &mut Vec::new());
+            all
+        });
+        let list = Node { value: Value::List(complete.collect()), origin: at.origin };
+        table.insert("at".into(), list);
+    }
+    Ok(())
+}
+
+/// The plain part as `File` reads it, and the scoped tables as [`Scoped`] reads them.
+fn split(root: &Node) -> (Json, Map<String, Json>) {
+    let (mut plain, mut scoped) = (Map::new(), Map::new());
+    for (key, node) in root.table().into_iter().flatten() {
+        match node.table() {
+            Some(table) if schema::is_scoped(key) => {
+                let mut base = table_json(table);
+                let at = base.shift_remove("at").unwrap_or_else(|| json!([]));
+                schema::to_parameters(key, &mut base);
+                let at = at.as_array().into_iter().flatten().map(|one| {
+                    let mut params = one.as_object().cloned().unwrap_or_default();
+                    let (tier, node) = (params.shift_remove("tier"), params.shift_remove("node"));
+                    schema::to_parameters(key, &mut params);
+                    json!({ "select": { "tier": tier, "node": node }, "params": params })
+                });
+                scoped.insert(key.clone(), json!({ "base": base, "at": at.collect::<Vec<_>>() }));
+            }
+            _ => {
+                plain.insert(key.clone(), node.json());
+            }
+        }
+    }
+    (Json::Object(plain), scoped)
+}
+
+fn read<T: DeserializeOwned>(json: Json, root: &Node, source: &Source, prefix: &[&str]) -> Result<T, ScenarioError> {
+    serde_path_to_error::deserialize(json).map_err(|error| {
+        let inner = error.path().iter().filter_map(|segment| match segment {
+            serde_path_to_error::Segment::Seq { index } => Some(index.to_string()),
+            serde_path_to_error::Segment::Map { key } => Some(key.clone()),
+            _ => None,
+        });
+        let steps = prefix.iter().map(|s| (*s).to_owned()).chain(inner);
+        let path: Vec<String> = steps.filter(|s| s != "base" && s != "params" && s != "select").collect();
+        let (node, _) = root.nearest(&path);
+        let place = ScenarioError { key: Some(path.join(".")), value: Some(node.shown()), ..node.origin.error(source) };
+        hinted(place, &error.into_inner().to_string())
+    })
 }
 
 impl Resolved {
+    /// Seed of all random streams, unless a run has another.
+    pub fn seed(&self) -> u64 {
+        self.file.seed
+    }
+
+    /// An error at the value of a key, or where the nearest table of it stands.
+    pub(crate) fn error(&self, key: &str, reason: impl Into<String>) -> ScenarioError {
+        let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+        let (node, depth) = self.tree.nearest(&path);
+        let found = depth == path.len() && node.table().is_none();
+        let place = match depth {
+            0 => ScenarioError::default().file(self.source.name()),
+            _ if found => node.origin.error(&self.source),
+            _ => node.origin.error_at_key(&self.source),
+        };
+        ScenarioError { key: Some(key.into()), value: found.then(|| node.shown()), reason: reason.into(), ..place }
+    }
+
+    /// A value as it was written, if it was.
+    pub(crate) fn written(&self, key: &str) -> Option<String> {
+        let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+        let (node, depth) = self.tree.nearest(&path);
+        (depth == path.len()).then(|| node.shown())
+    }
+
+    /// Everything, in the shape of a file.
+    fn json(&self) -> Map<String, Json> {
+        let object = |value: Result<Json, serde_json::Error>| match value {
+            Ok(Json::Object(map)) => map,
+            _ => Map::new(),
+        };
+        let mut all = object(serde_json::to_value(&self.file));
+        let lists: Vec<_> = ["flow", "fault", "output"].iter().filter_map(|k| all.shift_remove_entry(*k)).collect();
+        all.insert("switch".into(), flat("switch", object(serde_json::to_value(&self.switch))));
+        for (name, scoped) in object(serde_json::to_value(&self.mechanisms)) {
+            if let Json::Object(scoped) = scoped {
+                let table = flat(&name, scoped);
+                all.insert(name, table);
+            }
+        }
+        all.extend(lists);
+        all
+    }
+
     /// Every value, defaults included.
     pub fn values(&self) -> Vec<ResolvedValue> {
-        Vec::new()
+        let mut out = Vec::new();
+        self.collect(&Json::Object(self.json()), &mut Vec::new(), &mut out);
+        out
+    }
+
+    fn collect(&self, value: &Json, path: &mut Vec<String>, out: &mut Vec<ResolvedValue>) {
+        let mut each = |step: String, value: &Json, path: &mut Vec<String>| {
+            path.push(step);
+            self.collect(value, path, out);
+            path.pop();
+        };
+        match value {
+            Json::Object(map) => map.iter().for_each(|(key, value)| each(key.clone(), value, path)),
+            Json::Array(list) if list.first().is_some_and(Json::is_object) => {
+                list.iter().enumerate().for_each(|(i, value)| each(i.to_string(), value, path));
+            }
+            _ => {
+                let (node, depth) = self.tree.nearest(path);
+                let found = depth == path.len();
+                let origin = if found { node.origin.shown(&self.source) } else { "default".into() };
+                out.push(ResolvedValue { key: path.join("."), value: tree::shown(value), origin });
+            }
+        }
     }
 
     /// Every value as a scenario that reads back to the same.
     pub fn to_toml(&self) -> String {
-        String::new()
+        toml::to_string(&without_null(Json::Object(self.json()))).unwrap_or_default()
+    }
+}
+
+/// `{base, at: [{select, params}]}` as a file writes it.
+fn flat(name: &str, mut scoped: Map<String, Json>) -> Json {
+    let mut table = match scoped.shift_remove("base") {
+        Some(Json::Object(base)) => base,
+        _ => Map::new(),
+    };
+    schema::to_keys(name, &mut table);
+    let at = match scoped.shift_remove("at") {
+        Some(Json::Array(list)) if !list.is_empty() => list,
+        _ => return Json::Object(table),
+    };
+    let flat = at.into_iter().map(|one| {
+        let part = |of: &str| one.get(of).and_then(Json::as_object).cloned().unwrap_or_default();
+        let (mut all, mut params) = (part("select"), part("params"));
+        schema::to_keys(name, &mut params);
+        all.retain(|_, value| !value.is_null());
+        all.extend(params);
+        Json::Object(all)
+    });
+    table.insert("at".into(), Json::Array(flat.collect()));
+    Json::Object(table)
+}
+
+fn without_null(value: Json) -> Json {
+    match value {
+        Json::Object(map) => {
+            let kept = map.into_iter().filter(|(_, v)| !v.is_null());
+            Json::Object(kept.map(|(k, v)| (k, without_null(v))).collect())
+        }
+        Json::Array(list) => Json::Array(list.into_iter().map(without_null).collect()),
+        other => other,
     }
 }

@@ -1,10 +1,17 @@
-//! A scenario as read: layers of text that are merged when it is resolved.
+//! A scenario as read: a tree into which variants and overrides are merged until it is resolved.
 
-use crate::error::ScenarioError;
-use crate::resolved::Resolved;
+use crate::error::{ScenarioError, nearest};
+use crate::resolved::{self, Resolved};
+use crate::schema;
+use crate::tree::{self, Conform, Layer, Misfit, Node, Origin, Source, Table, Value, conform};
 use backwater_engine::Time;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Largest scenario file \[bytes\]. Longer ones are flow tables, which have files of their own.
+pub const LARGEST: u64 = 16 << 20;
 
 /// One row of a flow table that the caller has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,59 +32,241 @@ pub struct TableFlow {
     pub path: Option<String>,
 }
 
+/// Rows and the label of their group.
+pub(crate) type Rows = (String, Arc<[TableFlow]>);
+
 /// A scenario; every change gives a new one.
 #[derive(Clone)]
-pub struct Scenario {}
+pub struct Scenario {
+    source: Arc<Source>,
+    base_dir: PathBuf,
+    /// Everything but the variants.
+    root: Node,
+    variants: Arc<Table>,
+    tables: Vec<Rows>,
+}
 
 impl Scenario {
     /// Reads TOML. `origin` is what messages call the text; paths in it are relative to `base_dir`.
-    pub fn from_text(_text: &str, _origin: &str, _base_dir: &Path) -> Result<Scenario, ScenarioError> {
-        Err(ScenarioError::new("not yet written"))
+    pub fn from_text(text: &str, origin: &str, base_dir: &Path) -> Result<Scenario, ScenarioError> {
+        if text.len() as u64 > LARGEST {
+            return Err(too_large(text.len() as u64).file(origin));
+        }
+        let source = Arc::new(Source::new(origin, text));
+        let mut table = tree::parse(&source, &Layer::File)?;
+        let variants = variants_of(&mut table, &source)?;
+        let mut root =
+            Node { value: Value::Table(table), origin: Origin { layer: Layer::File, key: 0..0, value: 0..0 } };
+        conform(&mut root, schema::root(), &mut Vec::new(), &Conform { source: &source, complete: false })?;
+        Ok(Scenario { source, base_dir: base_dir.to_owned(), root, variants: Arc::new(variants), tables: Vec::new() })
     }
 
     /// Reads a file.
-    pub fn from_file(_path: &Path) -> Result<Scenario, ScenarioError> {
-        Err(ScenarioError::new("not yet written"))
+    pub fn from_file(path: &Path) -> Result<Scenario, ScenarioError> {
+        let name = path.display().to_string();
+        let text = read(path).map_err(|error| error.file(&name))?;
+        let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Scenario::from_text(&text, &name, base)
     }
 
     /// With `[variant.NAME]` merged over it.
-    pub fn with_variant(&self, _name: &str) -> Result<Scenario, ScenarioError> {
-        Err(ScenarioError::new("not yet written"))
+    pub fn with_variant(&self, name: &str) -> Result<Scenario, ScenarioError> {
+        let Some(variant) = self.variants.get(name) else {
+            let names: Vec<&str> = self.variants.keys().map(String::as_str).collect();
+            let hint = match (nearest(name, names.iter().copied()), names.is_empty()) {
+                (_, true) => "the file has no [variant.NAME] tables".to_owned(),
+                (Some(near), _) => format!("did you mean `{near}`? there are: {}", names.join(", ")),
+                (None, _) => format!("there are: {}", names.join(", ")),
+            };
+            let error = ScenarioError::new(format!("there is no variant `{name}`")).file(self.source.name());
+            return Err(ScenarioError { value: Some(name.into()), ..error }.key("variant").hint(hint));
+        };
+        self.merged(variant)
     }
 
     /// With one dotted key overridden; `value` is TOML text, a bare word or quantity is a string.
-    pub fn with_set(&self, _key: &str, _value: &str) -> Result<Scenario, ScenarioError> {
-        Err(ScenarioError::new("not yet written"))
+    pub fn with_set(&self, key: &str, value: &str) -> Result<Scenario, ScenarioError> {
+        let text = format!("{key}={value}");
+        let error = || ScenarioError {
+            key: Some(key.to_owned()),
+            value: Some(value.to_owned()),
+            ..ScenarioError::default().file(format!("--set {text}"))
+        };
+        if text.len() as u64 > LARGEST {
+            return Err(too_large(text.len() as u64).file("--set"));
+        }
+        let steps = split_key(key).ok_or_else(|| {
+            ScenarioError { reason: format!("`{key}` is not a dotted key"), ..error() }
+                .hint("as in --set pfc.xoff=\"380 KB\"")
+        })?;
+        if steps.first().is_some_and(|s| s == "variant") {
+            let reason = "variants are chosen, not set".to_owned();
+            return Err(
+                ScenarioError { reason, ..error() }.hint("name the variant, and set the key that it would change")
+            );
+        }
+        let layer = Layer::Set(text.as_str().into());
+        let origin = Origin { layer: layer.clone(), key: 0..0, value: 0..0 };
+        let mut node = match tree::parse_value(value.trim(), &layer) {
+            Some(Ok(node)) => node,
+            Some(Err(wrong)) => return Err(ScenarioError { reason: wrong.reason, hint: wrong.hint, ..error() }),
+            None => Node { value: Value::Text(value.trim().to_owned()), origin: origin.clone() },
+        };
+        for step in steps.into_iter().rev() {
+            node = Node { value: Value::Table(Table::from_iter([(step, node)])), origin: origin.clone() };
+        }
+        conform(&mut node, schema::root(), &mut Vec::new(), &Conform { source: &self.source, complete: false })?;
+        self.merged(&node)
+    }
+
+    fn merged(&self, over: &Node) -> Result<Scenario, ScenarioError> {
+        let mut root = self.root.clone();
+        tree::merge(&mut root, over, &mut Vec::new()).map_err(|misfit| self.misfit(misfit))?;
+        Ok(Scenario { root, ..self.clone() })
+    }
+
+    fn misfit(&self, misfit: Misfit) -> ScenarioError {
+        let Misfit { path, origin, names } = misfit;
+        let (name, list) = (path.last().map_or("", String::as_str), path[..path.len() - 1].join("."));
+        let near = nearest(name, names.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`? "));
+        let known = if names.is_empty() { "there are none".into() } else { format!("there are: {}", names.join(", ")) };
+        let error = ScenarioError { key: Some(path.join(".")), ..origin.error_at_key(&self.source) };
+        let reason = format!("`{list}` has no entry `{name}`");
+        ScenarioError { reason, ..error }.hint(format!("{}{known}", near.unwrap_or_default()))
     }
 
     /// With the rows of a table as group `label`: those of [`Scenario::flow_table`] if that file's stem is `label`, else in
     /// addition.
-    pub fn with_flows(&self, _label: &str, _rows: Arc<[TableFlow]>) -> Scenario {
-        self.clone()
+    pub fn with_flows(&self, label: &str, rows: Arc<[TableFlow]>) -> Scenario {
+        let mut changed = self.clone();
+        changed.tables.push((label.to_owned(), rows));
+        changed
     }
 
     /// Names of its variants.
     pub fn variants(&self) -> Vec<String> {
-        Vec::new()
+        self.variants.keys().cloned().collect()
     }
 
     /// Its title; empty if it has none.
     pub fn title(&self) -> String {
-        String::new()
+        let title = self.root.table().and_then(|t| t.get("title")).and_then(Node::text);
+        title.unwrap_or_default().to_owned()
     }
 
     /// Its seed.
     pub fn seed(&self) -> u64 {
-        1
+        match self.root.table().and_then(|t| t.get("seed")).map(|n| &n.value) {
+            Some(Value::Integer(seed)) => u64::try_from(*seed).unwrap_or(1),
+            _ => 1,
+        }
     }
 
     /// The absolute path of a Parquet flow table that is still to be read and given to [`Scenario::with_flows`].
     pub fn flow_table(&self) -> Option<PathBuf> {
-        None
+        let groups = self.root.table()?.get("flow")?.list()?;
+        let paths = groups.iter().filter_map(|group| group.table()?.get("table")?.text());
+        let wanted = paths.filter(|path| is_parquet(path)).find(|path| {
+            let stem = stem(path);
+            !self.tables.iter().any(|(label, _)| *label == stem)
+        })?;
+        let path = self.base_dir.join(wanted);
+        Some(std::path::absolute(&path).unwrap_or(path))
     }
 
     /// Merges everything and checks it, apart from the rows of flow tables, which [`build`](crate::build) reads.
     pub fn resolve(&self) -> Result<Resolved, ScenarioError> {
-        Err(ScenarioError::new("not yet written"))
+        resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables)
+    }
+}
+
+/// Whether a flow table is Parquet, by its name.
+pub(crate) fn is_parquet(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet"))
+}
+
+/// The name of a file without directory and extension.
+pub(crate) fn stem(path: &str) -> String {
+    Path::new(path).file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn too_large(bytes: u64) -> ScenarioError {
+    ScenarioError::new(format!("{bytes} bytes are too many for a scenario, {LARGEST} are possible"))
+        .hint("many flows belong in a flow table: [[flow]] table = \"flows.parquet\"")
+}
+
+fn read(path: &Path) -> Result<String, ScenarioError> {
+    let wrong = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => ScenarioError::new("there is no such file"),
+        std::io::ErrorKind::PermissionDenied => {
+            ScenarioError::new("the file may not be read").hint("check its permissions")
+        }
+        _ => ScenarioError::new(format!("the file cannot be read: {e}")),
+    };
+    let about = std::fs::metadata(path).map_err(wrong)?;
+    if about.is_dir() {
+        return Err(ScenarioError::new("this is a directory").hint("name the scenario file in it"));
+    }
+    if about.len() > LARGEST {
+        return Err(too_large(about.len()));
+    }
+    let mut bytes = Vec::new();
+    // A pipe or a device tells no length.
+    File::open(path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(wrong)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(ScenarioError { reason: format!("longer than {LARGEST} bytes"), ..too_large(0) });
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let good = e.utf8_error().valid_up_to();
+        let line = 1 + e.as_bytes()[..good].iter().filter(|b| **b == b'\n').count();
+        let error =
+            ScenarioError::new(format!("not text: byte {good} is not UTF-8")).hint("a scenario is a TOML text file");
+        ScenarioError { line: Some(line), ..error }
+    })
+}
+
+/// Takes `[variant.NAME]` out of the table and checks each, so that a mistake in one shows before it is run.
+fn variants_of(table: &mut Table, source: &Source) -> Result<Table, ScenarioError> {
+    let Some(node) = table.shift_remove("variant") else { return Ok(Table::new()) };
+    let error = node.origin.error_at_key(source).key("variant");
+    let Value::Table(mut variants) = node.value else {
+        return Err(ScenarioError { reason: "needs tables".into(), ..error }.hint("write [variant.NAME]"));
+    };
+    for (name, variant) in &mut variants {
+        let mut path = vec!["variant".to_owned(), name.clone()];
+        relabel(variant, &Layer::Variant(name.as_str().into()));
+        if let Some(inner) = variant.table().and_then(|t| t.get("variant")) {
+            let error = inner.origin.error_at_key(source).key(path.join("."));
+            return Err(ScenarioError { reason: "a variant has no variants".into(), ..error });
+        }
+        conform(variant, schema::root(), &mut path, &Conform { source, complete: false })?;
+    }
+    Ok(variants)
+}
+
+fn relabel(node: &mut Node, layer: &Layer) {
+    node.origin.layer = layer.clone();
+    match &mut node.value {
+        Value::Table(table) => table.values_mut().for_each(|n| relabel(n, layer)),
+        Value::List(list) => list.iter_mut().for_each(|n| relabel(n, layer)),
+        _ => {}
+    }
+}
+
+/// The steps of a dotted key; steps may be quoted as in TOML.
+fn split_key(key: &str) -> Option<Vec<String>> {
+    if key.contains(['\n', '\r', '=', '#', '[', '{']) {
+        return None;
+    }
+    let table = tree::parse(&Source::new("--set", format!("{key} = 0")), &Layer::File).ok()?;
+    let mut steps = Vec::new();
+    let mut level = &table;
+    loop {
+        let (step, node) = level.first().filter(|_| level.len() == 1)?;
+        steps.push(step.clone());
+        match &node.value {
+            Value::Table(inner) => level = inner,
+            _ => return Some(steps),
+        }
     }
 }

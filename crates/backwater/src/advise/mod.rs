@@ -4,8 +4,9 @@ mod pfc;
 mod sfc;
 
 pub use pfc::{PfcModel, PfcQuestion, pfc};
-pub use sfc::{SfcQuestion, sfc};
+pub use sfc::{SfcNumbers, SfcQuestion, numbers as sfc_numbers, sfc};
 
+use crate::error::ScenarioError;
 use serde::Serialize;
 
 /// One line of an advice.
@@ -30,7 +31,7 @@ pub struct Advice {
     pub rows: Vec<Row>,
     /// Why there is no legal setting, or what is wrong with the one in mind.
     pub problems: Vec<String>,
-    /// Whether there is a legal setting.
+    /// Whether there is a legal setting, and the one in mind is one.
     pub feasible: bool,
 }
 
@@ -41,4 +42,9 @@ impl Row {
         let (value, unit) = text.split_once(' ').unwrap_or((&text, ""));
         Row { name: name.into(), value: value.into(), unit: unit.into(), formula: formula.into() }
     }
+}
+
+/// A number that is beyond counting.
+fn too_large(what: &str) -> ScenarioError {
+    ScenarioError::new(format!("{what} is too large to be counted")).hint("give smaller values")
 }

@@ -1,8 +1,21 @@
-//! Priority-based Flow Control.
+//! Priority-based Flow Control: the headroom of one port and class, itemised.
+//!
+//! Two models. *Simulator* is exact for this simulator ([`backwater_mech::pfc::headroom`]). *Standard* is the worst case of
+//! IEEE 802.1Q annex N, in bit times:
+//!
+//! ```text
+//! DV = 2 max frame + PFC frame + 2 cable + 2 interfaces + response
+//! ```
+//!
+//! The first frame blocks the PFC frame at the port that asks; the second has just begun at the peer when it hears. Frames
+//! count with 8 bytes of preamble and 12 of gap.
 
-use super::Advice;
+use super::{Advice, Row, too_large};
 use crate::error::ScenarioError;
 use backwater_engine::Time;
+use backwater_mech::mac_control::Signal;
+use backwater_mech::pfc::headroom;
+use backwater_net::config::PacketParams;
 use backwater_net::{Bytes, Rate};
 
 /// What the headroom is for.
@@ -21,17 +34,169 @@ pub struct PfcQuestion {
     pub rate: Rate,
     /// Propagation delay of the link.
     pub link_delay: Time,
-    /// Largest frame.
+    /// Largest frame, headers included.
     pub packet: Bytes,
     /// Length of a PFC frame.
     pub control_packet: Bytes,
-    /// Time from a pause's arrival to the stop.
+    /// Time from a pause's arrival to the stop. Standard: zero stands for the bound of IEEE 802.3.
     pub response: Time,
     /// What it is for.
     pub model: PfcModel,
 }
 
+/// Preamble and inter-frame gap, IEEE 802.3 clause 4A.4.2.
+const GAP: u64 = 20;
+
+/// Bounds by rate: Gb/s, response from receipt to stop (IEEE 802.3 annex 31B.3.7: 60, 80, 118, 394, 720, 905 quanta) and both
+/// directions of one interface, in bit times. No interface bound is at hand for 200 and 400 Gb/s: as long as at 100 Gb/s.
+const BOUNDS: [(u64, u64, u64); 6] = [
+    (10, 30_720, 8_192),
+    (25, 40_960, 6_144),
+    (40, 60_416, 24_576),
+    (100, 201_728, 122_880),
+    (200, 368_640, 245_760),
+    (400, 463_360, 491_520),
+];
+
 /// PFC headroom of one port and class, itemised.
-pub fn pfc(_question: &PfcQuestion) -> Result<Advice, ScenarioError> {
-    Err(ScenarioError::new("not yet written"))
+pub fn pfc(question: &PfcQuestion) -> Result<Advice, ScenarioError> {
+    let q = question;
+    if q.rate.0 == 0 {
+        return Err(ScenarioError::new("a rate of 0 carries nothing").key("rate").hint("as in 200 Gb/s"));
+    }
+    for (key, size) in [("packet", q.packet), ("control_packet", q.control_packet)] {
+        if size.0 == 0 || size.0 > 1 << 20 {
+            return Err(ScenarioError::new(format!("{size} is no frame")).key(key).hint("1 B to 1 MB"));
+        }
+    }
+    // Beyond any cable; keeps all sums countable.
+    let longest = Time::ms(1_000);
+    for (key, time) in [("link_delay", q.link_delay), ("response", q.response)] {
+        if time > longest {
+            return Err(ScenarioError::new(format!("{time} is too long")).key(key).hint(format!("at most {longest}")));
+        }
+    }
+    match q.model {
+        PfcModel::Simulator => simulator(q),
+        PfcModel::Standard => standard(q),
+    }
+}
+
+fn simulator(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
+    let gap = PacketParams::default().gap;
+    let (frame, pause) = (q.rate.time_for(q.packet + gap), q.rate.time_for(q.control_packet + gap));
+    let stop = frame + pause + q.link_delay + q.response;
+    let begun = (stop + q.link_delay).0 / frame.0.max(1) + 1;
+    let own = q.packet.0.checked_mul(begun + 1).ok_or_else(|| too_large("the headroom"))?;
+    // The formula in the open, for any length of PFC frame; the tests hold it against the mechanism's own.
+    let total = match q.control_packet.0 == u64::from(backwater_net::packet::Control::MIN_FRAME) {
+        true => headroom(q.rate, q.link_delay, q.packet, gap, q.response, Signal::Timed),
+        false => Bytes(own),
+    };
+    let rows = vec![
+        Row::new("blocking frame", frame, format!("({} + {gap} of gap) x 8 / {}", q.packet, q.rate)),
+        Row::new("PFC frame", pause, format!("({} + {gap}) x 8 / {}", q.control_packet, q.rate)),
+        Row::new("way of the PFC frame", q.link_delay, "propagation"),
+        Row::new("response", q.response, "from receipt to stop"),
+        Row::new("way of the last frame", q.link_delay, "propagation"),
+        Row::new("frames begun meanwhile", begun, format!("floor({} / {frame}) + 1", stop + q.link_delay)),
+        Row::new("frame that passed xoff", 1, "its bytes lie above xoff too"),
+        Row::new("headroom", total, format!("{} frames of {}", begun + 1, q.packet)),
+    ];
+    let title = format!("PFC headroom of a port and class in this simulator, {} and {}", q.rate, q.link_delay);
+    Ok(Advice { title, rows, problems: Vec::new(), feasible: true })
+}
+
+fn standard(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
+    let bounds = BOUNDS.iter().find(|(gbps, ..)| Rate::gbps(*gbps) == q.rate);
+    let Some((_, response, interface)) = bounds else {
+        let known: Vec<String> = BOUNDS.iter().map(|(g, ..)| g.to_string()).collect();
+        let error = ScenarioError::new(format!("no bounds of interfaces are known for {}", q.rate)).key("rate");
+        return Err(error.hint(format!("known: {} Gb/s; or take the simulator's model", known.join(", "))));
+    };
+    let bit_times = |time: Time| {
+        let bits = u128::from(time.0) * u128::from(q.rate.0);
+        bits.div_ceil(1_000_000_000_000) as u64
+    };
+    let frame = (q.packet.0 + GAP) * 8;
+    let pause = (q.control_packet.0 + GAP) * 8;
+    let cable = bit_times(q.link_delay);
+    let (response, why) = match q.response {
+        Time::ZERO => (*response, "bound of IEEE 802.3 annex 31B.3.7".to_owned()),
+        time => (bit_times(time), format!("{time}, as given")),
+    };
+    let sum = 2 * frame + pause + 2 * cable + 2 * interface + response;
+    let bt = |name: &str, n: u64, formula: String| Row {
+        name: name.into(),
+        value: n.to_string(),
+        unit: "bit times".into(),
+        formula,
+    };
+    let guessed = if q.rate >= Rate::gbps(200) { ", as long as at 100 Gb/s: a choice" } else { "" };
+    let rows = vec![
+        bt("blocking frame", frame, format!("({} + {GAP} B) x 8", q.packet)),
+        bt("PFC frame", pause, format!("({} + {GAP} B) x 8", q.control_packet)),
+        bt("cable", 2 * cable, format!("2 x {}", q.link_delay)),
+        bt("interfaces", 2 * interface, format!("2 x {interface}, upper bounds{guessed}")),
+        bt("response", response, why),
+        bt("last frame", frame, format!("({} + {GAP} B) x 8, just begun at the peer", q.packet)),
+        bt("sum", sum, "IEEE 802.1Q annex N".into()),
+        Row::new("headroom", Bytes(sum.div_ceil(8)), "sum / 8"),
+    ];
+    let title = format!("PFC headroom of a port and class by IEEE 802.1Q annex N, {} and {}", q.rate, q.link_delay);
+    Ok(Advice { title, rows, problems: Vec::new(), feasible: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(gbps: u64, delay: Time, packet: u64, model: PfcModel) -> PfcQuestion {
+        PfcQuestion {
+            rate: Rate::gbps(gbps),
+            link_delay: delay,
+            packet: Bytes(packet),
+            control_packet: Bytes(64),
+            response: Time::ZERO,
+            model,
+        }
+    }
+
+    fn total(question: &PfcQuestion) -> f64 {
+        let advice = pfc(question).unwrap();
+        let row = advice.rows.last().unwrap();
+        assert_eq!((row.name.as_str(), row.unit.as_str()), ("headroom", "KB"));
+        row.value.parse().unwrap()
+    }
+
+    /// 9216-byte frames over 3 m and 100 m at 5 ns/m: worked examples with the bounds of IEEE 802.3.
+    #[test]
+    fn annex_n_by_hand() {
+        for (gbps, short, long) in [(10, 24.5, 25.7), (25, 25.3, 28.3), (40, 32.4, 37.3), (100, 74.9, 87.0)] {
+            for (metres, expected) in [(3, short), (100, long)] {
+                let got = total(&ask(gbps, Time::ns(5 * metres), 9216, PfcModel::Standard));
+                assert!((got - expected).abs() <= 0.05, "{gbps} Gb/s, {metres} m: {got} KB instead of {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn items_add_up_to_the_mechanisms_own_headroom() {
+        for (gbps, delay, packet) in [(200, 150, 4158), (10, 0, 1538), (100, 5000, 9216), (400, 77, 64)] {
+            let question = ask(gbps, Time::ns(delay), packet, PfcModel::Simulator);
+            let advice = pfc(&question).unwrap();
+            let begun: u64 =
+                advice.rows.iter().find(|r| r.name == "frames begun meanwhile").unwrap().value.parse().unwrap();
+            let last = advice.rows.last().unwrap();
+            assert_eq!(format!("{} {}", last.value, last.unit), Bytes(packet * (begun + 1)).to_string());
+        }
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        assert!(pfc(&ask(0, Time::ZERO, 1500, PfcModel::Simulator)).is_err());
+        assert!(pfc(&ask(13, Time::ZERO, 1500, PfcModel::Standard)).is_err());
+        assert!(pfc(&ask(10, Time::NEVER, 1500, PfcModel::Simulator)).is_err());
+        assert!(pfc(&ask(10, Time::ZERO, 0, PfcModel::Simulator)).is_err());
+    }
 }

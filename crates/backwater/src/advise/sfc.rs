@@ -1,6 +1,17 @@
-//! Source Flow Control.
+//! Source Flow Control: headroom, largest threshold and legal pause times of an N:1 incast.
+//!
+//! ```text
+//! T_loop = 2 L t_link + (2 S - 1) t_switch      L links and S switches from a sender to the congested port: the message passes
+//!                                               L links and S - 1 switches on its way back, the last data L links and S switches
+//! H      = (N-1) C T_loop / 8                   bytes that still come after the threshold: N senders at line rate into one port
+//! Th    <= PFC threshold - H
+//! H/C    < P < (Th + H)/C                       not back before the queue is at Th again, and not after it has run empty
+//! ```
+//!
+//! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers (document 000) come out exactly; that
+//! 2.4 us are 6 links and 5 switches is inferred. With serialisation every store-and-forward hop adds the time of its frame.
 
-use super::Advice;
+use super::{Advice, Row, too_large};
 use crate::error::ScenarioError;
 use backwater_engine::Time;
 use backwater_net::{Bytes, Rate};
@@ -28,7 +39,199 @@ pub struct SfcQuestion {
     pub packet: Option<Bytes>,
 }
 
-/// Headroom, largest threshold and legal pause times.
-pub fn sfc(_question: &SfcQuestion) -> Result<Advice, ScenarioError> {
-    Err(ScenarioError::new("not yet written"))
+/// Length of an SFC message on the wire \[bytes\]: the default of `sfc.message_size`.
+const MESSAGE: Bytes = Bytes(116);
+
+/// What follows from a loop time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SfcNumbers {
+    /// From the queue passing the threshold until fewer bytes arrive.
+    pub loop_time: Time,
+    /// Bytes that still come.
+    pub headroom: Bytes,
+    /// Largest legal threshold, if there is one.
+    pub largest_threshold: Option<Bytes>,
+    /// The threshold reckoned with.
+    pub threshold: Bytes,
+    /// Pause times have to be longer.
+    pub shortest_pause: Time,
+    /// Pause times have to be shorter.
+    pub longest_pause: Time,
+}
+
+/// The numbers, without and with serialisation (`None` where no frame length is given).
+pub fn numbers(question: &SfcQuestion) -> Result<(SfcNumbers, Option<SfcNumbers>), ScenarioError> {
+    let q = question;
+    if q.senders == 0 || q.links == 0 || q.switches == 0 {
+        return Err(ScenarioError::new("senders, links and switches are at least 1"));
+    }
+    if q.rate.0 == 0 {
+        return Err(ScenarioError::new("a rate of 0 carries nothing").key("rate").hint("as in 200 Gb/s"));
+    }
+    if q.packet == Some(Bytes::ZERO) {
+        return Err(ScenarioError::new("a frame has at least 1 B").key("packet").hint("as in 4064 B"));
+    }
+    let times = |n: u64, t: Time| n.checked_mul(t.0).ok_or_else(|| too_large("the loop time"));
+    let links = times(q.links.checked_mul(2).ok_or_else(|| too_large("the number of links"))?, q.link_delay)?;
+    let passes = q.switches.checked_mul(2).ok_or_else(|| too_large("the number of switches"))? - 1;
+    let switches = times(passes, q.switch_latency)?;
+    let bare = links.checked_add(switches).ok_or_else(|| too_large("the loop time"))?;
+    let plain = after(q, Time(bare))?;
+    let Some(packet) = q.packet else { return Ok((plain, None)) };
+    let frames = times(q.links, q.rate.time_for(packet))?;
+    let messages = times(q.links, q.rate.time_for(MESSAGE))?;
+    let long =
+        bare.checked_add(frames).and_then(|t| t.checked_add(messages)).ok_or_else(|| too_large("the loop time"))?;
+    Ok((plain, Some(after(q, Time(long))?)))
+}
+
+fn after(q: &SfcQuestion, loop_time: Time) -> Result<SfcNumbers, ScenarioError> {
+    let excess = u128::from(q.senders - 1) * u128::from(q.rate.0);
+    let bits_ps = excess.checked_mul(u128::from(loop_time.0)).ok_or_else(|| too_large("the headroom"))?;
+    let headroom = u64::try_from(bits_ps.div_ceil(8_000_000_000_000)).map_err(|_| too_large("the headroom"))?;
+    let headroom = Bytes(headroom);
+    let largest = (q.pfc_threshold > headroom).then(|| q.pfc_threshold - headroom);
+    let threshold = q.threshold.or(largest).unwrap_or(Bytes::ZERO);
+    let full = Bytes(threshold.0.checked_add(headroom.0).ok_or_else(|| too_large("threshold and headroom"))?);
+    Ok(SfcNumbers {
+        loop_time,
+        headroom,
+        largest_threshold: largest,
+        threshold,
+        shortest_pause: q.rate.time_for(headroom),
+        longest_pause: q.rate.time_for(full),
+    })
+}
+
+/// Headroom, largest threshold and legal pause times, as rows.
+pub fn sfc(question: &SfcQuestion) -> Result<Advice, ScenarioError> {
+    let q = question;
+    let (plain, serialised) = numbers(q)?;
+    let (l, s) = (q.links, q.switches);
+    let mut rows = vec![
+        Row::new("links", Time(2 * l * q.link_delay.0), format!("2 x {l} links x {}", q.link_delay)),
+        Row::new(
+            "switches",
+            Time((2 * s - 1) * q.switch_latency.0),
+            format!("(2 x {s} - 1) switches x {}", q.switch_latency),
+        ),
+    ];
+    describe(q, &plain, "", &mut rows);
+    if let (Some(numbers), Some(packet)) = (&serialised, q.packet) {
+        let frame = q.rate.time_for(packet);
+        let message = q.rate.time_for(MESSAGE);
+        rows.push(Row::new("data frames", Time(l * frame.0), format!("{l} links x {frame} for {packet}")));
+        rows.push(Row::new("messages", Time(l * message.0), format!("{l} links x {message} for {MESSAGE}")));
+        describe(q, numbers, " with serialisation", &mut rows);
+    }
+    let problems: Vec<String> = match &serialised {
+        None => problems(q, &plain, ""),
+        Some(with) => {
+            problems(q, &plain, "").into_iter().chain(problems(q, with, "with serialisation counted, ")).collect()
+        }
+    };
+    let title = format!("Source Flow Control, {} senders at {} into one port", q.senders, q.rate);
+    Ok(Advice { title, rows, feasible: problems.is_empty(), problems })
+}
+
+fn describe(q: &SfcQuestion, n: &SfcNumbers, suffix: &str, rows: &mut Vec<Row>) {
+    let mut row = |name: &str, quantity: String, formula: String| {
+        rows.push(Row::new(format!("{name}{suffix}"), quantity, formula))
+    };
+    let parts = if suffix.is_empty() { "links + switches" } else { "links + switches + data frames + messages" };
+    row("loop", n.loop_time.to_string(), parts.into());
+    row("headroom", n.headroom.to_string(), format!("({} - 1) x {} x {} / 8", q.senders, q.rate, n.loop_time));
+    let most = n.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
+    row("largest threshold", most, format!("PFC threshold {} - headroom", q.pfc_threshold));
+    if n.largest_threshold.is_some() || q.threshold.is_some() {
+        let from = if q.threshold.is_some() { "as given" } else { "the largest" };
+        row("threshold", n.threshold.to_string(), from.into());
+        row("pause longer than", n.shortest_pause.to_string(), "headroom / rate".into());
+        row("pause shorter than", n.longest_pause.to_string(), "(threshold + headroom) / rate".into());
+    }
+}
+
+fn problems(q: &SfcQuestion, n: &SfcNumbers, prefix: &str) -> Vec<String> {
+    let Some(largest) = n.largest_threshold else {
+        return vec![format!(
+            "{prefix}no threshold is legal: the headroom of {} senders ({}) alone is not below the PFC threshold ({}), so PFC \
+             fires before the sources have heard; fewer senders, a shorter loop or a larger buffer would help",
+            q.senders, n.headroom, q.pfc_threshold
+        )];
+    };
+    if n.threshold > largest {
+        return vec![format!(
+            "{prefix}a threshold of {} leaves less than the headroom ({}) below the PFC threshold ({}): PFC may fire first; at most {largest}",
+            n.threshold, n.headroom, q.pfc_threshold
+        )];
+    }
+    if n.threshold == Bytes::ZERO {
+        return vec![format!(
+            "{prefix}a threshold of 0 leaves no legal pause time: the queue runs empty before senders are back"
+        )];
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn study(senders: u64, threshold: Option<u64>) -> SfcQuestion {
+        SfcQuestion {
+            senders,
+            rate: Rate::gbps(200),
+            links: 3,
+            switches: 3,
+            link_delay: Time::ns(150),
+            switch_latency: Time::ns(300),
+            pfc_threshold: Bytes(380_000),
+            threshold: threshold.map(Bytes),
+            packet: None,
+        }
+    }
+
+    /// Document 000: 3 and 6 senders.
+    #[test]
+    fn the_documents_own_numbers() {
+        let (three, _) = numbers(&study(3, Some(200_000))).unwrap();
+        assert_eq!(three.loop_time, Time::ns(2400));
+        assert_eq!((three.headroom, three.largest_threshold), (Bytes(120_000), Some(Bytes(260_000))));
+        assert_eq!((three.shortest_pause, three.longest_pause), (Time::ns(4800), Time::ns(12_800)));
+        let (six, _) = numbers(&study(6, Some(80_000))).unwrap();
+        assert_eq!((six.headroom, six.largest_threshold), (Bytes(300_000), Some(Bytes(80_000))));
+        assert_eq!((six.shortest_pause, six.longest_pause), (Time::us(12), Time::ns(15_200)));
+        assert_eq!(numbers(&study(6, None)).unwrap().0, six, "the largest legal threshold is the default");
+    }
+
+    #[test]
+    fn serialisation_adds_a_frame_and_a_message_per_hop() {
+        let (_, with) = numbers(&SfcQuestion { packet: Some(Bytes(4064)), ..study(3, None) }).unwrap();
+        let with = with.unwrap();
+        // 3 x 162.56 ns of data and 3 x 4.64 ns of message.
+        assert_eq!(with.loop_time, Time(2_400_000 + 3 * 162_560 + 3 * 4_640));
+        assert_eq!(with.headroom, Bytes(145_080));
+    }
+
+    #[test]
+    fn infeasible_says_so_and_why() {
+        let advice = sfc(&study(17, None)).unwrap();
+        assert!(!advice.feasible);
+        assert!(
+            advice.problems[0].contains("960 KB") && advice.problems[0].contains("380 KB"),
+            "{:?}",
+            advice.problems
+        );
+        let advice = sfc(&study(3, Some(300_000))).unwrap();
+        assert!(!advice.feasible && advice.problems[0].contains("at most 260 KB"), "{:?}", advice.problems);
+        assert!(sfc(&study(3, None)).unwrap().feasible);
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        assert!(sfc(&SfcQuestion { rate: Rate(0), ..study(3, None) }).is_err());
+        assert!(sfc(&SfcQuestion { links: u64::MAX, ..study(3, None) }).is_err());
+        assert!(sfc(&SfcQuestion { senders: u64::MAX, link_delay: Time::NEVER, ..study(3, None) }).is_err());
+        assert!(sfc(&study(0, None)).is_err());
+    }
 }

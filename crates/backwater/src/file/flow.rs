@@ -24,10 +24,13 @@ pub struct FlowGroup {
     /// Receivers. Absent: all hosts.
     #[serde(default)]
     pub to: Option<Hosts>,
-    /// Payload of each flow. Not for `bernoulli` and tables.
+    /// Payload of each flow. Not for `bernoulli`, which has no end but `until`, and tables.
     #[serde(default)]
     #[schemars(extend("x-min" = "1 B"))]
     pub size: Option<Bytes>,
+    /// Distribution of the payload of flows, instead of `size`, for `periodic` and `poisson`: `google-rpc`, `web-search`, `hadoop`, `storage`, `data-mining`, or a file of lines `BYTES PERCENT`, relative to the scenario.
+    #[serde(default)]
+    pub sizes: Option<String>,
     /// When the flows, or the arrivals of flows, begin.
     #[serde(default)]
     pub start: Time,
@@ -49,7 +52,7 @@ pub struct FlowGroup {
     /// When flows start: `once`, `periodic`, `poisson`, or as a stream, `bernoulli`.
     #[serde(default = "default_arrivals")]
     pub arrivals: Arrivals,
-    /// Share of the source's link that each source offers, headers, preamble and gap included. For `poisson`, `periodic` and `bernoulli`.
+    /// Share of its link that each source offers, headers, preamble and gap included, over all its pairs together. For `periodic`, `poisson` and `bernoulli`.
     #[serde(default)]
     pub load: Option<Share>,
     /// Time between two flows of one source (`poisson`: on average), instead of `load`.
@@ -59,7 +62,7 @@ pub struct FlowGroup {
     /// No flow starts from here on. Absent: `stop.at`.
     #[serde(default)]
     pub until: Option<Time>,
-    /// Flows per source (`once`: per pair, all at the start). Absent: 1 for `once`, else as many as begin before `until`.
+    /// Flows of each pair (`random`: of each sender). Absent: 1 for `once`, else as many as begin before `until`.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub count: Option<u64>,

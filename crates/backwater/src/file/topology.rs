@@ -144,10 +144,10 @@ pub struct ExplicitLink {
     /// The other end.
     pub b: String,
     /// Rate in each direction.
-    #[schemars(with = "Rate", extend("x-min" = "1 b/s"))]
+    #[schemars(with = "Rate", extend("x-min" = "1 b/s", "x-per-direction" = true))]
     pub rate: PerDirection<Rate>,
     /// Propagation delay in each direction.
-    #[schemars(with = "Time")]
+    #[schemars(with = "Time", extend("x-per-direction" = true))]
     pub delay: PerDirection<Time>,
 }
 

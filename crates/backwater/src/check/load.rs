@@ -1,0 +1,56 @@
+//! Whether a source offers more than its own link carries, all groups together, at any time.
+
+use super::{percent, rate_of};
+use crate::error::ScenarioError;
+use crate::flows::{Place, Plan};
+use backwater_engine::Time;
+use backwater_net::packet::HostId;
+use std::collections::HashMap;
+
+/// One source's load from one group.
+struct Offer {
+    plan: usize,
+    load: f64,
+    from: Time,
+    until: Time,
+}
+
+pub(super) fn check(place: &Place<'_>, plans: &[Plan<'_>]) -> Result<(), ScenarioError> {
+    let mut offers: HashMap<HostId, Vec<Offer>> = HashMap::new();
+    for (number, plan) in plans.iter().enumerate() {
+        if plan.group.load.is_none() && plan.group.interval.is_none() {
+            continue;
+        }
+        for host in plan.who.pairs_of_sources().into_keys() {
+            let Some(load) = plan.load(place.resolved, rate_of(&place.rates, host)) else { continue };
+            let until = plan.until(place.resolved).unwrap_or(Time::NEVER);
+            offers.entry(host).or_default().push(Offer { plan: number, load, from: plan.group.start, until });
+        }
+    }
+    let mut hosts: Vec<_> = offers.into_iter().collect();
+    hosts.sort_unstable_by_key(|(host, _)| *host);
+    hosts.iter().try_for_each(|(host, offers)| source(place, plans, *host, offers))
+}
+
+fn source(place: &Place<'_>, plans: &[Plan<'_>], host: HostId, offers: &[Offer]) -> Result<(), ScenarioError> {
+    // The sum can only rise where a group begins.
+    for begin in offers {
+        let at_once: Vec<&Offer> = offers.iter().filter(|o| o.from <= begin.from && begin.from < o.until).collect();
+        let sum: f64 = at_once.iter().map(|o| o.load).sum();
+        // Rounding of an interval to a ps must not refuse 100 %.
+        if sum <= 1.0 + 1e-6 {
+            continue;
+        }
+        let last = at_once.last().map_or(begin.plan, |o| o.plan);
+        let plan = &plans[last];
+        let key = format!("{}.{}", plan.key, if plan.group.load.is_some() { "load" } else { "interval" });
+        let parts: Vec<String> =
+            at_once.iter().map(|o| format!("`{}` {}", plans[o.plan].group.label, percent(o.load))).collect();
+        let of = if parts.len() > 1 { format!(": {}", parts.join(", ")) } else { String::new() };
+        let rate = rate_of(&place.rates, host);
+        let reason = format!("{} offers {} of its own link ({rate}){of}", place.name(host), percent(sum));
+        let hint = "headers, preamble and gap count; all groups of a source together offer at most 100 %";
+        return Err(place.resolved.error(&key, reason).hint(hint));
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Whether mechanisms go together and their parameters can work.
+
+use super::{key_for, overrides};
+use crate::error::{ScenarioError, Warning};
+use crate::resolved::Resolved;
+use backwater_net::Bytes;
+use backwater_net::config::{BufferPer, SwitchParams};
+use backwater_net::hooks::{CheckCx, Finding, SwitchShape};
+
+pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<Warning>, ScenarioError> {
+    if let Some((a, b, what)) = resolved.mechanisms.clashes().first() {
+        let reason = format!("`{a}` and `{b}` both decide about {what}");
+        return Err(resolved.error(b, reason).hint(format!("switch one of them off: `{a} = false` or `{b} = false`")));
+    }
+    let params: Vec<SwitchParams> = shapes.iter().map(|s| resolved.switch.of(&s.name, &s.tier).clone()).collect();
+    let overrides = overrides(resolved);
+    let mut warnings = Vec::new();
+    // Switch by switch, so that what is found can be shown where that switch's value stands.
+    let mut said: Vec<(String, bool)> = Vec::new();
+    for (shape, params) in shapes.iter().zip(&params) {
+        let cx = CheckCx {
+            switches: std::slice::from_ref(shape),
+            switch_params: std::slice::from_ref(params),
+            gap: resolved.file.packet.gap,
+            lossless: resolved.file.lossless,
+        };
+        let found = resolved.mechanisms.check(&cx);
+        for (mechanism, finding) in found {
+            let key = key_for(&overrides, mechanism, finding.key, shape);
+            if said.iter().any(|(k, fatal)| *k == key && *fatal == finding.fatal) {
+                continue;
+            }
+            said.push((key.clone(), finding.fatal));
+            warnings.extend(judged(resolved, &key, finding, params)?);
+        }
+    }
+    Ok(warnings)
+}
+
+/// An error, or the warning.
+fn judged(
+    resolved: &Resolved,
+    key: &str,
+    finding: Finding,
+    params: &SwitchParams,
+) -> Result<Option<Warning>, ScenarioError> {
+    let mixed = mixed_units(resolved, key, params);
+    if finding.fatal || mixed.is_some() {
+        let reason = match &mixed {
+            Some((said, _)) => format!("{}; {said}", finding.reason),
+            None => finding.reason,
+        };
+        let hint = match &mixed {
+            Some((_, hint)) => format!("{hint}; {}", finding.hint),
+            None => finding.hint,
+        };
+        return Err(resolved.error(key, reason).hint(hint));
+    }
+    let value = resolved.written(key).unwrap_or_default();
+    Ok(Some(Warning { key: key.into(), value, reason: finding.reason, hint: finding.hint }))
+}
+
+/// Whether a size and the buffer that it is compared with are written one in KiB and one in KB. Where something is wrong with
+/// the size as well, the mix is probably what is wrong: it is refused even where the finding alone would only be a warning.
+fn mixed_units(resolved: &Resolved, key: &str, params: &SwitchParams) -> Option<(String, String)> {
+    if params.buffer_per == BufferPer::None {
+        return None;
+    }
+    let (size, buffer) = (resolved.written(key)?, resolved.written("switch.buffer")?);
+    let bytes = size.parse::<Bytes>().ok()?;
+    buffer.parse::<Bytes>().ok()?;
+    let binary = |text: &str| text.contains("iB");
+    if binary(&size) == binary(&buffer) || !(size.contains('K') || size.contains('M') || size.contains('G')) {
+        return None;
+    }
+    let said = match binary(&size) {
+        true => format!("`{size}` is {bytes}, and the buffer is `{buffer}`"),
+        false => format!("the buffer is `{buffer}`, and this is `{size}`"),
+    };
+    Some((said, "KiB = 1024 B, KB = 1000 B: write both in the same unit".into()))
+}

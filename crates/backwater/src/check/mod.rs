@@ -1,0 +1,243 @@
+//! Whether the values of a scenario go together. Errors come in the order of a file: topology, frames, switches, mechanisms,
+//! flows, faults, output.
+
+mod load;
+mod mechanisms;
+
+use crate::error::{ScenarioError, Warning, nearest};
+use crate::faults;
+use crate::flows::{Place, Plan};
+use crate::graph;
+use crate::resolved::Resolved;
+use backwater_mech::stack::Select;
+use backwater_net::config::SwitchParams;
+use backwater_net::hooks::{PortShape, SwitchShape};
+use backwater_net::occupancy::shared_memory;
+use backwater_net::topology::{Graph, Index, NodeKind};
+use backwater_net::{Bytes, Rate};
+use std::sync::Arc;
+
+/// Longest frame and longest header: more than any link layer has.
+const LARGEST_FRAME: u64 = 1 << 20;
+
+/// Checks everything, and leaves graph and warnings in `resolved`.
+pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
+    let graph = Arc::new(graph::build(resolved)?);
+    let index = Index::new(&graph);
+    frames(resolved)?;
+    selectors(resolved, &graph)?;
+    let shapes = shapes(resolved, &graph)?;
+    switches(resolved, &shapes)?;
+    let warnings = mechanisms::check(resolved, &shapes)?;
+    let place = Place::new(resolved, &index);
+    let mut plans = Vec::new();
+    let mut warnings = warnings;
+    for (i, group) in resolved.file.flow.iter().enumerate() {
+        if group.table.is_some() {
+            table_keys(resolved, i)?;
+        } else {
+            plans.push(Plan::new(&place, i, group)?);
+        }
+    }
+    load::check(&place, &plans)?;
+    if resolved.file.flow.is_empty() && resolved.tables.is_empty() {
+        warnings.push(Warning {
+            key: "flow".into(),
+            value: String::new(),
+            reason: "the scenario has no flows".into(),
+            hint: "add a [[flow]]".into(),
+        });
+    }
+    faults::all(&place)?;
+    output(resolved, &index)?;
+    resolved.graph = graph.clone();
+    resolved.warnings = warnings;
+    Ok(())
+}
+
+fn frames(resolved: &Resolved) -> Result<(), ScenarioError> {
+    let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
+    let sizes = [
+        ("packet.payload", packet.payload, 1),
+        ("packet.header", packet.header, 0),
+        ("packet.gap", packet.gap, 0),
+        ("ack.size", ack.size, 1),
+    ];
+    for (key, size, least) in sizes {
+        if size.0 < least || size.0 > LARGEST_FRAME {
+            let range = format!("{least} B to {}", Bytes(LARGEST_FRAME));
+            return Err(resolved.error(key, format!("{size} is no possible size")).hint(range));
+        }
+    }
+    Ok(())
+}
+
+/// The longest data frame.
+fn max_frame(resolved: &Resolved) -> Bytes {
+    resolved.file.packet.payload + resolved.file.packet.header
+}
+
+/// Whether overrides speak of tiers and nodes that exist.
+fn selectors(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
+    let switches = || graph.nodes.iter().filter(|n| n.kind == NodeKind::Switch);
+    for (table, list) in overrides(resolved) {
+        for (i, Select { tier, node }) in list.iter().enumerate() {
+            let key = format!("{table}.at.{i}");
+            if tier.is_none() && node.is_none() {
+                let error = resolved.error(&key, "says neither `tier` nor `node`");
+                return Err(error.hint(format!("for all nodes the values belong in [{table}]")));
+            }
+            for (name, what, known) in [
+                ("tier", tier, switches().map(|n| n.tier.as_str()).collect::<Vec<_>>()),
+                ("node", node, switches().map(|n| n.name.as_str()).collect()),
+            ] {
+                let Some(what) = what.as_deref().filter(|w| !known.contains(w)) else { continue };
+                let mut known = known;
+                known.sort_unstable();
+                known.dedup();
+                let hint = match nearest(what, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are: {}", known.into_iter().take(20).collect::<Vec<_>>().join(", ")),
+                };
+                return Err(resolved
+                    .error(&format!("{key}.{name}"), format!("no switch has the {name} `{what}`"))
+                    .hint(hint));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For whom the overrides of each table are.
+fn overrides(resolved: &Resolved) -> Vec<(String, Vec<Select>)> {
+    let mut all = vec![("switch".to_owned(), resolved.switch.at.iter().map(|at| at.select.clone()).collect())];
+    // As JSON, because the mechanisms are different types and the registry alone lists them.
+    let config = serde_json::to_value(&resolved.mechanisms).unwrap_or_default();
+    for (name, scoped) in config.as_object().into_iter().flatten() {
+        let at = scoped.get("at").and_then(|at| at.as_array()).into_iter().flatten();
+        let selects = at.filter_map(|at| serde_json::from_value(at.get("select")?.clone()).ok());
+        all.push((name.clone(), selects.collect()));
+    }
+    all
+}
+
+/// The key that set a value for this switch: in the last override that matches, or in the table itself.
+fn key_for(overrides: &[(String, Vec<Select>)], table: &str, name: &str, shape: &SwitchShape) -> String {
+    let list = overrides.iter().find(|(t, _)| t == table).map_or(&[][..], |(_, list)| list);
+    match list.iter().rposition(|select| select.matches(&shape.name, &shape.tier)) {
+        Some(i) => format!("{table}.at.{i}.{name}"),
+        None => format!("{table}.{name}"),
+    }
+}
+
+/// The switches as mechanisms see them at start.
+fn shapes(resolved: &Resolved, graph: &Graph) -> Result<Vec<SwitchShape>, ScenarioError> {
+    let ports = graph.ports().map_err(|e| resolved.error("topology", e.to_string()).hint(e.hint()))?;
+    let index = Index::new(graph);
+    let switches = graph.switches().map(|node| {
+        let about = &graph.nodes[node.0 as usize];
+        let ports = ports[node.0 as usize].iter().map(|port| {
+            let link = &graph.links[port.link as usize];
+            PortShape { rate: link.rate, delay: link.delay, peer: port.peer, host: index.host_of(port.peer) }
+        });
+        SwitchShape {
+            node,
+            name: about.name.clone(),
+            tier: about.tier.clone(),
+            ports: ports.collect(),
+            max_frame: max_frame(resolved),
+            latency: resolved.switch.of(&about.name, &about.tier).latency,
+        }
+    });
+    Ok(switches.collect())
+}
+
+fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioError> {
+    let overrides = overrides(resolved);
+    for shape in shapes {
+        let params: &SwitchParams = resolved.switch.of(&shape.name, &shape.tier);
+        let key = |name: &str| key_for(&overrides, "switch", name, shape);
+        let lossless = resolved.mechanisms.lossless_classes(&shape.name, &shape.tier);
+        if let (None, _) = shared_memory_checked(params, shape.ports.len(), lossless) {
+            let reason = format!(
+                "reserves ({} a class) and headrooms ({} a lossless class) of {} exceed its buffer ({})",
+                params.reserve, params.headroom, shape.name, params.buffer
+            );
+            let hint = "they are set aside for each ingress port; make the buffer larger, or reserve less";
+            return Err(resolved.error(&key("buffer"), reason).hint(hint));
+        }
+        let bounded = params.buffer_per != backwater_net::config::BufferPer::None;
+        if bounded && params.buffer < max_frame(resolved) {
+            let reason =
+                format!("the buffer of {} ({}) holds no frame ({})", shape.name, params.buffer, max_frame(resolved));
+            return Err(resolved.error(&key("buffer"), reason).hint("buffer_per = \"none\" has no limit"));
+        }
+        if params.staging < max_frame(resolved) {
+            let reason = format!("{} does not hold one frame ({})", params.staging, max_frame(resolved));
+            return Err(resolved.error(&key("staging"), reason).hint("at least one of the longest data frames"));
+        }
+    }
+    Ok(())
+}
+
+/// As [`shared_memory`], for values whose product is beyond counting.
+fn shared_memory_checked(params: &SwitchParams, ports: usize, lossless: u8) -> (Option<u64>, bool) {
+    let classes = backwater_net::packet::CLASSES as u64;
+    let fits =
+        |bytes: Bytes, times: u64| bytes.0.checked_mul(times * ports.max(1) as u64).is_some_and(|n| n < u64::MAX / 4);
+    if !fits(params.reserve, classes) || !fits(params.headroom, classes) {
+        return (None, true);
+    }
+    shared_memory(params, ports, lossless)
+}
+
+/// Keys that a table of flows brings itself.
+fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
+    let group = &resolved.file.flow[number];
+    let given = [
+        ("from", group.from.is_some()),
+        ("to", group.to.is_some()),
+        ("size", group.size.is_some()),
+        ("sizes", group.sizes.is_some()),
+        ("path", group.path.is_some()),
+        ("via", group.via.is_some()),
+        ("load", group.load.is_some()),
+        ("interval", group.interval.is_some()),
+        ("until", group.until.is_some()),
+        ("count", group.count.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((name, _)) => {
+            let error = resolved.error(&format!("flow.{number}.{name}"), "the table says it for each flow");
+            Err(error.hint("give `table` or the other keys"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn output(resolved: &Resolved, index: &Index<'_>) -> Result<(), ScenarioError> {
+    let output = &resolved.file.output;
+    let any = output.queues || output.links || output.pauses || output.flows;
+    if any && output.interval.is_none() {
+        let error = resolved.error("output.interval", "is missing, and a time series is on");
+        return Err(error.hint("time between two samples, as in interval = \"10 us\""));
+    }
+    for (i, name) in output.nodes.iter().enumerate() {
+        if index.node(name).is_none() {
+            let near = nearest(name, index.graph().nodes.iter().map(|n| n.name.as_str()));
+            let hint = near.map_or("the topology names its nodes".into(), |n| format!("did you mean `{n}`?"));
+            return Err(resolved.error(&format!("output.nodes.{i}"), format!("there is no node `{name}`")).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// A share as a percentage.
+fn percent(share: f64) -> String {
+    crate::file::Share(share).to_string()
+}
+
+/// For messages: a rate.
+fn rate_of(rates: &[Rate], host: backwater_net::packet::HostId) -> Rate {
+    rates.get(host.0 as usize).copied().unwrap_or_default()
+}

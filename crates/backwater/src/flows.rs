@@ -1,0 +1,417 @@
+//! From a `[[flow]]` to who sends to whom, which way, how much and how often.
+
+use crate::error::ScenarioError;
+use crate::file::{Arrivals, FlowGroup, Pattern, Waypoints};
+use crate::hosts::{self, MOST, Neighbours};
+use crate::resolved::Resolved;
+use backwater_engine::Time;
+use backwater_net::Rate;
+use backwater_net::packet::{HostId, NodeId};
+use backwater_net::topology::Index;
+use backwater_net::workload::{Distribution, Sizes, permutation, sizes};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+/// What planning looks things up in.
+pub(crate) struct Place<'a> {
+    pub resolved: &'a Resolved,
+    pub index: &'a Index<'a>,
+    /// Rate of each host's link.
+    pub rates: Vec<Rate>,
+    neighbours: OnceLock<Neighbours>,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn new(resolved: &'a Resolved, index: &'a Index<'a>) -> Place<'a> {
+        let mut rates = vec![Rate(0); index.hosts() as usize];
+        for link in &index.graph().links {
+            for host in [link.a, link.b].into_iter().filter_map(|node| index.host_of(node)) {
+                rates[host.0 as usize] = link.rate;
+            }
+        }
+        Place { resolved, index, rates, neighbours: OnceLock::new() }
+    }
+
+    pub(crate) fn neighbours(&self) -> &Neighbours {
+        self.neighbours.get_or_init(|| Neighbours::of(self.index.graph()))
+    }
+
+    /// A host's name.
+    pub(crate) fn name(&self, host: HostId) -> &str {
+        self.index.node_of(host).map_or("?", |node| self.index.graph().nodes[node.0 as usize].name.as_str())
+    }
+}
+
+/// Who sends to whom.
+pub(crate) enum Who {
+    /// Pairs, and the way of each where it is pinned.
+    Pairs(Vec<(HostId, HostId)>, Vec<Option<Arc<[NodeId]>>>),
+    /// A permutation of these.
+    Permutation(Vec<HostId>),
+    /// Each to any of those.
+    Random(Vec<HostId>, Arc<[HostId]>),
+}
+
+impl Who {
+    /// How many pairs each source has.
+    pub(crate) fn pairs_of_sources(&self) -> HashMap<HostId, u64> {
+        let mut number = HashMap::new();
+        let sources: Box<dyn Iterator<Item = &HostId>> = match self {
+            Who::Pairs(pairs, _) => Box::new(pairs.iter().map(|(src, _)| src)),
+            Who::Permutation(hosts) | Who::Random(hosts, _) => Box::new(hosts.iter()),
+        };
+        sources.for_each(|src| *number.entry(*src).or_insert(0) += 1);
+        number
+    }
+}
+
+/// One `[[flow]]` that is not a table.
+pub(crate) struct Plan<'a> {
+    /// `flow.3`
+    pub key: String,
+    pub group: &'a FlowGroup,
+    pub who: Who,
+    pub sizes: Option<Sizes>,
+}
+
+impl<'a> Plan<'a> {
+    /// Of the `number`-th group.
+    pub(crate) fn new(place: &Place<'_>, number: usize, group: &'a FlowGroup) -> Result<Plan<'a>, ScenarioError> {
+        let key = format!("flow.{number}");
+        keys_fit(place.resolved, &key, group)?;
+        let who = who(place, &key, group)?;
+        let plan = Plan { sizes: sizes_of(place.resolved, &key, group)?, key, group, who };
+        plan.ends(place.resolved)?;
+        plan.reaches(place)?;
+        Ok(plan)
+    }
+
+    /// When no more flows start.
+    pub(crate) fn until(&self, resolved: &Resolved) -> Option<Time> {
+        let stop = resolved.file.stop.at;
+        match (self.group.until, stop) {
+            (Some(until), Some(stop)) => Some(until.min(stop)),
+            (until, stop) => until.or(stop),
+        }
+    }
+
+    fn ends(&self, resolved: &Resolved) -> Result<(), ScenarioError> {
+        let (group, key) = (self.group, &self.key);
+        let endless = match group.arrivals {
+            Arrivals::Once => false,
+            Arrivals::Bernoulli => self.until(resolved).is_none(),
+            Arrivals::Periodic | Arrivals::Poisson => self.until(resolved).is_none() && group.count.is_none(),
+        };
+        if endless {
+            let error = resolved.error(&format!("{key}.arrivals"), "the flows never end");
+            return Err(error.hint("give `until` or `count` here, or `at` in [stop]"));
+        }
+        Ok(())
+    }
+
+    fn reaches(&self, place: &Place<'_>) -> Result<(), ScenarioError> {
+        let cut = |from: HostId, to: HostId| (!place.index.reaches(from, to)).then_some((from, to));
+        let found = match &self.who {
+            Who::Pairs(pairs, _) => pairs.iter().find_map(|&(from, to)| cut(from, to)),
+            Who::Permutation(hosts) => hosts.iter().find_map(|&h| cut(hosts[0], h)),
+            Who::Random(from, to) => {
+                let first = from.first().copied();
+                first.and_then(|first| to.iter().chain(from).find_map(|&h| cut(first, h)))
+            }
+        };
+        found.map_or(Ok(()), |(from, to)| {
+            let reason = format!("{} cannot reach {}: no links join them", place.name(from), place.name(to));
+            Err(place.resolved.error(&format!("{}.to", self.key), reason).hint("add a link, or choose other hosts"))
+        })
+    }
+
+    /// Bytes on the wire of one flow of average size.
+    fn wire_bytes(&self, resolved: &Resolved) -> f64 {
+        let packet = &resolved.file.packet;
+        let overhead = (packet.header.0 + packet.gap.0) as f64;
+        match &self.sizes {
+            Some(Sizes::Fixed(size)) => size.0 as f64 + size.0.div_ceil(packet.payload.0.max(1)) as f64 * overhead,
+            Some(drawn) => drawn.mean() * (1.0 + overhead / packet.payload.0.max(1) as f64),
+            None => 0.0,
+        }
+    }
+
+    /// Mean time between two flows of one source with a link of `rate`.
+    pub(crate) fn gap(&self, resolved: &Resolved, rate: Rate) -> Option<Time> {
+        if self.group.arrivals == Arrivals::Once || self.group.arrivals == Arrivals::Bernoulli {
+            return None;
+        }
+        let by_load = |load: f64| Time::from_secs_f64(self.wire_bytes(resolved) * 8.0 / (rate.0 as f64 * load));
+        self.group.interval.or_else(|| self.group.load.map(|share| by_load(share.0)))
+    }
+
+    /// Share of a link of `rate` that one source offers from its start until its end.
+    pub(crate) fn load(&self, resolved: &Resolved, rate: Rate) -> Option<f64> {
+        if let Some(share) = self.group.load {
+            return Some(share.0);
+        }
+        let interval = self.group.interval.filter(|_| self.group.arrivals != Arrivals::Once)?;
+        Some(self.wire_bytes(resolved) * 8.0 / (interval.as_secs_f64() * rate.0 as f64))
+    }
+
+    /// The pairs of a run with this seed.
+    pub(crate) fn pairs(
+        &self,
+        seed: u64,
+        stream: &str,
+        resolved: &Resolved,
+    ) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
+        match &self.who {
+            Who::Pairs(pairs, _) => Ok(pairs.clone()),
+            Who::Random(..) => Ok(Vec::new()),
+            Who::Permutation(from) => {
+                let to = permutation(seed, stream, from)
+                    .map_err(|e| resolved.error(&format!("{}.from", self.key), e.to_string()))?;
+                Ok(from.iter().copied().zip(to).collect())
+            }
+        }
+    }
+}
+
+/// Keys that do not go together.
+fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), ScenarioError> {
+    let fail = |name: &str, reason: &str, hint: &str| Err(resolved.error(&format!("{key}.{name}"), reason).hint(hint));
+    let drawn = group.arrivals == Arrivals::Periodic || group.arrivals == Arrivals::Poisson;
+    match (group.arrivals, group.size, &group.sizes) {
+        (Arrivals::Bernoulli, Some(_), _) => {
+            return fail("size", "a bernoulli stream has no size", "it sends full packets until `until`");
+        }
+        (_, Some(_), Some(_)) => return fail("sizes", "`size` is given too", "give one of them"),
+        (_, None, None) if group.arrivals != Arrivals::Bernoulli => {
+            return fail("size", "is missing", "payload of each flow, as in size = \"2 MB\"");
+        }
+        (_, _, Some(_)) if !drawn => {
+            return fail(
+                "sizes",
+                "only flows that arrive over time have drawn sizes",
+                "arrivals = \"poisson\", or give `size`",
+            );
+        }
+        _ => {}
+    }
+    match (group.arrivals, group.load, group.interval) {
+        (_, Some(_), Some(_)) => fail("interval", "`load` is given too", "give one of them"),
+        (Arrivals::Once, Some(_), _) => fail("load", "flows that start once have no load", "arrivals = \"poisson\"?"),
+        (Arrivals::Once, _, Some(_)) => {
+            fail("interval", "flows that start once have no interval", "arrivals = \"periodic\"?")
+        }
+        (Arrivals::Bernoulli, None, _) => {
+            fail("load", "is missing", "share of the source's link, as in load = \"40 %\"")
+        }
+        (Arrivals::Periodic | Arrivals::Poisson, None, None) => {
+            fail("load", "is missing", "give `load`, as in \"40 %\", or `interval`, as in \"10 us\"")
+        }
+        (Arrivals::Bernoulli, ..) if group.count.is_some() => {
+            fail("count", "a bernoulli stream is not counted", "it ends at `until` or at `at` in [stop]")
+        }
+        _ if group.arrivals == Arrivals::Once && group.until.is_some() => {
+            fail("until", "flows that start once have no end of arrivals", "`stop.at` ends a run")
+        }
+        _ => Ok(()),
+    }?;
+    let pinned = [("path", &group.path), ("via", &group.via)].into_iter().find(|(_, w)| w.is_some());
+    match (pinned, group.pattern) {
+        (Some(("path", _)), _) if group.via.is_some() => fail("via", "`path` is given too", "give one of them"),
+        (Some((name, _)), Pattern::Permutation | Pattern::Random) => {
+            fail(name, "only pairs that are known beforehand can be pinned", "pattern = \"pairs\"")
+        }
+        (_, Pattern::Random) if !drawn => {
+            fail("pattern", "only flows that arrive over time go to random hosts", "arrivals = \"poisson\"")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn sizes_of(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<Option<Sizes>, ScenarioError> {
+    let Some(name) = &group.sizes else { return Ok(group.size.map(Sizes::Fixed)) };
+    let error = |reason: String| resolved.error(&format!("{key}.sizes"), reason);
+    let drawn = |d: Distribution| Ok(Some(Sizes::Drawn(Arc::new(d))));
+    if let Some(known) = sizes::BuiltIn::find(name) {
+        return known.distribution().map_err(|e| error(e.to_string())).and_then(drawn);
+    }
+    let path = resolved.base_dir.join(name);
+    let known = sizes::BUILT_IN.iter().map(|b| b.name).collect::<Vec<_>>().join(", ");
+    let hint = format!("known: {known}; or the name of a file with lines `BYTES PERCENT`");
+    let about = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
+    let Some(about) = about else {
+        return Err(error(format!("`{name}` is no known distribution, and no file")).hint(hint));
+    };
+    if about.len() > crate::scenario::LARGEST {
+        return Err(error(format!("`{name}` is too large for a distribution")).hint(hint));
+    }
+    let text = std::fs::read_to_string(&path).map_err(|e| error(format!("`{name}` cannot be read: {e}")).hint(hint))?;
+    Distribution::parse(&text).map_err(|e| error(format!("`{name}`: {e}"))).and_then(drawn)
+}
+
+fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioError> {
+    let resolved = place.resolved;
+    let set = |name: &str, hosts: Option<&crate::file::Hosts>| match hosts {
+        None => Ok((0..place.index.hosts()).map(HostId).collect()),
+        Some(hosts) => hosts::expand(hosts, place.index)
+            .map_err(|(reason, hint)| resolved.error(&format!("{key}.{name}"), reason).hint(hint)),
+    };
+    let (from, to): (Vec<HostId>, Vec<HostId>) = (set("from", group.from.as_ref())?, set("to", group.to.as_ref())?);
+    let fail =
+        |name: &str, reason: String, hint: &str| Err(resolved.error(&format!("{key}.{name}"), reason).hint(hint));
+    for (name, hosts) in [("from", &from), ("to", &to)] {
+        if hosts.is_empty() {
+            return fail(name, "no hosts".into(), "as in 0, \"h3\", \"0..7\" or \"all\"");
+        }
+    }
+    match group.pattern {
+        Pattern::Permutation | Pattern::Random => {
+            let mut receivers = to.clone();
+            for (name, hosts) in [("from", &mut from.clone()), ("to", &mut receivers)] {
+                hosts.sort_unstable();
+                if let Some(twice) = hosts.windows(2).find(|w| w[0] == w[1]) {
+                    return fail(name, format!("{} is named twice", place.name(twice[0])), "name each host once");
+                }
+            }
+            if group.pattern == Pattern::Random {
+                let alone = from.iter().find(|h| to.len() == 1 && to[0] == **h);
+                return match alone {
+                    Some(host) => {
+                        fail("to", format!("{} could send to nobody but itself", place.name(*host)), "add receivers")
+                    }
+                    None => Ok(Who::Random(from, to.into())),
+                };
+            }
+            let mut senders = from.clone();
+            senders.sort_unstable();
+            if group.to.is_some() && senders != receivers {
+                return fail("to", "a permutation is within one set".into(), "leave `to` out");
+            }
+            if from.len() < 2 {
+                return fail("from", "a permutation needs at least 2 hosts".into(), "as in \"0..7\"");
+            }
+            Ok(Who::Permutation(from))
+        }
+        Pattern::Pairs | Pattern::AllToAll => {
+            let pairs = pairs(place, key, group, &from, &to)?;
+            if group.arrivals != Arrivals::Once {
+                let mut seen = HashSet::with_capacity(pairs.len());
+                if let Some((src, dst)) = pairs.iter().find(|pair| !seen.insert(**pair)) {
+                    let reason = format!("{} sends to {} twice", place.name(*src), place.name(*dst));
+                    return fail("from", reason, "give the pair a higher load instead");
+                }
+            }
+            let ways = ways(place, key, group, &pairs)?;
+            Ok(Who::Pairs(pairs, ways))
+        }
+    }
+}
+
+fn pairs(
+    place: &Place<'_>,
+    key: &str,
+    group: &FlowGroup,
+    from: &[HostId],
+    to: &[HostId],
+) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
+    let fail =
+        |name: &str, reason: String, hint: &str| Err(place.resolved.error(&format!("{key}.{name}"), reason).hint(hint));
+    let pairs: Vec<(HostId, HostId)> = if group.pattern == Pattern::AllToAll {
+        if from.len().saturating_mul(to.len()) > MOST {
+            let reason = format!("{} pairs are too many, {MOST} are possible", from.len() as u64 * to.len() as u64);
+            return fail("pattern", reason, "pattern = \"random\" with arrivals = \"poisson\" needs no list of pairs");
+        }
+        from.iter().flat_map(|f| to.iter().filter(move |t| *t != f).map(|t| (*f, *t))).collect()
+    } else {
+        match (from.len(), to.len()) {
+            (n, m) if n == m => from.iter().copied().zip(to.iter().copied()).collect(),
+            (1, _) => to.iter().map(|t| (from[0], *t)).collect(),
+            (_, 1) => from.iter().map(|f| (*f, to[0])).collect(),
+            (n, m) => {
+                let hint = "as many as senders, or one; pattern = \"all-to-all\" pairs each with each";
+                return fail("to", format!("{n} senders but {m} receivers"), hint);
+            }
+        }
+    };
+    // "all" means all others.
+    let loose = hosts::is_all(group.from.as_ref()) != hosts::is_all(group.to.as_ref());
+    if loose {
+        return Ok(pairs.into_iter().filter(|(f, t)| f != t).collect());
+    }
+    match pairs.iter().find(|(f, t)| f == t) {
+        Some((host, _)) => fail(
+            "to",
+            format!("{} would send to itself", place.name(*host)),
+            "source and destination are different hosts",
+        ),
+        None => Ok(pairs),
+    }
+}
+
+fn ways(
+    place: &Place<'_>,
+    key: &str,
+    group: &FlowGroup,
+    pairs: &[(HostId, HostId)],
+) -> Result<Vec<Option<Arc<[NodeId]>>>, ScenarioError> {
+    let (name, waypoints) = match (&group.path, &group.via) {
+        (Some(path), _) => ("path", path),
+        (None, Some(via)) => ("via", via),
+        (None, None) => return Ok(vec![None; pairs.len()]),
+    };
+    let key = format!("{key}.{name}");
+    if let Waypoints::Each(lists) = waypoints
+        && lists.len() != pairs.len()
+    {
+        let reason = format!("{} lists of nodes for {} pairs", lists.len(), pairs.len());
+        return Err(place.resolved.error(&key, reason).hint("one list for all, or one for each pair"));
+    }
+    let mut out = Vec::with_capacity(pairs.len());
+    for (i, (src, dst)) in pairs.iter().enumerate() {
+        let names = waypoints.of(i).unwrap_or_default();
+        let way = if name == "path" { names.to_vec() } else { spelt_out(place, &key, names, *src, *dst)? };
+        let path = place.index.path(*src, *dst, way.iter().map(String::as_str)).map_err(|e| {
+            let hint = "neighbours in a path are joined by a link; hosts may be left out at its ends";
+            place.resolved.error(&key, format!("from {} to {}: {e}", place.name(*src), place.name(*dst))).hint(hint)
+        })?;
+        out.push(Some(path));
+    }
+    Ok(out)
+}
+
+/// The nodes of the shortest way that passes the named ones in their order.
+fn spelt_out(
+    place: &Place<'_>,
+    key: &str,
+    names: &[String],
+    src: HostId,
+    dst: HostId,
+) -> Result<Vec<String>, ScenarioError> {
+    let graph = place.index.graph();
+    let name_of = |node: NodeId| graph.nodes[node.0 as usize].name.clone();
+    let mut stops: Vec<NodeId> = place.index.node_of(src).into_iter().collect();
+    for name in names {
+        let Some(node) = place.index.node(name) else {
+            let near = crate::error::nearest(name, graph.nodes.iter().map(|n| n.name.as_str()));
+            let hint = near.map_or("the topology names its nodes".into(), |n| format!("did you mean `{n}`?"));
+            return Err(place.resolved.error(key, format!("there is no node `{name}`")).hint(hint));
+        };
+        stops.push(node);
+    }
+    stops.extend(place.index.node_of(dst));
+    let mut way: Vec<String> = stops.first().map(|n| name_of(*n)).into_iter().collect();
+    for step in stops.windows(2).filter(|s| s[0] != s[1]) {
+        match place.neighbours().way(graph, step[0], step[1]) {
+            Ok(nodes) => way.extend(nodes.into_iter().skip(1).map(name_of)),
+            Err(several) => {
+                let (a, b) = (name_of(step[0]), name_of(step[1]));
+                let (what, hint) = if several {
+                    ("several shortest ways lead", "name more nodes to pass")
+                } else {
+                    ("no way leads", "choose nodes that links join")
+                };
+                return Err(place.resolved.error(key, format!("{what} from {a} to {b}")).hint(hint));
+            }
+        }
+    }
+    Ok(way)
+}

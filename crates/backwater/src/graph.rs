@@ -1,0 +1,143 @@
+//! `[topology]` as a graph.
+
+use crate::error::ScenarioError;
+use crate::file::{ExplicitLink, NodeRole, Topology};
+use crate::resolved::Resolved;
+use backwater_net::topology::{
+    Dumbbell, Explicit, ExplicitLink as Wire, ExplicitNode as Vertex, Graph, GraphError, LeafSpine, NodeKind,
+    ParkingLot, Star,
+};
+
+/// Most hosts.
+const MOST_HOSTS: u64 = 1_000_000;
+
+/// Nodes and links of the scenario.
+pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
+    let hosts = match &resolved.file.topology {
+        Topology::Star { hosts, .. } => u64::from(*hosts),
+        Topology::Dumbbell { left_hosts, right_hosts, .. } => u64::from(*left_hosts) + u64::from(*right_hosts),
+        Topology::ParkingLot { switches, hosts_per_switch, .. } => {
+            u64::from(*switches) * u64::from(*hosts_per_switch) + 1
+        }
+        Topology::LeafSpine { leaves, hosts_per_leaf, .. } => u64::from(*leaves) * u64::from(*hosts_per_leaf),
+        Topology::Explicit { node, .. } => node.iter().filter(|n| n.kind == NodeRole::Host).count() as u64,
+    };
+    if hosts > MOST_HOSTS {
+        let reason = format!("{hosts} hosts are too many, {MOST_HOSTS} are possible");
+        return Err(resolved.error("topology", reason).hint("make the network smaller"));
+    }
+    let graph = match &resolved.file.topology {
+        &Topology::Star { hosts, rate, link_delay } => Star { hosts, rate, delay: link_delay }.build(),
+        &Topology::Dumbbell { left_hosts, right_hosts, rate, trunk_rate, link_delay, trunk_delay, trunk_links } => {
+            Dumbbell {
+                left_hosts,
+                right_hosts,
+                rate,
+                delay: link_delay,
+                trunk_rate: trunk_rate.unwrap_or(rate),
+                trunk_delay: trunk_delay.unwrap_or(link_delay),
+                trunk_links,
+            }
+            .build()
+        }
+        &Topology::ParkingLot { switches, hosts_per_switch, rate, trunk_rate, link_delay, trunk_delay } => ParkingLot {
+            switches,
+            hosts_per_switch,
+            rate,
+            delay: link_delay,
+            trunk_rate: trunk_rate.unwrap_or(rate),
+            trunk_delay: trunk_delay.unwrap_or(link_delay),
+        }
+        .build(),
+        &Topology::LeafSpine {
+            leaves,
+            spines,
+            hosts_per_leaf,
+            rate,
+            fabric_rate,
+            link_delay,
+            fabric_delay,
+            links_per_pair,
+        } => LeafSpine {
+            leaves,
+            spines,
+            hosts_per_leaf,
+            rate,
+            delay: link_delay,
+            fabric_rate: fabric_rate.unwrap_or(rate),
+            fabric_delay: fabric_delay.unwrap_or(link_delay),
+            links_per_pair,
+        }
+        .build(),
+        Topology::Explicit { node, link } => {
+            let role = |role| match role {
+                NodeRole::Host => NodeKind::Host,
+                NodeRole::Switch => NodeKind::Switch,
+            };
+            for (i, node) in node.iter().enumerate() {
+                if node.name.is_empty() || node.name.contains([':', ' ', ',']) {
+                    let error = resolved
+                        .error(&format!("topology.node.{i}.name"), format!("`{}` is no name of a node", node.name));
+                    return Err(error.hint("a name has no blanks, commas and colons"));
+                }
+            }
+            let nodes = node.iter().map(|n| Vertex { name: n.name.clone(), kind: role(n.kind), tier: n.tier.clone() });
+            let links = link.iter().enumerate().map(|(i, link)| wire(resolved, i, link));
+            Explicit { nodes: nodes.collect(), links: links.collect::<Result<_, _>>()? }.build()
+        }
+    };
+    graph.map_err(|error| explained(resolved, &error))
+}
+
+fn wire(resolved: &Resolved, number: usize, link: &ExplicitLink) -> Result<Wire, ScenarioError> {
+    let key = |name: &str| format!("topology.link.{number}.{name}");
+    let one_way = |name: &str| {
+        let reason =
+            format!("the {name} differs between the two directions of the link, and a link here has one {name}");
+        resolved
+            .error(&key(name), reason)
+            .hint("give one value; a fault of kind \"rate-change\" slows one direction of a link")
+    };
+    let end = |name: &str, text: &str| match text.split_once(':') {
+        None => Ok((text.trim().to_owned(), None)),
+        Some((node, port)) => match port.trim().parse::<u16>() {
+            Ok(port) => Ok((node.trim().to_owned(), Some(port))),
+            Err(_) => {
+                let error = resolved.error(&key(name), format!("`{}` is no port number", port.trim()));
+                Err(error.hint("a port is written node:number, as in \"leaf0:3\""))
+            }
+        },
+    };
+    let rate = link.rate.value().ok_or_else(|| one_way("rate"))?;
+    let delay = link.delay.value().ok_or_else(|| one_way("delay"))?;
+    let ((a, a_port), (b, b_port)) = (end("a", &link.a)?, end("b", &link.b)?);
+    Ok(Wire { a, b, rate, delay, a_port, b_port })
+}
+
+fn explained(resolved: &Resolved, error: &GraphError) -> ScenarioError {
+    let key = match (&resolved.file.topology, error) {
+        (Topology::Explicit { node, .. }, GraphError::NameTwice { name } | GraphError::HostLinks { name, .. }) => {
+            let at = node.iter().rposition(|n| n.name == *name);
+            at.map_or("topology".to_owned(), |i| format!("topology.node.{i}.name"))
+        }
+        (Topology::Explicit { link, .. }, error) => match error.link() {
+            None => "topology".to_owned(),
+            Some(i) => {
+                // Of the two ends the one that the error names.
+                let names = |text: &str, name: &str| text.split(':').next().map(str::trim) == Some(name);
+                let end = match error {
+                    GraphError::UnknownNode { name, .. }
+                    | GraphError::PortTwice { node: name, .. }
+                    | GraphError::PortBeyond { node: name, .. } => {
+                        link.get(i).map_or("", |l| if names(&l.a, name) { ".a" } else { ".b" })
+                    }
+                    GraphError::NoRate { .. } => ".rate",
+                    _ => "",
+                };
+                format!("topology.link.{i}{end}")
+            }
+        },
+        _ => "topology".to_owned(),
+    };
+    resolved.error(&key, error.to_string()).hint(error.hint())
+}

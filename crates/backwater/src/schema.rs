@@ -1,0 +1,126 @@
+//! The schema of scenario files: the text of the types' fields, composed with the tables that mechanisms bring.
+
+use crate::file::File;
+use backwater_mech::registry::ENTRIES;
+use backwater_mech::stack::Select;
+use backwater_net::config::SwitchParams;
+use backwater_net::hooks::Preset;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value as Json, json};
+use std::sync::OnceLock;
+
+/// The schema, without references.
+pub(crate) fn root() -> &'static Json {
+    static ROOT: OnceLock<Json> = OnceLock::new();
+    ROOT.get_or_init(compose)
+}
+
+/// Tables that may be overridden per tier or node.
+pub(crate) fn is_scoped(key: &str) -> bool {
+    key == "switch" || ENTRIES.iter().any(|e| e.name == key)
+}
+
+/// Parameters that bear the name of a key of every scoped table, and what files call them: table, parameter, key.
+const RENAMED: [(&str, &str, &str); 1] = [("ecn", "at", "mark_at")];
+
+/// From a file's keys to the parameters' names.
+pub(crate) fn to_parameters(table: &str, keys: &mut Map<String, Json>) {
+    RENAMED.iter().filter(|(t, ..)| *t == table).for_each(|(_, parameter, key)| rename(keys, key, parameter));
+}
+
+/// From the parameters' names to a file's keys.
+pub(crate) fn to_keys(table: &str, parameters: &mut Map<String, Json>) {
+    RENAMED.iter().filter(|(t, ..)| *t == table).for_each(|(_, parameter, key)| rename(parameters, parameter, key));
+}
+
+fn rename(map: &mut Map<String, Json>, from: &str, to: &str) {
+    if map.contains_key(from) {
+        let renamed = std::mem::take(map).into_iter().map(|(k, v)| (if k == from { to.to_owned() } else { k }, v));
+        *map = renamed.collect();
+    }
+}
+
+fn compose() -> Json {
+    let mut generator = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true).into_generator();
+    let mut root = plain::<File>(&mut generator);
+    let mut tables = Map::new();
+    let switch = plain::<SwitchParams>(&mut generator);
+    let mut switch = scoped(switch, &mut generator, &[]);
+    switch["description"] = "The switches.".into();
+    tables.insert("switch".into(), switch);
+    for entry in ENTRIES {
+        let mut params = (entry.schema)(&mut generator).to_value();
+        properties_mut(&mut params).into_iter().for_each(|properties| to_keys(entry.name, properties));
+        let mut table = scoped(params, &mut generator, entry.presets);
+        table["description"] =
+            format!("{}. Without this table it is off; `false` switches it off again.", sentence(entry.summary)).into();
+        table["x-source"] = entry.defined_by.into();
+        table["x-switchable"] = true.into();
+        tables.insert(entry.name.into(), table);
+    }
+    let Some(properties) = root.get_mut("properties").and_then(Json::as_object_mut) else { return root };
+    properties.extend(tables);
+    let partial = without_required(&Json::Object(properties.clone()));
+    let variant = json!({
+        "type": "object",
+        "description": "Named changes to the scenario, a `[variant.NAME]` each: any keys, merged over the file's. `false` switches a mechanism off. Entries of lists are named by label or number: `[variant.large.flow.incast]`.",
+        "additionalProperties": { "type": "object", "properties": partial, "additionalProperties": false },
+    });
+    properties.insert("variant".into(), variant);
+    root
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn plain<T: JsonSchema>(generator: &mut SchemaGenerator) -> Json {
+    generator.root_schema_for::<T>().to_value()
+}
+
+/// The parameters with `preset` and `at`.
+fn scoped(mut params: Json, generator: &mut SchemaGenerator, presets: &[Preset]) -> Json {
+    let select = plain::<Select>(generator);
+    let mut at = params.clone();
+    if let (Some(at), Some(select)) = (properties_mut(&mut at), select.get("properties").and_then(Json::as_object)) {
+        let mut all = select.clone();
+        all.extend(std::mem::take(at));
+        *at = all;
+    }
+    at["description"] = "One override; of several that match a node the last counts.".into();
+    if let Some(properties) = properties_mut(&mut params) {
+        if !presets.is_empty() {
+            let forms: Vec<Json> =
+                presets.iter().map(|p| json!({ "const": p.name, "description": p.source })).collect();
+            let preset = json!({
+                "oneOf": forms, "description": "Named set of values, below those given here.", "default": null,
+            });
+            properties.insert("preset".into(), preset);
+        }
+        properties.insert(
+            "at".into(),
+            json!({
+                "type": "array", "items": at, "default": [],
+                "description": "Other values for the nodes of a tier, or for one node.",
+            }),
+        );
+    }
+    params
+}
+
+fn properties_mut(schema: &mut Json) -> Option<&mut Map<String, Json>> {
+    schema.get_mut("properties")?.as_object_mut()
+}
+
+fn without_required(schema: &Json) -> Json {
+    match schema {
+        Json::Object(map) => {
+            let kept = map.iter().filter(|(key, value)| *key != "required" || !value.is_array());
+            Json::Object(kept.map(|(k, v)| (k.clone(), without_required(v))).collect())
+        }
+        Json::Array(list) => list.iter().map(without_required).collect(),
+        other => other.clone(),
+    }
+}

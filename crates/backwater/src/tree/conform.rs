@@ -1,0 +1,408 @@
+//! Whether a tree has the shape that the schema gives: known keys, types, units, ranges. Done by the schema rather than left
+//! to serde, because only here is the place of each value known, and because alternatives must be named.
+
+use super::{Node, Origin, Source, Table, Value};
+use crate::error::{ScenarioError, nearest};
+use crate::file::Share;
+use backwater_engine::Time;
+use backwater_engine::quantity::QuantityError;
+use backwater_net::{Bytes, Rate};
+use serde_json::{Map, Value as Json};
+
+/// What a schema asks for.
+pub(crate) enum Kind<'s> {
+    Time,
+    Size,
+    Rate,
+    Share,
+    Choice(Vec<&'s str>),
+    /// A table whose `kind` decides about its keys.
+    Tagged(Vec<(&'s str, &'s Map<String, Json>)>),
+    Table(&'s Map<String, Json>),
+    List(&'s Json),
+    Integer,
+    Number,
+    Bool,
+    Text,
+    /// Several forms; the type that is read decides.
+    Free,
+}
+
+/// The schema without "or nothing".
+pub(crate) fn some_of(schema: &Json) -> &Json {
+    let is_null = |s: &Json| s.get("type").is_some_and(|t| t == "null");
+    match schema.get("anyOf").and_then(Json::as_array) {
+        Some(forms) if forms.iter().any(is_null) => forms.iter().find(|s| !is_null(s)).unwrap_or(schema),
+        _ => schema,
+    }
+}
+
+/// What `schema` asks for.
+pub(crate) fn kind_of(schema: &Json) -> Kind<'_> {
+    let schema = some_of(schema);
+    if let Some(choice) = choices(schema) {
+        return choice;
+    }
+    let types: Vec<&str> = match schema.get("type") {
+        Some(Json::String(one)) => vec![one],
+        Some(Json::Array(many)) => many.iter().filter_map(Json::as_str).filter(|t| *t != "null").collect(),
+        _ => Vec::new(),
+    };
+    let unit = schema.get("x-unit").and_then(Json::as_str).unwrap_or("");
+    match types.as_slice() {
+        ["object"] => schema.get("properties").and_then(Json::as_object).map_or(Kind::Free, Kind::Table),
+        ["array"] => {
+            schema.get("items").filter(|i| i.get("type").is_none_or(|t| !t.is_array())).map_or(Kind::Free, Kind::List)
+        }
+        ["integer"] => Kind::Integer,
+        ["number"] => Kind::Number,
+        ["boolean"] => Kind::Bool,
+        ["string"] => match unit.split(' ').next() {
+            Some("time") => Kind::Time,
+            Some("size") => Kind::Size,
+            Some("rate") => Kind::Rate,
+            Some("share") => Kind::Share,
+            _ => Kind::Text,
+        },
+        _ => Kind::Free,
+    }
+}
+
+fn choices(schema: &Json) -> Option<Kind<'_>> {
+    if let Some(names) = schema.get("enum").and_then(Json::as_array) {
+        return Some(Kind::Choice(names.iter().filter_map(Json::as_str).collect()));
+    }
+    let forms = schema.get("oneOf").and_then(Json::as_array)?;
+    let mut names = Vec::new();
+    for form in forms {
+        match (form.get("const"), form.get("enum")) {
+            (Some(name), _) => names.extend(name.as_str()),
+            (None, Some(list)) => names.extend(list.as_array().into_iter().flatten().filter_map(Json::as_str)),
+            _ => {}
+        }
+    }
+    if !names.is_empty() {
+        return Some(Kind::Choice(names));
+    }
+    let tagged = forms.iter().filter_map(|form| {
+        let name = form.pointer("/properties/kind/const")?.as_str()?;
+        Some((name, form.as_object()?))
+    });
+    Some(Kind::Tagged(tagged.collect()))
+}
+
+/// What the walk knows.
+pub(crate) struct Conform<'a> {
+    pub source: &'a Source,
+    /// Whether the tree is the whole scenario: required keys are missed, lists are lists.
+    pub complete: bool,
+}
+
+/// Checks `node` against `schema`; keys given under another name get their own.
+pub(crate) fn conform(
+    node: &mut Node,
+    schema: &Json,
+    path: &mut Vec<String>,
+    cx: &Conform<'_>,
+) -> Result<(), ScenarioError> {
+    let schema = some_of(schema);
+    match kind_of(schema) {
+        Kind::Time => quantity::<Time>(node, schema, path, cx),
+        Kind::Size => quantity::<Bytes>(node, schema, path, cx),
+        Kind::Rate => quantity::<Rate>(node, schema, path, cx),
+        Kind::Share => match plain(node).map(|text| text.parse::<Share>()) {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(error)) => Err(hinted(at(node, path, cx), &error)),
+            None => Err(wrong_kind(node, path, cx, "a share, as in \"40 %\"")),
+        },
+        Kind::Choice(names) => choice(node, &names, path, cx),
+        Kind::Tagged(forms) => tagged(node, &forms, path, cx),
+        Kind::Table(properties) => table(node, properties, schema, path, cx),
+        Kind::List(items) => list(node, items, schema, path, cx),
+        Kind::Integer => number(node, schema, path, cx, true),
+        Kind::Number => number(node, schema, path, cx, false),
+        Kind::Bool if matches!(node.value, Value::Bool(_)) => Ok(()),
+        Kind::Bool => Err(wrong_kind(node, path, cx, "true or false")),
+        Kind::Text if matches!(node.value, Value::Text(_)) => Ok(()),
+        Kind::Text => Err(wrong_kind(node, path, cx, "a string")),
+        Kind::Free => Ok(()),
+    }
+}
+
+fn at(node: &Node, path: &[String], cx: &Conform<'_>) -> ScenarioError {
+    ScenarioError { key: Some(path.join(".")), value: Some(node.shown()), ..node.origin.error(cx.source) }
+}
+
+fn wrong_kind(node: &Node, path: &[String], cx: &Conform<'_>, wanted: &str) -> ScenarioError {
+    let is = node.kind();
+    ScenarioError { reason: format!("needs {wanted}, not {is}"), ..at(node, path, cx) }
+}
+
+/// A message of the form `reason (hint: hint)`, taken apart.
+pub(crate) fn hinted(error: ScenarioError, message: &str) -> ScenarioError {
+    match message.strip_suffix(')').and_then(|m| m.split_once(" (hint: ")) {
+        Some((reason, hint)) => ScenarioError { reason: reason.into(), ..error }.hint(hint),
+        None => ScenarioError { reason: message.into(), ..error },
+    }
+}
+
+/// A scalar as text, numbers included, so that what lacks a unit is told so.
+fn plain(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(_) | Value::Integer(_) | Value::Float(_) => Some(node.shown()),
+        _ => None,
+    }
+}
+
+fn quantity<Q>(node: &mut Node, schema: &Json, path: &mut Vec<String>, cx: &Conform<'_>) -> Result<(), ScenarioError>
+where
+    Q: std::str::FromStr<Err = QuantityError> + PartialOrd,
+{
+    if schema.get("x-per-direction").is_some()
+        && let Some(each) = node.table_mut()
+    {
+        return each.iter_mut().filter(|(key, _)| *key == "ab" || *key == "ba").try_for_each(|(key, node)| {
+            path.push(key.clone());
+            let result = quantity::<Q>(node, schema, path, cx);
+            path.pop();
+            result
+        });
+    }
+    let Some(text) = plain(node) else {
+        let unit = schema.get("x-unit").and_then(Json::as_str).unwrap_or("a quantity");
+        return Err(wrong_kind(node, path, cx, &format!("a {unit} in a string")));
+    };
+    let read = |text: &str| {
+        text.parse::<Q>().map_err(|e| ScenarioError { reason: e.reason, ..at(node, path, cx) }.hint(e.hint))
+    };
+    let value = read(&text)?;
+    match schema.get("x-min").and_then(Json::as_str) {
+        Some(least) if value < read(least)? => {
+            let reason = format!("`{text}` is too little");
+            Err(ScenarioError { reason, ..at(node, path, cx) }.hint(format!("at least {least}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn choice(node: &Node, names: &[&str], path: &[String], cx: &Conform<'_>) -> Result<(), ScenarioError> {
+    let all = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let Some(text) = node.text() else {
+        return Err(wrong_kind(node, path, cx, &format!("one of {all}")));
+    };
+    if names.contains(&text) {
+        return Ok(());
+    }
+    let what = path.last().map_or("value", String::as_str);
+    let reason = format!("`{text}` is no known {what}");
+    let hint = match nearest(text, names.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`? known: {all}"),
+        None => format!("known: {all}"),
+    };
+    Err(ScenarioError { reason, ..at(node, path, cx) }.hint(hint))
+}
+
+fn number(node: &Node, schema: &Json, path: &[String], cx: &Conform<'_>, whole: bool) -> Result<(), ScenarioError> {
+    let value = match node.value {
+        Value::Integer(n) => n as f64,
+        Value::Float(x) if !whole => x,
+        _ => return Err(wrong_kind(node, path, cx, if whole { "a whole number" } else { "a number" })),
+    };
+    let bound = |key| schema.get(key).and_then(Json::as_f64);
+    let format = schema.get("format").and_then(Json::as_str).unwrap_or("");
+    let most = bound("maximum").or(match format {
+        "uint8" => Some(f64::from(u8::MAX)),
+        "uint16" => Some(f64::from(u16::MAX)),
+        "uint32" => Some(f64::from(u32::MAX)),
+        _ => None,
+    });
+    let least = bound("minimum");
+    let (text, error) = (node.shown(), || at(node, path, cx));
+    let range = match (least, most) {
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        (Some(least), None) => format!("at least {least}"),
+        (None, Some(most)) => format!("at most {most}"),
+        (None, None) => return Ok(()),
+    };
+    if most.is_some_and(|most| value > most) {
+        return Err(ScenarioError { reason: format!("{text} is too much"), ..error() }.hint(range));
+    }
+    if least.is_some_and(|least| value < least) {
+        return Err(ScenarioError { reason: format!("{text} is too little"), ..error() }.hint(range));
+    }
+    Ok(())
+}
+
+fn list(
+    node: &mut Node,
+    items: &Json,
+    schema: &Json,
+    path: &mut Vec<String>,
+    cx: &Conform<'_>,
+) -> Result<(), ScenarioError> {
+    let (error, kind) = (at(node, path, cx), node.kind());
+    let visit = |name: String, entry: &mut Node, path: &mut Vec<String>| {
+        path.push(name);
+        let result = conform(entry, items, path, cx);
+        path.pop();
+        result
+    };
+    match &mut node.value {
+        Value::List(list) => {
+            let bound = |key| schema.get(key).and_then(Json::as_u64).map(|n| n as usize);
+            if let (Some(least), Some(most)) = (bound("minItems"), bound("maxItems"))
+                && !(least..=most).contains(&list.len())
+            {
+                let reason = format!("{} entries instead of {most}", list.len());
+                return Err(ScenarioError { reason, ..error });
+            }
+            list.iter_mut().enumerate().try_for_each(|(i, entry)| visit(i.to_string(), entry, path))
+        }
+        // A layer may speak of single entries by label or number; merging finds them.
+        Value::Table(entries) if !cx.complete && matches!(kind_of(items), Kind::Table(_) | Kind::Tagged(_)) => {
+            entries.iter_mut().try_for_each(|(name, entry)| visit(name.clone(), entry, path))
+        }
+        _ => {
+            let hint = match path.as_slice() {
+                [only] => format!("write [[{only}]] for each"),
+                _ => "write [ … ]".to_owned(),
+            };
+            Err(ScenarioError { reason: format!("needs a list, not {kind}"), ..error }.hint(hint))
+        }
+    }
+}
+
+fn tagged(
+    node: &mut Node,
+    forms: &[(&str, &Map<String, Json>)],
+    path: &mut Vec<String>,
+    cx: &Conform<'_>,
+) -> Result<(), ScenarioError> {
+    let Some(table) = node.table() else { return Err(wrong_kind(node, path, cx, "a table")) };
+    let names: Vec<&str> = forms.iter().map(|(name, _)| *name).collect();
+    match table.get("kind") {
+        Some(kind) => {
+            path.push("kind".into());
+            choice(kind, &names, path, cx)?;
+            path.pop();
+            let form = forms.iter().find(|(name, _)| kind.text() == Some(name));
+            let Some((properties, form)) = form.and_then(|(_, f)| Some((f.get("properties")?.as_object()?, f))) else {
+                return Ok(());
+            };
+            let form = Json::Object((*form).clone());
+            self::table(node, properties, &form, path, cx)
+        }
+        None if cx.complete => {
+            let all = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+            let key = format!("{}.kind", path.join("."));
+            let error = ScenarioError { key: Some(key), ..node.origin.error_at_key(cx.source) };
+            Err(ScenarioError { reason: "is missing".into(), ..error }.hint(format!("known: {all}")))
+        }
+        None => {
+            // A layer changes some keys of a table whose kind another layer gives: any kind's keys will do for now.
+            let mut all = Map::new();
+            for (_, form) in forms {
+                let properties = form.get("properties").and_then(Json::as_object).into_iter().flatten();
+                all.extend(properties.map(|(k, v)| (k.clone(), v.clone())));
+            }
+            self::table(node, &all, &Json::Null, path, cx)
+        }
+    }
+}
+
+fn table(
+    node: &mut Node,
+    properties: &Map<String, Json>,
+    schema: &Json,
+    path: &mut Vec<String>,
+    cx: &Conform<'_>,
+) -> Result<(), ScenarioError> {
+    let (error, origin) = (wrong_kind(node, path, cx, "a table"), node.origin.clone());
+    if schema.get("x-switchable").is_some() && matches!(node.value, Value::Bool(_)) {
+        return Ok(());
+    }
+    let Some(entries) = node.table_mut() else { return Err(error) };
+    rename_aliases(entries, properties, path, cx)?;
+    for (key, child) in entries.iter_mut() {
+        path.push(key.clone());
+        match properties.get(key) {
+            Some(schema) => conform(child, schema, path, cx)?,
+            None => return Err(unknown(key, child, properties, path, cx)),
+        }
+        path.pop();
+    }
+    if cx.complete {
+        let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
+        for key in required.filter_map(Json::as_str).filter(|key| !entries.contains_key(*key)) {
+            return Err(missing(key, properties, path, &origin, cx));
+        }
+    }
+    Ok(())
+}
+
+fn missing(
+    key: &str,
+    properties: &Map<String, Json>,
+    path: &[String],
+    origin: &Origin,
+    cx: &Conform<'_>,
+) -> ScenarioError {
+    let schema = properties.get(key).map(some_of);
+    let text = |name| schema.and_then(|s| s.get(name)).and_then(Json::as_str).map(str::to_owned);
+    let example =
+        schema.and_then(|s| s.pointer("/examples/0")).map_or(String::new(), |e| format!(", as in {key} = {e}"));
+    let meaning = text("description")
+        .map_or_else(String::new, |t| t.lines().next().unwrap_or("").trim_end_matches('.').to_owned());
+    let place = if path.is_empty() {
+        ScenarioError { file: Some(cx.source.name().into()), ..ScenarioError::default() }
+    } else {
+        origin.error_at_key(cx.source)
+    };
+    let full = path.iter().map(String::as_str).chain([key]).collect::<Vec<_>>().join(".");
+    let hint = match (meaning.is_empty(), path.is_empty()) {
+        (_, true) => format!("a scenario needs a table [{key}]; `backwater new FILE` writes one to start from"),
+        (true, _) => format!("`backwater explain {full}` says what it is"),
+        (false, _) => format!("{meaning}{example}"),
+    };
+    ScenarioError { key: Some(full), reason: "is missing".into(), ..place }.hint(hint)
+}
+
+fn rename_aliases(
+    entries: &mut Table,
+    properties: &Map<String, Json>,
+    path: &[String],
+    cx: &Conform<'_>,
+) -> Result<(), ScenarioError> {
+    for (name, schema) in properties {
+        let Some(alias) = schema.get("x-alias").and_then(Json::as_str) else { continue };
+        let Some(at) = entries.get_index_of(alias) else { continue };
+        if entries.contains_key(name) {
+            let error = entries[at].origin.error_at_key(cx.source);
+            let key = path.iter().map(String::as_str).chain([alias]).collect::<Vec<_>>().join(".");
+            let reason = format!("`{alias}` is another name of `{name}`, which is given too");
+            return Err(ScenarioError { key: Some(key), reason, ..error }.hint("give one of them"));
+        }
+        if let Some((_, node)) = entries.shift_remove_index(at) {
+            entries.shift_insert(at, name.clone(), node);
+        }
+    }
+    Ok(())
+}
+
+fn unknown(
+    key: &str,
+    child: &Node,
+    properties: &Map<String, Json>,
+    path: &[String],
+    cx: &Conform<'_>,
+) -> ScenarioError {
+    let aliases = properties.values().filter_map(|s| s.get("x-alias").and_then(Json::as_str));
+    let names: Vec<&str> = properties.keys().map(String::as_str).chain(aliases).collect();
+    let place = child.origin.error_at_key(cx.source);
+    let hint = match nearest(key, names.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("known here: {}", properties.keys().map(String::as_str).collect::<Vec<_>>().join(", ")),
+    };
+    let value = Some(child.shown());
+    ScenarioError { key: Some(path.join(".")), value, reason: format!("unknown key `{key}`"), ..place }.hint(hint)
+}

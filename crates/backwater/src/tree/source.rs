@@ -1,0 +1,106 @@
+//! Where something was written.
+
+use crate::error::ScenarioError;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A text and what messages call it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    name: String,
+    text: String,
+    /// Offsets of line starts.
+    lines: Vec<usize>,
+}
+
+impl Source {
+    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
+        let text = text.into();
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        Source { name: name.into(), text, lines }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Line of an offset, from 1.
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        self.lines.partition_point(|start| *start <= offset).max(1)
+    }
+
+    /// An error with nothing but its place.
+    pub(crate) fn place(&self, span: Range<usize>) -> ScenarioError {
+        let line = self.line(span.start);
+        let start = self.lines[line - 1];
+        let end = self.lines.get(line).map_or(self.text.len(), |next| next - 1);
+        let text = self.text.get(start..end).unwrap_or("").trim_end_matches('\r');
+        let at = self.text.get(start..span.start.min(end)).map_or(0, |before| before.chars().count());
+        let width =
+            self.text.get(span.start..span.end.min(end).max(span.start)).map_or(1, |meant| meant.chars().count());
+        ScenarioError {
+            file: Some(self.name.clone()),
+            line: Some(line),
+            column: Some(at + 1),
+            excerpt: Some((text.to_owned(), width.max(1))),
+            ..ScenarioError::default()
+        }
+    }
+}
+
+/// Which text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// The scenario.
+    File,
+    /// A variant in it.
+    Variant(Arc<str>),
+    /// An override, `key=value`.
+    Set(Arc<str>),
+    /// A mechanism's preset of this name.
+    Preset(Arc<str>),
+}
+
+/// Where a value was written: spans are of the scenario's text, and empty for other layers.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub layer: Layer,
+    pub key: Range<usize>,
+    pub value: Range<usize>,
+}
+
+impl Origin {
+    /// As `values()` shows it.
+    pub(crate) fn shown(&self, source: &Source) -> String {
+        let place = || format!("{}:{}", source.name(), source.line(self.value.start));
+        match &self.layer {
+            Layer::File => place(),
+            Layer::Variant(name) => format!("variant {name} ({})", place()),
+            Layer::Set(_) => "--set".into(),
+            Layer::Preset(name) => format!("preset {name}"),
+        }
+    }
+
+    /// An error at its value.
+    pub(crate) fn error(&self, source: &Source) -> ScenarioError {
+        self.error_at(source, self.value.clone())
+    }
+
+    /// An error at its key.
+    pub(crate) fn error_at_key(&self, source: &Source) -> ScenarioError {
+        self.error_at(source, self.key.clone())
+    }
+
+    fn error_at(&self, source: &Source, span: Range<usize>) -> ScenarioError {
+        let elsewhere = |name: String| ScenarioError { file: Some(name), ..ScenarioError::default() };
+        match &self.layer {
+            Layer::File | Layer::Variant(_) => source.place(span),
+            Layer::Set(text) => elsewhere(format!("--set {text}")),
+            Layer::Preset(name) => elsewhere(format!("preset {name}")),
+        }
+    }
+}

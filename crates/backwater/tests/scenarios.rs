@@ -1,0 +1,213 @@
+//! Scenarios that are good: merging, origins, round trip, and what is built from them.
+
+use backwater::{Scenario, build, new_scenario};
+use backwater_engine::Time;
+use backwater_net::packet::HostId;
+use backwater_net::spec::{FaultKind, FlowSpec};
+use backwater_net::workload::FlowSource;
+use std::path::Path;
+
+fn read(text: &str) -> Scenario {
+    Scenario::from_text(text, "net.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+}
+
+const STAR: &str = r#"
+[topology]
+kind = "star"
+hosts = 4
+rate = "100 Gb/s"
+link_delay = "100 ns"
+"#;
+
+fn flows(text: &str, seed: u64) -> Vec<FlowSpec> {
+    let resolved = read(text).resolve().unwrap_or_else(|e| panic!("{e}"));
+    let mut spec = build(&resolved, seed).unwrap_or_else(|e| panic!("{e}"));
+    let drain = |source: &mut Box<dyn FlowSource>| std::iter::from_fn(|| source.next_flow()).collect::<Vec<_>>();
+    let all: Vec<FlowSpec> = spec.sources.iter_mut().flat_map(drain).collect();
+    if let Some(total) = spec.flows_total {
+        assert_eq!(total, all.len() as u64);
+    }
+    all
+}
+
+#[test]
+fn the_starting_scenario_and_its_variants_are_good() {
+    let scenario = read(new_scenario());
+    assert_eq!(scenario.variants(), ["sfc", "dcqcn", "lossy"]);
+    let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(resolved.warnings, []);
+    assert_eq!(resolved.mechanisms.names(), ["pfc"]);
+    let names = |variant| {
+        scenario.with_variant(variant).unwrap().resolve().unwrap_or_else(|e| panic!("{e}")).mechanisms.names()
+    };
+    assert_eq!(names("sfc"), ["pfc", "sfc"]);
+    assert_eq!(names("dcqcn"), ["ecn", "pfc", "dcqcn"]);
+    assert!(names("lossy").is_empty());
+    let spec = build(&resolved, 1).unwrap();
+    assert_eq!(
+        (spec.groups.as_slice(), spec.flows_total, spec.switches.len()),
+        (&["incast".into(), "victim".into()][..], Some(4), 6)
+    );
+}
+
+#[test]
+fn resolved_text_reads_back_to_the_same() {
+    for variant in [None, Some("sfc"), Some("dcqcn"), Some("lossy")] {
+        let mut scenario = read(new_scenario());
+        if let Some(name) = variant {
+            scenario = scenario.with_variant(name).unwrap();
+        }
+        let scenario = scenario.with_set("switch.at", r#"[{ tier = "spine", buffer = "900 KB" }]"#).unwrap();
+        let first = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+        let text = first.to_toml();
+        let second = read(&text).resolve().unwrap_or_else(|e| panic!("{text}\n{e}"));
+        assert_eq!(second.to_toml(), text);
+        let plain = |r: &backwater::Resolved| r.values().into_iter().map(|v| (v.key, v.value)).collect::<Vec<_>>();
+        assert_eq!(plain(&first), plain(&second));
+        assert!(second.values().iter().filter(|v| v.value != "absent").all(|v| v.origin != "default"), "{text}");
+    }
+}
+
+#[test]
+fn every_value_says_where_it_comes_from() {
+    let text = format!(
+        "{STAR}[pfc]\nxoff = \"300 KiB\"\n[dcqcn]\npreset = \"ns3-hpcc\"\nrpg-ai-rate = \"30 Mb/s\"\n[[dcqcn.at]]\ntier = \"switch\"\nf = 3\n\
+         [variant.big.switch]\nbuffer = \"64 MB\"\n"
+    );
+    let scenario = read(&text).with_variant("big").unwrap().with_set("pfc.xon", "100 KB").unwrap();
+    let values = scenario.resolve().unwrap_or_else(|e| panic!("{e}")).values();
+    let of = |key: &str| {
+        let value = values.iter().find(|v| v.key == key).unwrap_or_else(|| panic!("no {key}"));
+        format!("{} from {}", value.value, value.origin)
+    };
+    assert_eq!(of("topology.hosts"), "4 from net.toml:4");
+    assert_eq!(of("pfc.xoff"), "307.2 KB from net.toml:8");
+    assert_eq!(of("pfc.xon"), "100 KB from --set");
+    assert_eq!(of("pfc.quanta"), "65535 from default");
+    assert_eq!(of("dcqcn.rai"), "30 Mb/s from net.toml:11");
+    assert_eq!(of("dcqcn.law"), "ns3 from preset ns3-hpcc of dcqcn");
+    assert_eq!(of("dcqcn.at.0.f"), "3 from net.toml:14");
+    assert_eq!(of("dcqcn.at.0.rhai"), "200 Mb/s from preset ns3-hpcc of dcqcn");
+    assert_eq!(of("switch.buffer"), "64 MB from variant big (net.toml:16)");
+    assert_eq!(of("switch.speedup"), "absent from default");
+    assert_eq!(of("seed"), "1 from default");
+}
+
+#[test]
+fn entries_of_lists_are_overridden_by_label_or_number() {
+    let text = format!(
+        "{STAR}[[flow]]\nlabel = \"incast\"\nfrom = \"1..3\"\nto = 0\nsize = \"1 MB\"\n[[flow]]\nlabel = \"victim\"\nfrom = 1\nto = 2\nsize = \"1 KB\"\n\
+         [variant.large.flow.incast]\nsize = \"9 MB\"\n"
+    );
+    let scenario = read(&text).with_variant("large").unwrap().with_set("flow.1.size", "2 KB").unwrap();
+    let resolved = scenario.resolve().unwrap();
+    let size = |i: usize| resolved.file.flow[i].size.map(|s| s.to_string());
+    assert_eq!((size(0), size(1)), (Some("9 MB".into()), Some("2 KB".into())));
+}
+
+#[test]
+fn groups_become_flows() {
+    let pairs = |text: &str| flows(&format!("{STAR}[stop]\nat = \"1 ms\"\n[[flow]]\n{text}"), 1);
+    let of = |flows: &[FlowSpec]| flows.iter().map(|f| (f.src.0, f.dst.0)).collect::<Vec<_>>();
+    let incast = pairs("from = \"1..3\"\nto = \"h0\"\nsize = \"1 MB\"\nstart = \"5 us\"\nclass = 5\nect = false");
+    assert_eq!(of(&incast), [(1, 0), (2, 0), (3, 0)]);
+    assert!(incast.iter().all(|f| f.bytes == 1_000_000 && f.start == Time::us(5) && f.class.0 == 5 && !f.ect));
+    assert_eq!(of(&pairs("to = 2\nsize = \"1 B\"")), [(0, 2), (1, 2), (3, 2)], "all means all others");
+    assert_eq!(
+        of(&pairs("from = [0, 1]\nto = [2, \"h3\"]\nsize = \"1 B\"\ncount = 2")),
+        [(0, 2), (0, 2), (1, 3), (1, 3)]
+    );
+    assert_eq!(pairs("pattern = \"all-to-all\"\nsize = \"1 B\"").len(), 12);
+    let permutation = pairs("pattern = \"permutation\"\nsize = \"1 B\"");
+    assert!(permutation.len() == 4 && permutation.iter().all(|f| f.src != f.dst));
+    // 12500 B with 4 x 82 B of overhead at half of 100 Gb/s: one flow each 2052.48 ns.
+    let periodic = pairs("from = 1\nto = 0\nsize = \"12500 B\"\narrivals = \"periodic\"\nload = \"50 %\"\ncount = 3");
+    assert_eq!(periodic.iter().map(|f| f.start).collect::<Vec<_>>(), [Time(0), Time(2_052_480), Time(4_104_960)]);
+    let random =
+        pairs("pattern = \"random\"\nfrom = \"0..1\"\nsizes = \"web-search\"\narrivals = \"poisson\"\nload = \"90 %\"");
+    assert!(random.len() > 2 && random.iter().all(|f| f.src.0 < 2 && f.src != f.dst && f.start < Time::ms(1)));
+    let stream = pairs("from = 1\nto = [0, 2]\narrivals = \"bernoulli\"\nload = \"60 %\"");
+    let probability = |f: &FlowSpec| f.stream.map(|s| (s.probability, s.slot, s.until));
+    // One packet: 4096 + 62 + 20 B at 100 Gb/s.
+    assert_eq!(probability(&stream[0]), Some((0.3, Time(334_240), Time::ms(1))));
+    assert_eq!(stream.len(), 2);
+}
+
+#[test]
+fn ids_are_unique_whatever_the_groups() {
+    let text = format!(
+        "{STAR}[stop]\nat = \"50 us\"\n[[flow]]\nto = 0\nsize = \"1 B\"\ncount = 3\n[[flow]]\nto = 1\nsize = \"1 KB\"\narrivals = \"poisson\"\nload = \"10 %\"\n\
+         [[flow]]\npattern = \"random\"\nsize = \"1 KB\"\narrivals = \"poisson\"\nload = \"10 %\"\n"
+    );
+    let all = flows(&text, 1);
+    let ids: std::collections::HashSet<u64> = all.iter().map(|f| f.id).collect();
+    assert!(all.len() > 20 && ids.len() == all.len());
+    assert_eq!(flows(&text, 1), all);
+    assert_ne!(flows(&text, 2), all);
+}
+
+#[test]
+fn paths_are_pinned_by_path_or_via() {
+    let base = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n";
+    let names = |text: &str| {
+        let resolved =
+            read(&format!("{base}[[flow]]\nfrom = [0, 1]\nto = [2, 3]\nsize = \"1 B\"\n{text}")).resolve().unwrap();
+        let mut spec = build(&resolved, 1).unwrap();
+        let mut all = Vec::new();
+        while let Some(flow) = spec.sources[0].next_flow() {
+            let path = flow.path.unwrap();
+            all.push(path.iter().map(|n| spec.graph.nodes[n.0 as usize].name.clone()).collect::<Vec<_>>().join(" "));
+        }
+        all
+    };
+    let expected = ["h0 leaf0 spine1 leaf1 h2", "h1 leaf0 spine1 leaf1 h3"];
+    assert_eq!(names("via = [\"spine1\"]"), expected);
+    assert_eq!(names("path = [\"leaf0\", \"spine1\", \"leaf1\"]"), expected);
+    assert_eq!(names("via = [[\"spine0\"], [\"spine1\"]]")[0], "h0 leaf0 spine0 leaf1 h2");
+}
+
+#[test]
+fn an_explicit_topology_with_faults_and_series() {
+    let text = r#"
+        seed = 7
+        [topology]
+        kind = "explicit"
+        node = [{ name = "a", kind = "host" }, { name = "core", kind = "switch", tier = "core" }, { name = "b", kind = "host" }]
+        link = [
+            { a = "a", b = "core:1", rate = "10 Gb/s", delay = "1 us" },
+            { a = "core:0", b = "b", rate = { ab = "10 Gb/s", ba = "10 Gb/s" }, delay = "1 us" },
+        ]
+        [[switch.at]]
+        tier = "core"
+        latency = "1 us"
+        [[flow]]
+        from = "a"
+        to = "b"
+        size = "1 MB"
+        [[fault]]
+        kind = "drop-nth"
+        at = "3 us"
+        from = "a"
+        to = "core"
+        frame = "data"
+        nth = 2
+        [[fault]]
+        kind = "slow-receiver"
+        host = "b"
+        rate = "1 Gb/s"
+        xoff = "100 KB"
+        xon = "50 KB"
+        [output]
+        interval = "10 us"
+        queues = true
+        nodes = ["core"]
+    "#;
+    let resolved = read(text).resolve().unwrap_or_else(|e| panic!("{e}"));
+    let spec = build(&resolved, resolved.seed()).unwrap();
+    assert_eq!((spec.seed, spec.switches[0].latency), (7, Time::us(1)));
+    assert_eq!(spec.graph.ports().unwrap()[1][0].link, 1);
+    assert!(matches!(spec.faults[0].kind, FaultKind::DropNth { nth: 2, .. }));
+    assert!(matches!(spec.faults[1].kind, FaultKind::SlowReceiver { host: HostId(1), .. }));
+    assert_eq!(spec.series.map(|s| (s.queues, s.links, s.nodes.len())), Some((true, false, 1)));
+    assert_eq!(read(&resolved.to_toml()).resolve().unwrap().to_toml(), resolved.to_toml());
+}
