@@ -1,10 +1,10 @@
 //! The fingerprint of a trajectory: one number that changes when any event moves.
 //!
-//! Each node folds its own events, in its own order, into its own lane; the run's fingerprint folds the lanes by node
-//! number. It therefore depends on what every node saw and when, and not on how nodes were interleaved, so a run that
+//! Each place (a port) folds its own events, in its own order, into its own lane; the run's fingerprint folds the lanes by
+//! number. It therefore depends on what every place saw and when, and not on how places were interleaved, so a run that
 //! is split over threads has the fingerprint of the serial one.
 
-/// One lane: the running hash of one node's events.
+/// One lane: the running hash of one place's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
@@ -23,11 +23,11 @@ impl Fingerprint {
         mix(self.0)
     }
 
-    /// The fingerprint of all lanes, in the order of their nodes.
+    /// The fingerprint of all lanes, in the order of their places.
     pub fn of(lanes: impl IntoIterator<Item = Fingerprint>) -> u64 {
         let mut all = Fingerprint::default();
-        for (node, lane) in lanes.into_iter().enumerate() {
-            all.fold(node as u64, lane.value());
+        for (place, lane) in lanes.into_iter().enumerate() {
+            all.fold(place as u64, lane.value());
         }
         all.value()
     }
@@ -54,6 +54,9 @@ mod tests {
         };
         assert_ne!(run(&[(1, 2), (3, 4)]), run(&[(3, 4), (1, 2)]));
         assert_ne!(run(&[(1, 2)]), run(&[(2, 1)]));
-        assert_ne!(Fingerprint::of([Fingerprint(1), Fingerprint(2)]), Fingerprint::of([Fingerprint(2), Fingerprint(1)]));
+        assert_ne!(
+            Fingerprint::of([Fingerprint(1), Fingerprint(2)]),
+            Fingerprint::of([Fingerprint(2), Fingerprint(1)])
+        );
     }
 }

@@ -37,7 +37,10 @@ pub fn parse(text: &str, what: &str, units: &[Unit], example: &str) -> Result<u6
     let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
     let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
     if number.is_empty() || number.matches('.').count() > 1 || number == "." {
-        return Err(fail(format!("`{text}` is not a {what}"), format!("write a number and a unit, as in \"{example}\"")));
+        return Err(fail(
+            format!("`{text}` is not a {what}"),
+            format!("write a number and a unit, as in \"{example}\""),
+        ));
     }
     let Some(&(_, per_unit)) = units.iter().find(|(name, _)| *name == unit) else {
         let names: Vec<&str> = units.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
@@ -45,8 +48,11 @@ pub fn parse(text: &str, what: &str, units: &[Unit], example: &str) -> Result<u6
             Some((name, _)) => format!("did you mean `{name}`? spelling and case matter, since b is bit and B is byte"),
             None => format!("units of a {what}: {}; as in \"{example}\"", names.join(", ")),
         };
-        let reason =
-            if unit.is_empty() { format!("`{text}` has no unit") } else { format!("`{unit}` is not a unit of a {what}") };
+        let reason = if unit.is_empty() {
+            format!("`{text}` has no unit")
+        } else {
+            format!("`{unit}` is not a unit of a {what}")
+        };
         return Err(fail(reason, hint));
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));

@@ -14,10 +14,12 @@ use std::collections::BinaryHeap;
 const BUCKETS: usize = 1 << 14;
 const WORDS: usize = BUCKETS / 64;
 const NIL: u32 = u32::MAX;
+/// Most events that are sorted by insertion.
+const SHORT: usize = 16;
 /// Drained buckets between two looks at the density.
 const REVIEW: u32 = 1 << 13;
 /// Mean events per drained bucket outside of which the width changes.
-const DENSITY: std::ops::RangeInclusive<u64> = 3..=14;
+const DENSITY: std::ops::RangeInclusive<u64> = 3..=12;
 
 #[derive(Clone, Copy)]
 struct Slot<T> {
@@ -29,8 +31,8 @@ struct Slot<T> {
 
 impl<T> Slot<T> {
     #[inline(always)]
-    fn key(&self) -> (u64, u64) {
-        (self.time, self.order)
+    fn key(&self) -> u128 {
+        u128::from(self.time) << 64 | u128::from(self.order)
     }
 }
 
@@ -63,10 +65,14 @@ pub struct EventQueue<T> {
     current: Vec<Slot<T>>,
     heads: Box<[u32]>,
     occupied: Box<[u64; WORDS]>,
+    /// Which words of `occupied` are not zero.
+    summary: [u64; WORDS / 64],
     slots: Vec<Slot<T>>,
     free: u32,
     wheel_len: usize,
     far: BinaryHeap<Reverse<Far<T>>>,
+    /// Time of the heap's first event.
+    far_next: u64,
     drains: u32,
     drained: u64,
     far_pushes: u64,
@@ -87,10 +93,12 @@ impl<T: Copy> EventQueue<T> {
             current: Vec::with_capacity(64),
             heads: vec![NIL; BUCKETS].into_boxed_slice(),
             occupied: Box::new([0; WORDS]),
+            summary: [0; WORDS / 64],
             slots: Vec::new(),
             free: NIL,
             wheel_len: 0,
             far: BinaryHeap::new(),
+            far_next: u64::MAX,
             drains: 0,
             drained: 0,
             far_pushes: 0,
@@ -108,36 +116,47 @@ impl<T: Copy> EventQueue<T> {
     }
 
     /// Adds an event at `time`, which must not lie before the event popped last.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, time: Time, order: u64, data: T) {
         let slot = Slot { time: time.0, order, data, next: NIL };
-        let bucket = time.0 >> self.shift;
+        let ahead = (time.0 >> self.shift).wrapping_sub(self.bucket);
+        // Buckets up to the current one wrap round to huge numbers.
+        if ahead.wrapping_sub(1) < BUCKETS as u64 - 1 && self.free != NIL {
+            let at = self.free;
+            let place = &mut self.slots[at as usize];
+            self.free = place.next;
+            *place = slot;
+            self.link((time.0 >> self.shift) as usize % BUCKETS, at);
+        } else {
+            self.push_otherwise(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn link(&mut self, b: usize, at: u32) {
+        self.slots[at as usize].next = std::mem::replace(&mut self.heads[b], at);
+        self.occupied[b / 64] |= 1 << (b % 64);
+        self.summary[b / 64 / 64] |= 1 << (b / 64 % 64);
+        self.wheel_len += 1;
+    }
+
+    /// An event of the current bucket, or far ahead, or one more than there ever were.
+    #[cold]
+    #[inline(never)]
+    fn push_otherwise(&mut self, slot: Slot<T>) {
+        let bucket = slot.time >> self.shift;
         if bucket <= self.bucket {
             let at = self.current.partition_point(|s| s.key() > slot.key());
             self.current.insert(at, slot);
         } else if bucket - self.bucket < BUCKETS as u64 {
-            self.push_wheel(bucket, slot);
+            let at = u32::try_from(self.slots.len()).expect("fewer than 2^32 pending events");
+            self.slots.push(slot);
+            self.link(bucket as usize % BUCKETS, at);
         } else {
             self.far_pushes += 1;
+            self.far_next = self.far_next.min(slot.time);
             self.far.push(Reverse(Far(slot)));
         }
-    }
-
-    #[inline]
-    fn push_wheel(&mut self, bucket: u64, mut slot: Slot<T>) {
-        let b = bucket as usize % BUCKETS;
-        slot.next = self.heads[b];
-        let at = self.free;
-        if at == NIL {
-            self.heads[b] = u32::try_from(self.slots.len()).expect("fewer than 2^32 pending events");
-            self.slots.push(slot);
-        } else {
-            self.free = self.slots[at as usize].next;
-            self.slots[at as usize] = slot;
-            self.heads[b] = at;
-        }
-        self.occupied[b / 64] |= 1 << (b % 64);
-        self.wheel_len += 1;
     }
 
     /// Time of the next event.
@@ -149,7 +168,7 @@ impl<T: Copy> EventQueue<T> {
     }
 
     /// Takes the next event: its time, its order word and its data.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, u64, T)> {
         if self.current.is_empty() && !self.refill() {
             return None;
@@ -159,6 +178,7 @@ impl<T: Copy> EventQueue<T> {
     }
 
     /// Moves the next non-empty bucket into `current`.
+    #[inline(never)]
     fn refill(&mut self) -> bool {
         if self.drains >= REVIEW {
             self.review();
@@ -166,52 +186,89 @@ impl<T: Copy> EventQueue<T> {
                 return true; // a wider bucket reaches further
             }
         }
-        let near = self.next_occupied();
-        let far = self.far.peek().map(|Reverse(Far(s))| s.time >> self.shift);
-        let Some(bucket) = [near, far].into_iter().flatten().min() else { return false };
-        self.bucket = bucket;
-        if near == Some(bucket) {
-            let b = bucket as usize % BUCKETS;
-            let mut at = std::mem::replace(&mut self.heads[b], NIL);
-            self.occupied[b / 64] &= !(1 << (b % 64));
-            while at != NIL {
-                let slot = &mut self.slots[at as usize];
-                self.current.push(*slot);
-                let next = std::mem::replace(&mut slot.next, self.free);
-                self.free = at;
-                at = next;
-            }
-            self.wheel_len -= self.current.len();
+        let near = self.next_occupied().unwrap_or(u64::MAX);
+        let far = self.far_next >> self.shift;
+        if near == u64::MAX && self.far.is_empty() {
+            return false;
         }
-        while self.far.peek().is_some_and(|Reverse(Far(s))| s.time >> self.shift == bucket) {
-            let Some(Reverse(Far(slot))) = self.far.pop() else { break };
-            self.current.push(slot);
+        self.bucket = near.min(far);
+        if near == self.bucket {
+            self.drain(near as usize % BUCKETS);
+        }
+        if far == self.bucket {
+            self.drain_far();
         }
         self.drains += 1;
         self.drained += self.current.len() as u64;
-        self.current.sort_unstable_by_key(|s| Reverse(s.key()));
+        if self.current.len() > SHORT {
+            self.current.sort_unstable_by_key(|s| Reverse(s.key()));
+        } else {
+            // Insertion beats the library's sort on a handful.
+            for i in 1..self.current.len() {
+                let mut at = i;
+                while at > 0 && self.current[at - 1].key() < self.current[at].key() {
+                    self.current.swap(at - 1, at);
+                    at -= 1;
+                }
+            }
+        }
         true
+    }
+
+    #[inline(always)]
+    fn drain(&mut self, b: usize) {
+        let mut at = std::mem::replace(&mut self.heads[b], NIL);
+        self.occupied[b / 64] &= !(1 << (b % 64));
+        if self.occupied[b / 64] == 0 {
+            self.summary[b / 64 / 64] &= !(1 << (b / 64 % 64));
+        }
+        let before = self.current.len();
+        while at != NIL {
+            let slot = &mut self.slots[at as usize];
+            self.current.push(*slot);
+            let next = std::mem::replace(&mut slot.next, self.free);
+            self.free = at;
+            at = next;
+        }
+        self.wheel_len -= self.current.len() - before;
+    }
+
+    #[cold]
+    fn drain_far(&mut self) {
+        while self.far.peek().is_some_and(|Reverse(Far(s))| s.time >> self.shift == self.bucket) {
+            let Some(Reverse(Far(slot))) = self.far.pop() else { break };
+            self.current.push(slot);
+        }
+        self.far_next = self.far.peek().map_or(u64::MAX, |Reverse(Far(s))| s.time);
     }
 
     fn next_occupied(&self) -> Option<u64> {
         if self.wheel_len == 0 {
             return None;
         }
+        // The first occupied bucket from `start` on, or, round the wheel, from its beginning.
         let start = (self.bucket + 1) as usize % BUCKETS;
-        let distance = |b: usize| (b + BUCKETS - start) % BUCKETS;
-        let found = |word: usize, bits: u64| {
-            (bits != 0).then(|| self.bucket + 1 + distance(word * 64 + bits.trailing_zeros() as usize) as u64)
-        };
-        let first = start / 64;
-        if let Some(b) = found(first, self.occupied[first] & (u64::MAX << (start % 64))) {
-            return Some(b);
+        let found = self.occupied_from(start).or_else(|| self.occupied_from(0))?;
+        Some(self.bucket + 1 + ((found + BUCKETS - start) % BUCKETS) as u64)
+    }
+
+    fn occupied_from(&self, start: usize) -> Option<usize> {
+        let word = start / 64;
+        let bits = self.occupied[word] & (u64::MAX << (start % 64));
+        if bits != 0 {
+            return Some(word * 64 + bits.trailing_zeros() as usize);
         }
-        (1..=WORDS).find_map(|i| {
-            let word = (first + i) % WORDS;
-            // Back at the first word only the bits before `start` are left.
-            let bits = self.occupied[word];
-            found(word, if i == WORDS { bits & !(u64::MAX << (start % 64)) } else { bits })
-        })
+        let next = word + 1;
+        let mut mask = if next.is_multiple_of(64) { u64::MAX } else { u64::MAX << (next % 64) };
+        for at in next / 64..WORDS / 64 {
+            let words = self.summary[at] & mask;
+            if words != 0 {
+                let word = at * 64 + words.trailing_zeros() as usize;
+                return Some(word * 64 + self.occupied[word].trailing_zeros() as usize);
+            }
+            mask = u64::MAX;
+        }
+        None
     }
 
     /// Fits the bucket width to the density of events seen since the last review.
@@ -242,6 +299,7 @@ impl<T: Copy> EventQueue<T> {
             }
         }
         self.occupied.fill(0);
+        self.summary.fill(0);
         self.slots.clear();
         self.free = NIL;
         self.wheel_len = 0;

@@ -18,10 +18,8 @@
 //! **Where we differ:** nowhere known.
 
 use backwater_net::Bytes;
-use backwater_net::hooks::{
-    Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide,
-};
-use backwater_net::packet::{Ecn, Kind, Packet};
+use backwater_net::hooks::{Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::packet::{Ecn, Packet};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,7 +79,11 @@ impl Mechanism for Marker {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
         let mut findings = Vec::new();
         if params.kmin > params.kmax {
-            findings.push(fatal("kmin", format!("kmin ({}) is above kmax ({})", params.kmin, params.kmax), "swap them"));
+            findings.push(fatal(
+                "kmin",
+                format!("kmin ({}) is above kmax ({})", params.kmin, params.kmax),
+                "swap them",
+            ));
         }
         if !(0.0..=1.0).contains(&params.pmax) {
             findings.push(fatal("pmax", format!("{} is not a probability", params.pmax), "pmax lies between 0 and 1"));
@@ -90,9 +92,10 @@ impl Mechanism for Marker {
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<CongestionPoint> {
-        let classes = params.classes.as_ref().map_or(u8::MAX, |list| {
-            list.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c)
-        });
+        let classes = params
+            .classes
+            .as_ref()
+            .map_or(u8::MAX, |list| list.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c));
         Some(CongestionPoint { params: params.clone(), classes })
     }
 }
@@ -106,7 +109,7 @@ pub struct CongestionPoint {
 
 // The specification.
 impl SwitchSide for CongestionPoint {
-    #[inline]
+    #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.params.at == At::Enqueue {
             let q = cx.seen().egress(at.egress, at.queue);
@@ -114,7 +117,7 @@ impl SwitchSide for CongestionPoint {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.params.at == At::Dequeue {
             let own = if self.params.count_departing { Bytes::ZERO } else { pkt.bytes() };
@@ -135,9 +138,6 @@ impl CongestionPoint {
     #[cold]
     fn mark_by_curve(&mut self, cx: &mut SwitchCx<'_>, q: Bytes, pkt: &mut Packet) {
         let Params { kmin, kmax, pmax, .. } = self.params;
-        if pkt.kind != Kind::Data {
-            return;
-        }
         if q >= kmax || kmin == kmax {
             pkt.mark();
         } else {
@@ -148,4 +148,3 @@ impl CongestionPoint {
         }
     }
 }
-

@@ -29,9 +29,10 @@ pub(crate) fn headroom_findings(params: &Params, xoff: Bytes, cx: &CheckCx<'_>) 
             continue;
         }
         let have = switch.buffer - xoff;
-        let needs = shape.ports.iter().map(|p| {
-            headroom(p.rate, p.delay, shape.max_frame, cx.gap, params.response, params.signal)
-        });
+        let needs = shape
+            .ports
+            .iter()
+            .map(|p| headroom(p.rate, p.delay, shape.max_frame, cx.gap, params.response, params.signal));
         let need = needs.max().unwrap_or(Bytes::ZERO);
         if have < need && findings.is_empty() {
             findings.push(Finding {

@@ -128,28 +128,28 @@ pub struct Switch {
 
 // The specification.
 impl SwitchSide for Switch {
-    #[inline]
+    #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.overs.counter() == Counter::Ingress {
             self.filled(cx, at.ingress, cx.seen().ingress_port(at.ingress));
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.overs.counter() == Counter::Egress {
             self.filled(cx, at.egress, cx.seen().egress_port(at.egress));
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.overs.counter() == Counter::Ingress && self.overs.is(at.ingress) {
             self.drained(cx, at.ingress, cx.seen().ingress_port(at.ingress));
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.overs.counter() == Counter::Egress && self.overs.is(at.egress) {
             self.drained(cx, at.egress, cx.seen().egress_port(at.egress));

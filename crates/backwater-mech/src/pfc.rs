@@ -167,7 +167,11 @@ impl Mechanism for Pfc {
             return Vec::new();
         }
         let Some(xoff) = params.xoff else {
-            return vec![fatal("xoff", "a static threshold needs xoff".into(), "give xoff, or threshold = \"dynamic\"")];
+            return vec![fatal(
+                "xoff",
+                "a static threshold needs xoff".into(),
+                "give xoff, or threshold = \"dynamic\"",
+            )];
         };
         let mut findings = threshold_order(params.xon(), xoff);
         findings.extend(crate::headroom_check::headroom_findings(params, xoff, cx));
@@ -212,7 +216,7 @@ pub struct Switch {
 
 // The specification.
 impl SwitchSide for Switch {
-    #[inline]
+    #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.counter == Counter::Ingress
             && self.under_pfc(at.class)
@@ -223,7 +227,7 @@ impl SwitchSide for Switch {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.counter == Counter::Egress
             && self.under_pfc(at.class)
@@ -234,14 +238,14 @@ impl SwitchSide for Switch {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.counter == Counter::Ingress && self.over(at.class, at.ingress) && self.may_resume(cx, at) {
             self.set(cx, at.class, at.ingress, false);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.counter == Counter::Egress && self.over(at.class, at.egress) {
             let left = cx.seen().egress(at.egress, at.queue);
@@ -292,6 +296,7 @@ impl Switch {
         }
     }
 
+    #[cold]
     fn may_resume(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
         let seen = cx.seen();
         let bytes = seen.ingress(at.ingress, at.class);

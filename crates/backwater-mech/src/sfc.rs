@@ -31,12 +31,12 @@
 //! trigger is the occupancy of the egress queue over all ingresses, so that a victim that shares only an ingress is not paused.
 
 use backwater_engine::Time;
+use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, CheckCx, Fate, Finding, Gate, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx, SwitchShape, SwitchSide,
-    Token,
+    Absent, CheckCx, Fate, Finding, Gate, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx, SwitchShape,
+    SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, FlowRef, HostId, Kind, Packet, Port, Queue};
-use backwater_net::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -231,7 +231,7 @@ pub struct CongestionPoint {
 
 // The specification.
 impl SwitchSide for CongestionPoint {
-    #[inline]
+    #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.points[usize::from(at.egress.0)]
             && self.classes & (1 << at.class.0) != 0
@@ -241,7 +241,7 @@ impl SwitchSide for CongestionPoint {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.params.resume && !self.last.is_empty() && cx.seen().egress(at.egress, at.queue) < self.params.target() {
             self.relieved(cx, at);
@@ -332,4 +332,3 @@ impl NicSide for Source {
         });
     }
 }
-

@@ -231,7 +231,7 @@ macro_rules! mechanisms {
                 })+
                 None
             }
-            #[inline]
+            #[inline(always)]
             fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.steer(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
             }
@@ -241,23 +241,23 @@ macro_rules! mechanisms {
                 })+
                 Full::Drop
             }
-            #[inline]
+            #[inline(always)]
             fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_admit(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
             }
-            #[inline]
+            #[inline(always)]
             fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_enqueue(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
             }
-            #[inline]
+            #[inline(always)]
             fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_dequeue(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
             }
-            #[inline]
+            #[inline(always)]
             fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
                 $(if let Some(side) = &mut self.$name { side.on_release(cx.for_owner(Owner(Number::$name as u8)), at); })+
             }
-            #[inline]
+            #[inline(always)]
             fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
                 $(if let Some(side) = &mut self.$name { side.on_depart(cx.for_owner(Owner(Number::$name as u8)), at); })+
             }

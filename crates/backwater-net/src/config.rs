@@ -184,10 +184,12 @@ pub struct NicParams {
     /// Data frames that may stand in the transmit queue, the one on the wire not counted. With 1 a flow is asked for its next frame when the wire is free.
     #[schemars(range(min = 1, max = 1024))]
     pub tx_queue: u32,
+    /// Whether the interface fetches a flow's first frame from memory in full, at the link's rate, before its first bit leaves: one packet time more per flow.
+    pub store_and_forward: bool,
 }
 
 impl Default for NicParams {
     fn default() -> Self {
-        NicParams { tx_queue: 1 }
+        NicParams { tx_queue: 1, store_and_forward: false }
     }
 }

@@ -161,15 +161,21 @@ pub struct FlowShape {
     pub line: Rate,
 }
 
+/// What does not change at a switch, and its mechanisms' random streams.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub shape: SwitchShape,
+    pub rngs: Vec<Option<Rng>>,
+    pub seed: u64,
+}
+
 /// What a switch-side hook sees and may do.
 pub struct SwitchCx<'a> {
     pub(crate) now: Time,
     pub(crate) owner: Owner,
     pub(crate) seen: &'a Occupancy,
-    pub(crate) shape: &'a SwitchShape,
+    pub(crate) home: &'a mut Home,
     pub(crate) notes: &'a mut Notes,
-    pub(crate) rngs: &'a mut [Option<Rng>],
-    pub(crate) seed: u64,
     /// Switches that the packet at hand has passed, or `NO_HOP`.
     pub(crate) hop: u8,
 }
@@ -191,7 +197,7 @@ impl SwitchCx<'_> {
     /// The switch.
     #[inline(always)]
     pub fn shape(&self) -> &SwitchShape {
-        self.shape
+        &self.home.shape
     }
     /// For stacks only: which mechanism is called.
     #[inline(always)]
@@ -206,14 +212,14 @@ impl SwitchCx<'_> {
     }
     /// This mechanism's own random stream on this switch.
     pub fn rng(&mut self) -> &mut Rng {
-        let (seed, owner, node) = (self.seed, self.owner, self.shape.node);
-        self.rngs[usize::from(owner.0)].get_or_insert_with(|| {
+        let (seed, owner, node) = (self.home.seed, self.owner, self.home.shape.node);
+        self.home.rngs[usize::from(owner.0)].get_or_insert_with(|| {
             backwater_engine::rng::stream(seed, "switch mechanism", u64::from(node.0) << 8 | u64::from(owner.0))
         })
     }
     /// The port to which `host` is attached, where it is attached here.
     pub fn attached(&self, host: HostId) -> Option<Port> {
-        let at = self.shape.ports.iter().position(|p| p.host == Some(host))?;
+        let at = self.home.shape.ports.iter().position(|p| p.host == Some(host))?;
         Some(Port(at as u16))
     }
     /// Sends a MAC control frame: next out of `port`, never gated, consumed by the neighbour.

@@ -17,6 +17,15 @@ pub(crate) enum Pool {
     Headroom,
 }
 
+/// \[bytes\] counters of one port, together because a frame touches them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    ingress: [u64; CLASSES],
+    egress: [u64; CLASSES],
+    ingress_port: u64,
+    egress_port: u64,
+}
+
 /// \[bytes\] counters of one switch.
 #[derive(Clone, Debug)]
 pub struct Occupancy {
@@ -28,10 +37,7 @@ pub struct Occupancy {
     lossless: u8,
     /// Shared memory of one unit of `per`.
     shared: u64,
-    ingress: Vec<u64>,
-    ingress_port: Vec<u64>,
-    egress: Vec<u64>,
-    egress_port: Vec<u64>,
+    ports: Vec<Counts>,
     total: u64,
     /// Bytes in reserves and headrooms, by (ingress, class); empty when the switch has none.
     reserved: Vec<u64>,
@@ -57,11 +63,8 @@ impl Occupancy {
             reserve: if partitioned { params.reserve.0 } else { 0 },
             headroom: if partitioned { params.headroom.0 } else { 0 },
             lossless,
-            shared: shared.unwrap_or(0),
-            ingress: vec![0; queues],
-            ingress_port: vec![0; ports],
-            egress: vec![0; queues],
-            egress_port: vec![0; ports],
+            shared: if params.buffer_per == BufferPer::None { u64::MAX / 2 } else { shared.unwrap_or(0) },
+            ports: vec![Counts::default(); ports],
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
             in_headroom: vec![0; if partitioned { queues } else { 0 }],
@@ -72,23 +75,23 @@ impl Occupancy {
     /// Bytes that came in through `port` in `class` and have not left.
     #[inline(always)]
     pub fn ingress(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.ingress[slot(port, class.0)])
+        Bytes(self.counts(port).ingress[within(class.0)])
     }
     /// Bytes that came in through `port` and have not left.
     #[inline(always)]
     pub fn ingress_port(&self, port: Port) -> Bytes {
-        Bytes(self.ingress_port[usize::from(port.0)])
+        Bytes(self.counts(port).ingress_port)
     }
     /// Bytes that wait for `queue` of `port` (wherever the architecture keeps them), the frame on the wire included until
     /// counters fall.
     #[inline(always)]
     pub fn egress(&self, port: Port, queue: Queue) -> Bytes {
-        Bytes(self.egress[slot(port, queue.0)])
+        Bytes(self.counts(port).egress[within(queue.0)])
     }
     /// Bytes that wait for `port`.
     #[inline(always)]
     pub fn egress_port(&self, port: Port) -> Bytes {
-        Bytes(self.egress_port[usize::from(port.0)])
+        Bytes(self.counts(port).egress_port)
     }
     /// Bytes in the switch.
     #[inline(always)]
@@ -114,13 +117,19 @@ impl Occupancy {
     /// Bytes of (port, class) beyond its reserve.
     #[inline(always)]
     pub fn beyond_reserve(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.ingress[slot(port, class.0)].saturating_sub(self.reserve))
+        Bytes(self.counts(port).ingress[within(class.0)].saturating_sub(self.reserve))
     }
     /// Number of ports.
     pub fn ports(&self) -> usize {
-        self.ingress_port.len()
+        self.ports.len()
     }
 
+    #[inline(always)]
+    fn counts(&self, port: Port) -> &Counts {
+        &self.ports[usize::from(port.0)]
+    }
+
+    #[inline(always)]
     fn pool(&self, at: &Place) -> usize {
         match self.per {
             BufferPer::Switch | BufferPer::None => 0,
@@ -134,32 +143,36 @@ impl Occupancy {
     #[inline]
     pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<Pool> {
         let pool = self.pick(at, size)?;
-        let ingress = slot(at.ingress, at.class.0);
         match pool {
-            Pool::Shared if self.per == BufferPer::None => {}
             Pool::Shared => {
                 let unit = self.pool(at);
                 self.pools[unit] += size;
             }
-            Pool::Reserve => self.reserved[ingress] += size,
-            Pool::Headroom => self.in_headroom[ingress] += size,
+            Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] += size,
+            Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] += size,
         }
-        self.ingress[ingress] += size;
-        self.ingress_port[usize::from(at.ingress.0)] += size;
+        let counts = &mut self.ports[usize::from(at.ingress.0)];
+        counts.ingress[within(at.class.0)] += size;
+        counts.ingress_port += size;
         self.total += size;
         Some(pool)
     }
 
     #[inline]
     fn pick(&self, at: &Place, size: u64) -> Option<Pool> {
-        if self.per == BufferPer::None {
-            return Some(Pool::Shared);
-        }
-        let ingress = slot(at.ingress, at.class.0);
-        if self.reserve != 0 && self.reserved[ingress] + size <= self.reserve {
+        if self.reserve != 0 && self.reserved[slot(at.ingress, at.class.0)] + size <= self.reserve {
             return Some(Pool::Reserve);
         }
         let used = self.pools[self.pool(at)];
+        if self.dynamic.is_none() && used + size <= self.shared {
+            return Some(Pool::Shared);
+        }
+        self.pick_scarce(at, size, used)
+    }
+
+    #[cold]
+    fn pick_scarce(&self, at: &Place, size: u64, used: u64) -> Option<Pool> {
+        let ingress = slot(at.ingress, at.class.0);
         let lossless = self.lossless & (1 << at.class.0) != 0;
         if used + size <= self.shared && (lossless || self.within_dynamic_limits(at, size, self.shared - used)) {
             return Some(Pool::Shared);
@@ -171,39 +184,39 @@ impl Occupancy {
     fn within_dynamic_limits(&self, at: &Place, size: u64, free: u64) -> bool {
         self.dynamic.is_none_or(|(alpha_ingress, alpha_egress)| {
             let limit = |alpha: f64| (alpha * free as f64) as u64;
-            self.ingress[slot(at.ingress, at.class.0)] + size <= limit(alpha_ingress)
-                && self.egress[slot(at.egress, at.queue.0)] + size <= limit(alpha_egress)
+            self.ingress(at.ingress, at.class).0 + size <= limit(alpha_ingress)
+                && self.egress(at.egress, at.queue).0 + size <= limit(alpha_egress)
         })
     }
 
     #[inline]
     pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> u64 {
-        self.egress[slot(at.egress, at.queue.0)] += size;
-        let port = &mut self.egress_port[usize::from(at.egress.0)];
-        *port += size;
-        *port
+        let counts = &mut self.ports[usize::from(at.egress.0)];
+        counts.egress[within(at.queue.0)] += size;
+        counts.egress_port += size;
+        counts.egress_port
     }
 
     #[inline]
     pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) {
-        self.egress[slot(at.egress, at.queue.0)] -= size;
-        self.egress_port[usize::from(at.egress.0)] -= size;
+        let counts = &mut self.ports[usize::from(at.egress.0)];
+        counts.egress[within(at.queue.0)] -= size;
+        counts.egress_port -= size;
     }
 
     #[inline]
     pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) {
-        let ingress = slot(at.ingress, at.class.0);
         match pool {
-            Pool::Shared if self.per == BufferPer::None => {}
             Pool::Shared => {
                 let unit = self.pool(at);
                 self.pools[unit] -= size;
             }
-            Pool::Reserve => self.reserved[ingress] -= size,
-            Pool::Headroom => self.in_headroom[ingress] -= size,
+            Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] -= size,
+            Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] -= size,
         }
-        self.ingress[ingress] -= size;
-        self.ingress_port[usize::from(at.ingress.0)] -= size;
+        let counts = &mut self.ports[usize::from(at.ingress.0)];
+        counts.ingress[within(at.class.0)] -= size;
+        counts.ingress_port -= size;
         self.total -= size;
     }
 
@@ -211,14 +224,17 @@ impl Occupancy {
     pub fn is_empty(&self) -> bool {
         let zero = |v: &[u64]| v.iter().all(|&x| x == 0);
         self.total == 0
-            && zero(&self.ingress)
-            && zero(&self.ingress_port)
-            && zero(&self.egress)
-            && zero(&self.egress_port)
+            && self.ports.iter().all(|counts| *counts == Counts::default())
             && zero(&self.reserved)
             && zero(&self.in_headroom)
             && zero(&self.pools)
     }
+}
+
+/// A class or queue number as an index that needs no check.
+#[inline(always)]
+fn within(number: u8) -> usize {
+    usize::from(number) % CLASSES
 }
 
 #[inline(always)]

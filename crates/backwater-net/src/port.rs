@@ -6,7 +6,7 @@ use crate::packet::{CLASSES, Class, Control};
 use crate::record::PortStats;
 use crate::slab::{Fifo, Ix, NIL, Slab};
 use crate::units::{Rate, Serialiser};
-use backwater_engine::{Rng, Time};
+use backwater_engine::{Fingerprint, Rng, Time};
 use std::collections::VecDeque;
 
 /// Whose port it is.
@@ -57,6 +57,8 @@ pub(crate) struct Port {
     held: Held,
     pub faults: Option<Box<LinkFaults>>,
     pub stats: PortStats,
+    /// What has arrived here, and when.
+    pub lane: Fingerprint,
 }
 
 /// Deficit weighted round robin (Shreedhar and Varghese, SIGCOMM 1995).
@@ -111,6 +113,7 @@ impl Port {
             held: Held::default(),
             faults: None,
             stats: PortStats::default(),
+            lane: Fingerprint::default(),
         }
     }
 
@@ -123,6 +126,12 @@ impl Port {
     pub fn push(&mut self, slab: &mut Slab, queue: usize, ix: Ix) {
         self.queues[queue].push(slab, ix);
         self.backlog |= 1 << queue;
+    }
+
+    /// Whether a queue holds a packet and its gates are open.
+    #[inline(always)]
+    pub fn has_work(&self) -> bool {
+        self.backlog & self.open != 0
     }
 
     /// Takes the packet that the scheduler serves next, or says when to look again.

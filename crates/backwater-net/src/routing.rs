@@ -57,7 +57,8 @@ impl Routes {
                     });
                     ports.extend(closer.map(|(p, _)| p as u16));
                 }
-                ranges[switch_of[node.0 as usize] as usize * edges + edge] = (begin, (ports.len() as u32 - begin) as u16);
+                ranges[switch_of[node.0 as usize] as usize * edges + edge] =
+                    (begin, (ports.len() as u32 - begin) as u16);
             }
         }
         let salts = graph.switches().map(|n| mix(mix(seed ^ 0x0EC3) ^ u64::from(n.0))).collect();

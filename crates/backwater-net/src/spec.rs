@@ -56,19 +56,62 @@ pub struct Fault {
 /// What happens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultKind {
-    /// From now on each frame sent from `from` to `to` is lost with this probability.
-    Loss { from: NodeId, to: NodeId, probability: f64 },
-    /// The `nth` frame (from 1) of a kind sent from `from` to `to` from now on is lost.
-    DropNth { from: NodeId, to: NodeId, what: FrameKind, nth: u64 },
-    /// All links between the two nodes carry nothing, in both directions; frames under way are lost.
-    LinkDown { a: NodeId, b: NodeId },
+    /// From now on frames on a link are lost at random.
+    Loss {
+        /// Sending end.
+        from: NodeId,
+        /// Receiving end.
+        to: NodeId,
+        /// Probability of loss of each frame, 0 to 1.
+        probability: f64,
+    },
+    /// One frame of a kind is lost on a link.
+    DropNth {
+        /// Sending end.
+        from: NodeId,
+        /// Receiving end.
+        to: NodeId,
+        /// Which frames count.
+        what: FrameKind,
+        /// Which of them from now on is lost, from 1.
+        nth: u64,
+    },
+    /// All links between two nodes carry nothing, in both directions; frames under way are lost.
+    LinkDown {
+        /// One end.
+        a: NodeId,
+        /// The other end.
+        b: NodeId,
+    },
     /// They carry frames again.
-    LinkUp { a: NodeId, b: NodeId },
-    /// From now on `from` sends to `to` at this rate.
-    RateChange { from: NodeId, to: NodeId, rate: Rate },
-    /// From now on the host takes frames from its receive buffer at this rate, and pauses its link (all classes under a
-    /// pausing mechanism) while more than `xoff` bytes wait there, until fewer than `xon` do.
-    SlowReceiver { host: HostId, rate: Rate, xoff: Bytes, xon: Bytes, class: Class },
+    LinkUp {
+        /// One end.
+        a: NodeId,
+        /// The other end.
+        b: NodeId,
+    },
+    /// A node sends to another at a new rate.
+    RateChange {
+        /// Sending end.
+        from: NodeId,
+        /// Receiving end.
+        to: NodeId,
+        /// From now on.
+        rate: Rate,
+    },
+    /// A host takes frames from its receive buffer slowly, and pauses its link while that is too full.
+    SlowReceiver {
+        /// The host.
+        host: HostId,
+        /// Rate at which it takes frames.
+        rate: Rate,
+        /// \[bytes\] waiting above which it pauses its link.
+        xoff: Bytes,
+        /// \[bytes\] waiting below which the link resumes.
+        xon: Bytes,
+        /// Class that it pauses.
+        class: Class,
+    },
 }
 
 /// Kinds of frames that a fault can pick.

@@ -91,7 +91,7 @@ pub struct Serialiser {
 impl Serialiser {
     /// For a link of `rate`.
     pub fn new(rate: Rate) -> Serialiser {
-        let exact = rate.0 != 0 && 8_000_000_000_000u64 % rate.0 == 0;
+        let exact = rate.0 != 0 && 8_000_000_000_000u64.is_multiple_of(rate.0);
         Serialiser { rate, ps_per_byte: if exact { 8_000_000_000_000 / rate.0 } else { 0 } }
     }
 

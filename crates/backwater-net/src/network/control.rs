@@ -6,7 +6,7 @@ use crate::hold::{Act, Hold};
 use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NO_HOP, NicSide, Note, Owner, SwitchSide, Token};
 use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo};
 use crate::port::Belongs;
-use crate::record::{ControlRow, Sink};
+use crate::record::ControlRow;
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use backwater_engine::Time;
@@ -15,39 +15,39 @@ use backwater_engine::fingerprint::mix;
 impl<A: Actors> Network<A> {
     /// Acts on what a switch's mechanisms have noted.
     #[inline(always)]
-    pub(super) fn act_switch(&mut self, switch: u32, sink: &mut dyn Sink) {
+    pub(super) fn act_switch(&mut self, switch: u32) {
         if !self.notes.is_empty() {
-            self.act_on_switch_notes(switch, sink);
+            self.act_on_switch_notes(switch);
         }
     }
 
     #[cold]
-    fn act_on_switch_notes(&mut self, switch: u32, sink: &mut dyn Sink) {
-        let (first, node) = (self.switches[switch as usize].first_port, self.switches[switch as usize].shape.node);
+    fn act_on_switch_notes(&mut self, switch: u32) {
+        let (first, node) = (self.switches[switch as usize].first_port, self.switches[switch as usize].home.shape.node);
         for note in std::mem::take(&mut self.notes) {
             let global = |port: PortNo| first + u32::from(port.0);
             match note {
                 Note::Send(port, frame) => {
-                    self.log(node, Some(port), Some(Class(7)), None, &frame, sink);
+                    self.log(node, Some(port), Some(Class(7)), None, &frame);
                     self.ports[global(port) as usize].mac.push_back(frame);
-                    self.kick(global(port), sink);
+                    self.kick(global(port));
                 }
                 Note::Emit(port, class, frame) => {
-                    self.log(node, Some(port), Some(class), None, &frame, sink);
+                    self.log(node, Some(port), Some(class), None, &frame);
                     let pkt = self.routed(node, HostId(u32::MAX), class, &frame, NO_PATH, 0);
                     let ix = self.slab.insert(pkt);
-                    self.originate(switch, port, ix, sink);
+                    self.originate(switch, port, ix);
                 }
                 Note::Route(to, class, frame, hop) => {
-                    self.log(node, None, Some(class), Some(to), &frame, sink);
-                    self.route_from_switch(switch, to, class, &frame, hop, sink);
+                    self.log(node, None, Some(class), Some(to), &frame);
+                    self.route_from_switch(switch, to, class, &frame, hop);
                 }
                 Note::HoldPeer(owner, port, class, until, style) => {
-                    self.hold_peer(global(port), owner, class, until, style, sink);
+                    self.hold_peer(global(port), owner, class, until, style);
                 }
-                Note::ReleasePeer(owner, port, class) => self.release_peer(global(port), owner, class, sink),
-                Note::Shut(owner, gate) => self.set_switch_gate(switch, owner, gate, true, sink),
-                Note::Open(owner, gate) => self.set_switch_gate(switch, owner, gate, false, sink),
+                Note::ReleasePeer(owner, port, class) => self.release_peer(global(port), owner, class),
+                Note::Shut(owner, gate) => self.set_switch_gate(switch, owner, gate, true),
+                Note::Open(owner, gate) => self.set_switch_gate(switch, owner, gate, false),
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::SwitchTimer { switch, owner: owner.0, token });
                 }
@@ -57,40 +57,40 @@ impl<A: Actors> Network<A> {
 
     /// Acts on what a host's mechanisms have noted.
     #[inline(always)]
-    pub(super) fn act_nic(&mut self, host: u32, sink: &mut dyn Sink) {
+    pub(super) fn act_nic(&mut self, host: u32) {
         if !self.notes.is_empty() {
-            self.act_on_nic_notes(host, sink);
+            self.act_on_nic_notes(host);
         }
     }
 
     #[cold]
-    fn act_on_nic_notes(&mut self, host: u32, sink: &mut dyn Sink) {
+    fn act_on_nic_notes(&mut self, host: u32) {
         let (port, node) = (self.hosts[host as usize].port, NodeId(self.host_node[host as usize]));
         for note in std::mem::take(&mut self.notes) {
             match note {
                 Note::Send(_, frame) => {
-                    self.log(node, Some(PortNo(0)), Some(Class(7)), None, &frame, sink);
+                    self.log(node, Some(PortNo(0)), Some(Class(7)), None, &frame);
                     self.ports[port as usize].mac.push_back(frame);
-                    self.kick(port, sink);
+                    self.kick(port);
                 }
                 Note::Emit(_, class, frame) => {
-                    self.log(node, Some(PortNo(0)), Some(class), None, &frame, sink);
+                    self.log(node, Some(PortNo(0)), Some(class), None, &frame);
                     let pkt = self.routed(node, HostId(u32::MAX), class, &frame, NO_PATH, 0);
-                    self.express(host, pkt, sink);
+                    self.express(host, pkt);
                 }
                 Note::Route(to, class, frame, _) => {
-                    self.log(node, None, Some(class), Some(to), &frame, sink);
+                    self.log(node, None, Some(class), Some(to), &frame);
                     let found = frame.flow.and_then(|f| self.flows.find(f));
                     let path = found.map_or(NO_PATH, |at| self.flows.send[at].back);
                     let pkt = self.routed(node, to, class, &frame, path, 0);
-                    self.express(host, pkt, sink);
+                    self.express(host, pkt);
                 }
                 Note::HoldPeer(owner, _, class, until, style) => {
-                    self.hold_peer(port, owner, class, until, style, sink);
+                    self.hold_peer(port, owner, class, until, style);
                 }
-                Note::ReleasePeer(owner, _, class) => self.release_peer(port, owner, class, sink),
-                Note::Shut(owner, gate) => self.set_nic_gate(host, owner, gate, true, sink),
-                Note::Open(owner, gate) => self.set_nic_gate(host, owner, gate, false, sink),
+                Note::ReleasePeer(owner, _, class) => self.release_peer(port, owner, class),
+                Note::Shut(owner, gate) => self.set_nic_gate(host, owner, gate, true),
+                Note::Open(owner, gate) => self.set_nic_gate(host, owner, gate, false),
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::NicTimer { host, owner: owner.0, token });
                 }
@@ -110,16 +110,9 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    fn log(
-        &self,
-        node: NodeId,
-        port: Option<PortNo>,
-        class: Option<Class>,
-        to: Option<HostId>,
-        frame: &Control,
-        sink: &mut dyn Sink,
-    ) {
-        sink.control(&ControlRow { time: self.now, kind: frame.kind, node, port, class, to, value: frame.words[0] });
+    fn log(&mut self, node: NodeId, port: Option<PortNo>, class: Option<Class>, to: Option<HostId>, frame: &Control) {
+        let row = ControlRow { time: self.now, kind: frame.kind, node, port, class, to, value: frame.words[0] };
+        self.rows.control.push(row);
     }
 
     fn routed(&mut self, node: NodeId, to: HostId, class: Class, frame: &Control, path: u32, hop: u8) -> Packet {
@@ -132,16 +125,8 @@ impl<A: Actors> Network<A> {
     }
 
     /// Sends a control frame on its way to a host; along the reverse of the path of the packet at hand, if that is pinned.
-    fn route_from_switch(
-        &mut self,
-        switch: u32,
-        to: HostId,
-        class: Class,
-        frame: &Control,
-        hop: u8,
-        sink: &mut dyn Sink,
-    ) {
-        let node = self.switches[switch as usize].shape.node;
+    fn route_from_switch(&mut self, switch: u32, to: HostId, class: Class, frame: &Control, hop: u8) {
+        let node = self.switches[switch as usize].home.shape.node;
         let found = frame.flow.and_then(|f| self.flows.find(f)).filter(|_| hop != NO_HOP);
         let back = found.map_or(NO_PATH, |at| self.flows.send[at].back);
         // A packet that has passed `hop` switches, this one included, is at the reverse path's switch number `len - hop`.
@@ -155,11 +140,11 @@ impl<A: Actors> Network<A> {
         let Some(egress) = egress else { return };
         let pkt = self.routed(node, to, class, frame, path, at + 1);
         let ix = self.slab.insert(pkt);
-        self.originate(switch, PortNo(egress), ix, sink);
+        self.originate(switch, PortNo(egress), ix);
     }
 
     /// A frame that the switch itself sends joins an egress queue, the switch's latency counted. Its ingress is its egress.
-    fn originate(&mut self, switch: u32, egress: PortNo, pkt: Ix, sink: &mut dyn Sink) {
+    fn originate(&mut self, switch: u32, egress: PortNo, pkt: Ix) {
         let slot = &mut self.slab[pkt];
         let class = slot.pkt.class;
         slot.place = crate::hooks::Place { ingress: egress, egress, class, queue: crate::packet::Queue(class.0) };
@@ -167,16 +152,19 @@ impl<A: Actors> Network<A> {
         if s.latency_at == crate::config::LatencyAt::Input {
             slot.ready = self.now + s.latency;
         }
-        self.admit(switch, pkt, sink);
+        self.admit(switch, pkt);
     }
 
-    fn set_switch_gate(&mut self, switch: u32, owner: Owner, gate: Gate, shut: bool, sink: &mut dyn Sink) {
+    fn set_switch_gate(&mut self, switch: u32, owner: Owner, gate: Gate, shut: bool) {
         let first = self.switches[switch as usize].first_port;
         let (port, queue) = match gate {
             Gate::Port(port) => (first + u32::from(port.0), CLASSES),
             Gate::Egress(port, queue) => (first + u32::from(port.0), usize::from(queue.0)),
             Gate::Class(_) | Gate::Dest(_) | Gate::Flow(_) => {
-                return self.broken(format!("{gate:?} is a gate of a NIC, not of a switch"), "this is an error in a mechanism");
+                return self.broken(
+                    format!("{gate:?} is a gate of a NIC, not of a switch"),
+                    "this is an error in a mechanism",
+                );
             }
         };
         let p = &mut self.ports[port as usize];
@@ -187,10 +175,10 @@ impl<A: Actors> Network<A> {
         if self.switches[switch as usize].crossbar.is_some() {
             self.match_at(switch, self.now);
         }
-        self.kick(port, sink);
+        self.kick(port);
     }
 
-    fn set_nic_gate(&mut self, host: u32, owner: Owner, gate: Gate, shut: bool, sink: &mut dyn Sink) {
+    fn set_nic_gate(&mut self, host: u32, owner: Owner, gate: Gate, shut: bool) {
         let port = self.hosts[host as usize].port;
         let queue = match gate {
             Gate::Port(_) => Some(CLASSES),
@@ -215,19 +203,11 @@ impl<A: Actors> Network<A> {
             (None, false) => self.unpark(host),
         }
         if !shut {
-            self.kick(port, sink);
+            self.kick(port);
         }
     }
 
-    pub(super) fn hold_peer(
-        &mut self,
-        port: u32,
-        owner: Owner,
-        class: Option<Class>,
-        until: Time,
-        style: HoldStyle,
-        sink: &mut dyn Sink,
-    ) {
+    pub(super) fn hold_peer(&mut self, port: u32, owner: Owner, class: Option<Class>, until: Time, style: HoldStyle) {
         let p = &mut self.ports[port as usize];
         let rate = p.serialiser.rate();
         let held = p.holds.is_told(class, self.now);
@@ -235,23 +215,23 @@ impl<A: Actors> Network<A> {
         if !held && act != Act::Nothing {
             p.stats.pauses_sent += 1;
         }
-        self.tell(port, class, act, sink);
+        self.tell(port, class, act);
     }
 
-    pub(super) fn release_peer(&mut self, port: u32, owner: Owner, class: Option<Class>, sink: &mut dyn Sink) {
+    pub(super) fn release_peer(&mut self, port: u32, owner: Owner, class: Option<Class>) {
         let act = self.ports[port as usize].holds.release(owner, class, self.now);
-        self.tell(port, class, act, sink);
+        self.tell(port, class, act);
     }
 
-    pub(super) fn refresh(&mut self, port: u32, class: u8, sink: &mut dyn Sink) {
+    pub(super) fn refresh(&mut self, port: u32, class: u8) {
         let class = (usize::from(class) != CLASSES).then_some(Class(class));
         let p = &mut self.ports[port as usize];
         let act = p.holds.review(class, self.now, p.serialiser.rate());
-        self.tell(port, class, act, sink);
+        self.tell(port, class, act);
         self.watch_silence();
     }
 
-    fn tell(&mut self, port: u32, class: Option<Class>, act: Act, sink: &mut dyn Sink) {
+    fn tell(&mut self, port: u32, class: Option<Class>, act: Act) {
         let Act::Tell(hold, again) = act else { return };
         let p = &self.ports[port as usize];
         let (peer, delay, framed, local) = (p.peer, p.delay, p.holds.framed(), p.local);
@@ -260,13 +240,13 @@ impl<A: Actors> Network<A> {
         if !self.ports[port as usize].up {
             return;
         }
-        self.log(node, Some(PortNo(local)), class, None, &Control { words: [u64::from(hold.quanta); 6], ..frame }, sink);
+        self.log(node, Some(PortNo(local)), class, None, &Control { words: [u64::from(hold.quanta); 6], ..frame });
         if framed {
             // MAC control that waits is overtaken by what is newer for the same class.
             let waiting = &mut self.ports[port as usize].mac;
             waiting.retain(|f| Hold::read(f).is_none_or(|h| h.class != hold.class));
             waiting.push_back(frame);
-            self.kick(port, sink);
+            self.kick(port);
         } else {
             frame.size = 0;
             let control = self.slab.insert_control(frame) as u32;
@@ -279,21 +259,20 @@ impl<A: Actors> Network<A> {
     }
 
     /// MAC control, or a mechanism's frame in its place, has arrived at a port.
-    pub(super) fn mac_control(&mut self, port: u32, frame: &Control, sink: &mut dyn Sink) {
+    pub(super) fn mac_control(&mut self, port: u32, frame: &Control) {
         let p = &self.ports[port as usize];
         let (belongs, local, rate) = (p.belongs, p.local, p.serialiser.rate());
-        let node = self.node_of(p);
-        self.lanes[node as usize].fold(self.now.0, mix(frame.words[0] ^ frame.words[1] << 20));
+        self.ports[port as usize].lane.fold(self.now.0, mix(frame.words[0] ^ frame.words[1] << 20));
         let fate = match belongs {
             Belongs::Switch(switch) => {
                 let from = PortNo(local);
                 let fate = self.at_switch(switch, NO_HOP, |stack, cx, _| stack.on_control(cx, from, None, frame));
-                self.act_switch(switch, sink);
+                self.act_switch(switch);
                 fate
             }
             Belongs::Host(host) => {
                 let fate = self.at_nic(host, |stack, cx| stack.on_control(cx, frame));
-                self.act_nic(host, sink);
+                self.act_nic(host);
                 fate
             }
         };
@@ -304,45 +283,45 @@ impl<A: Actors> Network<A> {
     }
 
     /// A routed control frame has arrived at its host: for the NIC, else for the flow that it names.
-    pub(super) fn take_control(&mut self, host: u32, frame: &Control, sink: &mut dyn Sink) {
+    pub(super) fn take_control(&mut self, host: u32, frame: &Control) {
         let fate = self.at_nic(host, |stack, cx| stack.on_control(cx, frame));
-        self.act_nic(host, sink);
+        self.act_nic(host);
         let flow = frame.flow.and_then(|f| self.flows.find(f));
         if let (Fate::Passed, Some(at)) = (fate, flow) {
             let controller = self.flows.send[at].controller;
             if controller != NO_CONTROLLER {
                 self.at_controller(controller, |side, cx| side.on_control(cx, frame));
-                self.repace(controller, sink);
+                self.repace(controller);
             }
         }
     }
 
-    pub(super) fn switch_timer(&mut self, switch: u32, owner: Owner, token: Token, sink: &mut dyn Sink) {
+    pub(super) fn switch_timer(&mut self, switch: u32, owner: Owner, token: Token) {
         self.at_switch(switch, NO_HOP, |stack, cx, _| stack.on_timer(cx.for_owner(owner), token));
-        self.act_switch(switch, sink);
+        self.act_switch(switch);
         self.watch_silence();
     }
 
-    pub(super) fn nic_timer(&mut self, host: u32, owner: Owner, token: Token, sink: &mut dyn Sink) {
+    pub(super) fn nic_timer(&mut self, host: u32, owner: Owner, token: Token) {
         self.at_nic(host, |stack, cx| stack.on_timer(cx.for_owner(owner), token));
-        self.act_nic(host, sink);
+        self.act_nic(host);
         self.watch_silence();
     }
 
-    pub(super) fn flow_timer(&mut self, controller: u32, tag: u16, owner: Owner, token: u16, sink: &mut dyn Sink) {
+    pub(super) fn flow_timer(&mut self, controller: u32, tag: u16, owner: Owner, token: u16) {
         if self.controllers[controller as usize].as_ref().is_none_or(|c| c.tag != tag) {
             return;
         }
         self.at_controller(controller, |side, cx| side.on_timer(cx.for_owner(owner), token));
-        self.repace(controller, sink);
+        self.repace(controller);
         self.watch_silence();
     }
 
     /// A frame arrives at a host with a slow receive buffer.
-    pub(super) fn buffer(&mut self, host: u32, pkt: Ix, sink: &mut dyn Sink) {
+    pub(super) fn buffer(&mut self, host: u32, pkt: Ix) {
         let size = u64::from(self.slab[pkt].pkt.size);
         if self.slab[pkt].pkt.kind == Kind::Mac {
-            return self.take(host, pkt, sink);
+            return self.take(host, pkt);
         }
         let now = self.now;
         let h = &mut self.hosts[host as usize];
@@ -360,11 +339,11 @@ impl<A: Actors> Network<A> {
         }
         if hold {
             let style = HoldStyle { quanta: Some(u16::MAX), framed: true };
-            self.hold_peer(port, STAGE, Some(class), Time::NEVER, style, sink);
+            self.hold_peer(port, STAGE, Some(class), Time::NEVER, style);
         }
     }
 
-    pub(super) fn drain(&mut self, host: u32, sink: &mut dyn Sink) {
+    pub(super) fn drain(&mut self, host: u32) {
         let h = &mut self.hosts[host as usize];
         let (port, Some(rx)) = (h.port, h.rx.as_mut()) else { return };
         let Some(pkt) = rx.pop(&self.slab) else { return };
@@ -382,8 +361,8 @@ impl<A: Actors> Network<A> {
             None => rx.draining = false,
         }
         if resume {
-            self.release_peer(port, STAGE, Some(class), sink);
+            self.release_peer(port, STAGE, Some(class));
         }
-        self.take(host, pkt, sink);
+        self.take(host, pkt);
     }
 }

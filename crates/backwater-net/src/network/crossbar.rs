@@ -14,7 +14,6 @@ use super::{Actors, Event, Network};
 use crate::config::{Architecture, SwitchParams};
 use crate::hooks::SwitchSide;
 use crate::packet::CLASSES;
-use crate::record::Sink;
 use crate::slab::{Fifo, Ix};
 use backwater_engine::Time;
 
@@ -114,7 +113,7 @@ impl<A: Actors> Network<A> {
         self.match_at(switch, self.now);
     }
 
-    pub(super) fn match_crossbar(&mut self, switch: u32, sink: &mut dyn Sink) {
+    pub(super) fn match_crossbar(&mut self, switch: u32) {
         self.crossbar(switch).matching = Time::NEVER;
         for iteration in 0..self.crossbar(switch).iterations {
             let requests = self.requests(switch);
@@ -123,7 +122,7 @@ impl<A: Actors> Network<A> {
                 break;
             }
             for pair in pairs {
-                self.cross(switch, pair, sink);
+                self.cross(switch, pair);
             }
         }
     }
@@ -189,7 +188,7 @@ impl<A: Actors> Network<A> {
         pairs
     }
 
-    fn cross(&mut self, switch: u32, r: Request, sink: &mut dyn Sink) {
+    fn cross(&mut self, switch: u32, r: Request) {
         let first_port = self.switches[switch as usize].first_port;
         let c = self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar");
         let Some(pkt) = c.lanes[r.lane as usize].pop(&self.slab) else { return };
@@ -206,10 +205,10 @@ impl<A: Actors> Network<A> {
         let crossed = self.now + line.time_for(crate::units::Bytes(u64::from(size + self.gap)));
         self.push(crossed, Event::Crossed { switch, pkt });
         self.ports[egress as usize].push(&mut self.slab, usize::from(r.queue), pkt);
-        self.kick(egress, sink);
+        self.kick(egress);
     }
 
-    pub(super) fn crossed(&mut self, switch: u32, pkt: Ix, sink: &mut dyn Sink) {
+    pub(super) fn crossed(&mut self, switch: u32, pkt: Ix) {
         let slot = &mut self.slab[pkt];
         let (place, pool, hop) = (slot.place, slot.pool, slot.pkt.hop);
         let charged = std::mem::take(&mut slot.charged);
@@ -220,6 +219,6 @@ impl<A: Actors> Network<A> {
             self.at_switch(switch, hop, |stack, cx, _| stack.on_release(cx, &place));
         }
         self.match_at(switch, self.now);
-        self.act_switch(switch, sink);
+        self.act_switch(switch);
     }
 }

@@ -4,7 +4,6 @@ use super::nic::SlowReceiver;
 use super::{Actors, Network};
 use crate::packet::{Kind, NodeId};
 use crate::port::LinkFaults;
-use crate::record::Sink;
 use crate::routing::Routes;
 use crate::slab::{Fifo, Ix};
 use crate::spec::{FaultKind, FrameKind};
@@ -26,7 +25,7 @@ impl<A: Actors> Network<A> {
         })
     }
 
-    pub(super) fn apply_fault(&mut self, fault: usize, sink: &mut dyn Sink) {
+    pub(super) fn apply_fault(&mut self, fault: usize) {
         match self.faults[fault].kind.clone() {
             FaultKind::Loss { from, to, probability } => {
                 for port in self.ports_between(from, to) {
@@ -38,8 +37,8 @@ impl<A: Actors> Network<A> {
                     self.link_faults(port).drop_nth.push((what.clone(), nth));
                 }
             }
-            FaultKind::LinkDown { a, b } => self.set_link(a, b, false, sink),
-            FaultKind::LinkUp { a, b } => self.set_link(a, b, true, sink),
+            FaultKind::LinkDown { a, b } => self.set_link(a, b, false),
+            FaultKind::LinkUp { a, b } => self.set_link(a, b, true),
             FaultKind::RateChange { from, to, rate } => {
                 for port in self.ports_between(from, to) {
                     self.ports[port as usize].serialiser = crate::units::Serialiser::new(rate);
@@ -67,7 +66,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    fn set_link(&mut self, a: NodeId, b: NodeId, up: bool, sink: &mut dyn Sink) {
+    fn set_link(&mut self, a: NodeId, b: NodeId, up: bool) {
         let ports: Vec<u32> = self.ports_between(a, b).into_iter().chain(self.ports_between(b, a)).collect();
         for port in &ports {
             self.ports[*port as usize].up = up;
@@ -81,7 +80,7 @@ impl<A: Actors> Network<A> {
         }
         self.routes = Routes::new(&self.graph, &self.neighbours, &self.switch_of, self.seed);
         for port in ports {
-            self.kick(port, sink);
+            self.kick(port);
         }
     }
 

@@ -14,15 +14,15 @@ mod nic;
 mod sample;
 mod switching;
 
-use crate::config::{AckParams, Architecture, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
+use crate::config::{AckParams, Architecture, LatencyAt, NicParams, PacketParams, ReleaseAt, SwitchParams};
 use crate::flow::{Controller, Flows};
 use crate::hooks::{
-    FlowShape, FlowSide, NicShape, NicSide, Notes, Owner, PortShape, RateKey, SwitchCx, SwitchShape, SwitchSide,
+    FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, PortShape, RateKey, SwitchCx, SwitchShape, SwitchSide,
 };
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
-use crate::record::{Broken, PortRow, Progress, Sink};
+use crate::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec, Spec};
@@ -30,7 +30,7 @@ use crate::topology::{Graph, NodeKind};
 use crate::units::{Bytes, Rate};
 use crate::workload::FlowSource;
 use backwater_engine::fingerprint::mix;
-use backwater_engine::{EventQueue, Fingerprint, Rng, Time};
+use backwater_engine::{EventQueue, Fingerprint, Time};
 use crossbar::Crossbar;
 use nic::Host;
 use std::collections::HashMap;
@@ -72,34 +72,86 @@ const SILENCE: Time = Time::ms(1_000);
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// The frame on this port's wire has left.
-    Sent { port: u32 },
+    Sent {
+        port: u32,
+    },
     /// A frame has arrived at this port.
-    Arrive { port: u32, pkt: Ix },
+    Arrive {
+        port: u32,
+        pkt: Ix,
+    },
     /// A frame joins its egress queue, the fabric's latency having passed.
-    Enqueue { switch: u32, pkt: Ix },
+    Enqueue {
+        switch: u32,
+        pkt: Ix,
+    },
     /// A frame has crossed the fabric.
-    Crossed { switch: u32, pkt: Ix },
+    Crossed {
+        switch: u32,
+        pkt: Ix,
+    },
     /// A pause signal that needs no frame.
-    Signal { port: u32, control: u32 },
+    Signal {
+        port: u32,
+        control: u32,
+    },
     /// A held neighbour may need another frame.
-    Refresh { port: u32, class: u8 },
-    SwitchTimer { switch: u32, owner: u8, token: u32 },
-    NicTimer { host: u32, owner: u8, token: u32 },
-    FlowTimer { controller: u32, tag: u16, owner: u8, token: u16 },
+    Refresh {
+        port: u32,
+        class: u8,
+    },
+    SwitchTimer {
+        switch: u32,
+        owner: u8,
+        token: u32,
+    },
+    NicTimer {
+        host: u32,
+        owner: u8,
+        token: u32,
+    },
+    FlowTimer {
+        controller: u32,
+        tag: u16,
+        owner: u8,
+        token: u16,
+    },
     /// A controller's next packet is due.
-    Pace { controller: u32, tag: u16 },
+    Pace {
+        controller: u32,
+        tag: u16,
+    },
     /// A slow receiver takes a frame.
-    Drain { host: u32 },
+    Drain {
+        host: u32,
+    },
     /// A source's next flow starts.
-    Source { source: u32 },
+    Source {
+        source: u32,
+    },
+    /// The first frame of a flow has been fetched.
+    Fetched {
+        slot: u32,
+        tag: u32,
+    },
     /// A packet of a Bernoulli source becomes available, or the source ends.
-    Stream { slot: u32, tag: u32, ends: bool },
-    Fault { fault: u32 },
+    Stream {
+        slot: u32,
+        tag: u32,
+        ends: bool,
+    },
+    Fault {
+        fault: u32,
+    },
     /// A frame's ready time has come.
-    Wake { port: u32 },
+    Wake {
+        port: u32,
+    },
     Sample,
     /// All frames of this instant are in: match ingresses to egresses.
-    Match { switch: u32 },
+    Match {
+        switch: u32,
+    },
     Stop,
 }
 
@@ -133,25 +185,59 @@ impl Event {
             Event::Drain { host } => order(10, at(host)),
             Event::Source { source } => order(11, at(source)),
             Event::Stream { slot, ends, .. } => order(12, at(slot) | u64::from(ends) << 8),
-            Event::Fault { fault } => order(13, at(fault)),
-            Event::Wake { port } => order(14, at(port)),
-            Event::Sample => order(15, 0),
-            Event::Match { switch } => order(16, at(switch)),
-            Event::Stop => order(17, 0),
+            Event::Fetched { slot, .. } => order(13, at(slot)),
+            Event::Fault { fault } => order(14, at(fault)),
+            Event::Wake { port } => order(15, at(port)),
+            Event::Sample => order(16, 0),
+            Event::Match { switch } => order(17, at(switch)),
+            Event::Stop => order(18, 0),
         }
     }
 }
 
+/// The context of a switch's hook: `$s` is the switch, borrowed apart from the rest of the network.
+macro_rules! cx {
+    ($network:ident, $s:ident, $hop:expr) => {
+        crate::hooks::SwitchCx {
+            now: $network.now,
+            owner: crate::hooks::Owner(0),
+            seen: &$s.occupancy,
+            home: &mut $s.home,
+            notes: &mut $network.notes,
+            hop: $hop,
+        }
+    };
+}
+use cx;
+
 struct Switch<S> {
-    shape: SwitchShape,
+    home: Home,
     first_port: u32,
     latency: Time,
     latency_at: LatencyAt,
     /// The switch's memory is one, and `choose` may have an opinion.
     occupancy: Occupancy,
     stack: S,
-    rngs: Vec<Option<Rng>>,
     crossbar: Option<Box<Crossbar>>,
+}
+
+/// Events between two deliveries of rows.
+const SLICE: u64 = 4096;
+
+/// Rows since the last delivery.
+#[derive(Default)]
+struct Rows {
+    flows: Vec<FlowRow>,
+    control: Vec<ControlRow>,
+    series: Vec<SeriesRow>,
+}
+
+impl Rows {
+    fn hand_out(&mut self, sink: &mut dyn Sink) {
+        self.flows.drain(..).for_each(|row| sink.flow(&row));
+        self.control.drain(..).for_each(|row| sink.control(&row));
+        self.series.drain(..).for_each(|row| sink.series(&row));
+    }
 }
 
 /// What runs beside the model: rows, counters and the end.
@@ -175,7 +261,7 @@ pub struct Network<A: Actors> {
     header: u32,
     gap: u32,
     ack: AckParams,
-    tx_queue: u32,
+    nic: NicParams,
     actors: A,
     shared: A::Shared,
     queue: EventQueue<Event>,
@@ -203,8 +289,8 @@ pub struct Network<A: Actors> {
     sampled_bytes: Vec<u64>,
     lossless: bool,
     notes: Notes,
-    lanes: Vec<Fingerprint>,
     totals: Totals,
+    rows: Rows,
 }
 
 impl<A: Actors> Network<A> {
@@ -251,7 +337,8 @@ impl<A: Actors> Network<A> {
             if a == b {
                 return Err(format!("a link joins {} with itself", graph.nodes[a].name));
             }
-            let end = |n: usize, neighbours: &Neighbours| (first_port[n] + neighbours[n].len() as u32, neighbours[n].len());
+            let end =
+                |n: usize, neighbours: &Neighbours| (first_port[n] + neighbours[n].len() as u32, neighbours[n].len());
             let ((pa, la), (pb, lb)) = (end(a, &neighbours), end(b, &neighbours));
             ports[pa as usize] = Some(Port::new(belongs[a], la as u16, pb, link.rate, link.delay));
             ports[pb as usize] = Some(Port::new(belongs[b], lb as u16, pa, link.rate, link.delay));
@@ -294,13 +381,12 @@ impl<A: Actors> Network<A> {
                 latency_at: params.latency_at,
                 occupancy: Occupancy::new(params, n, lossless),
                 stack,
-                rngs: vec![None; A::OWNERS],
                 crossbar,
-                shape,
+                home: Home { shape, rngs: vec![None; A::OWNERS], seed: spec.seed },
             });
         }
         for (s, switch) in switches.iter().enumerate() {
-            for p in 0..switch.shape.ports.len() {
+            for p in 0..switch.home.shape.ports.len() {
                 let at = switch.first_port as usize + p;
                 let params = &spec.switches[s];
                 ports[at].release_at_end = params.release_at == ReleaseAt::End;
@@ -324,7 +410,6 @@ impl<A: Actors> Network<A> {
             })
             .collect();
         let routes = Routes::new(&graph, &neighbours, &switch_of, spec.seed);
-        let lanes = vec![Fingerprint::default(); graph.nodes.len()];
         let shared = spec.actors.shared();
         let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
         let mut network = Network {
@@ -334,7 +419,7 @@ impl<A: Actors> Network<A> {
             gap: sizes(spec.packet.gap)?,
             packet: spec.packet,
             ack: spec.ack,
-            tx_queue: spec.nic.tx_queue.max(1),
+            nic: spec.nic,
             actors: spec.actors,
             shared,
             queue: EventQueue::new(),
@@ -361,7 +446,6 @@ impl<A: Actors> Network<A> {
             series: spec.series,
             lossless: spec.lossless,
             notes: Vec::new(),
-            lanes,
             graph,
             totals: Totals {
                 progress: Progress::default(),
@@ -370,6 +454,7 @@ impl<A: Actors> Network<A> {
                 stopped: false,
                 routed: 0,
             },
+            rows: Rows::default(),
         };
         for (i, fault) in network.faults.iter().enumerate() {
             let event = Event::Fault { fault: i as u32 };
@@ -389,58 +474,71 @@ impl<A: Actors> Network<A> {
 
     /// Handles up to `budget` events. A broken promise ends the run.
     pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
-        for _ in 0..budget {
-            if self.totals.stopped {
-                break;
-            }
-            let Some((time, _, event)) = self.queue.pop() else {
-                self.totals.stopped = true;
-                break;
-            };
-            self.now = time;
-            self.totals.progress.events += 1;
-            match event {
-                Event::Sent { port } => self.sent(port, sink),
-                Event::Arrive { port, pkt } => self.arrive(port, pkt, sink),
-                Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt, sink),
-                _ => self.rare(event, sink),
-            }
-            if let Some(broken) = self.totals.broken.take() {
-                self.totals.stopped = true;
-                return Err(broken);
-            }
+        let mut left = budget;
+        while left > 0 && !self.totals.stopped {
+            let slice = left.min(SLICE);
+            left -= slice;
+            self.run_slice(slice);
+            self.rows.hand_out(sink);
         }
-        Ok(self.progress())
+        match self.totals.broken.take() {
+            Some(broken) => Err(broken),
+            None => Ok(self.progress()),
+        }
     }
 
-    fn rare(&mut self, event: Event, sink: &mut dyn Sink) {
+    fn run_slice(&mut self, slice: u64) {
+        for handled in 0..slice {
+            let Some((time, _, event)) = self.queue.pop() else {
+                self.totals.stopped = true;
+                self.totals.progress.events += handled;
+                return;
+            };
+            self.now = time;
+            match event {
+                Event::Sent { port } => self.sent(port),
+                Event::Arrive { port, pkt } => self.arrive(port, pkt),
+                _ => self.rare(event),
+            }
+            if self.totals.stopped {
+                self.totals.progress.events += handled + 1;
+                return;
+            }
+        }
+        self.totals.progress.events += slice;
+    }
+
+    #[inline(never)]
+    fn rare(&mut self, event: Event) {
         match event {
-            Event::Crossed { switch, pkt } => self.crossed(switch, pkt, sink),
-            Event::Match { switch } => self.match_crossbar(switch, sink),
+            Event::Crossed { switch, pkt } => self.crossed(switch, pkt),
+            Event::Match { switch } => self.match_crossbar(switch),
             Event::Wake { port } => {
                 if self.ports[port as usize].wake_at == self.now {
                     self.ports[port as usize].wake_at = Time::NEVER;
-                    self.kick(port, sink);
+                    self.kick(port);
                 }
             }
-            Event::Pace { controller, tag } => self.pace(controller, tag, sink),
+            Event::Pace { controller, tag } => self.pace(controller, tag),
             Event::Signal { port, control } => {
                 let frame = self.slab.take_control(u64::from(control));
-                self.mac_control(port, &frame, sink);
+                self.mac_control(port, &frame);
             }
-            Event::Refresh { port, class } => self.refresh(port, class, sink),
-            Event::SwitchTimer { switch, owner, token } => self.switch_timer(switch, Owner(owner), token, sink),
-            Event::NicTimer { host, owner, token } => self.nic_timer(host, Owner(owner), token, sink),
+            Event::Refresh { port, class } => self.refresh(port, class),
+            Event::SwitchTimer { switch, owner, token } => self.switch_timer(switch, Owner(owner), token),
+            Event::NicTimer { host, owner, token } => self.nic_timer(host, Owner(owner), token),
             Event::FlowTimer { controller, tag, owner, token } => {
-                self.flow_timer(controller, tag, Owner(owner), token, sink);
+                self.flow_timer(controller, tag, Owner(owner), token);
             }
-            Event::Drain { host } => self.drain(host, sink),
-            Event::Source { source } => self.start_flows(source as usize, sink),
-            Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends, sink),
-            Event::Fault { fault } => self.apply_fault(fault as usize, sink),
-            Event::Sample => self.sample(sink),
+            Event::Drain { host } => self.drain(host),
+            Event::Source { source } => self.start_flows(source as usize),
+            Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
+            Event::Fetched { slot, tag } => self.fetched(slot, tag),
+            Event::Fault { fault } => self.apply_fault(fault as usize),
+            Event::Sample => self.sample(),
             Event::Stop => self.totals.stopped = true,
-            Event::Sent { .. } | Event::Arrive { .. } | Event::Enqueue { .. } => unreachable!("handled in the loop"),
+            Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt),
+            Event::Sent { .. } | Event::Arrive { .. } => unreachable!("handled in the loop"),
         }
     }
 
@@ -463,13 +561,15 @@ impl<A: Actors> Network<A> {
             done: self.totals.stopped,
             time: self.now,
             flows_active: self.flows.active,
+            hops: self.ports.iter().map(|p| p.stats.tx_frames).sum(),
+            data_hops: self.ports.iter().map(|p| p.stats.tx_data_frames).sum(),
             ..self.totals.progress
         }
     }
 
     /// Fingerprint of the trajectory so far.
     pub fn fingerprint(&self) -> u64 {
-        Fingerprint::of(self.lanes.iter().copied())
+        Fingerprint::of(self.ports.iter().map(|port| port.lane))
     }
 
     /// Ends the run here: hands out the rows of unfinished flows and of all ports.
@@ -479,8 +579,9 @@ impl<A: Actors> Network<A> {
         slots.sort_by_key(|s| self.flows.send[*s as usize].id);
         for slot in slots {
             let row = self.flow_row(slot as usize, None);
-            sink.flow(&row);
+            self.rows.flows.push(row);
         }
+        self.rows.hand_out(sink);
         for (node, first) in self.first_port.iter().enumerate() {
             for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
                 let port = &self.ports[*first as usize + local];
@@ -505,7 +606,7 @@ impl<A: Actors> Network<A> {
         }
         for switch in &self.switches {
             if !switch.occupancy.is_empty() {
-                found.push(format!("counters of {} are not zero", switch.shape.name));
+                found.push(format!("counters of {} are not zero", switch.home.shape.name));
             }
         }
         for port in &self.ports {
@@ -530,7 +631,7 @@ impl<A: Actors> Network<A> {
     /// The node at which a port sits.
     fn node_of(&self, port: &Port) -> u32 {
         match port.belongs {
-            Belongs::Switch(s) => self.switches[s as usize].shape.node.0,
+            Belongs::Switch(s) => self.switches[s as usize].home.shape.node.0,
             Belongs::Host(h) => self.host_node[h as usize],
         }
     }
@@ -544,41 +645,43 @@ impl<A: Actors> Network<A> {
         f: impl FnOnce(&mut A::Switch, &mut SwitchCx<'_>, &mut Slab) -> R,
     ) -> R {
         let s = &mut self.switches[switch as usize];
-        let mut cx = SwitchCx {
-            now: self.now,
-            owner: Owner(0),
-            seen: &s.occupancy,
-            shape: &s.shape,
-            notes: &mut self.notes,
-            rngs: &mut s.rngs,
-            seed: self.seed,
-            hop,
-        };
-        f(&mut s.stack, &mut cx, &mut self.slab)
+        f(&mut s.stack, &mut cx!(self, s, hop), &mut self.slab)
     }
 
     /// Starts the next transmission of an idle port, if there is one.
-    #[inline]
-    fn kick(&mut self, port: u32, sink: &mut dyn Sink) {
+    #[inline(always)]
+    fn kick(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         if p.busy {
             return;
         }
-        if let Some(frame) = p.mac.pop_front() {
-            let pkt = self.mac_packet(port, frame);
-            return self.transmit(port, pkt, sink);
+        if !p.mac.is_empty() {
+            return self.kick_mac(port);
         }
         if let Belongs::Host(host) = p.belongs {
-            return self.kick_host(host, port, sink);
+            return self.kick_host(host, port);
+        }
+        if !p.has_work() {
+            return;
         }
         match p.next(&self.slab, self.now) {
-            Next::Packet(pkt) => self.transmit(port, pkt, sink),
+            Next::Packet(pkt) => self.transmit(port, pkt),
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
         }
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
+    fn kick_mac(&mut self, port: u32) {
+        if let Some(frame) = self.ports[port as usize].mac.pop_front() {
+            let pkt = self.mac_packet(port, frame);
+            self.transmit(port, pkt);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
     fn wake(&mut self, port: u32, at: Time) {
         let p = &mut self.ports[port as usize];
         if p.wake_at > at || p.wake_at <= self.now {
@@ -597,55 +700,51 @@ impl<A: Actors> Network<A> {
     }
 
     /// Puts a packet on the wire of an idle port.
-    #[inline]
-    fn transmit(&mut self, port: u32, pkt: Ix, sink: &mut dyn Sink) {
-        let p = &mut self.ports[port as usize];
-        let header = self.slab[pkt].pkt;
-        let sent = self.now + p.serialiser.time(header.size + self.gap);
+    #[inline(always)]
+    fn transmit(&mut self, port: u32, pkt: Ix) {
+        let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
+        let (size, kind, uid) = (header.size, header.kind, header.uid);
+        let sent = self.now + p.serialiser.time(size + self.gap);
         p.busy = true;
         p.current = pkt;
         p.stats.tx_frames += 1;
-        p.stats.tx_bytes += u64::from(header.size);
-        self.totals.progress.hops += 1;
-        if header.kind == Kind::Data {
-            p.stats.tx_data_frames += 1;
-            self.totals.progress.data_hops += 1;
-        }
+        p.stats.tx_bytes += u64::from(size);
+        p.stats.tx_data_frames += u64::from(kind == Kind::Data);
         let mut arrival = sent + p.delay;
-        if header.kind != Kind::Mac {
+        if kind != Kind::Mac {
             arrival += p.peer_latency;
             self.totals.last_frame = self.now;
         }
         let (peer, at_end) = (p.peer, p.release_at_end);
         let lost = !p.up || p.faults.is_some() && self.is_lost(port, pkt);
-        if !at_end && header.kind != Kind::Mac {
-            self.depart(port, pkt, sink);
+        if !at_end && kind != Kind::Mac {
+            self.depart_at_start(port, pkt);
         }
         self.push(sent, Event::Sent { port });
         if lost {
             self.slab[pkt].lost = true;
         } else {
-            self.queue.push(arrival, order(2, header.uid), Event::Arrive { port: peer, pkt });
+            self.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
     }
 
-    #[inline]
-    fn sent(&mut self, port: u32, sink: &mut dyn Sink) {
+    #[inline(always)]
+    fn sent(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         p.busy = false;
         let pkt = std::mem::replace(&mut p.current, NIL);
         let at_end = p.release_at_end;
         if at_end && self.slab[pkt].pkt.kind != Kind::Mac {
-            self.depart(port, pkt, sink);
+            self.depart(port, pkt);
         }
         if self.slab[pkt].lost {
             self.lose(port, pkt);
         }
-        self.kick(port, sink);
+        self.kick(port);
     }
 
-    #[inline]
-    fn arrive(&mut self, port: u32, pkt: Ix, sink: &mut dyn Sink) {
+    #[inline(always)]
+    fn arrive(&mut self, port: u32, pkt: Ix) {
         let p = &self.ports[port as usize];
         let (belongs, local, up) = (p.belongs, p.local, p.up);
         if !up {
@@ -654,19 +753,15 @@ impl<A: Actors> Network<A> {
         }
         let header = &self.slab[pkt].pkt;
         let (kind, uid, seq) = (header.kind, header.uid, header.seq);
-        let node = match belongs {
-            Belongs::Switch(s) => self.switches[s as usize].shape.node.0,
-            Belongs::Host(h) => self.host_node[h as usize],
-        };
-        self.lanes[node as usize].fold(self.now.0, uid);
+        self.ports[port as usize].lane.fold(self.now.0, uid);
         match (kind, belongs) {
             (Kind::Mac, _) => {
                 let frame = self.slab.take_control(seq);
                 self.slab.remove(pkt);
-                self.mac_control(port, &frame, sink);
+                self.mac_control(port, &frame);
             }
-            (_, Belongs::Switch(s)) => self.arrive_at_switch(s, local, pkt, sink),
-            (_, Belongs::Host(h)) => self.arrive_at_host(h, pkt, sink),
+            (_, Belongs::Switch(s)) => self.arrive_at_switch(s, local, pkt),
+            (_, Belongs::Host(h)) => self.arrive_at_host(h, pkt),
         }
     }
 

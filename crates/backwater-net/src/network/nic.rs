@@ -6,7 +6,7 @@ use crate::flow::{Controller, NO_CONTROLLER, SendFlow, Status, StreamState};
 use crate::hooks::{Ack, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide, Owner, RateKey};
 use crate::packet::{CLASSES, Ecn, FlowRef, HostId, Kind, NodeId, Packet};
 use crate::port::Next;
-use crate::record::{Broken, FlowRow, Sink};
+use crate::record::{Broken, FlowRow};
 use crate::routing::NO_PATH;
 use crate::slab::{Fifo, Ix, Slab};
 use crate::spec::FlowSpec;
@@ -92,22 +92,21 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    pub(super) fn start_flows(&mut self, source: usize, sink: &mut dyn Sink) {
+    pub(super) fn start_flows(&mut self, source: usize) {
         if let Some(flow) = self.coming[source].take() {
-            self.start_flow(&flow, sink);
+            self.start_flow(&flow);
         }
         self.draw(source);
     }
 
-    fn start_flow(&mut self, spec: &FlowSpec, sink: &mut dyn Sink) {
+    fn start_flow(&mut self, spec: &FlowSpec) {
         let hash = mix(mix(self.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
         let (path, back) = self.pin(spec, hash);
         let stream = spec.stream.map(|stream| {
             let rng = rng::stream(self.seed, "bernoulli source", spec.id);
             Box::new(StreamState { spec: stream, rng, ended: false })
         });
-        let shape =
-            FlowShape { src: spec.src, dst: spec.dst, class: spec.class, line: self.host_rate(spec.src.0) };
+        let shape = FlowShape { src: spec.src, dst: spec.dst, class: spec.class, line: self.host_rate(spec.src.0) };
         let controller = self.controller(&shape);
         let slot = self.flows.insert(SendFlow {
             id: spec.id,
@@ -135,10 +134,25 @@ impl<A: Actors> Network<A> {
             let tag = self.flows.send[slot as usize].tag;
             self.push(stream.until.max(self.now), Event::Stream { slot, tag, ends: true });
             self.next_slot(slot, true);
+        } else if self.nic.store_and_forward {
+            let first = spec.bytes.min(u64::from(self.payload)) + u64::from(self.header + self.gap);
+            let at = self.now + self.host_rate(spec.src.0).time_for(Bytes(first));
+            let tag = self.flows.send[slot as usize].tag;
+            self.push(at, Event::Fetched { slot, tag });
         } else {
-            self.ready(slot);
-            let port = self.hosts[spec.src.0 as usize].port;
-            self.kick(port, sink);
+            self.begin(slot);
+        }
+    }
+
+    fn begin(&mut self, slot: u32) {
+        self.ready(slot);
+        let src = self.flows.send[slot as usize].src.0 as usize;
+        self.kick(self.hosts[src].port);
+    }
+
+    pub(super) fn fetched(&mut self, slot: u32, tag: u32) {
+        if self.flows.find(FlowRef { slot, tag }).is_some() {
+            self.begin(slot);
         }
     }
 
@@ -188,10 +202,9 @@ impl<A: Actors> Network<A> {
     /// Finds or makes the controller of a flow.
     fn controller(&mut self, shape: &FlowShape) -> u32 {
         let key = self.actors.rate_key(shape);
-        if key != RateKey::Flow {
-            if let Some(found) = self.kept_controllers.get(&(shape.src, key)) {
-                return *found;
-            }
+        let kept = self.kept_controllers.get(&(shape.src, key));
+        if let (false, Some(found)) = (key == RateKey::Flow, kept) {
+            return *found;
         }
         let Some(side) = self.actors.flow(shape, &self.shared) else { return NO_CONTROLLER };
         self.controller_tag = self.controller_tag.wrapping_add(1);
@@ -237,21 +250,21 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    pub(super) fn stream(&mut self, slot: u32, tag: u32, ends: bool, sink: &mut dyn Sink) {
+    pub(super) fn stream(&mut self, slot: u32, tag: u32, ends: bool) {
         let Some(at) = self.flows.find(FlowRef { slot, tag }) else { return };
         let flow = &mut self.flows.send[at];
         if ends {
             if let Some(stream) = &mut flow.stream {
                 stream.ended = true;
             }
-            return self.maybe_complete(at, sink);
+            return self.maybe_complete(at);
         }
         flow.available += u64::from(self.payload);
         let src = flow.src.0 as usize;
         self.next_slot(slot, false);
         if self.flows.send[at].status == Status::Idle {
             self.ready(slot);
-            self.kick(self.hosts[src].port, sink);
+            self.kick(self.hosts[src].port);
         }
     }
 
@@ -270,7 +283,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// Starts the next transmission of a host's idle port.
-    pub(super) fn kick_host(&mut self, host: u32, port: u32, sink: &mut dyn Sink) {
+    pub(super) fn kick_host(&mut self, host: u32, port: u32) {
         let open = self.ports[port as usize].open;
         let h = &mut self.hosts[host as usize];
         let mask = h.express_mask & open;
@@ -280,9 +293,9 @@ impl<A: Actors> Network<A> {
             if h.express[class].is_empty() {
                 h.express_mask &= !(1 << class);
             }
-            return self.transmit(port, pkt, sink);
+            return self.transmit(port, pkt);
         }
-        while self.hosts[host as usize].staged < self.tx_queue {
+        while self.hosts[host as usize].staged < self.nic.tx_queue.max(1) {
             let Some(slot) = self.next_flow(host, open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
@@ -295,7 +308,7 @@ impl<A: Actors> Network<A> {
                 if self.slab[pkt].pkt.kind == Kind::Data {
                     self.hosts[host as usize].staged -= 1;
                 }
-                self.transmit(port, pkt, sink);
+                self.transmit(port, pkt);
             }
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
@@ -405,7 +418,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// The rate may have changed: moves the next packet's time, and wakes those who wait if it has come nearer.
-    pub(super) fn repace(&mut self, controller: u32, sink: &mut dyn Sink) {
+    pub(super) fn repace(&mut self, controller: u32) {
         let now = self.now;
         let Some(c) = self.controllers[controller as usize].as_mut() else { return };
         let next = c.due(c.last);
@@ -418,13 +431,13 @@ impl<A: Actors> Network<A> {
             c.armed = true;
             let at = next.max(now);
             if at == now {
-                return self.pace(controller, self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag), sink);
+                return self.pace(controller, self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag));
             }
             self.queue.push(at, event.order(), event);
         }
     }
 
-    pub(super) fn pace(&mut self, controller: u32, tag: u16, sink: &mut dyn Sink) {
+    pub(super) fn pace(&mut self, controller: u32, tag: u16) {
         let now = self.now;
         let Some(c) = self.controllers[controller as usize].as_mut().filter(|c| c.tag == tag) else { return };
         if c.next > now {
@@ -441,37 +454,37 @@ impl<A: Actors> Network<A> {
         for slot in std::mem::take(&mut c.waiting) {
             self.ready(slot);
         }
-        self.kick(self.hosts[src].port, sink);
+        self.kick(self.hosts[src].port);
     }
 
     #[inline]
-    pub(super) fn arrive_at_host(&mut self, host: u32, pkt: Ix, sink: &mut dyn Sink) {
+    pub(super) fn arrive_at_host(&mut self, host: u32, pkt: Ix) {
         if self.hosts[host as usize].rx.is_some() {
-            return self.buffer(host, pkt, sink);
+            return self.buffer(host, pkt);
         }
-        self.take(host, pkt, sink);
+        self.take(host, pkt);
     }
 
     /// The host takes a packet from its receive buffer.
     #[inline]
-    pub(super) fn take(&mut self, host: u32, pkt: Ix, sink: &mut dyn Sink) {
+    pub(super) fn take(&mut self, host: u32, pkt: Ix) {
         let header = self.slab[pkt].pkt;
         match header.kind {
-            Kind::Data => self.take_data(host, pkt, header, sink),
+            Kind::Data => self.take_data(host, pkt, header),
             Kind::Ack => {
                 self.slab.remove(pkt);
-                self.take_ack(header, sink);
+                self.take_ack(header);
             }
             Kind::Control | Kind::Mac => {
                 let frame = self.slab.take_control(header.seq);
                 self.slab.remove(pkt);
-                self.take_control(host, &frame, sink);
+                self.take_control(host, &frame);
             }
         }
     }
 
     #[inline]
-    fn take_data(&mut self, host: u32, pkt: Ix, header: Packet, sink: &mut dyn Sink) {
+    fn take_data(&mut self, host: u32, pkt: Ix, header: Packet) {
         self.at_nic(host, |stack, cx| stack.on_receive(cx, &header));
         self.slab.remove(pkt);
         if let Some(at) = self.flows.find(header.flow) {
@@ -486,16 +499,16 @@ impl<A: Actors> Network<A> {
                 recv.last_byte = Some(self.now);
             }
             if self.ack.enabled {
-                self.acknowledge(host, at, &header, received, sink);
+                self.acknowledge(host, at, &header, received);
             } else {
                 self.flows.send[at].acked = received;
-                self.maybe_complete(at, sink);
+                self.maybe_complete(at);
             }
         }
-        self.act_nic(host, sink);
+        self.act_nic(host);
     }
 
-    fn acknowledge(&mut self, host: u32, at: usize, data: &Packet, received: u64, sink: &mut dyn Sink) {
+    fn acknowledge(&mut self, host: u32, at: usize, data: &Packet, received: u64) {
         let class = self.ack.class.map_or(data.class, crate::packet::Class);
         let pkt = Packet {
             src: data.dst,
@@ -509,13 +522,15 @@ impl<A: Actors> Network<A> {
             kind: Kind::Ack,
             class,
             tag: 0,
+            // Echoes a mark; is not ECN-capable itself.
+            ecn: if data.ecn == Ecn::Ce { Ecn::Ce } else { Ecn::NotEct },
             ..*data
         };
-        self.express(host, pkt, sink);
+        self.express(host, pkt);
     }
 
     /// Queues an acknowledgement or a control frame at a host.
-    pub(super) fn express(&mut self, host: u32, pkt: Packet, sink: &mut dyn Sink) {
+    pub(super) fn express(&mut self, host: u32, pkt: Packet) {
         let class = usize::from(pkt.class.0);
         let ix = self.slab.insert(pkt);
         let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
@@ -526,10 +541,10 @@ impl<A: Actors> Network<A> {
         } else {
             self.ports[port as usize].push(slab, class, ix);
         }
-        self.kick(port, sink);
+        self.kick(port);
     }
 
-    fn take_ack(&mut self, header: Packet, sink: &mut dyn Sink) {
+    fn take_ack(&mut self, header: Packet) {
         let Some(at) = self.flows.find(header.flow) else { return };
         let now = self.now;
         let flow = &mut self.flows.send[at];
@@ -538,16 +553,16 @@ impl<A: Actors> Network<A> {
         if controller != NO_CONTROLLER {
             let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn == Ecn::Ce };
             self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
-            self.repace(controller, sink);
+            self.repace(controller);
             if self.flows.send[at].status == Status::Windowed {
                 self.ready(header.flow.slot);
-                self.kick(self.hosts[src].port, sink);
+                self.kick(self.hosts[src].port);
             }
         }
-        self.maybe_complete(at, sink);
+        self.maybe_complete(at);
     }
 
-    fn maybe_complete(&mut self, at: usize, sink: &mut dyn Sink) {
+    fn maybe_complete(&mut self, at: usize) {
         let flow = &self.flows.send[at];
         if flow.acked < flow.available || !flow.ended() {
             return;
@@ -557,7 +572,7 @@ impl<A: Actors> Network<A> {
             self.flows.recv[at].last_byte = Some(self.now);
         }
         let row = self.flow_row(at, Some(self.now));
-        sink.flow(&row);
+        self.rows.flows.push(row);
         self.totals.progress.flows_done += 1;
         let flow = &self.flows.send[at];
         let (path, back, controller) = (flow.path, flow.back, flow.controller);
@@ -612,6 +627,7 @@ impl<A: Actors> Network<A> {
     /// A promise that only the builder could have kept.
     #[cold]
     pub(super) fn broken(&mut self, reason: String, hint: &str) {
+        self.totals.stopped = true;
         self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
     }
 }

@@ -3,11 +3,12 @@
 use super::{Actors, Event, Network};
 use crate::packet::{CLASSES, NodeId, Port as PortNo, Queue};
 use crate::port::Belongs;
-use crate::record::{SeriesRow, Sink};
+use crate::record::SeriesRow;
 
 impl<A: Actors> Network<A> {
-    pub(super) fn sample(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn sample(&mut self) {
         let Some(series) = self.series.clone() else { return };
+        let mut rows = std::mem::take(&mut self.rows.series);
         let wanted = |node: NodeId| series.nodes.is_empty() || series.nodes.contains(&node);
         let row = |node, port, queue, flow, quantity, value| SeriesRow {
             time: self.now,
@@ -28,19 +29,19 @@ impl<A: Actors> Network<A> {
                 for queue in 0..CLASSES as u8 {
                     let bytes = self.switches[s as usize].occupancy.egress(local, Queue(queue)).0;
                     if bytes > 0 {
-                        sink.series(&row(node, Some(local), Some(queue), None, "queue_bytes", bytes));
+                        rows.push(row(node, Some(local), Some(queue), None, "queue_bytes", bytes));
                     }
                 }
             }
             let sent = port.stats.tx_bytes - self.sampled_bytes[i];
             if series.links && sent > 0 {
-                sink.series(&row(node, Some(local), None, None, "sent_bytes", sent));
+                rows.push(row(node, Some(local), None, None, "sent_bytes", sent));
             }
             if series.pauses {
                 let held = port.held_now(self.now);
                 for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
                     let queue = (usize::from(class) != CLASSES).then_some(class);
-                    sink.series(&row(node, Some(local), queue, None, "paused", 1));
+                    rows.push(row(node, Some(local), queue, None, "paused", 1));
                 }
             }
         }
@@ -56,7 +57,7 @@ impl<A: Actors> Network<A> {
                 let node = NodeId(self.host_node[flow.src.0 as usize]);
                 if wanted(node) {
                     let (time, id) = (self.now, flow.id);
-                    sink.series(&SeriesRow {
+                    rows.push(SeriesRow {
                         time,
                         node,
                         port: None,
@@ -68,6 +69,7 @@ impl<A: Actors> Network<A> {
                 }
             }
         }
+        self.rows.series = rows;
         self.watch_silence();
         if !self.queue.is_empty() {
             self.push(self.now + series.interval, Event::Sample);

@@ -1,33 +1,29 @@
 //! A frame's way through a switch.
 
-use super::{Actors, Event, Network, order};
+use super::{Actors, Event, Network, cx, order};
 use crate::config::LatencyAt;
 use crate::hooks::{Fate, Full, NO_HOP, Place, SwitchSide};
-use crate::packet::{Ecn, HostId, Kind, Port as PortNo, Queue};
-use crate::record::{Broken, Sink};
+use crate::packet::{HostId, Kind, Port as PortNo, Queue};
+use crate::port::Belongs;
+use crate::record::Broken;
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
-    #[inline]
-    pub(super) fn arrive_at_switch(&mut self, switch: u32, ingress: u16, pkt: Ix, sink: &mut dyn Sink) {
-        let header = self.slab[pkt].pkt;
-        if header.kind == Kind::Control && !self.pass_control(switch, ingress, pkt, sink) {
+    #[inline(always)]
+    pub(super) fn arrive_at_switch(&mut self, switch: u32, ingress: u16, pkt: Ix) {
+        if self.slab[pkt].pkt.kind == Kind::Control && !self.pass_control(switch, ingress, pkt) {
             return;
         }
         let Some(egress) = self.route(switch, pkt) else {
             return self.no_route(switch, pkt);
         };
         let slot = &mut self.slab[pkt];
-        slot.pkt.hop = header.hop.wrapping_add(1);
-        slot.place = Place {
-            ingress: PortNo(ingress),
-            egress: PortNo(egress),
-            class: header.class,
-            queue: Queue(header.class.0),
-        };
-        self.admit(switch, pkt, sink);
+        slot.pkt.hop = slot.pkt.hop.wrapping_add(1);
+        let class = slot.pkt.class;
+        slot.place = Place { ingress: PortNo(ingress), egress: PortNo(egress), class, queue: Queue(class.0) };
+        self.admit(switch, pkt);
     }
 
     /// The egress port: pinned, chosen by a mechanism, or by ECMP.
@@ -58,7 +54,7 @@ impl<A: Actors> Network<A> {
 
     /// Shows a control frame that passes by to the mechanisms. Returns whether it goes on.
     #[cold]
-    fn pass_control(&mut self, switch: u32, from: u16, pkt: Ix, sink: &mut dyn Sink) -> bool {
+    fn pass_control(&mut self, switch: u32, from: u16, pkt: Ix) -> bool {
         let header = self.slab[pkt].pkt;
         let frame = self.slab.control(header.seq);
         let to = (header.dst != HostId(u32::MAX)).then_some(header.dst);
@@ -68,7 +64,7 @@ impl<A: Actors> Network<A> {
             self.slab.take_control(header.seq);
             self.slab.remove(pkt);
         }
-        self.act_switch(switch, sink);
+        self.act_switch(switch);
         !ends
     }
 
@@ -79,9 +75,10 @@ impl<A: Actors> Network<A> {
         self.discard(pkt);
         self.totals.progress.fault_losses += 1;
         if !any_down {
+            self.totals.stopped = true;
             self.totals.broken = Some(Broken {
                 time: self.now,
-                reason: format!("{} has no way to h{}", self.switches[switch as usize].shape.name, dst.0),
+                reason: format!("{} has no way to h{}", self.switches[switch as usize].home.shape.name, dst.0),
                 hint: "every host must be reachable from every other".into(),
             });
         }
@@ -98,49 +95,42 @@ impl<A: Actors> Network<A> {
 
     /// Steers, admits and passes on a frame whose place is known.
     #[inline]
-    pub(super) fn admit(&mut self, switch: u32, pkt: Ix, sink: &mut dyn Sink) {
-        let hop = self.slab[pkt].pkt.hop;
-        self.at_switch(switch, hop, |stack, cx, slab| {
-            let slot = &mut slab[pkt];
-            stack.steer(cx, &mut slot.place, &mut slot.pkt);
-        });
-        let slot = &mut self.slab[pkt];
+    pub(super) fn admit(&mut self, switch: u32, pkt: Ix) {
+        let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
+        let hop = slot.pkt.hop;
+        s.stack.steer(&mut cx!(self, s, hop), &mut slot.place, &mut slot.pkt);
         let (place, size) = (slot.place, slot.pkt.size);
-        let s = &mut self.switches[switch as usize];
         let Some(pool) = s.occupancy.admit(&place, u64::from(size)) else {
-            return self.full(switch, pkt, sink);
+            return self.full(switch, pkt);
         };
         (slot.pool, slot.charged) = (pool, size);
-        let ingress = s.occupancy.ingress_port(place.ingress).0;
         let stats = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize].stats;
-        stats.max_ingress_bytes = stats.max_ingress_bytes.max(ingress);
-        let (latency, latency_at) = (s.latency, s.latency_at);
-        self.at_switch(switch, hop, |stack, cx, slab| stack.on_admit(cx, &place, &mut slab[pkt].pkt));
-        match latency_at {
-            LatencyAt::Fabric if latency != Time::ZERO => {
-                let uid = self.slab[pkt].pkt.uid;
-                self.queue.push(self.now + latency, order(3, uid), Event::Enqueue { switch, pkt });
-                self.act_switch(switch, sink);
+        stats.max_ingress_bytes = stats.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0);
+        s.stack.on_admit(&mut cx!(self, s, hop), &place, &mut slot.pkt);
+        match s.latency_at {
+            LatencyAt::Fabric if s.latency != Time::ZERO => {
+                let at = self.now + s.latency;
+                self.queue.push(at, order(3, slot.pkt.uid), Event::Enqueue { switch, pkt });
+                self.act_switch(switch);
             }
-            LatencyAt::Output => {
-                self.slab[pkt].ready = self.now + latency;
-                self.enqueue(switch, pkt, sink);
+            at => {
+                slot.ready = if at == LatencyAt::Output { self.now + s.latency } else { Time::ZERO };
+                self.enqueue(switch, pkt);
             }
-            LatencyAt::Fabric | LatencyAt::Input => self.enqueue(switch, pkt, sink),
         }
     }
 
     #[cold]
-    fn full(&mut self, switch: u32, pkt: Ix, sink: &mut dyn Sink) {
+    fn full(&mut self, switch: u32, pkt: Ix) {
         let (place, hop) = (self.slab[pkt].place, self.slab[pkt].pkt.hop);
         let full = self.at_switch(switch, hop, |stack, cx, slab| stack.on_full(cx, &place, &mut slab[pkt].pkt));
-        self.act_switch(switch, sink);
+        self.act_switch(switch);
         let size = self.slab[pkt].pkt.size;
         if full == Full::Trim && self.slab[pkt].pkt.payload > 0 {
             let slot = &mut self.slab[pkt].pkt;
             slot.size -= slot.payload;
             slot.payload = 0;
-            return self.admit(switch, pkt, sink);
+            return self.admit(switch, pkt);
         }
         let s = &self.switches[switch as usize];
         let stats = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize].stats;
@@ -148,12 +138,13 @@ impl<A: Actors> Network<A> {
         stats.drop_bytes += u64::from(size);
         self.totals.progress.drops += 1;
         if self.lossless {
+            self.totals.stopped = true;
             self.totals.broken = Some(Broken {
                 time: self.now,
                 reason: format!(
                     "the scenario is lossless, but {} dropped a frame of {size} B that came in at port {} in class {}: \
                      {} were in the switch, {} of them from that port",
-                    s.shape.name,
+                    s.home.shape.name,
                     place.ingress.0,
                     place.class.0,
                     s.occupancy.total(),
@@ -166,54 +157,55 @@ impl<A: Actors> Network<A> {
     }
 
     /// A frame joins its egress queue.
-    #[inline]
-    pub(super) fn enqueue(&mut self, switch: u32, pkt: Ix, sink: &mut dyn Sink) {
-        let slot = &mut self.slab[pkt];
-        let (place, size, hop, ecn) = (slot.place, slot.pkt.size, slot.pkt.hop, slot.pkt.ecn);
-        slot.queued = size;
-        let s = &mut self.switches[switch as usize];
+    #[inline(always)]
+    pub(super) fn enqueue(&mut self, switch: u32, pkt: Ix) {
+        let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
+        let (place, hop, before) = (slot.place, slot.pkt.hop, slot.pkt.ecn);
+        slot.queued = slot.pkt.size;
         let port = s.first_port + u32::from(place.egress.0);
-        let waiting = s.occupancy.join_egress(&place, u64::from(size));
-        let crossbar = s.crossbar.is_some();
+        let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
+        s.stack.on_enqueue(&mut cx!(self, s, hop), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
         p.stats.max_egress_bytes = p.stats.max_egress_bytes.max(waiting);
-        self.at_switch(switch, hop, |stack, cx, slab| stack.on_enqueue(cx, &place, &mut slab[pkt].pkt));
-        self.count_mark(port, pkt, ecn);
-        if crossbar {
+        p.stats.marked_frames += u64::from(slot.pkt.ecn != before);
+        if s.crossbar.is_some() {
             self.enter_crossbar(switch, pkt);
         } else {
-            self.ports[port as usize].push(&mut self.slab, usize::from(place.queue.0), pkt);
-            self.kick(port, sink);
+            p.push(&mut self.slab, usize::from(place.queue.0), pkt);
+            if !p.busy {
+                self.kick(port);
+            }
         }
-        self.act_switch(switch, sink);
+        self.act_switch(switch);
     }
 
-    #[inline(always)]
-    fn count_mark(&mut self, port: u32, pkt: Ix, before: Ecn) {
-        if self.slab[pkt].pkt.ecn != before {
-            self.ports[port as usize].stats.marked_frames += 1;
-        }
+    #[inline(never)]
+    pub(super) fn depart_at_start(&mut self, port: u32, pkt: Ix) {
+        self.depart(port, pkt);
     }
 
     /// A frame leaves its node's counters.
-    #[inline]
-    pub(super) fn depart(&mut self, port: u32, pkt: Ix, sink: &mut dyn Sink) {
-        let crate::port::Belongs::Switch(switch) = self.ports[port as usize].belongs else { return };
-        let slot = &mut self.slab[pkt];
-        let (place, hop, ecn, queued, pool) = (slot.place, slot.pkt.hop, slot.pkt.ecn, slot.queued, slot.pool);
+    #[inline(always)]
+    pub(super) fn depart(&mut self, port: u32, pkt: Ix) {
+        let p = &mut self.ports[port as usize];
+        let Belongs::Switch(switch) = p.belongs else { return };
+        let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
+        let (place, hop, before, queued) = (slot.place, slot.pkt.hop, slot.pkt.ecn, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
-        self.at_switch(switch, hop, |stack, cx, slab| stack.on_dequeue(cx, &place, &mut slab[pkt].pkt));
-        self.count_mark(port, pkt, ecn);
-        let s = &mut self.switches[switch as usize];
+        s.stack.on_dequeue(&mut cx!(self, s, hop), &place, &mut slot.pkt);
+        p.stats.marked_frames += u64::from(slot.pkt.ecn != before);
         s.occupancy.leave_egress(&place, u64::from(queued));
         if charged != 0 {
-            s.occupancy.release(&place, u64::from(charged), pool);
-            self.at_switch(switch, hop, |stack, cx, _| stack.on_release(cx, &place));
+            s.occupancy.release(&place, u64::from(charged), slot.pool);
         }
-        self.at_switch(switch, hop, |stack, cx, _| stack.on_depart(cx, &place));
-        if self.switches[switch as usize].crossbar.is_some() {
+        let mut cx = cx!(self, s, hop);
+        if charged != 0 {
+            s.stack.on_release(&mut cx, &place);
+        }
+        s.stack.on_depart(&mut cx, &place);
+        if s.crossbar.is_some() {
             self.left_crossbar(switch, place.egress.0, queued);
         }
-        self.act_switch(switch, sink);
+        self.act_switch(switch);
     }
 }
