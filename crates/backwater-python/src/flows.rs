@@ -37,7 +37,9 @@ fn check(schema: &Schema) -> Result<(), ScenarioError> {
             return Err(ScenarioError::new("the flow table has no such column").key(*name).hint(HINT));
         }
     }
-    match schema.fields().iter().find(|field| !known.contains(&field.name().as_str())) {
+    // pandas exports the row labels of a filtered frame under such a name.
+    let foreign = |name: &str| !known.contains(&name) && !name.starts_with("__index_level_");
+    match schema.fields().iter().find(|field| foreign(field.name())) {
         Some(field) => {
             let error = ScenarioError::new("not a column of a flow table").key(field.name().as_str());
             Err(error.hint(format!("{HINT}; drop the others")))
