@@ -117,6 +117,8 @@ pub struct Params {
     pub timers_from_start: bool,
     /// `paper`: one alpha for all flows of the run instead of one per queue pair. Only to reproduce results that were made so.
     pub shared_alpha: bool,
+    /// `paper`: whether the alpha timer starts anew when it has run out. If not, alpha decays with every packet from then on until the next CNP; a slip of a public simulator, for experiments on results that it produced.
+    pub alpha_timer_restarts: bool,
 }
 
 impl Default for Params {
@@ -140,6 +142,7 @@ impl Default for Params {
             recover_through_f: false,
             timers_from_start: false,
             shared_alpha: false,
+            alpha_timer_restarts: true,
         }
     }
 }

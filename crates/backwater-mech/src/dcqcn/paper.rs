@@ -79,6 +79,9 @@ impl ReactionPoint {
             self.started = true;
             self.restart_timers(cx);
         }
+        if !self.params.alpha_timer_restarts && cx.now() >= self.alpha_at {
+            self.decay();
+        }
         self.sent += u64::from(pkt.payload);
         if self.sent >= self.params.byte_counter.0 {
             self.sent = 0;
@@ -99,8 +102,8 @@ impl ReactionPoint {
 
     pub(super) fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
         let now = cx.now();
-        if token == ALPHA && self.alpha_at == now {
-            self.set_alpha((1.0 - self.params.g) * self.alpha());
+        if token == ALPHA && self.alpha_at == now && self.params.alpha_timer_restarts {
+            self.decay();
             self.alpha_at = now + self.params.alpha_timer;
             cx.arm(self.alpha_at, ALPHA);
         } else if token == RATE && self.rate_at == now {
@@ -109,6 +112,10 @@ impl ReactionPoint {
             self.rate_at = now + self.params.rate_timer;
             cx.arm(self.rate_at, RATE);
         }
+    }
+
+    fn decay(&mut self) {
+        self.set_alpha((1.0 - self.params.g) * self.alpha());
     }
 
     /// One stage further, by timer or by bytes.
