@@ -2,7 +2,7 @@
 
 use crate::errors::{call, whole_number};
 use backwater::ScenarioError;
-use backwater::advise::{self, Advice, PfcModel, PfcQuestion, SfcQuestion};
+use backwater::advise::{self, Advice, PfcModel, PfcQuestion, SfcNumbers, SfcQuestion};
 use backwater_engine::quantity::QuantityError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -85,8 +85,8 @@ pub fn advise_sfc<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let senders = whole_number(senders, "senders")?;
     let (links, switches) = (whole_number(links, "links")?, whole_number(switches, "switches")?);
-    let advice = call(py, || {
-        advise::sfc(&SfcQuestion {
+    let (advice, (plain, serialised)) = call(py, || {
+        let question = SfcQuestion {
             senders,
             rate: quantity("rate", rate)?,
             links,
@@ -96,9 +96,24 @@ pub fn advise_sfc<'py>(
             pfc_threshold: quantity("pfc_threshold", pfc_threshold)?,
             threshold: threshold.map(|text| quantity("threshold", text)).transpose()?,
             packet: packet.map(|text| quantity("packet", text)).transpose()?,
-        })
+        };
+        Ok((advise::sfc(&question)?, advise::sfc_numbers(&question)?))
     })?;
-    answer(py, advice)
+    let dict = answer(py, advice)?;
+    numbers(&dict, &plain)?;
+    if let Some(serialised) = serialised {
+        let counted = PyDict::new(py);
+        numbers(&counted, &serialised)?;
+        dict.set_item("with_serialisation", counted)?;
+    }
+    Ok(dict)
+}
+
+fn numbers(dict: &Bound<'_, PyDict>, numbers: &SfcNumbers) -> PyResult<()> {
+    dict.set_item("headroom_bytes", numbers.headroom.0)?;
+    dict.set_item("threshold_max_bytes", numbers.largest_threshold.map(|bytes| bytes.0))?;
+    dict.set_item("pause_min_ps", numbers.shortest_pause.as_ps())?;
+    dict.set_item("pause_max_ps", numbers.longest_pause.as_ps())
 }
 
 #[pyfunction]

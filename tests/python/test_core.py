@@ -1,0 +1,183 @@
+"""The binding keeps the contract of `_core.pyi`: names, types, errors, Arrow, threads."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from backwater import _core
+
+STUB = Path(_core.__file__).with_name("_core.pyi")
+
+ROWS = {
+    "id": [0, 1, 2],
+    "src": [0, 1, 2],
+    "dst": [3, 3, 3],
+    "bytes": [100_000, 200_000, 300_000],
+    "start_ps": [0, 5, 10],
+    "class": [3, 3, 3],
+}
+
+SCENARIO = """
+[topology]
+kind = "star"
+hosts = 4
+rate = "100 Gb/s"
+link_delay = "100 ns"
+"""
+
+
+def scenario() -> _core.Scenario:
+    return _core.Scenario.from_text(SCENARIO).with_flows(pa.table(ROWS), "rows")
+
+
+def finish(simulation: _core.Simulation) -> dict[str, list[pa.RecordBatch]]:
+    tables: dict[str, list[pa.RecordBatch]] = {}
+    done = False
+    while not done:
+        done = simulation.advance(50).done
+        for table, batch in simulation.batches():
+            tables.setdefault(table, []).append(pa.record_batch(batch))
+    return tables
+
+
+def test_everything_in_the_stub_exists() -> None:
+    for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            owner: Any = getattr(_core, node.name)
+            methods = [entry for entry in node.body if isinstance(entry, ast.FunctionDef)]
+            assert [method.name for method in methods if not hasattr(owner, method.name)] == []
+        elif isinstance(node, ast.FunctionDef):
+            assert callable(getattr(_core, node.name))
+
+
+def test_a_run_hands_out_described_tables() -> None:
+    simulation = scenario().start(1)
+    tables = finish(simulation)
+    assert set(tables) == {"flows", "ports", "control", "series"}
+    flows = pa.Table.from_batches(tables["flows"])
+    assert flows.sort_by("flow_id")["bytes"].to_pylist() == ROWS["bytes"]
+    assert set(flows["state"].to_pylist()) == {"complete"}
+    for table, batches in tables.items():
+        for batch in batches:
+            batch.validate(full=True)
+        schema = batches[0].schema
+        assert b"description" in (schema.metadata or {}), table
+        assert all(b"description" in (field.metadata or {}) for field in schema), table
+    summary = simulation.summary()
+    assert summary["flows_done"] == summary["flows"] == 3
+    assert len(summary["fingerprint"]) == 16
+
+
+def test_the_same_seed_gives_the_same_fingerprint() -> None:
+    def fingerprint(seed: int, wall_ms: int) -> str:
+        simulation = scenario().start(seed)
+        while not simulation.advance(wall_ms).done:
+            pass
+        return str(simulation.summary()["fingerprint"])
+
+    assert fingerprint(1, 1) == fingerprint(1, 1000)
+
+
+@pytest.mark.parametrize("frame", [pa.table, pl.DataFrame, pd.DataFrame])
+@pytest.mark.parametrize("path", [None, ["s0", "", None], [["s0"], [], None]])
+def test_flow_tables_of_every_library(frame: Any, path: list[Any] | None) -> None:  # noqa: ANN401
+    table = frame(ROWS if path is None else ROWS | {"path": path})
+    status = _core.Scenario.from_text(SCENARIO).with_flows(table, "rows").start(1).advance(5000)
+    assert status.done
+    assert status.flows_done == status.flows_total == len(ROWS["id"])
+
+
+def test_rows_of_a_filtered_frame() -> None:
+    frame = pd.DataFrame(ROWS)
+    table = frame[frame["bytes"] > ROWS["bytes"][0]]
+    status = _core.Scenario.from_text(SCENARIO).with_flows(table, "rows").start(1).advance(5000)
+    assert status.flows_done == len(table)
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "message"),
+    [
+        ({"src": [0, 1, 4]}, "src", "there is no host 4"),
+        ({"src": [0, 1, -4]}, "src", "below 0"),
+        ({"dst": [3, 1, 3]}, "dst", "host 1 sends to itself"),
+        ({"bytes": [1, 0, 1]}, "bytes", "at least 1 byte"),
+        ({"bytes": [1, None, 1]}, "bytes", "null"),
+        ({"class": [3, 8, 3]}, "class", "class from 0 to 7"),
+        ({"id": ["a", "b", "c"]}, "id", "not whole numbers"),
+        ({"id": [1, 1, 2]}, "id", "two flows have the id 1"),
+        ({"path": ["s1", None, None]}, "path", "`s1`, which does not exist"),
+        ({"weight": [1, 2, 3]}, "weight", "not a column"),
+    ],
+)
+def test_bad_flow_tables(change: dict[str, list[Any]], key: str, message: str) -> None:
+    with pytest.raises(_core.ScenarioError, match=message) as caught:
+        _core.Scenario.from_text(SCENARIO).with_flows(pa.table(ROWS | change), "rows").check()
+    assert (caught.value.key or "").endswith(key)
+
+
+def test_what_is_no_table() -> None:
+    with pytest.raises(TypeError, match="int is not a table"):
+        _core.Scenario.from_text(SCENARIO).with_flows(5, "rows")
+
+
+def test_scenario_errors_tell_where() -> None:
+    with pytest.raises(_core.ScenarioError) as caught:
+        _core.Scenario.from_text(SCENARIO.replace('"100 Gb/s"', '"100 GB/s"'), "net.toml").check()
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert (error.file, error.line, error.key) == ("net.toml", 5, "topology.rate")
+    assert error.value is not None
+    assert "100 GB/s" in error.value
+    assert str(error).startswith("net.toml:5:")
+    assert "hint: " in str(error)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "x"])
+def test_seeds_are_whole_numbers(seed: Any) -> None:  # noqa: ANN401
+    with pytest.raises(_core.ScenarioError, match="whole number") as caught:
+        scenario().start(seed)
+    assert caught.value.key == "seed"
+
+
+def test_a_stopped_run_keeps_its_rows() -> None:
+    simulation = scenario().start(1)
+    simulation.stop()
+    tables = dict(simulation.batches())
+    assert len(pa.record_batch(tables["ports"])) > 0
+    assert simulation.advance(1).done
+    assert simulation.batches() == []
+    simulation.stop()
+
+
+def test_two_threads_on_one_simulation_are_told() -> None:
+    rows = 200_000
+    many = {name: values[:1] * rows for name, values in ROWS.items()} | {"id": list(range(rows))}
+    simulation = _core.Scenario.from_text(SCENARIO).with_flows(pa.table(many), "rows").start(1)
+    worker = threading.Thread(target=simulation.advance, args=(300,))
+    worker.start()
+    said = ""
+    while worker.is_alive() and not said:
+        try:
+            simulation.batches()
+        except RuntimeError as error:
+            said = str(error)
+    worker.join()
+    assert "another thread" in said
+
+
+def test_an_export_that_nobody_takes_is_freed() -> None:
+    simulation = scenario().start(1)
+    simulation.stop()
+    for _, batch in simulation.batches():
+        batch.__arrow_c_array__()
+        schema, array = batch.__arrow_c_array__()
+        del schema, array
+        assert pa.schema(batch) == pa.record_batch(batch).schema
