@@ -12,7 +12,7 @@
 //! |---|---|---|---|---|
 //! | Kmin, Kmax | `kmin`, `kmax` | bytes | 5 KB, 200 KB | Zhu et al., SIGCOMM 2015 (40 Gb/s) |
 //! | Pmax | `pmax` | – | 0.01 | the same |
-//! | – | `at` | – | `dequeue` | HPCC's ns-3 switch, htsim |
+//! | – | `mark_at` | – | `dequeue` | HPCC's ns-3 switch, htsim |
 //!
 //! **Not modelled:** averaging; dropping of packets that are not ECN-capable.
 //! **Where we differ:** nowhere known.
@@ -48,7 +48,7 @@ pub struct Params {
     #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
     pub pmax: f64,
     /// `enqueue` or `dequeue`.
-    pub at: At,
+    pub mark_at: At,
     /// At dequeue: whether the departing packet counts as part of the queue (htsim: yes; ns-3: no).
     pub count_departing: bool,
     /// Classes that are marked, each 0 to 7. Absent: all.
@@ -58,7 +58,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         let (kmin, kmax) = (Bytes(5_000), Bytes(200_000));
-        Params { kmin, kmax, pmax: 0.01, at: At::Dequeue, count_departing: false, classes: None }
+        Params { kmin, kmax, pmax: 0.01, mark_at: At::Dequeue, count_departing: false, classes: None }
     }
 }
 
@@ -111,7 +111,7 @@ pub struct CongestionPoint {
 impl SwitchSide for CongestionPoint {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        if self.params.at == At::Enqueue {
+        if self.params.mark_at == At::Enqueue {
             let q = cx.seen().egress(at.egress, at.queue);
             self.mark(cx, at, q, pkt);
         }
@@ -119,7 +119,7 @@ impl SwitchSide for CongestionPoint {
 
     #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        if self.params.at == At::Dequeue {
+        if self.params.mark_at == At::Dequeue {
             let own = if self.params.count_departing { Bytes::ZERO } else { pkt.bytes() };
             let q = cx.seen().egress(at.egress, at.queue).saturating_sub(own);
             self.mark(cx, at, q, pkt);
