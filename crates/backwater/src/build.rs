@@ -6,7 +6,7 @@ use crate::file::{Arrivals, FlowGroup};
 use crate::flows::{Place, Plan, Who};
 use crate::hosts::MOST;
 use crate::resolved::Resolved;
-use crate::scenario::{TableFlow, is_parquet, stem};
+use crate::scenario::{Rows, is_parquet, stem};
 use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
@@ -24,7 +24,7 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
     let index = Index::new(&resolved.graph);
     let place = Place::new(resolved, &index);
     let mut run = Sources { seed, groups: Vec::new(), sources: Vec::new(), total: Some(0), streams: HashSet::new() };
-    // Tables first: their flows have identities of their own, which must not meet those that other groups get by their number.
+    // Tables first: the flows of group 0 have the identities that the file gives, those of later groups theirs by group.
     tables(&place, &mut run)?;
     for (i, group) in resolved.file.flow.iter().enumerate().filter(|(_, g)| g.table.is_none()) {
         run.add(&place, &Plan::new(&place, i, group)?)?;
@@ -67,10 +67,8 @@ fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {
 /// Every flow table of the scenario and of the caller.
 fn tables(place: &Place<'_>, run: &mut Sources) -> Result<(), ScenarioError> {
     let resolved = place.resolved;
-    let mut given: Vec<Option<&(String, Arc<[TableFlow]>)>> = resolved.tables.iter().map(Some).collect();
-    let mut ids: HashSet<u64> = HashSet::new();
-    let several = resolved.tables.len() + resolved.file.flow.iter().filter(|g| g.table.is_some()).count() > 1;
-    let mut read: Vec<(Group, Table, String)> = Vec::new();
+    let mut given: Vec<Option<&Rows>> = resolved.tables.iter().map(Some).collect();
+    let mut read: Vec<(Group, Table)> = Vec::new();
     for (i, group) in resolved.file.flow.iter().enumerate() {
         let Some(file) = &group.table else { continue };
         let key = format!("flow.{i}.table");
@@ -85,26 +83,23 @@ fn tables(place: &Place<'_>, run: &mut Sources) -> Result<(), ScenarioError> {
             };
             table::from_rows(rows, file, place.index, &own)?
         } else {
-            table::from_csv_file(&resolved.base_dir.join(file), place.index, &own)
-                .map_err(|e| ScenarioError { key: e.key.or(Some(key.clone())), ..e })?
+            let path = resolved.base_dir.join(file);
+            if !path.is_file() {
+                let error = resolved.error(&key, format!("there is no file `{}`", path.display()));
+                return Err(
+                    error.hint("a flow table is a .csv or .parquet file; its name is relative to the scenario's")
+                );
+            }
+            table::from_csv_file(&path, place.index, &own)?
         };
-        read.push((own, table, key));
+        read.push((own, table));
     }
     for (label, rows) in given.into_iter().flatten() {
         let own = run.named(label, Class(3), true);
-        read.push((own.clone(), table::from_rows(rows, label, place.index, &own)?, "flow".into()));
+        let table = table::from_rows(rows, label, place.index, &own)?;
+        read.push((own, table));
     }
-    for (own, table, key) in read {
-        for row in table.rows() {
-            if row.id >= Group::MOST_FLOWS {
-                let reason = format!("flow id {} is too large", row.id);
-                return Err(resolved.error(&key, reason).hint(format!("ids are below 2^40 ({})", Group::MOST_FLOWS)));
-            }
-            if several && !ids.insert(row.id) {
-                let reason = format!("two tables have a flow of id {}", row.id);
-                return Err(resolved.error(&key, reason).hint("an id is unique in a run"));
-            }
-        }
+    for (own, table) in read {
         run.total = run.total.map(|n| n + table.rows().len() as u64);
         run.sources.push(Box::new(List::new(&own, Arc::new(table))));
     }
@@ -169,7 +164,7 @@ impl Sources {
         });
         for ((slot, sharing), pairs) in gathered(slots) {
             let group = self.group(plan.group);
-            let pairs = Picked::of(&all, plan, &pairs);
+            let pairs = Picked::of(&all, &pairs);
             let stream = Stream { slot, probability: (load / sharing as f64).min(1.0), until };
             self.total = self.total.map(|n| n + pairs.0.len() as u64);
             self.sources.push(Box::new(List::streams(&group, Arc::new(pairs.rows(&group, plan)), stream)));
@@ -238,7 +233,7 @@ fn way_of(plan: &Plan<'_>, pair: usize) -> Option<Arc<[NodeId]>> {
 struct Picked(Vec<(usize, (HostId, HostId))>);
 
 impl Picked {
-    fn of(pairs: &[(HostId, HostId)], _: &Plan<'_>, numbers: &[usize]) -> Picked {
+    fn of(pairs: &[(HostId, HostId)], numbers: &[usize]) -> Picked {
         Picked(numbers.iter().map(|i| (*i, pairs[*i])).collect())
     }
 

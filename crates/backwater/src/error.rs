@@ -67,7 +67,7 @@ impl fmt::Display for ScenarioError {
             }
             f.write_str(": ")?;
         }
-        if let Some(key) = &self.key {
+        if let Some(key) = self.key.as_ref().filter(|key| !key.is_empty()) {
             write!(f, "{key}: ")?;
         }
         f.write_str(&self.reason)?;

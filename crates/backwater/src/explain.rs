@@ -5,6 +5,7 @@ use crate::schema::root;
 use crate::tree::{Kind, kind_of, shown, some_of};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
+use std::sync::OnceLock;
 
 /// What a key means.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -54,10 +55,13 @@ pub fn explain(key: &str) -> Result<Explain, ScenarioError> {
 }
 
 /// Every key of a scenario, tables before their keys. Variants repeat all others and are left out.
-pub fn keys() -> Vec<String> {
-    let mut out = Vec::new();
-    collect(&At { path: Vec::new(), schema: root().clone(), required: true }, &mut out);
-    out
+pub fn keys() -> &'static [String] {
+    static KEYS: OnceLock<Vec<String>> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let mut out = Vec::new();
+        collect(&At { path: Vec::new(), schema: root().clone(), required: true }, &mut out);
+        out
+    })
 }
 
 fn collect(at: &At, out: &mut Vec<String>) {
@@ -227,8 +231,9 @@ fn unknown(key: &str, at: &At, rest: &[&str]) -> ScenarioError {
     // The whole key first: a key at the wrong table is a frequent mistake.
     let all = keys();
     let last = rest.last().copied().unwrap_or_default();
-    let same_name = all.iter().find(|k| k.rsplit('.').next() == Some(last)).map(String::as_str);
-    let near = same_name.or_else(|| nearest(key, all.iter().map(String::as_str)));
+    let mut same_name = all.iter().map(String::as_str).filter(|k| k.rsplit('.').next() == Some(last));
+    let near = nearest(key, same_name.clone()).or_else(|| same_name.next());
+    let near = near.or_else(|| nearest(key, all.iter().map(String::as_str)));
     let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known: {}", at.names().join(", ")),

@@ -1,6 +1,6 @@
 //! `[[fault]]` as the stage takes it.
 
-use crate::error::{ScenarioError, nearest};
+use crate::error::ScenarioError;
 use crate::file::FaultEntry;
 use crate::flows::Place;
 use crate::hosts;
@@ -56,9 +56,10 @@ fn one(place: &Place<'_>, key: &str, fault: &FaultEntry) -> Result<Fault, Scenar
 fn link(place: &Place<'_>, key: &str, a: (&str, &str), b: (&str, &str)) -> Result<(NodeId, NodeId), ScenarioError> {
     let find = |(name, text): (&str, &str)| {
         place.index.node(text).ok_or_else(|| {
-            let near = nearest(text, place.index.graph().nodes.iter().map(|n| n.name.as_str()));
-            let hint = near.map_or("the topology names its nodes".into(), |n| format!("did you mean `{n}`?"));
-            place.resolved.error(&format!("{key}.{name}"), format!("there is no node `{text}`")).hint(hint)
+            place
+                .resolved
+                .error(&format!("{key}.{name}"), format!("there is no node `{text}`"))
+                .hint(hosts::node_hint(text, place.index.graph()))
         })
     };
     let (from, to) = (find(a)?, find(b)?);

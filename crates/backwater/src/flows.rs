@@ -391,9 +391,10 @@ fn spelt_out(
     let mut stops: Vec<NodeId> = place.index.node_of(src).into_iter().collect();
     for name in names {
         let Some(node) = place.index.node(name) else {
-            let near = crate::error::nearest(name, graph.nodes.iter().map(|n| n.name.as_str()));
-            let hint = near.map_or("the topology names its nodes".into(), |n| format!("did you mean `{n}`?"));
-            return Err(place.resolved.error(key, format!("there is no node `{name}`")).hint(hint));
+            return Err(place
+                .resolved
+                .error(key, format!("there is no node `{name}`"))
+                .hint(hosts::node_hint(name, graph)));
         };
         stops.push(node);
     }

@@ -1,5 +1,6 @@
 //! Sets of hosts, ways through the network.
 
+use crate::error::nearest;
 use crate::file::{Host, Hosts};
 use backwater_net::packet::{HostId, NodeId};
 use backwater_net::topology::{Graph, Index, NodeKind};
@@ -66,6 +67,17 @@ fn range(entry: &Host, index: &Index<'_>) -> Result<(u32, u32), (String, String)
                 Ok((a.0, b.0))
             }
         },
+    }
+}
+
+/// What may be meant by the name of a node that does not exist.
+pub(crate) fn node_hint(name: &str, graph: &Graph) -> String {
+    const SHOWN: usize = 12;
+    let names = || graph.nodes.iter().map(|n| n.name.as_str());
+    let more = if graph.nodes.len() > SHOWN { ", …" } else { "" };
+    match nearest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are: {}{more}", names().take(SHOWN).collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn resolve(
     if let Some(table) = root.table_mut() {
         expand(table, &source)?;
     }
-    conform(&mut root, schema::root(), &mut Vec::new(), &Conform { source: &source, complete: true })?;
+    conform(&mut root, schema::root(), &mut Vec::new(), &Conform { source: &source, complete: true, entries: false })?;
     let (plain, scoped) = split(&root);
     let mut scoped = scoped;
     let switch = scoped.shift_remove("switch").unwrap_or_else(|| json!({ "base": {} }));
@@ -124,11 +124,9 @@ fn split(root: &Node) -> (Json, Map<String, Json>) {
             Some(table) if schema::is_scoped(key) => {
                 let mut base = table_json(table);
                 let at = base.shift_remove("at").unwrap_or_else(|| json!([]));
-                schema::to_parameters(key, &mut base);
                 let at = at.as_array().into_iter().flatten().map(|one| {
                     let mut params = one.as_object().cloned().unwrap_or_default();
                     let (tier, node) = (params.shift_remove("tier"), params.shift_remove("node"));
-                    schema::to_parameters(key, &mut params);
                     json!({ "select": { "tier": tier, "node": node }, "params": params })
                 });
                 scoped.insert(key.clone(), json!({ "base": base, "at": at.collect::<Vec<_>>() }));
@@ -190,11 +188,10 @@ impl Resolved {
         };
         let mut all = object(serde_json::to_value(&self.file));
         let lists: Vec<_> = ["flow", "fault", "output"].iter().filter_map(|k| all.shift_remove_entry(*k)).collect();
-        all.insert("switch".into(), flat("switch", object(serde_json::to_value(&self.switch))));
+        all.insert("switch".into(), flat(object(serde_json::to_value(&self.switch))));
         for (name, scoped) in object(serde_json::to_value(&self.mechanisms)) {
             if let Json::Object(scoped) = scoped {
-                let table = flat(&name, scoped);
-                all.insert(name, table);
+                all.insert(name, flat(scoped));
             }
         }
         all.extend(lists);
@@ -235,22 +232,20 @@ impl Resolved {
 }
 
 /// `{base, at: [{select, params}]}` as a file writes it.
-fn flat(name: &str, mut scoped: Map<String, Json>) -> Json {
+fn flat(mut scoped: Map<String, Json>) -> Json {
     let mut table = match scoped.shift_remove("base") {
         Some(Json::Object(base)) => base,
         _ => Map::new(),
     };
-    schema::to_keys(name, &mut table);
     let at = match scoped.shift_remove("at") {
         Some(Json::Array(list)) if !list.is_empty() => list,
         _ => return Json::Object(table),
     };
     let flat = at.into_iter().map(|one| {
         let part = |of: &str| one.get(of).and_then(Json::as_object).cloned().unwrap_or_default();
-        let (mut all, mut params) = (part("select"), part("params"));
-        schema::to_keys(name, &mut params);
+        let mut all = part("select");
         all.retain(|_, value| !value.is_null());
-        all.extend(params);
+        all.extend(part("params"));
         Json::Object(all)
     });
     table.insert("at".into(), Json::Array(flat.collect()));

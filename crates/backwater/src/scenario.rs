@@ -53,11 +53,20 @@ impl Scenario {
             return Err(too_large(text.len() as u64).file(origin));
         }
         let source = Arc::new(Source::new(origin, text));
+        if let Some((at, c)) = text.char_indices().find(|(_, c)| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
+            let reason = format!("not text: it holds the control character U+{:04X}", u32::from(c));
+            return Err(ScenarioError { reason, ..source.place(at..at + 1) }.hint("a scenario is a TOML text file"));
+        }
         let mut table = tree::parse(&source, &Layer::File)?;
         let variants = variants_of(&mut table, &source)?;
         let mut root =
             Node { value: Value::Table(table), origin: Origin { layer: Layer::File, key: 0..0, value: 0..0 } };
-        conform(&mut root, schema::root(), &mut Vec::new(), &Conform { source: &source, complete: false })?;
+        conform(
+            &mut root,
+            schema::root(),
+            &mut Vec::new(),
+            &Conform { source: &source, complete: false, entries: false },
+        )?;
         Ok(Scenario { source, base_dir: base_dir.to_owned(), root, variants: Arc::new(variants), tables: Vec::new() })
     }
 
@@ -115,7 +124,12 @@ impl Scenario {
         for step in steps.into_iter().rev() {
             node = Node { value: Value::Table(Table::from_iter([(step, node)])), origin: origin.clone() };
         }
-        conform(&mut node, schema::root(), &mut Vec::new(), &Conform { source: &self.source, complete: false })?;
+        conform(
+            &mut node,
+            schema::root(),
+            &mut Vec::new(),
+            &Conform { source: &self.source, complete: false, entries: true },
+        )?;
         self.merged(&node)
     }
 
@@ -197,7 +211,9 @@ fn too_large(bytes: u64) -> ScenarioError {
 
 fn read(path: &Path) -> Result<String, ScenarioError> {
     let wrong = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => ScenarioError::new("there is no such file"),
+        std::io::ErrorKind::NotFound => {
+            ScenarioError::new("there is no such file").hint("`backwater new FILE` writes one to start from")
+        }
         std::io::ErrorKind::PermissionDenied => {
             ScenarioError::new("the file may not be read").hint("check its permissions")
         }
@@ -239,7 +255,7 @@ fn variants_of(table: &mut Table, source: &Source) -> Result<Table, ScenarioErro
             let error = inner.origin.error_at_key(source).key(path.join("."));
             return Err(ScenarioError { reason: "a variant has no variants".into(), ..error });
         }
-        conform(variant, schema::root(), &mut path, &Conform { source, complete: false })?;
+        conform(variant, schema::root(), &mut path, &Conform { source, complete: false, entries: true })?;
     }
     Ok(variants)
 }

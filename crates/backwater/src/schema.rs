@@ -21,26 +21,6 @@ pub(crate) fn is_scoped(key: &str) -> bool {
     key == "switch" || ENTRIES.iter().any(|e| e.name == key)
 }
 
-/// Parameters that bear the name of a key of every scoped table, and what files call them: table, parameter, key.
-const RENAMED: [(&str, &str, &str); 1] = [("ecn", "at", "mark_at")];
-
-/// From a file's keys to the parameters' names.
-pub(crate) fn to_parameters(table: &str, keys: &mut Map<String, Json>) {
-    RENAMED.iter().filter(|(t, ..)| *t == table).for_each(|(_, parameter, key)| rename(keys, key, parameter));
-}
-
-/// From the parameters' names to a file's keys.
-pub(crate) fn to_keys(table: &str, parameters: &mut Map<String, Json>) {
-    RENAMED.iter().filter(|(t, ..)| *t == table).for_each(|(_, parameter, key)| rename(parameters, parameter, key));
-}
-
-fn rename(map: &mut Map<String, Json>, from: &str, to: &str) {
-    if map.contains_key(from) {
-        let renamed = std::mem::take(map).into_iter().map(|(k, v)| (if k == from { to.to_owned() } else { k }, v));
-        *map = renamed.collect();
-    }
-}
-
 fn compose() -> Json {
     let mut generator = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true).into_generator();
     let mut root = plain::<File>(&mut generator);
@@ -50,8 +30,7 @@ fn compose() -> Json {
     switch["description"] = "The switches.".into();
     tables.insert("switch".into(), switch);
     for entry in ENTRIES {
-        let mut params = (entry.schema)(&mut generator).to_value();
-        properties_mut(&mut params).into_iter().for_each(|properties| to_keys(entry.name, properties));
+        let params = (entry.schema)(&mut generator).to_value();
         let mut table = scoped(params, &mut generator, entry.presets);
         table["description"] =
             format!("{}. Without this table it is off; `false` switches it off again.", sentence(entry.summary)).into();
@@ -64,6 +43,7 @@ fn compose() -> Json {
     let partial = without_required(&Json::Object(properties.clone()));
     let variant = json!({
         "type": "object",
+        "x-unit": "any keys of a scenario",
         "description": "Named changes to the scenario, a `[variant.NAME]` each: any keys, merged over the file's. `false` switches a mechanism off. Entries of lists are named by label or number: `[variant.large.flow.incast]`.",
         "additionalProperties": { "type": "object", "properties": partial, "additionalProperties": false },
     });

@@ -2,7 +2,9 @@
 
 use backwater::{Scenario, build, new_scenario};
 use backwater_engine::Time;
+use backwater_net::network::Network;
 use backwater_net::packet::HostId;
+use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 use backwater_net::spec::{FaultKind, FlowSpec};
 use backwater_net::workload::FlowSource;
 use std::path::Path;
@@ -33,7 +35,7 @@ fn flows(text: &str, seed: u64) -> Vec<FlowSpec> {
 #[test]
 fn the_starting_scenario_and_its_variants_are_good() {
     let scenario = read(new_scenario());
-    assert_eq!(scenario.variants(), ["sfc", "dcqcn", "lossy"]);
+    assert_eq!(scenario.variants(), ["sfc", "dcqcn", "voq", "endless"]);
     let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(resolved.warnings, []);
     assert_eq!(resolved.mechanisms.names(), ["pfc"]);
@@ -42,7 +44,7 @@ fn the_starting_scenario_and_its_variants_are_good() {
     };
     assert_eq!(names("sfc"), ["pfc", "sfc"]);
     assert_eq!(names("dcqcn"), ["ecn", "pfc", "dcqcn"]);
-    assert!(names("lossy").is_empty());
+    assert!(names("endless").is_empty());
     let spec = build(&resolved, 1).unwrap();
     assert_eq!(
         (spec.groups.as_slice(), spec.flows_total, spec.switches.len()),
@@ -51,8 +53,43 @@ fn the_starting_scenario_and_its_variants_are_good() {
 }
 
 #[test]
+fn the_starting_scenario_and_its_variants_run() {
+    let scenario = read(new_scenario());
+    let all = scenario.variants().into_iter().map(|name| scenario.with_variant(&name).unwrap());
+    for scenario in all.collect::<Vec<_>>().iter().chain([&scenario]) {
+        let spec = build(&scenario.resolve().unwrap(), 1).unwrap();
+        let mut network = Network::new(spec).unwrap_or_else(|e| panic!("{e}"));
+        let mut done = Done::default();
+        while !network.run(1_000_000, &mut done).unwrap_or_else(|e| panic!("{e:?}")).done {}
+        network.finish(&mut done);
+        assert_eq!(done.0, 4, "{:?} {:?}", scenario.resolve().unwrap().mechanisms.names(), network.progress());
+    }
+}
+
+/// Counts complete flows.
+#[derive(Default)]
+struct Done(usize);
+
+impl Sink for Done {
+    fn flow(&mut self, row: &FlowRow) {
+        self.0 += usize::from(row.fct_last_ack.is_some());
+    }
+    fn control(&mut self, _: &ControlRow) {}
+    fn series(&mut self, _: &SeriesRow) {}
+    fn port(&mut self, _: &PortRow) {}
+}
+
+#[test]
+fn a_million_hosts_are_checked_in_seconds() {
+    let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 1000\nspines = 8\nhosts_per_leaf = 1000\nrate = \"1 Gb/s\"\nlink_delay = \"1 us\"\n\
+                [pfc]\nxoff = \"1 MB\"\n[[flow]]\npattern = \"permutation\"\nsize = \"1 KB\"\n";
+    let resolved = read(text).resolve().unwrap();
+    assert_eq!(build(&resolved, 1).unwrap().flows_total, Some(1_000_000));
+}
+
+#[test]
 fn resolved_text_reads_back_to_the_same() {
-    for variant in [None, Some("sfc"), Some("dcqcn"), Some("lossy")] {
+    for variant in [None, Some("sfc"), Some("dcqcn"), Some("endless")] {
         let mut scenario = read(new_scenario());
         if let Some(name) = variant {
             scenario = scenario.with_variant(name).unwrap();

@@ -8,6 +8,7 @@ use crate::error::{ScenarioError, Warning, nearest};
 use crate::faults;
 use crate::flows::{Place, Plan};
 use crate::graph;
+use crate::hosts;
 use crate::resolved::Resolved;
 use backwater_mech::stack::Select;
 use backwater_net::config::SwitchParams;
@@ -224,8 +225,7 @@ fn output(resolved: &Resolved, index: &Index<'_>) -> Result<(), ScenarioError> {
     }
     for (i, name) in output.nodes.iter().enumerate() {
         if index.node(name).is_none() {
-            let near = nearest(name, index.graph().nodes.iter().map(|n| n.name.as_str()));
-            let hint = near.map_or("the topology names its nodes".into(), |n| format!("did you mean `{n}`?"));
+            let hint = hosts::node_hint(name, index.graph());
             return Err(resolved.error(&format!("output.nodes.{i}"), format!("there is no node `{name}`")).hint(hint));
         }
     }

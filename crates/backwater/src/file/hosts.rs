@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Host {
         match serde_json::Value::deserialize(d)? {
             serde_json::Value::Number(n) => match n.as_u64().and_then(|n| u32::try_from(n).ok()) {
                 Some(n) => Ok(Host::Number(n)),
-                None => Err(de::Error::custom(format!("`{n}` is not a host number"))),
+                None => Err(de::Error::custom(format!("`{n}` is not a host number (hint: {FORM})"))),
             },
             serde_json::Value::String(text) => Ok(Host::Text(text)),
             other => Err(de::Error::custom(format!("`{other}` is not a host (hint: {FORM})"))),

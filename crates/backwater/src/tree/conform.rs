@@ -1,7 +1,7 @@
 //! Whether a tree has the shape that the schema gives: known keys, types, units, ranges. Done by the schema rather than left
 //! to serde, because only here is the place of each value known, and because alternatives must be named.
 
-use super::{Node, Origin, Source, Table, Value};
+use super::{Layer, Node, Origin, Source, Table, Value};
 use crate::error::{ScenarioError, nearest};
 use crate::file::Share;
 use backwater_engine::Time;
@@ -96,6 +96,8 @@ pub(crate) struct Conform<'a> {
     pub source: &'a Source,
     /// Whether the tree is the whole scenario: required keys are missed, lists are lists.
     pub complete: bool,
+    /// Whether a table may stand for a list, to change single entries of it by label or number.
+    pub entries: bool,
 }
 
 /// Checks `node` against `schema`; keys given under another name get their own.
@@ -154,9 +156,26 @@ fn plain(node: &Node) -> Option<String> {
     }
 }
 
+/// A kind of quantity with its largest value: far beyond any use, and so that sums of two still fit.
+trait Quantity: std::str::FromStr<Err = QuantityError> + PartialOrd + std::fmt::Display {
+    const MOST: Self;
+}
+
+impl Quantity for Time {
+    const MOST: Time = Time::ms(100 * 24 * 3600 * 1000);
+}
+
+impl Quantity for Bytes {
+    const MOST: Bytes = Bytes(1_000_000_000_000_000_000);
+}
+
+impl Quantity for Rate {
+    const MOST: Rate = Rate(1_000_000_000_000_000);
+}
+
 fn quantity<Q>(node: &mut Node, schema: &Json, path: &mut Vec<String>, cx: &Conform<'_>) -> Result<(), ScenarioError>
 where
-    Q: std::str::FromStr<Err = QuantityError> + PartialOrd,
+    Q: Quantity,
 {
     if schema.get("x-per-direction").is_some()
         && let Some(each) = node.table_mut()
@@ -176,6 +195,10 @@ where
         text.parse::<Q>().map_err(|e| ScenarioError { reason: e.reason, ..at(node, path, cx) }.hint(e.hint))
     };
     let value = read(&text)?;
+    if value > Q::MOST {
+        let error = ScenarioError { reason: format!("`{text}` is more than {}", Q::MOST), ..at(node, path, cx) };
+        return Err(error.hint("beyond this, sums could no longer be counted"));
+    }
     match schema.get("x-min").and_then(Json::as_str) {
         Some(least) if value < read(least)? => {
             let reason = format!("`{text}` is too little");
@@ -225,12 +248,20 @@ fn number(node: &Node, schema: &Json, path: &[String], cx: &Conform<'_>, whole: 
         (None, None) => return Ok(()),
     };
     if most.is_some_and(|most| value > most) {
-        return Err(ScenarioError { reason: format!("{text} is too much"), ..error() }.hint(range));
+        return Err(
+            ScenarioError { reason: format!("`{text}` is more than {}", shown_bound(most)), ..error() }.hint(range)
+        );
     }
     if least.is_some_and(|least| value < least) {
-        return Err(ScenarioError { reason: format!("{text} is too little"), ..error() }.hint(range));
+        return Err(
+            ScenarioError { reason: format!("`{text}` is less than {}", shown_bound(least)), ..error() }.hint(range)
+        );
     }
     Ok(())
+}
+
+fn shown_bound(bound: Option<f64>) -> String {
+    bound.map_or_else(String::new, |b| b.to_string())
 }
 
 fn list(
@@ -241,6 +272,7 @@ fn list(
     cx: &Conform<'_>,
 ) -> Result<(), ScenarioError> {
     let (error, kind) = (at(node, path, cx), node.kind());
+    let layered = node.table().is_some() && node.origin.layer != Layer::File;
     let visit = |name: String, entry: &mut Node, path: &mut Vec<String>| {
         path.push(name);
         let result = conform(entry, items, path, cx);
@@ -259,7 +291,7 @@ fn list(
             list.iter_mut().enumerate().try_for_each(|(i, entry)| visit(i.to_string(), entry, path))
         }
         // A layer may speak of single entries by label or number; merging finds them.
-        Value::Table(entries) if !cx.complete && matches!(kind_of(items), Kind::Table(_) | Kind::Tagged(_)) => {
+        Value::Table(entries) if cx.entries && matches!(kind_of(items), Kind::Table(_) | Kind::Tagged(_)) => {
             entries.iter_mut().try_for_each(|(name, entry)| visit(name.clone(), entry, path))
         }
         _ => {
@@ -267,6 +299,10 @@ fn list(
                 [only] => format!("write [[{only}]] for each"),
                 _ => "write [ … ]".to_owned(),
             };
+            if layered {
+                let reason = "there is no entry that could be changed".to_owned();
+                return Err(ScenarioError { reason, ..error }.hint(hint));
+            }
             Err(ScenarioError { reason: format!("needs a list, not {kind}"), ..error }.hint(hint))
         }
     }
@@ -333,7 +369,8 @@ fn table(
     }
     if cx.complete {
         let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
-        for key in required.filter_map(Json::as_str).filter(|key| !entries.contains_key(*key)) {
+        let absent = required.filter_map(Json::as_str).find(|key| !entries.contains_key(*key));
+        if let Some(key) = absent {
             return Err(missing(key, properties, path, &origin, cx));
         }
     }

@@ -1,0 +1,258 @@
+//! Every kind of bad input gives one clear error: place, line, value, reason, hint. The complete texts stand in
+//! `errors.expected`; `BLESS=1 cargo test` writes it anew, so that a change is a diff that a person reads.
+
+use backwater::{Scenario, ScenarioError, build};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// 4 hosts around one switch, buffer of 400 KB per ingress port.
+const STAR: &str = "[topology]
+kind = \"star\"
+hosts = 4
+rate = \"200 Gb/s\"
+link_delay = \"150 ns\"
+[switch]
+buffer = \"400 KB\"
+buffer_per = \"ingress\"
+";
+
+const CLOS: &str = "[topology]
+kind = \"leaf-spine\"
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+rate = \"200 Gb/s\"
+link_delay = \"150 ns\"
+";
+
+const LINE: &str = "[topology]
+kind = \"explicit\"
+node = [
+    { name = \"a\", kind = \"host\" },
+    { name = \"s\", kind = \"switch\" },
+    { name = \"b\", kind = \"host\" },
+    { name = \"t\", kind = \"switch\" },
+]
+";
+
+fn whole(text: &str) -> Result<(), ScenarioError> {
+    let scenario = Scenario::from_text(text, "net.toml", Path::new("tests"))?;
+    for variant in scenario.variants() {
+        scenario.with_variant(&variant)?.resolve()?;
+    }
+    build(&scenario.resolve()?, 1).map(|_| ())
+}
+
+fn star(more: &str) -> Result<(), ScenarioError> {
+    whole(&format!("{STAR}{more}"))
+}
+
+fn flow(more: &str) -> Result<(), ScenarioError> {
+    star(&format!("[[flow]]\n{more}"))
+}
+
+fn set(key: &str, value: &str) -> Result<(), ScenarioError> {
+    Scenario::from_text(STAR, "net.toml", Path::new("tests"))?.with_set(key, value)?.resolve().map(|_| ())
+}
+
+fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
+    let links = |list: &str| {
+        whole(&format!("{LINE}link = [\n{list}\n]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 KB\"\n"))
+    };
+    let link = |a: &str, b: &str| format!("    {{ a = \"{a}\", b = \"{b}\", rate = \"1 Gb/s\", delay = \"0 ns\" }},\n");
+    let clos = |more: &str| whole(&format!("{CLOS}[[flow]]\nfrom = 0\nto = 3\nsize = \"1 MB\"\n{more}"));
+    vec![
+        ("empty file", whole("")),
+        ("syntax", whole("[topology\nkind = 1\n")),
+        ("no quotes", whole("[topology]\nkind = star\n")),
+        ("key twice", whole("seed = 1\nseed = 2\n")),
+        ("variant twice", star("[variant.a]\nseed = 1\n[variant.a]\nseed = 2\n")),
+        ("binary", whole("\u{0}\u{1}\u{2}ELF\u{7f}")),
+        ("unknown key", star("[pfc]\nxof = \"380 KB\"\n")),
+        ("unknown table", star("[pfd]\nxoff = \"380 KB\"\n")),
+        ("unknown key in a variant", star("[variant.a.pfc]\nxofff = \"380 KB\"\n")),
+        ("unknown kind", whole("[topology]\nkind = \"leafspine\"\n")),
+        ("no kind", whole("[topology]\nhosts = 3\n")),
+        ("key of another kind", whole("[topology]\nkind = \"star\"\nhosts = 3\nspines = 4\n")),
+        ("missing key", whole("[topology]\nkind = \"star\"\nhosts = 3\nrate = \"1 Gb/s\"\n")),
+        ("missing unit", star("[pfc]\nxoff = 380000\n")),
+        ("missing unit in a string", star("[pfc]\nxoff = \"380\"\n")),
+        ("wrong unit", star("[pfc]\nxoff = \"380 us\"\n")),
+        ("bits for bytes", star("[pfc]\nxoff = \"380 Kb\"\n")),
+        ("negative", star("[pfc]\nxoff = \"-380 KB\"\n")),
+        ("fraction of the smallest unit", star("[sfc]\nthreshold = \"1 KB\"\npause = \"0.1 ps\"\n")),
+        ("too large for a quantity", star("[pfc]\nxoff = \"99999999999999 TB\"\n")),
+        ("not a number", star("[ecn]\npmax = nan\n")),
+        ("infinite", star("[ecn]\npmax = inf\n")),
+        ("negative number", star("[ecn]\npmax = -0.5\n")),
+        ("negative seed", whole("seed = -1\n")),
+        ("huge integer", whole("seed = 99999999999999999999\n")),
+        ("date", whole("title = 2025-01-01\n")),
+        ("string for a number", star("[dcqcn]\nf = \"five\"\n")),
+        ("fraction for a whole number", star("[dcqcn]\nf = 1.5\n")),
+        ("table for a string", star("[pfc.xoff]\na = 1\n")),
+        ("zero rate", whole("[topology]\nkind = \"star\"\nhosts = 3\nrate = \"0 Gb/s\"\nlink_delay = \"1 ns\"\n")),
+        ("class above 7", flow("from = 0\nto = 1\nsize = \"1 KB\"\nclass = 8\n")),
+        ("class of PFC above 7", star("[pfc]\nxoff = \"300 KB\"\nclasses = [3, 8]\n")),
+        (
+            "too many hosts",
+            whole(
+                "[topology]\nkind = \"leaf-spine\"\nleaves = 65535\nspines = 1\nhosts_per_leaf = 65535\nrate = \"1 Gb/s\"\nlink_delay = \"1 ns\"\n",
+            ),
+        ),
+        (
+            "too many ports",
+            whole("[topology]\nkind = \"star\"\nhosts = 70000\nrate = \"1 Gb/s\"\nlink_delay = \"1 ns\"\n"),
+        ),
+        ("threshold above buffer", star("[pfc]\nxoff = \"401 KB\"\n")),
+        ("KiB against KB, above the buffer", star("[pfc]\nxoff = \"400 KiB\"\n")),
+        ("KiB against KB, into the headroom", star("[pfc]\nxoff = \"390 KiB\"\n")),
+        ("headroom of a lossless scenario", whole(&format!("lossless = true\n{STAR}[pfc]\nxoff = \"399 KB\"\n"))),
+        ("SFC threshold above buffer", star("[sfc]\nthreshold = \"2 MB\"\n")),
+        ("xon above xoff", star("[pfc]\nxoff = \"200 KB\"\nxon = \"300 KB\"\n")),
+        ("static threshold without xoff", star("[pfc]\n")),
+        ("missing parameter", star("[sfc]\npause = \"6 us\"\n")),
+        ("two that pause the link", star("[pause]\nxoff = \"300 KB\"\n[pfc]\nxoff = \"300 KB\"\n")),
+        ("alias and name", star("[dcqcn]\nrai = \"1 Gb/s\"\nrpg-ai-rate = \"1 Gb/s\"\n")),
+        ("unknown preset", star("[dcqcn]\npreset = \"papr\"\n")),
+        ("override for nobody", star("[[pfc.at]]\nxoff = \"1 KB\"\n[pfc]\nxoff = \"300 KB\"\n")),
+        (
+            "override of an unknown tier",
+            star("[pfc]\nxoff = \"300 KB\"\n[[pfc.at]]\ntier = \"leaf\"\nxoff = \"1 KB\"\n"),
+        ),
+        ("override that cannot be", star("[pfc]\nxoff = \"300 KB\"\n[[pfc.at]]\nnode = \"s0\"\nxoff = \"500 KB\"\n")),
+        ("reserves above the buffer", star("[switch.at]\n")),
+        ("reserves above the buffer", set("switch.reserve", "60 KB")),
+        ("buffer below a frame", set("switch.buffer", "4 KB")),
+        ("unknown host", flow("from = 0\nto = 4\nsize = \"1 KB\"\n")),
+        ("unknown host by name", flow("from = 0\nto = [\"h1\", \"g2\"]\nsize = \"1 KB\"\n")),
+        ("host that is none", flow("from = 0\nto = -1\nsize = \"1 KB\"\n")),
+        ("range backwards", flow("from = \"3..1\"\nto = 0\nsize = \"1 KB\"\n")),
+        ("source is destination", flow("from = 1\nto = \"h1\"\nsize = \"1 KB\"\n")),
+        ("source among the destinations", flow("from = \"1..2\"\nto = [3, 2]\nsize = \"1 KB\"\n")),
+        ("unequal pairs", flow("from = \"0..2\"\nto = \"0..1\"\nsize = \"1 KB\"\n")),
+        ("no size", flow("from = 0\nto = 1\n")),
+        ("size of zero", flow("from = 0\nto = 1\nsize = \"0 B\"\n")),
+        ("load without arrivals", flow("from = 0\nto = 1\nsize = \"1 KB\"\nload = \"10 %\"\n")),
+        ("load without unit", flow("from = 0\nto = 1\nsize = \"1 KB\"\narrivals = \"poisson\"\nload = 0.4\n")),
+        ("never ends", flow("from = 0\nto = 1\nsize = \"1 KB\"\narrivals = \"poisson\"\nload = \"10 %\"\n")),
+        (
+            "load above the link",
+            flow("from = 0\nto = 1\nsize = \"1 KB\"\narrivals = \"poisson\"\ncount = 9\nload = \"101 %\"\n"),
+        ),
+        (
+            "interval above the link",
+            flow("from = 0\nto = 1\nsize = \"1 MB\"\narrivals = \"periodic\"\ncount = 9\ninterval = \"40 us\"\n"),
+        ),
+        (
+            "load above the link in sum",
+            flow(
+                "label = \"one\"\nfrom = 0\nto = 1\nsize = \"1 KB\"\narrivals = \"poisson\"\nuntil = \"1 ms\"\nload = \"70 %\"\n\
+                 [[flow]]\nlabel = \"two\"\nsize = \"1 KB\"\npattern = \"random\"\narrivals = \"poisson\"\nuntil = \"1 ms\"\nload = \"40 %\"\n",
+            ),
+        ),
+        ("path that is none", clos("path = [\"leaf0\", \"leaf1\"]\n")),
+        ("path through an unknown node", clos("path = [\"leaf0\", \"spin1\", \"leaf1\"]\n")),
+        ("way that is not unique", clos("via = [\"leaf1\"]\n")),
+        ("way through an unknown node", clos("via = [\"spine7\"]\n")),
+        ("unreachable", links(&(link("a", "s") + &link("b", "t")))),
+        ("link to an unknown node", links(&link("a", "u"))),
+        ("port used twice", links(&(link("a", "s:0") + &link("b", "s:0")))),
+        ("port that leaves a hole", links(&(link("a", "s:0") + &link("b", "s:7")))),
+        ("port that is none", links(&link("a", "s:x"))),
+        ("host with two links", links(&(link("a", "s") + &link("a", "t") + &link("b", "t")))),
+        (
+            "directions that differ",
+            links("    { a = \"a\", b = \"s\", rate = { ab = \"1 Gb/s\", ba = \"2 Gb/s\" }, delay = \"1 ns\" },\n"),
+        ),
+        (
+            "unknown node of a fault",
+            star("[[fault]]\nkind = \"loss\"\nfrom = \"h0\"\nto = \"s1\"\nprobability = 0.1\n"),
+        ),
+        ("fault where no link is", star("[[fault]]\nkind = \"link-down\"\nat = \"1 us\"\na = \"h0\"\nb = \"h1\"\n")),
+        ("probability above 1", star("[[fault]]\nkind = \"loss\"\nfrom = \"h0\"\nto = \"s0\"\nprobability = 2.0\n")),
+        ("series without interval", star("[output]\nqueues = true\n")),
+        ("one flow instead of a list", star("[flow]\nsize = \"1 KB\"\n")),
+        ("flow table that is missing", flow("table = \"none.csv\"\n")),
+        ("flow table with a size", flow("table = \"none.csv\"\nsize = \"1 KB\"\n")),
+        ("variant of an unknown flow", star("[variant.a.flow.incast]\nsize = \"1 KB\"\n")),
+        (
+            "unknown variant",
+            Scenario::from_text(&format!("{STAR}[variant.large]\n"), "net.toml", Path::new("."))
+                .and_then(|s| s.with_variant("larg").map(|_| ())),
+        ),
+        ("set: unknown key", set("pfc.xof", "3 KB")),
+        ("set: missing unit", set("switch.buffer", "400")),
+        ("set: no key", set("", "400")),
+        ("set: unknown value", set("switch.architecture", "voqs")),
+        ("missing file", Scenario::from_file(Path::new("tests/none.toml")).map(|_| ())),
+        ("directory", Scenario::from_file(Path::new("tests")).map(|_| ())),
+        ("endless file", Scenario::from_file(Path::new("/dev/zero")).map(|_| ())),
+    ]
+}
+
+#[test]
+fn every_error_reads_well() {
+    let mut text = String::new();
+    for (name, result) in cases() {
+        match result {
+            Ok(()) => panic!("{name}: accepted"),
+            Err(error) => {
+                assert!(!error.reason.is_empty() && error.file.is_some(), "{name}: {error:?}");
+                let _ = writeln!(text, "## {name}\n{error}\n");
+            }
+        }
+    }
+    let path = Path::new("tests/errors.expected");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    for (got, wanted) in text.split("\n\n").zip(expected.split("\n\n")) {
+        assert_eq!(got, wanted);
+    }
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn files_that_are_no_text_or_too_long() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let garbage = dir.join("garbage.toml");
+    std::fs::write(&garbage, b"seed = 1\ntitle = \"\xff\xfe\"\n").unwrap();
+    let error = Scenario::from_file(&garbage).map(|_| ()).unwrap_err();
+    assert_eq!((error.line, error.reason.as_str()), (Some(2), "not text: byte 18 is not UTF-8"));
+    // A sparse file: no byte of it is read.
+    let huge = dir.join("huge.toml");
+    std::fs::File::create(&huge).unwrap().set_len(10_000_000_000).unwrap();
+    let error = Scenario::from_file(&huge).map(|_| ()).unwrap_err();
+    assert!(error.reason.contains("10000000000 bytes are too many"), "{error}");
+    std::fs::remove_file(&huge).unwrap();
+}
+
+#[test]
+fn headroom_is_a_warning_unless_lossless_is_promised() {
+    let text = format!("{STAR}[pfc]\nxoff = \"399 KB\"\n");
+    let resolved = Scenario::from_text(&text, "net.toml", Path::new(".")).unwrap().resolve().unwrap();
+    let keys: Vec<&str> = resolved.warnings.iter().map(|w| w.key.as_str()).collect();
+    assert_eq!(keys, ["pfc.xoff", "flow"]);
+}
+
+#[test]
+fn parquet_tables_wait_for_their_rows() {
+    let text = format!("{STAR}[[flow]]\ntable = \"big.parquet\"\n");
+    let scenario = Scenario::from_text(&text, "net.toml", Path::new("/data")).unwrap();
+    assert_eq!(scenario.flow_table().as_deref(), Some(Path::new("/data/big.parquet")));
+    assert!(build(&scenario.resolve().unwrap(), 1).is_err_and(|e| e.reason.contains("has not been read")));
+    let row =
+        |id| backwater::TableFlow { id, src: 0, dst: 1, bytes: 10, start: Default::default(), class: 3, path: None };
+    let read = scenario.with_flows("big", vec![row(5), row(6)].into());
+    assert_eq!(read.flow_table(), None);
+    assert_eq!(build(&read.resolve().unwrap(), 1).unwrap().flows_total, Some(2));
+    let twice = read.with_flows("other", vec![row(6), row(6)].into());
+    let error = build(&twice.resolve().unwrap(), 1).map(|_| ()).unwrap_err();
+    assert!(error.reason.contains('6'), "{error}");
+    assert_eq!(
+        build(&read.with_flows("other", vec![row(6)].into()).resolve().unwrap(), 1).unwrap().flows_total,
+        Some(3)
+    );
+}

@@ -1,0 +1,95 @@
+//! Every key of a scenario can be explained, and the schema is one that a scenario satisfies.
+
+use backwater::{explain, items, keys, schema};
+
+#[test]
+fn every_key_has_a_meaning_and_every_quantity_a_unit() {
+    let all = keys();
+    assert!(all.len() > 100, "{}", all.len());
+    let mut poor = Vec::new();
+    for key in all {
+        let about = explain(key).unwrap_or_else(|e| panic!("{key}: {e}"));
+        assert_eq!(about.key, *key);
+        let leaf = about.children.is_empty();
+        if about.meaning.len() < 3 || leaf && about.unit.is_none() {
+            poor.push(format!("{key}: {about:?}"));
+        }
+        if leaf && about.default.is_none() && key != "variant" {
+            poor.push(format!("{key} has no default: {about:?}"));
+        }
+        let quantity =
+            about.unit.as_deref().is_some_and(|u| ["time", "size", "rate", "share"].iter().any(|q| u.starts_with(q)));
+        let text = about.default.as_deref().unwrap_or_default();
+        if quantity && !["absent", "none: must be given"].contains(&text) && !text.contains(' ') {
+            poor.push(format!("{key} has a default without a unit: {text}"));
+        }
+    }
+    assert!(poor.is_empty(), "{}", poor.join("\n"));
+}
+
+#[test]
+fn what_a_key_means() {
+    let xoff = explain("pfc.xoff").unwrap();
+    assert_eq!(xoff.meaning, "Static threshold: bytes above which the class is paused.");
+    assert!(xoff.unit.unwrap().starts_with("size (B, KB = 1000 B"));
+    assert_eq!(xoff.default.as_deref(), Some("absent"));
+    let at = explain("switch.latency_at").unwrap();
+    assert_eq!(at.range.as_deref(), Some("input, fabric, output"));
+    assert_eq!(at.default.as_deref(), Some("output"));
+    assert_eq!(at.children[0], ("input".into(), "Before any counter has seen the frame.".into()));
+    let rai = explain("dcqcn.rpg-ai-rate").unwrap();
+    assert_eq!((rai.key.as_str(), rai.aliases.as_slice()), ("dcqcn.rai", &["rpg-ai-rate".to_owned()][..]));
+    assert_eq!((rai.default.as_deref(), rai.source.as_deref()), (Some("40 Mb/s"), Some("SIGCOMM 2015 section 5")));
+    assert_eq!(explain("flow.size").unwrap().range.as_deref(), Some("at least 1 B"));
+    assert_eq!(explain("flow.3.size").unwrap(), explain("flow.size").unwrap());
+    assert_eq!(explain("dcqcn.g").unwrap().range.as_deref(), Some("0.0 to 1.0"));
+    assert_eq!(explain("sfc.threshold").unwrap().default.as_deref(), Some("none: must be given"));
+    assert!(
+        explain("pfc")
+            .unwrap()
+            .children
+            .iter()
+            .any(|(name, about)| name == "quanta" && about.contains("512 bit times"))
+    );
+    assert_eq!(explain("variant.big.pfc.xoff").unwrap().meaning, xoff.meaning);
+    assert!(explain("").unwrap().children.iter().any(|(name, _)| name == "topology"));
+    assert!(explain("topology.kind").unwrap().children.iter().any(|(name, _)| name == "leaf-spine"));
+    assert!(explain("fault.kind").unwrap().range.unwrap().contains("drop-nth"));
+}
+
+#[test]
+fn unknown_keys_name_the_nearest() {
+    for (key, hint) in [
+        ("pfc.xof", "pfc.xoff"),
+        ("xoff", "xoff"),
+        ("switch.latencyat", "switch.latency_at"),
+        ("flows.size", "flow.size"),
+    ] {
+        let error = explain(key).unwrap_err();
+        assert!(error.hint.as_deref().unwrap_or_default().contains(hint), "{key}: {error}");
+    }
+}
+
+#[test]
+fn lists() {
+    let names = |what| items(what).unwrap().into_iter().map(|i| i.name).collect::<Vec<_>>();
+    assert_eq!(names("mechanisms"), ["pause", "ecn", "pfc", "dcqcn", "sfc"]);
+    assert_eq!(names("topologies"), ["star", "dumbbell", "parking-lot", "leaf-spine", "explicit"]);
+    assert!(names("workloads").contains(&"poisson".to_owned()));
+    assert!(
+        ["mechanisms", "topologies", "workloads"]
+            .iter()
+            .all(|w| items(w).unwrap().iter().all(|i| i.summary.len() > 10))
+    );
+    assert!(items("mechanism").unwrap_err().hint.unwrap().contains("mechanisms"));
+}
+
+#[test]
+fn the_schema_is_json_and_has_no_parameter_that_hides_a_key_of_the_file() {
+    let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
+    for table in ["switch", "pause", "ecn", "pfc", "dcqcn", "sfc"] {
+        let at = &schema["properties"][table]["properties"]["at"];
+        assert_eq!(at["type"], "array", "{table}");
+    }
+    assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(5));
+}
