@@ -1,0 +1,176 @@
+//! For tests of mechanisms: contexts without a network. Set counters, call a hook, read the notes.
+//!
+//! Counters are set as a whole: `set_ingress` charges one (port, class) with that many bytes in one piece, as one frame
+//! would, so memory limits and pools are the switch's own.
+
+use crate::config::SwitchParams;
+use crate::hooks::{
+    FlowCx, FlowShape, Home, NO_HOP, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
+};
+use crate::occupancy::{Occupancy, Pool};
+use crate::packet::{Class, Control, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
+use crate::units::{Bytes, Rate};
+use backwater_engine::Time;
+use std::collections::BTreeMap;
+
+/// The mechanism under test has this number.
+pub const OWNER: Owner = Owner(0);
+
+/// A switch that is nothing but counters and a pad for notes. Port i leads to host i.
+pub struct SwitchBench {
+    /// The time that hooks see.
+    pub now: Time,
+    home: Home,
+    occupancy: Occupancy,
+    charged: BTreeMap<(Port, Class), (u64, Pool)>,
+    notes: Notes,
+}
+
+impl SwitchBench {
+    /// With `ports` links of `rate`, 150 ns long, to hosts; `lossless` has a bit for each class that has headroom.
+    pub fn new(params: &SwitchParams, ports: u16, rate: Rate, lossless: u8) -> SwitchBench {
+        let port = |p: u16| PortShape {
+            rate,
+            delay: Time::ns(150),
+            peer: NodeId(u32::from(p)),
+            host: Some(HostId(u32::from(p))),
+        };
+        let shape = SwitchShape {
+            node: NodeId(u32::from(ports)),
+            name: "s0".into(),
+            tier: "switch".into(),
+            ports: (0..ports).map(port).collect(),
+            max_frame: Bytes(4064),
+            latency: params.latency,
+        };
+        SwitchBench {
+            now: Time::ZERO,
+            home: Home { shape, rngs: vec![None], seed: 1 },
+            occupancy: Occupancy::new(params, usize::from(ports), lossless),
+            charged: BTreeMap::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What a mechanism sees of the switch at start.
+    pub fn shape(&self) -> &SwitchShape {
+        &self.home.shape
+    }
+
+    /// Says that `bytes` of `class` that came in at `port` are in the switch.
+    pub fn set_ingress(&mut self, port: Port, class: Class, bytes: u64) {
+        let at = place(port, port, class);
+        if let Some((old, pool)) = self.charged.remove(&(port, class)) {
+            self.occupancy.release(&at, old, pool);
+        }
+        let pool = self.occupancy.admit(&at, bytes).expect("the test's switch has the memory");
+        self.charged.insert((port, class), (bytes, pool));
+    }
+
+    /// Says that `bytes` wait in `queue` of `port`.
+    pub fn set_egress(&mut self, port: Port, queue: Queue, bytes: u64) {
+        let at = place(port, port, Class(queue.0));
+        let old = self.occupancy.egress(port, queue).0;
+        self.occupancy.leave_egress(&at, old);
+        self.occupancy.join_egress(&at, bytes);
+    }
+
+    /// The context of a hook.
+    pub fn cx(&mut self) -> SwitchCx<'_> {
+        SwitchCx {
+            now: self.now,
+            owner: OWNER,
+            seen: &self.occupancy,
+            home: &mut self.home,
+            notes: &mut self.notes,
+            hop: NO_HOP,
+        }
+    }
+
+    /// What hooks have noted since the last call.
+    pub fn notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+}
+
+/// A NIC that is nothing but a pad for notes.
+pub struct NicBench {
+    /// The time that hooks see.
+    pub now: Time,
+    shape: NicShape,
+    notes: Notes,
+}
+
+impl NicBench {
+    /// Of `host` with a link of `rate`.
+    pub fn new(host: HostId, rate: Rate) -> NicBench {
+        NicBench { now: Time::ZERO, shape: NicShape { host, rate }, notes: Vec::new() }
+    }
+
+    /// What a mechanism sees of the NIC at start.
+    pub fn shape(&self) -> &NicShape {
+        &self.shape
+    }
+
+    /// The context of a hook.
+    pub fn cx(&mut self) -> NicCx<'_> {
+        NicCx { now: self.now, owner: OWNER, shape: &self.shape, notes: &mut self.notes }
+    }
+
+    /// What hooks have noted since the last call.
+    pub fn notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+}
+
+/// A flow that is nothing but a pad for notes.
+pub struct FlowBench {
+    /// The time that hooks see.
+    pub now: Time,
+    shape: FlowShape,
+    notes: Notes,
+}
+
+impl FlowBench {
+    /// From host 0 to host 1 in class 3, over a link of `line`.
+    pub fn new(line: Rate) -> FlowBench {
+        let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line };
+        FlowBench { now: Time::ZERO, shape, notes: Vec::new() }
+    }
+
+    /// What a mechanism sees of the flow at start.
+    pub fn shape(&self) -> &FlowShape {
+        &self.shape
+    }
+
+    /// The context of a hook.
+    pub fn cx(&mut self) -> FlowCx<'_> {
+        FlowCx { now: self.now, owner: OWNER, shape: &self.shape, notes: &mut self.notes }
+    }
+
+    /// What hooks have noted since the last call.
+    pub fn notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// The timers that hooks have armed since the last call.
+    pub fn timers(&mut self) -> Vec<(Time, u16)> {
+        let armed = |note: Note| match note {
+            Note::Arm(_, at, token) => (at, token as u16),
+            other => panic!("a flow can only arm timers, not {other:?}"),
+        };
+        self.notes().into_iter().map(armed).collect()
+    }
+}
+
+/// A place whose queue is that of the class.
+pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
+    Place { ingress, egress, class, queue: Queue(class.0) }
+}
+
+/// An ECN-capable data packet of `payload` and 64 bytes of header, of the flow `flow`.
+pub fn data(src: HostId, dst: HostId, flow: u32, class: Class, payload: u32) -> Packet {
+    let frame = Control { kind: "", size: payload + 64, flow: Some(FlowRef { slot: flow, tag: flow }), words: [0; 6] };
+    let carried = Packet::control(&frame, src, dst, class, u64::from(flow));
+    Packet { kind: Kind::Data, payload, ecn: Ecn::Ect, ..carried }
+}
