@@ -1,9 +1,10 @@
 //! From a `[[flow]]` to who sends to whom, which way, how much and how often.
 
 use crate::error::ScenarioError;
-use crate::file::{Arrivals, FlowGroup, Pattern, Waypoints};
+use crate::file::{Arrivals, FlowGroup, Pattern};
 use crate::hosts::{self, MOST, Neighbours};
 use crate::resolved::Resolved;
+use crate::ways::ways;
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::packet::{HostId, NodeId};
@@ -345,74 +346,4 @@ fn pairs(
         ),
         None => Ok(pairs),
     }
-}
-
-fn ways(
-    place: &Place<'_>,
-    key: &str,
-    group: &FlowGroup,
-    pairs: &[(HostId, HostId)],
-) -> Result<Vec<Option<Arc<[NodeId]>>>, ScenarioError> {
-    let (name, waypoints) = match (&group.path, &group.via) {
-        (Some(path), _) => ("path", path),
-        (None, Some(via)) => ("via", via),
-        (None, None) => return Ok(vec![None; pairs.len()]),
-    };
-    let key = format!("{key}.{name}");
-    if let Waypoints::Each(lists) = waypoints
-        && lists.len() != pairs.len()
-    {
-        let reason = format!("{} lists of nodes for {} pairs", lists.len(), pairs.len());
-        return Err(place.resolved.error(&key, reason).hint("one list for all, or one for each pair"));
-    }
-    let mut out = Vec::with_capacity(pairs.len());
-    for (i, (src, dst)) in pairs.iter().enumerate() {
-        let names = waypoints.of(i).unwrap_or_default();
-        let way = if name == "path" { names.to_vec() } else { spelt_out(place, &key, names, *src, *dst)? };
-        let path = place.index.path(*src, *dst, way.iter().map(String::as_str)).map_err(|e| {
-            let hint = "neighbours in a path are joined by a link; hosts may be left out at its ends";
-            place.resolved.error(&key, format!("from {} to {}: {e}", place.name(*src), place.name(*dst))).hint(hint)
-        })?;
-        out.push(Some(path));
-    }
-    Ok(out)
-}
-
-/// The nodes of the shortest way that passes the named ones in their order.
-fn spelt_out(
-    place: &Place<'_>,
-    key: &str,
-    names: &[String],
-    src: HostId,
-    dst: HostId,
-) -> Result<Vec<String>, ScenarioError> {
-    let graph = place.index.graph();
-    let name_of = |node: NodeId| graph.nodes[node.0 as usize].name.clone();
-    let mut stops: Vec<NodeId> = place.index.node_of(src).into_iter().collect();
-    for name in names {
-        let Some(node) = place.index.node(name) else {
-            return Err(place
-                .resolved
-                .error(key, format!("there is no node `{name}`"))
-                .hint(hosts::node_hint(name, graph)));
-        };
-        stops.push(node);
-    }
-    stops.extend(place.index.node_of(dst));
-    let mut way: Vec<String> = stops.first().map(|n| name_of(*n)).into_iter().collect();
-    for step in stops.windows(2).filter(|s| s[0] != s[1]) {
-        match place.neighbours().way(graph, step[0], step[1]) {
-            Ok(nodes) => way.extend(nodes.into_iter().skip(1).map(name_of)),
-            Err(several) => {
-                let (a, b) = (name_of(step[0]), name_of(step[1]));
-                let (what, hint) = if several {
-                    ("several shortest ways lead", "name more nodes to pass")
-                } else {
-                    ("no way leads", "choose nodes that links join")
-                };
-                return Err(place.resolved.error(key, format!("{what} from {a} to {b}")).hint(hint));
-            }
-        }
-    }
-    Ok(way)
 }

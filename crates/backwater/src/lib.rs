@@ -23,6 +23,7 @@ mod scenario;
 mod schema;
 pub mod table;
 mod tree;
+mod ways;
 
 pub use build::build;
 pub use error::{ScenarioError, Warning};

@@ -105,6 +105,7 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             whole("[topology]\nkind = \"star\"\nhosts = 70000\nrate = \"1 Gb/s\"\nlink_delay = \"1 ns\"\n"),
         ),
         ("threshold above buffer", star("[pfc]\nxoff = \"401 KB\"\n")),
+        ("PAUSE threshold above buffer", star("[pause]\nxoff = \"400 KB\"\n")),
         ("KiB against KB, above the buffer", star("[pfc]\nxoff = \"400 KiB\"\n")),
         ("KiB against KB, into the headroom", star("[pfc]\nxoff = \"390 KiB\"\n")),
         ("headroom of a lossless scenario", whole(&format!("lossless = true\n{STAR}[pfc]\nxoff = \"399 KB\"\n"))),

@@ -88,6 +88,20 @@ fn a_million_hosts_are_checked_in_seconds() {
 }
 
 #[test]
+fn the_scenarios_of_the_studies_are_good() {
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let files = std::fs::read_dir(studies).unwrap().map(|entry| entry.unwrap().path().join("scenario.toml"));
+    for file in files.filter(|file| file.is_file()) {
+        let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+        scenario.resolve().and_then(|r| build(&r, 1)).map(|_| ()).unwrap_or_else(|e| panic!("{e}"));
+        for variant in scenario.variants() {
+            let resolved = scenario.with_variant(&variant).and_then(|s| s.resolve());
+            resolved.and_then(|r| build(&r, 1)).map(|_| ()).unwrap_or_else(|e| panic!("{variant}: {e}"));
+        }
+    }
+}
+
+#[test]
 fn resolved_text_reads_back_to_the_same() {
     for variant in [None, Some("sfc"), Some("dcqcn"), Some("endless")] {
         let mut scenario = read(new_scenario());

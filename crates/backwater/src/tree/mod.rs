@@ -2,6 +2,7 @@
 //! of merges can be shown in its place.
 
 mod conform;
+mod scalar;
 mod source;
 
 pub(crate) use conform::{Conform, Kind, conform, hinted, kind_of, some_of};
