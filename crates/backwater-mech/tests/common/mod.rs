@@ -1,0 +1,329 @@
+//! A bench for whole networks: says in a few words what a test runs, runs it, and keeps every row.
+//!
+//! Frames are the SFC study's (4000 B and 64 B of header, no gap, 64 B acknowledgements along the data's path backwards)
+//! unless a test says otherwise. Memory has no limit, so that a limit in a test is there on purpose.
+
+// Each test file is a crate of its own and uses another part of the bench.
+#![allow(dead_code)]
+
+use backwater_engine::Time;
+use backwater_mech::mac_control::{Counter, Signal};
+use backwater_mech::registry::Config;
+use backwater_mech::stack::Scoped;
+use backwater_mech::{dcqcn, ecn, pause, pfc, sfc};
+use backwater_net::config::{AckParams, AckPath, BufferPer, NicParams, PacketParams, SwitchParams};
+use backwater_net::network::{Actors, Network};
+use backwater_net::packet::{Class, HostId, NodeId};
+use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
+use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
+use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
+use backwater_net::workload::FlowSource;
+use backwater_net::{Bytes, Rate};
+use std::sync::Arc;
+
+/// What a test runs.
+#[derive(Clone)]
+pub struct Bench {
+    pub seed: u64,
+    pub graph: Graph,
+    pub packet: PacketParams,
+    pub ack: AckParams,
+    /// All switches alike; `at` changes single ones.
+    pub switch: SwitchParams,
+    pub at: Vec<(String, SwitchParams)>,
+    pub nic: NicParams,
+    pub mechanisms: Config,
+    pub flows: Vec<FlowSpec>,
+    pub faults: Vec<Fault>,
+    pub stop_at: Option<Time>,
+    pub lossless: bool,
+    pub series: Option<SeriesSpec>,
+}
+
+impl Bench {
+    pub fn new(graph: Graph) -> Bench {
+        Bench {
+            seed: 1,
+            graph,
+            packet: PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0) },
+            ack: AckParams { enabled: true, size: Bytes(64), class: None, path: AckPath::Reverse, first_at_nic: true },
+            switch: SwitchParams { buffer_per: BufferPer::None, ..SwitchParams::default() },
+            at: Vec::new(),
+            nic: NicParams { tx_queue: 1, store_and_forward: false },
+            mechanisms: Config::default(),
+            flows: Vec::new(),
+            faults: Vec::new(),
+            stop_at: None,
+            lossless: false,
+            series: None,
+        }
+    }
+
+    pub fn star(hosts: u32, rate: Rate) -> Bench {
+        Bench::new(Star { hosts, rate, delay: Time::ns(150) }.build().expect("a valid star"))
+    }
+
+    /// The study's network or a part of it: 200 Gb/s, 150 ns, 300 ns.
+    pub fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Bench {
+        let shape = LeafSpine { leaves, spines, hosts_per_leaf, ..LeafSpine::default() };
+        Bench::new(shape.build().expect("a valid leaf-spine"))
+    }
+
+    /// Adds a flow of class 3 that starts at once, and returns it for changes.
+    pub fn flow(&mut self, src: u32, dst: u32, bytes: u64) -> &mut FlowSpec {
+        let id = self.flows.len() as u64;
+        self.flows.push(FlowSpec {
+            id,
+            group: 0,
+            src: HostId(src),
+            dst: HostId(dst),
+            bytes,
+            start: Time::ZERO,
+            class: Class(3),
+            ect: true,
+            path: None,
+            stream: None,
+        });
+        self.flows.last_mut().expect("just added")
+    }
+
+    /// Adds a Bernoulli source.
+    pub fn stream(&mut self, src: u32, dst: u32, stream: Stream) -> &mut FlowSpec {
+        let flow = self.flow(src, dst, 0);
+        flow.stream = Some(stream);
+        flow
+    }
+
+    pub fn fault(&mut self, at: Time, kind: FaultKind) {
+        self.faults.push(Fault { at, kind });
+    }
+
+    pub fn node(&self, name: &str) -> NodeId {
+        self.graph.node(name).unwrap_or_else(|| panic!("the network has no {name}"))
+    }
+
+    /// A path by the names of its nodes.
+    pub fn path(&self, names: &[&str]) -> Option<Arc<[NodeId]>> {
+        Some(names.iter().map(|n| self.node(n)).collect())
+    }
+
+    /// The path between two hosts of a leaf-spine with 8 hosts per leaf, over a spine.
+    pub fn over_spine(&self, src: u32, spine: u32, dst: u32) -> Option<Arc<[NodeId]>> {
+        let (from, to) = (format!("leaf{}", src / 8), format!("leaf{}", dst / 8));
+        self.path(&[&format!("h{src}"), &from, &format!("spine{spine}"), &to, &format!("h{dst}")])
+    }
+
+    pub fn spec<A>(&self, actors: A) -> Spec<A> {
+        let params = |node: NodeId| {
+            let name = &self.graph.nodes[node.0 as usize].name;
+            self.at.iter().rev().find(|(n, _)| n == name).map_or(&self.switch, |(_, p)| p).clone()
+        };
+        let mut flows = self.flows.clone();
+        flows.sort_by_key(|f| f.start);
+        Spec {
+            seed: self.seed,
+            graph: self.graph.clone(),
+            packet: self.packet.clone(),
+            ack: self.ack.clone(),
+            switches: self.graph.switches().map(params).collect(),
+            nic: self.nic.clone(),
+            actors,
+            groups: vec!["all".into()],
+            flows_total: Some(flows.len() as u64),
+            sources: vec![Box::new(Listed(flows.into_iter()))],
+            faults: self.faults.clone(),
+            stop_at: self.stop_at,
+            lossless: self.lossless,
+            series: self.series.clone(),
+        }
+    }
+
+    pub fn run(&self) -> Outcome {
+        self.run_sliced(1 << 20)
+    }
+
+    pub fn run_sliced(&self, budget: u64) -> Outcome {
+        run(self.spec(self.mechanisms.clone()), budget)
+    }
+
+    /// With actors of the test's own.
+    pub fn run_with<A: Actors>(&self, actors: A) -> Outcome {
+        run(self.spec(actors), 1 << 20)
+    }
+}
+
+/// A network of named switches and of hosts `h0`…, with links of its own.
+pub fn network(hosts: u32, switches: &[&str], links: &[(&str, &str, Rate, Time)]) -> Graph {
+    let mut graph = Graph::default();
+    for h in 0..hosts {
+        graph.add(format!("h{h}"), "host", NodeKind::Host);
+    }
+    for switch in switches {
+        graph.add(*switch, "switch", NodeKind::Switch);
+    }
+    for (a, b, rate, delay) in links {
+        let [a, b] = [a, b].map(|name| graph.node(name).unwrap_or_else(|| panic!("no node {name}")));
+        graph.link(a, b, *rate, *delay);
+    }
+    graph.validate().expect("a valid network");
+    graph
+}
+
+/// Flows known beforehand, by ascending start.
+struct Listed(std::vec::IntoIter<FlowSpec>);
+
+impl FlowSource for Listed {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        self.0.next()
+    }
+}
+
+/// Everything that a run handed out.
+#[derive(Default)]
+pub struct Rows {
+    pub flows: Vec<FlowRow>,
+    pub control: Vec<ControlRow>,
+    pub series: Vec<SeriesRow>,
+    pub ports: Vec<PortRow>,
+}
+
+impl Sink for Rows {
+    fn flow(&mut self, row: &FlowRow) {
+        self.flows.push(row.clone());
+    }
+    fn control(&mut self, row: &ControlRow) {
+        self.control.push(row.clone());
+    }
+    fn series(&mut self, row: &SeriesRow) {
+        self.series.push(row.clone());
+    }
+    fn port(&mut self, row: &PortRow) {
+        self.ports.push(row.clone());
+    }
+}
+
+/// What came of it.
+pub struct Outcome {
+    pub rows: Rows,
+    pub progress: Progress,
+    pub unrest: Vec<String>,
+    pub fingerprint: u64,
+    pub broken: Option<Broken>,
+}
+
+fn run<A: Actors>(spec: Spec<A>, budget: u64) -> Outcome {
+    let mut network = Network::new(spec).expect("a valid run");
+    let mut rows = Rows::default();
+    let broken = loop {
+        match network.run(budget, &mut rows) {
+            Ok(progress) if progress.done => break None,
+            Ok(_) => {}
+            Err(broken) => break Some(broken),
+        }
+    };
+    let (progress, unrest, fingerprint) = (network.progress(), network.unrest(), network.fingerprint());
+    network.finish(&mut rows);
+    rows.flows.sort_by_key(|f| f.id);
+    Outcome { rows, progress, unrest, fingerprint, broken }
+}
+
+impl Outcome {
+    /// The flow of an identity.
+    pub fn flow(&self, id: u64) -> &FlowRow {
+        self.rows.flows.iter().find(|f| f.id == id).unwrap_or_else(|| panic!("no row of flow {id}"))
+    }
+
+    /// Completion at the last acknowledgement in us.
+    pub fn fct_us(&self, id: u64) -> f64 {
+        let fct = self.flow(id).fct_last_ack.unwrap_or_else(|| panic!("flow {id} is not complete"));
+        fct.0 as f64 / 1e6
+    }
+
+    /// Sum of a counter over all ports.
+    pub fn sum(&self, counter: impl Fn(&PortRow) -> u64) -> u64 {
+        self.rows.ports.iter().map(counter).sum()
+    }
+
+    /// The port of `node` towards `peer`.
+    pub fn port(&self, node: NodeId, peer: NodeId) -> &PortRow {
+        let mut ports = self.rows.ports.iter();
+        ports.find(|p| p.node == node && p.peer == peer).unwrap_or_else(|| panic!("no port {node:?} to {peer:?}"))
+    }
+
+    /// Fails unless every flow is complete and the network at rest.
+    pub fn at_rest(&self) -> &Outcome {
+        assert_eq!(self.broken, None);
+        assert_eq!(self.unrest, Vec::<String>::new());
+        assert_eq!(self.progress.flows_active, 0, "flows have not ended");
+        self
+    }
+}
+
+/// PFC on class 3 with a static threshold.
+pub fn pfc(xoff: u64, xon: u64, signal: Signal) -> pfc::Params {
+    pfc::Params {
+        classes: vec![3],
+        threshold: pfc::Threshold::Static,
+        xoff: Some(Bytes(xoff)),
+        xon: Some(Bytes(xon)),
+        alpha: 0.125,
+        xon_offset: Bytes(3_000),
+        counter: Counter::Ingress,
+        signal,
+        quanta: u16::MAX,
+        response: Time::ZERO,
+    }
+}
+
+/// Global PAUSE.
+pub fn pause(xoff: u64, xon: u64, counter: Counter, signal: Signal) -> pause::Params {
+    pause::Params { xoff: Bytes(xoff), xon: Some(Bytes(xon)), counter, signal, quanta: u16::MAX, response: Time::ZERO }
+}
+
+/// SFC of the study: fixed pause time, last hops only.
+pub fn sfc(threshold: u64, pause: Time) -> sfc::Params {
+    sfc::Params {
+        threshold: Bytes(threshold),
+        pause: Some(pause),
+        min_interval: None,
+        target: None,
+        resume: false,
+        granularity: sfc::Granularity::Class,
+        points: sfc::Points::ToHosts,
+        classes: vec![3],
+        message_class: 7,
+        message_size: Bytes(64),
+    }
+}
+
+/// ECN with a step at `k`.
+pub fn step(k: u64) -> ecn::Params {
+    ecn::Params { kmin: Bytes(k), kmax: Bytes(k), pmax: 1.0, ..ecn::Params::default() }
+}
+
+/// Turns mechanisms on everywhere.
+pub trait On {
+    fn pfc(self, params: pfc::Params) -> Self;
+    fn pause(self, params: pause::Params) -> Self;
+    fn sfc(self, params: sfc::Params) -> Self;
+    fn ecn(self, params: ecn::Params) -> Self;
+    fn dcqcn(self, params: dcqcn::Params) -> Self;
+}
+
+impl On for Config {
+    fn pfc(self, params: pfc::Params) -> Config {
+        Config { pfc: Some(Scoped::everywhere(params)), ..self }
+    }
+    fn pause(self, params: pause::Params) -> Config {
+        Config { pause: Some(Scoped::everywhere(params)), ..self }
+    }
+    fn sfc(self, params: sfc::Params) -> Config {
+        Config { sfc: Some(Scoped::everywhere(params)), ..self }
+    }
+    fn ecn(self, params: ecn::Params) -> Config {
+        Config { ecn: Some(Scoped::everywhere(params)), ..self }
+    }
+    fn dcqcn(self, params: dcqcn::Params) -> Config {
+        Config { dcqcn: Some(Scoped::everywhere(params)), ..self }
+    }
+}
