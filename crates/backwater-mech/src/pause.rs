@@ -22,6 +22,7 @@
 use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
 use backwater_engine::Time;
 use backwater_net::Bytes;
+use backwater_net::config::BufferPer;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx,
@@ -94,8 +95,29 @@ impl Mechanism for Pause {
         u8::MAX
     }
 
-    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
-        threshold_order(params.xon(), params.xoff)
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let mut findings = threshold_order(params.xon(), params.xoff);
+        for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
+            let within = match params.counter {
+                Counter::Ingress => matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress),
+                Counter::Egress => {
+                    matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Egress | BufferPer::Queue)
+                }
+            };
+            if within && params.xoff >= switch.buffer {
+                findings.push(Finding {
+                    fatal: true,
+                    key: "xoff",
+                    reason: format!(
+                        "xoff ({}) is not below the buffer of {} ({}): frames are lost before anybody is paused",
+                        params.xoff, shape.name, switch.buffer
+                    ),
+                    hint: "lower xoff, or enlarge switch.buffer".into(),
+                });
+                break;
+            }
+        }
+        findings
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {

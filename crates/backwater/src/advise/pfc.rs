@@ -86,12 +86,12 @@ fn simulator(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
     let gap = PacketParams::default().gap;
     let (frame, pause) = (q.rate.time_for(q.packet + gap), q.rate.time_for(q.control_packet + gap));
     let stop = frame + pause + q.link_delay + q.response;
-    let begun = (stop + q.link_delay).0 / frame.0.max(1) + 1;
-    let own = q.packet.0.checked_mul(begun + 1).ok_or_else(|| too_large("the headroom"))?;
+    let window = stop + q.link_delay;
+    let meanwhile = Bytes((u128::from(window.0) * u128::from(q.packet.0) / u128::from(frame.0.max(1))) as u64);
     // The formula in the open, for any length of PFC frame; the tests hold it against the mechanism's own.
     let total = match q.control_packet.0 == u64::from(backwater_net::packet::Control::MIN_FRAME) {
         true => headroom(q.rate, q.link_delay, q.packet, gap, q.response, Signal::Timed),
-        false => Bytes(own),
+        false => meanwhile + q.packet * 2,
     };
     let rows = vec![
         Row::new("blocking frame", frame, format!("({} + {gap} of gap) x 8 / {}", q.packet, q.rate)),
@@ -99,9 +99,10 @@ fn simulator(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
         Row::new("way of the PFC frame", q.link_delay, "propagation"),
         Row::new("response", q.response, "from receipt to stop"),
         Row::new("way of the last frame", q.link_delay, "propagation"),
-        Row::new("frames begun meanwhile", begun, format!("floor({} / {frame}) + 1", stop + q.link_delay)),
-        Row::new("frame that passed xoff", 1, "its bytes lie above xoff too"),
-        Row::new("headroom", total, format!("{} frames of {}", begun + 1, q.packet)),
+        Row::new("frame that passed xoff", q.packet, "its bytes lie above xoff too"),
+        Row::new("sent meanwhile", meanwhile, format!("{window} / {frame} x {}", q.packet)),
+        Row::new("last frame", q.packet, "begun just before the stop"),
+        Row::new("headroom", total, "sum of the three"),
     ];
     let title = format!("PFC headroom of a port and class in this simulator, {} and {}", q.rate, q.link_delay);
     Ok(Advice { title, rows, problems: Vec::new(), feasible: true })
@@ -183,12 +184,15 @@ mod tests {
     #[test]
     fn items_add_up_to_the_mechanisms_own_headroom() {
         for (gbps, delay, packet) in [(200, 150, 4158), (10, 0, 1538), (100, 5000, 9216), (400, 77, 64)] {
-            let question = ask(gbps, Time::ns(delay), packet, PfcModel::Simulator);
-            let advice = pfc(&question).unwrap();
-            let begun: u64 =
-                advice.rows.iter().find(|r| r.name == "frames begun meanwhile").unwrap().value.parse().unwrap();
-            let last = advice.rows.last().unwrap();
-            assert_eq!(format!("{} {}", last.value, last.unit), Bytes(packet * (begun + 1)).to_string());
+            let (rate, delay) = (Rate::gbps(gbps), Time::ns(delay));
+            let advice = pfc(&ask(gbps, delay, packet, PfcModel::Simulator)).unwrap();
+            let value = |name: &str| {
+                let row = advice.rows.iter().find(|r| r.name == name).unwrap();
+                format!("{} {}", row.value, row.unit).parse::<Bytes>().unwrap()
+            };
+            let items = ["frame that passed xoff", "sent meanwhile", "last frame"].map(value);
+            let own = headroom(rate, delay, Bytes(packet), PacketParams::default().gap, Time::ZERO, Signal::Timed);
+            assert_eq!((items.into_iter().sum::<Bytes>(), value("headroom")), (own, own));
         }
     }
 

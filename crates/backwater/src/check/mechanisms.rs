@@ -3,7 +3,6 @@
 use super::{key_for, overrides};
 use crate::error::{ScenarioError, Warning};
 use crate::resolved::Resolved;
-use backwater_mech::mac_control::Counter;
 use backwater_net::Bytes;
 use backwater_net::config::{BufferPer, SwitchParams};
 use backwater_net::hooks::{CheckCx, Finding, SwitchShape};
@@ -25,9 +24,7 @@ pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<W
             gap: resolved.file.packet.gap,
             lossless: resolved.file.lossless,
         };
-        let mut found = resolved.mechanisms.check(&cx);
-        found.extend(pause_in_vain(resolved, shape, params).map(|finding| ("pause", finding)));
-        for (mechanism, finding) in found {
+        for (mechanism, finding) in resolved.mechanisms.check(&cx) {
             let key = key_for(&overrides, mechanism, finding.key, shape);
             if said.iter().any(|(k, fatal)| *k == key && *fatal == finding.fatal) {
                 continue;
@@ -37,24 +34,6 @@ pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<W
         }
     }
     Ok(warnings)
-}
-
-/// A PAUSE threshold that the counter cannot reach, because the same memory is full before.
-fn pause_in_vain(resolved: &Resolved, shape: &SwitchShape, params: &SwitchParams) -> Option<Finding> {
-    let pause = resolved.mechanisms.pause.as_ref()?.of(&shape.name, &shape.tier);
-    let within = match pause.counter {
-        Counter::Ingress => matches!(params.buffer_per, BufferPer::Switch | BufferPer::Ingress),
-        Counter::Egress => matches!(params.buffer_per, BufferPer::Switch | BufferPer::Egress | BufferPer::Queue),
-    };
-    (within && pause.xoff >= params.buffer).then(|| Finding {
-        fatal: true,
-        key: "xoff",
-        reason: format!(
-            "xoff ({}) is not below the buffer of {} ({}): frames are lost before anybody is paused",
-            pause.xoff, shape.name, params.buffer
-        ),
-        hint: "lower xoff, or enlarge switch.buffer".into(),
-    })
 }
 
 /// An error, or the warning.
