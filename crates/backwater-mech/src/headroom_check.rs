@@ -2,8 +2,9 @@
 
 use crate::mac_control::Counter;
 use crate::pfc::{Params, headroom};
+use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::config::BufferPer;
+use backwater_net::config::{BufferPer, LatencyAt};
 use backwater_net::hooks::{CheckCx, Finding};
 
 /// Compares `xoff` with each switch's buffer. Too little headroom is fatal only where the scenario promises losslessness.
@@ -29,10 +30,11 @@ pub(crate) fn headroom_findings(params: &Params, xoff: Bytes, cx: &CheckCx<'_>) 
             continue;
         }
         let have = switch.buffer - xoff;
-        let needs = shape
-            .ports
-            .iter()
-            .map(|p| headroom(p.rate, p.delay, shape.max_frame, cx.gap, params.response, params.signal));
+        // What no counter has seen yet cannot have caused a pause.
+        let unseen = if switch.latency_at == LatencyAt::Input { switch.latency } else { Time::ZERO };
+        let response = params.response.after(unseen);
+        let needs =
+            shape.ports.iter().map(|p| headroom(p.rate, p.delay, shape.max_frame, cx.gap, response, params.signal));
         let need = needs.max().unwrap_or(Bytes::ZERO);
         if have < need && findings.is_empty() {
             findings.push(Finding {

@@ -10,7 +10,7 @@
 //! The first frame blocks the PFC frame at the port that asks; the second has just begun at the peer when it hears. Frames
 //! count with 8 bytes of preamble and 12 of gap.
 
-use super::{Advice, Row, too_large};
+use super::{Advice, Row};
 use crate::error::ScenarioError;
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
