@@ -34,11 +34,13 @@ TABLES = ("flows", "ports", "control", "series")
 MANIFEST = "manifest.json"
 FORMAT = 1
 
-# A part closes when it has grown to either size, or when its first rows have waited this long: the
-# most that a killed run loses.
+# A part closes when it has grown to either size, or when its first rows have waited long enough:
+# what has not closed is what a killed run loses. The wait grows with the run, from the first to the
+# second number of seconds, so that neither a short run loses all nor a long one leaves a thousand
+# files.
 PART_ROWS = 500_000
 PART_BYTES = 64 << 20
-PART_SECONDS = 5.0
+PART_SECONDS = (1.0, 60.0)
 
 
 @dataclass
@@ -149,6 +151,9 @@ class MemorySink:
         """Take one closed batch of rows."""
         self._batches.setdefault(table, []).append(batch)
 
+    def tick(self) -> None:
+        """Let time pass; memory has nothing to close."""
+
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
         """Close the run and give its results."""
         self.manifest |= _closing(status, summary, error)
@@ -169,6 +174,7 @@ class DirectorySink:
         self._open: dict[str, _OpenPart] = {}
         self._parts: dict[str, int] = {}
         self._rows: dict[str, int] = {}
+        self._began = time.monotonic()
         try:
             directory.mkdir(parents=True, exist_ok=True)
             write_text(directory / "scenario.toml", scenario)
@@ -184,11 +190,15 @@ class DirectorySink:
         part.batches.append(batch)
         part.rows += batch.num_rows
         part.nbytes += batch.nbytes
-        if (
-            part.rows >= PART_ROWS
-            or part.nbytes >= PART_BYTES
-            or time.monotonic() - part.since >= PART_SECONDS
-        ):
+        if part.rows >= PART_ROWS or part.nbytes >= PART_BYTES:
+            self._close(table)
+
+    def tick(self) -> None:
+        """Close the parts that have waited long enough; to be called as time passes."""
+        now = time.monotonic()
+        shortest, longest = PART_SECONDS
+        wait = min(max(shortest, (now - self._began) / 10), longest)
+        for table in [table for table, part in self._open.items() if now - part.since >= wait]:
             self._close(table)
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:

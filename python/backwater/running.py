@@ -120,6 +120,7 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
 def _drain(simulation: _core.Simulation, sink: DirectorySink | MemorySink) -> None:
     for table, batch in simulation.batches():
         sink.write(table, pa.record_batch(batch))
+    sink.tick()
 
 
 def run_jobs(

@@ -22,7 +22,8 @@ def group_times(flows: pa.Table) -> list[dict[str, Any]]:
     if flows.num_rows == 0:
         return []
     rows = []
-    for group in pc.unique(flows["group"]).to_pylist():
+    # Flows are numbered in the order of the scenario, rows come in the order of completion.
+    for group in pc.unique(flows.sort_by("flow_id")["group"]).to_pylist():
         members = flows.filter(pc.field("group") == group)
         complete = members.filter(pc.field("state") == "complete")
         rows.append(

@@ -189,15 +189,14 @@ def test_closed_pipe_is_quiet(small: Path, tmp_path: Path) -> None:
 
 
 def _long(tmp_path: Path) -> subprocess.Popen[str]:
-    """A run of many seconds, under way."""
-    sizes = ["--set", "flows.incast.size=100 GB", "--variant", "pfc"]
+    """A run of many seconds, under way far enough to have closed a part of a table."""
+    sizes = ["--set", "flow.incast.size=100 GB", "--set", "pfc.signal=timed", "--variant", "pfc"]
     process = start("run", str(SCENARIO), *sizes, "--out", "out", cwd=tmp_path)
     deadline = time.monotonic() + 60
-    while not (tmp_path / "out" / "manifest.json").exists():
+    while not list(tmp_path.glob("out/control/part-*.parquet")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(1)
     return process
 
 
@@ -209,7 +208,9 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert "stopped; what was simulated by then is in out" in said
     run = backwater.open_run(tmp_path / "out")
     assert run.status == "interrupted"
+    assert run.fingerprint
     assert "unfinished" in run.flows["state"].to_pylist()
+    assert run.ports.num_rows > 0
 
 
 def test_killed_run_is_readable(tmp_path: Path) -> None:
@@ -219,4 +220,5 @@ def test_killed_run_is_readable(tmp_path: Path) -> None:
     run = backwater.open_run(tmp_path / "out")
     assert run.status == "running"
     assert run.fingerprint is None
+    assert run.control.num_rows > 0
     assert backwater.parse(run.manifest["scenario"]).check() is not None

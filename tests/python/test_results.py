@@ -64,8 +64,11 @@ def test_what_a_killed_run_closed_is_readable(
 def test_a_part_does_not_wait_for_ever(
     sink: DirectorySink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "PART_SECONDS", 0.0)
     sink.write("control", rows(1))
+    sink.tick()
+    assert backwater.open_run(sink.directory).control.num_rows == 0
+    monkeypatch.setattr(results, "PART_SECONDS", (0.0, 0.0))
+    sink.tick()
     assert backwater.open_run(sink.directory).control.num_rows == 1
 
 

@@ -34,6 +34,8 @@ def test_files_are_consistent(name: str) -> None:
     for beside in study.beside:
         assert set(beside.cases) <= cases
         assert set(beside.mechanisms) <= study.mechanisms.keys()
+    setups = [setup.id for beside in study.beside for setup in beside.setups]
+    assert len(setups) == len(set(setups))
     for case in study.cases:
         assert case.set_for.keys() <= study.mechanisms.keys()
 

@@ -67,7 +67,8 @@ def _labelled(text: str) -> str:
 
 def _usage(error: TyperException) -> int:
     context = getattr(error, "ctx", None)
-    text = error.format_message()
+    # Part of how typer's validator speaks, and of no use to anybody.
+    text = error.format_message().replace("Value error, ", "")
     if context is None:
         message(f"error: {text}")
     elif type(error).__name__ == "NoArgsIsHelpError":

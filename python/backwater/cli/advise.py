@@ -15,6 +15,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+# The threshold of the study's 3:1 cases, as the other defaults are its network.
+STUDY_THRESHOLD = "200 KB"
+
 Rate = Annotated[str, typer.Option("--rate", help="Rate of every link.")]
 LinkDelay = Annotated[str, typer.Option("--link-delay", help="Propagation delay of a link.")]
 
@@ -37,7 +40,12 @@ def sfc(
         str, typer.Option("--pfc-threshold", help="Where PFC pauses an ingress.")
     ] = "380 KB",
     threshold: Annotated[
-        str | None, typer.Option("--threshold", help="The SFC threshold you have in mind.")
+        str | None,
+        typer.Option(
+            "--threshold",
+            help="The SFC threshold you have in mind. "
+            f"[default: {STUDY_THRESHOLD}, or the largest legal one if that is less]",
+        ),
     ] = None,
     packet: Annotated[
         str | None,
@@ -51,18 +59,24 @@ def sfc(
     setting.
     """
     writable(json)
-    advice = _core.advise_sfc(
-        senders=senders,
-        rate=rate,
-        links=links,
-        switches=switches,
-        link_delay=link_delay,
-        switch_latency=switch_latency,
-        pfc_threshold=pfc_threshold,
-        threshold=threshold,
-        packet=packet,
-    )
-    return _show(advice, json)
+
+    def ask(threshold: str | None) -> dict[str, Any]:
+        return _core.advise_sfc(
+            senders=senders,
+            rate=rate,
+            links=links,
+            switches=switches,
+            link_delay=link_delay,
+            switch_latency=switch_latency,
+            pfc_threshold=pfc_threshold,
+            threshold=threshold,
+            packet=packet,
+        )
+
+    if threshold is not None:
+        return _show(ask(threshold), json)
+    advice = ask(STUDY_THRESHOLD)
+    return _show(advice if advice["feasible"] else ask(None), json)
 
 
 @app.command("pfc")
@@ -106,7 +120,22 @@ def _show(advice: dict[str, Any], json: str | None) -> int:
         view.add_column("from", overflow="fold")
         for row in advice["rows"]:
             view.add_row(row["name"], row["value"], row["unit"], row["formula"])
-        show(view, advice["title"])
+        show(view, advice["title"], *_sentence(advice))
     for problem in advice["problems"]:
-        message(problem)
+        message(f"not feasible: {problem}")
     return 0 if advice["feasible"] else 1
+
+
+def _sentence(advice: dict[str, Any]) -> list[str]:
+    """Say what an SFC advice comes to, in a line; and in another with serialisation counted."""
+    rows = {row["name"]: f"{row['value']} {row['unit']}" for row in advice["rows"]}
+    if not advice["feasible"]:
+        return []
+    return [
+        f"{start}headroom {rows[f'headroom{end}']}; "
+        f"threshold at most {rows[f'largest threshold{end}']}; "
+        f"pause {rows[f'pause longer than{end}']} to {rows[f'pause shorter than{end}']} "
+        f"at a threshold of {rows[f'threshold{end}']}."
+        for start, end in (("\nIn short: ", ""), ("Serialised: ", " with serialisation"))
+        if f"pause longer than{end}" in rows
+    ]

@@ -10,7 +10,7 @@ import typer
 
 from backwater import _core
 from backwater.cli.arguments import File, Force, Json, Set, Variant, read
-from backwater.cli.output import message, show, table, warn, writable, write, write_json
+from backwater.cli.output import message, put, show, table, warn, writable, write, write_json
 from backwater.errors import InputError
 from backwater.study import load, names
 
@@ -47,7 +47,13 @@ def check(file: File, settings: Set = None, variant: Variant = None, json: Json 
 
 
 def explain(
-    key: Annotated[str, typer.Argument(help="A dotted key of a scenario, for example pfc.xoff.")],
+    key: Annotated[
+        str,
+        typer.Argument(
+            help="A dotted key of a scenario, for example pfc.xoff; without one, all tables.",
+            metavar="[KEY]",
+        ),
+    ] = "",
     json: Json = None,
 ) -> None:
     """Explain one key of a scenario: meaning, unit, default, range, source."""
@@ -55,28 +61,46 @@ def explain(
     facts = _core.explain(key)
     if json is not None:
         write_json(json, facts)
-    if json == "-":
-        return
+    if json != "-":
+        _show_facts(facts)
+
+
+def _show_facts(facts: dict[str, Any]) -> None:
+    children: dict[str, str] = facts["children"]
+    # A choice lists its values below, each with what it means.
+    choice = bool(children) and facts["range"] == ", ".join(children)
+    put(facts["key"] or "The tables and keys of a scenario", style="bold")
+    if facts["key"]:
+        put(facts["meaning"])
     view = table()
-    view.add_column(style="bold")
-    view.add_column(overflow="fold")
     view.show_header = False
-    for name, value in facts.items():
-        if value not in (None, "", [], {}):
-            view.add_row(name, _text(value))
-    show(view)
-
-
-def _text(value: Any) -> str:  # noqa: ANN401 - whatever the simulator tells
-    if isinstance(value, dict):
-        return "\n".join(f"{name}: {text}" for name, text in value.items())
-    if isinstance(value, list):
-        return "\n".join(_text(entry) for entry in value)
-    return str(value)
+    view.add_column(style="dim")
+    view.add_column(overflow="fold")
+    aliases = ", ".join(facts["aliases"])
+    for name, value in {**facts, "also called": aliases}.items():
+        shown = name in ("default", "source", "also called")
+        if (shown or (name in ("unit", "range") and not choice)) and value:
+            view.add_row(name, value)
+    if view.row_count:
+        put("")
+        put(view)
+    if children:
+        inner = table()
+        inner.show_header = False
+        inner.add_column(no_wrap=True)
+        inner.add_column(overflow="fold")
+        for name, text in children.items():
+            inner.add_row(f"  {name}", text)
+        put("\nvalues" if choice else "\nkeys", style="dim")
+        put(inner)
 
 
 def list_items(
-    what: Annotated[Listable, typer.Argument(help="What to list.")], json: Json = None
+    what: Annotated[
+        Listable,
+        typer.Argument(help="mechanisms, topologies, workloads or studies.", metavar="WHAT"),
+    ],
+    json: Json = None,
 ) -> None:
     """List what there is, with where it is defined."""
     writable(json)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -13,18 +14,34 @@ from rich.table import Table
 from backwater.errors import InputError, ResultError
 from backwater.results import write_text
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 # Where output is no terminal its width is not known; this is what tables are laid out for.
 PLAIN_WIDTH = 100
 
 
 def console() -> Console:
-    """A console for data, on stdout."""
+    """A console for data, on stdout. Texts are shown as they are: `[[flow]]` is no markup."""
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(width=width, highlight=False, soft_wrap=False)
+    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def put(*parts: RenderableType, style: str | None = None) -> None:
+    """Print on stdout; without the blanks that end a table's lines where nobody sees them."""
+    screen = console()
+    if screen.is_terminal:
+        screen.print(*parts, style=style)
+        return
+    with screen.capture() as caught:
+        screen.print(*parts, style=style)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in caught.get().splitlines()))
 
 
 def message(*lines: str) -> None:
-    """Say something to the person at the terminal."""
+    """Say something to the person at the terminal, after what went to stdout before it."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
     for line in lines:
         print(line, file=sys.stderr, flush=True)
 
@@ -44,12 +61,11 @@ def table() -> Table:
 
 def show(view: Table, title: str | None = None, *remarks: str) -> None:
     """Print a table with a title above and remarks below it, which may be wider than the table."""
-    screen = console()
     if title:
-        screen.print(title, style="bold", markup=False)
-    screen.print(view)
+        put(title, style="bold")
+    put(view)
     for remark in remarks:
-        screen.print(remark, style="dim", markup=False)
+        put(remark, style="dim")
 
 
 def writable(target: str | None) -> None:
@@ -58,9 +74,11 @@ def writable(target: str | None) -> None:
         return
     path = Path(target)
     if path.is_dir():
-        raise InputError(f"{path}: is a directory, not a file")
+        raise InputError(f"{path}: is a directory, not a file", "give the name of a file in it")
     if not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: the directory {path.parent} does not exist")
+        raise InputError(
+            f"{path}: the directory {path.parent} does not exist", "make it, or name another file"
+        )
 
 
 def write(target: str, text: str) -> None:

@@ -104,6 +104,7 @@ class Reporter:
             last = self._state.running.pop(job, None)
             self._state.past_hops += last.hops if last is not None else 0
             self._state.ended += 1
+            self._display.show(self._state)
 
 
 class _Lines:

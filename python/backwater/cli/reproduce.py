@@ -9,16 +9,23 @@ import typer
 from rich.text import Text
 
 from backwater.cli.arguments import Force, Json, Out, Set, overrides
-from backwater.cli.output import console, message, percent, show, table, us, writable, write_json
+from backwater.cli.output import message, percent, put, show, table, us, writable, write_json
 from backwater.cli.progress import Display, Reporter, reporting
 from backwater.errors import Interrupted
 from backwater.results import free_name
 from backwater.study import Outcome, Row, names
 from backwater.study import reproduce as reproduce_study
-from backwater.study.definition import INCAST, VICTIM
+from backwater.study.definition import INCAST, VICTIM, Beside
 from backwater.study.execute import Plan
+from backwater.study.verdict import OWN
 
 FAILED, INTERRUPTED = 1, 130
+# What is shown of each run beside the table, with its unit; a count has none.
+BESIDE = (
+    ("incast", INCAST, "{study_unit}"),
+    ("victim", VICTIM, "{study_unit}"),
+    ("ports paused", "ports_paused", ""),
+)
 SHORT = {INCAST: "incast", VICTIM: "victim"}
 
 
@@ -76,26 +83,23 @@ def _listener(display: Display) -> Any:  # noqa: ANN401 - a function of a plan
 def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
     """Print a study's tables."""
     study = outcome.study
-    screen = console()
     changed = "".join(f", {key} = {value}" for key, value in pairs)
-    screen.print(f"{study.title}{changed}", style="bold", markup=False)
-    screen.print(f"Published: {study.document}\n", style="dim", markup=False)
+    put(f"{study.title}{changed}", style="bold")
+    put(f"Published: {study.document}\n", style="dim")
     show(_numbers(outcome), None, "", *_remarks(outcome))
     claims = [row for row in outcome.rows if row.is_claim]
     if claims:
         show(_claims(claims), "\nClaims")
-    if outcome.beside:
-        texts = {beside.id: beside.text for beside in study.beside}
-        used = dict.fromkeys(row["setup"] for row in outcome.beside)
-        show(
-            _beside(outcome),
-            "\nBeside the table: nothing published to compare with",
-            "",
-            *(f"{one}: {texts[one]}" for one in used),
-        )
-    screen.print(f"\n{outcome.summary}.", style="bold")
+    for beside in study.beside:
+        rows = [row for row in outcome.beside if row["beside"] == beside.id]
+        if rows:
+            labels = [(beside.own, beside.own_text), *((s.label, s.text) for s in beside.setups)]
+            remarks = [f"{label}: {text}" for label, text in labels]
+            title = f"\n{beside.title}, beside the table: nothing published to compare with"
+            show(_beside(beside, rows), title, "", *remarks)
+    put("\n" + "\n".join(outcome.summary.sentences), style="bold")
     if outcome.summary.required_off:
-        screen.print(f"{outcome.summary.required_off} of the required rows and claims are off.")
+        put(f"{outcome.summary.required_off} of the required rows and claims are off.")
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -158,25 +162,31 @@ def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
     return view
 
 
-def _beside(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
-    """Lay out what was run beside the table; nothing published to compare it with."""
+def _beside(beside: Beside, rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a rich table
+    """Lay out what was run beside the table: a column a setup, the table's own first."""
+    setups = {OWN: beside.own, **{setup.id: setup.label for setup in beside.setups}}
+    found = {(row["case"], row["mechanism"], row["setup"]): row for row in rows}
+    points = list(dict.fromkeys((row["case"], row["mechanism"]) for row in rows))
     view = table()
-    unit = outcome.study.unit
-    view.add_column("setup")
-    view.add_column("case")
-    view.add_column("mechanism")
-    view.add_column(f"incast\n{unit}", justify="right")
-    view.add_column(f"victim\n{unit}", justify="right")
-    view.add_column("ports\npaused", justify="right")
-    view.add_column("SFC\nmessages", justify="right")
-    for row in outcome.beside:
-        view.add_row(
-            row["setup"],
-            row["case"],
-            row["mechanism"],
-            us(row[INCAST]),
-            us(row[VICTIM]),
-            str(row["ports_paused"]),
-            str(row["sfc_messages"]),
-        )
+    for column in ("case", "mechanism", "", ""):
+        view.add_column(column, no_wrap=True)
+    for label in setups.values():
+        view.add_column("\n".join(label.rsplit(" ", 1)), justify="right", no_wrap=True)
+    before: tuple[str, str] | None = None
+    for case, mechanism in points:
+        for name, quantity, unit in BESIDE:
+            values = [found.get((case, mechanism, setup), {}).get(quantity) for setup in setups]
+            here = (case, mechanism)
+            view.add_row(
+                "" if before is not None and before[0] == case else case,
+                "" if here == before else mechanism,
+                name,
+                unit.format(study_unit=rows[0]["unit"]),
+                *(us(value) if unit else _whole(value) for value in values),
+            )
+            before = here
     return view
+
+
+def _whole(value: int | None) -> str:
+    return "-" if value is None else str(value)

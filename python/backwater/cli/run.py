@@ -136,11 +136,11 @@ def _show_one(case: Scenario, one: dict[str, Any]) -> None:
         view,
         f"{case.title} (seed {one['seed']})",
         "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
-        _totals(one),
+        *_totals(one),
     )
 
 
-def _totals(one: dict[str, Any]) -> str:
+def _totals(one: dict[str, Any]) -> tuple[str, str]:
     ports, summary = one["ports"], one["summary"]
     parts = [
         f"simulated {simulated(summary.get('time_ps', 0))}",
@@ -150,7 +150,7 @@ def _totals(one: dict[str, Any]) -> str:
         f"{ports.get('pauses_sent', 0)} pauses sent",
         f"{ports.get('ports_paused', 0)} ports paused",
     ]
-    return f"{', '.join(parts)}; fingerprint {one['fingerprint']}"
+    return f"{', '.join(parts)}.", f"fingerprint {one['fingerprint']}"
 
 
 def _show_seeds(case: Scenario, reports: list[dict[str, Any]]) -> None:

@@ -7,6 +7,7 @@ the document itself changes, a mechanism is a variant of the scenario.
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import Any
 from backwater.errors import InputError
 from backwater.study.bounds import Model
 
-STUDIES = Path(__file__).resolve().parent.parent / "studies"
+# Resolved, since in the source tree it is a link: messages name the real place.
+STUDIES = (Path(__file__).resolve().parent.parent / "studies").resolve()
 INCAST = "incast_mean_fct"
 VICTIM = "victim_fct"
 
@@ -65,15 +67,28 @@ class ClaimText:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """A setup run and reported beside the table, compared with nothing that was published."""
+class Setup:
+    """One way of running a study's cases other than the table's own."""
 
     id: str
+    label: str
     text: str
-    cases: tuple[str, ...]
-    mechanisms: tuple[str, ...]
     variant: str | None
     set: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Setups run and reported beside the table, compared with nothing that was published."""
+
+    id: str
+    title: str
+    own: str
+    """What the table's own setup is called among the others."""
+    own_text: str
+    cases: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    setups: tuple[Setup, ...]
 
 
 @dataclass(frozen=True)
@@ -140,6 +155,12 @@ def read(folder: Path) -> Study:
         raise InputError(f"{folder}: the study's files lack or misuse {error}") from error
 
 
+def _shorter(path: Path) -> Path:
+    """Give a path relative to where the user is, if that is shorter to read."""
+    relative = os.path.relpath(path)
+    return Path(relative) if len(relative) < len(str(path)) else path
+
+
 def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -171,30 +192,61 @@ def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Stu
         title=text["title"],
         document=published["document"],
         unit=published["unit"],
-        scenario=folder / text["scenario"],
+        scenario=_shorter(folder / text["scenario"]),
         incast=text["incast"],
         statistics=text["statistics"],
         mechanisms=text["mechanisms"],
-        cases=tuple(
-            Case(c["id"], c["text"], c["victim"], c.get("set", {}), c.get("set_for", {}))
-            for c in text["case"]
-        ),
+        cases=tuple(_cases(folder, text["case"])),
         numbers=tuple(numbers),
         claims=tuple(
             ClaimText(c["id"], c["text"], c["predicate"], c.get("required", True))
             for c in published["claim"]
         ),
-        beside=tuple(
-            Beside(
-                id=b["id"],
-                text=b["text"],
-                cases=tuple(b["cases"]),
-                mechanisms=tuple(b["mechanisms"]),
-                variant=b.get("variant"),
-                set=b.get("set", {}),
-            )
-            for b in text.get("beside", [])
-        ),
+        beside=tuple(_beside(b) for b in text.get("beside", [])),
         model=Model(**text["model"]),
         bound_ignores=tuple(text.get("bound_ignores", ())),
+    )
+
+
+def _cases(folder: Path, entries: list[dict[str, Any]]) -> list[Case]:
+    """Read the cases, each after the one that it is like."""
+    known: dict[str, Case] = {}
+    for entry in entries:
+        base = Case("", "", "", {}, {})
+        if "like" in entry:
+            if entry["like"] not in known:
+                raise InputError(
+                    f"{folder}: case {entry['id']} is like {entry['like']!r}, which is no case "
+                    "before it"
+                )
+            base = known[entry["like"]]
+        victim = entry.get("victim", base.victim)
+        if not victim:
+            raise InputError(f"{folder}: case {entry['id']} names no victim")
+        own = entry.get("set_for", {})
+        known[entry["id"]] = Case(
+            id=entry["id"],
+            text=entry["text"],
+            victim=victim,
+            set=base.set | entry.get("set", {}),
+            set_for={
+                mechanism: base.set_for.get(mechanism, {}) | own.get(mechanism, {})
+                for mechanism in dict.fromkeys((*base.set_for, *own))
+            },
+        )
+    return list(known.values())
+
+
+def _beside(entry: dict[str, Any]) -> Beside:
+    return Beside(
+        id=entry["id"],
+        title=entry["title"],
+        own=entry["own"],
+        own_text=entry["own_text"],
+        cases=tuple(entry["cases"]),
+        mechanisms=tuple(entry["mechanisms"]),
+        setups=tuple(
+            Setup(s["id"], s["label"], s["text"], s.get("variant"), s.get("set", {}))
+            for s in entry["setup"]
+        ),
     )

@@ -91,12 +91,12 @@ def plan(
         for mechanism in _mechanisms(study, one):
             add(Key(one.id, mechanism, TABLE), study.mechanisms[mechanism], one.changes(mechanism))
     for beside in study.beside:
-        for one in wanted:
-            if one.id in beside.cases:
-                for mechanism in beside.mechanisms:
-                    variant = beside.variant or study.mechanisms[mechanism]
-                    sets = [*one.changes(mechanism), *beside.set.items()]
-                    add(Key(one.id, mechanism, beside.id), variant, sets)
+        for one in (one for one in wanted if one.id in beside.cases):
+            for mechanism in beside.mechanisms:
+                for setup in beside.setups:
+                    variant = setup.variant or study.mechanisms[mechanism]
+                    sets = [*one.changes(mechanism), *setup.set.items()]
+                    add(Key(one.id, mechanism, setup.id), variant, sets)
     return Plan(study, points, jobs, tuple(name for name, _ in overrides))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ from backwater.study.execute import TABLE, Key, MeasuredNumbers, Plan, Point
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+OWN = "table"
+"""How the rows beside the table call the table's own setup."""
 
 NEAR = 0.05
 """The second, common yardstick of the summary beside each row's own band."""
@@ -66,16 +70,22 @@ class Summary:
     hold: int
     required_off: int
 
-    def __str__(self) -> str:
+    @property
+    def sentences(self) -> list[str]:
+        """Say it, numbers and claims apart."""
         parts = [
             f"{self.agree} of {self.numbers} numbers agree (lie within their band)",
             f"{self.near} lie within {100 * NEAR:.0f} %",
         ]
         if self.exact:
             parts.append(f"{self.exact_met} of {self.exact} exact ones are met")
+        sentences = [", ".join(parts) + "."]
         if self.claims:
-            parts.append(f"{self.hold} of {self.claims} claims hold")
-        return ", ".join(parts)
+            sentences.append(f"{self.hold} of {self.claims} claims hold.")
+        return sentences
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
 
 
 def compare(plan: Plan, points: dict[Key, Point]) -> list[Row]:
@@ -94,24 +104,30 @@ def compare(plan: Plan, points: dict[Key, Point]) -> list[Row]:
 
 
 def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]:
-    """List what the setups beside the table measured, with PFC's and SFC's counts."""
+    """List what the table's own setup and those beside it measured, with PFC's and SFC's counts."""
     rows = []
-    for key, point in points.items():
-        if key.setup != TABLE:
-            rows.append(
-                {
-                    "study": plan.study.id,
-                    "setup": key.setup,
-                    "case": key.case,
-                    "mechanism": key.mechanism,
-                    "unit": plan.study.unit,
-                    INCAST: point.incast,
-                    VICTIM: point.victim,
-                    "ports_paused": point.paused_ports,
-                    "sfc_messages": point.messages,
-                    "note": point.problem,
-                }
-            )
+    for beside in plan.study.beside:
+        setups = {OWN: TABLE, **{setup.id: setup.id for setup in beside.setups}}
+        for case, mechanism in itertools.product(beside.cases, beside.mechanisms):
+            for name, setup in setups.items():
+                point = points.get(Key(case, mechanism, setup))
+                if point is None:
+                    continue
+                rows.append(
+                    {
+                        "study": plan.study.id,
+                        "beside": beside.id,
+                        "setup": name,
+                        "case": case,
+                        "mechanism": mechanism,
+                        "unit": plan.study.unit,
+                        INCAST: point.incast,
+                        VICTIM: point.victim,
+                        "ports_paused": point.paused_ports,
+                        "sfc_messages": point.messages,
+                        "note": point.problem,
+                    }
+                )
     return rows
 
 
