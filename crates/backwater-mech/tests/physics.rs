@@ -1,0 +1,80 @@
+//! The physics table: completion times and fingerprints of nine runs, as text. A change of behaviour is a diff here that a
+//! person can read; the commit that moves a line says which physics changed, and why it is right.
+//!
+//! Cases 1 to 3 of contribution dw-chen "SFC AIDC results 2025" (study `sfc-aidc-2025` holds the published numbers and how
+//! near these come): 128 x 200 Gb/s, incast into host 0, victim from host 9 to host 1.
+
+mod common;
+
+use backwater_engine::Time;
+use backwater_mech::mac_control::Signal;
+use backwater_mech::registry::Config;
+use backwater_mech::{dcqcn, ecn};
+use backwater_net::config::LatencyAt;
+use backwater_net::{Bytes, Rate};
+use common::{Bench, On, pfc, sfc, step};
+
+/// The reaction point of the simulator behind the document, preset `htsim-aidc-2025`.
+fn htsim_profile() -> dcqcn::Params {
+    dcqcn::Params {
+        cnp_trailing: true,
+        cnp_size: Bytes(64),
+        rai: Rate::gbps(10),
+        rhai: Rate::gbps(20),
+        min_rate: Rate(1),
+        recover_through_f: true,
+        timers_from_start: true,
+        shared_alpha: true,
+        ..dcqcn::Params::default()
+    }
+}
+
+fn line(case: u32, mechanism: &str) -> String {
+    let mut bench = Bench::leaf_spine(16, 8, 8);
+    bench.switch.latency_at = LatencyAt::Fabric;
+    bench.nic.store_and_forward = true;
+    let scale = if case == 2 { 10 } else { 1 };
+    // In case 3 six leaves send, and two of their flows share a spine.
+    let spines: &[u32] = if case == 3 { &[0, 1, 1, 2, 3, 4] } else { &[0, 1, 2] };
+    for (i, spine) in spines.iter().enumerate() {
+        let src = 8 * (i as u32 + 1);
+        let path = bench.over_spine(src, *spine, 0);
+        bench.flow(src, 0, 2_000_000 * scale).path = path;
+    }
+    let path = bench.over_spine(9, 0, 1);
+    bench.flow(9, 1, 5_000_000 * scale).path = path;
+    let (threshold, time) = if case == 3 { (80_000, Time::us(15)) } else { (200_000, Time::us(6)) };
+    bench.mechanisms = Config::default().pfc(pfc(380_000, 240_000, Signal::Ideal));
+    match mechanism {
+        "pfc+sfc" => bench.mechanisms = bench.mechanisms.sfc(sfc(threshold, time)),
+        "pfc+dcqcn" => {
+            let marks = ecn::Params { count_departing: true, ..step(200_000) };
+            bench.mechanisms = bench.mechanisms.ecn(marks).dcqcn(htsim_profile());
+        }
+        _ => {}
+    }
+    let out = bench.run();
+    let incast = spines.len() as u64;
+    let mean = (0..incast).map(|id| out.at_rest().fct_us(id)).sum::<f64>() / incast as f64;
+    let hops = out.progress.hops;
+    format!("{case} {mechanism:<9} {mean:>8.2} {:>8.2} {hops:>7} {:016x}", out.fct_us(incast), out.fingerprint)
+}
+
+#[test]
+fn study_cases_1_to_3() {
+    // case, mechanism, mean incast and victim completion [us], frames put on links, fingerprint
+    let table = "\
+1 pfc         239.81   354.25   22000 2e9586b4ba06874b
+1 pfc+sfc     238.51   288.14   22210 448f17257c65b2e2
+1 pfc+dcqcn   442.74   690.00   22060 b2f5144c710c8e8b
+2 pfc        2388.99  3820.52  220000 e9717efc6b4ba15f
+2 pfc+sfc    2343.39  2848.46  222169 73b3e43aa71599e7
+2 pfc+dcqcn  3250.95  3420.50  220212 ee4ee9edca6a9717
+3 pfc         428.29   524.78   34000 72073fbbaefda7f5
+3 pfc+sfc     482.94   244.25   34456 dd5fbe75146b5baf
+3 pfc+dcqcn   926.34  1125.21   34216 ba1b46b4c7bb25c5
+";
+    let lines = [1, 2, 3].into_iter().flat_map(|case| ["pfc", "pfc+sfc", "pfc+dcqcn"].map(|m| line(case, m) + "\n"));
+    let got: String = lines.collect();
+    assert_eq!(got, table, "\n{got}");
+}
