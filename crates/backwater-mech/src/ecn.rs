@@ -39,19 +39,22 @@ pub enum At {
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Queue length up to which nothing is marked.
-    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
+    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015", "x-range" = "0 B to kmax"))]
     pub kmin: Bytes,
     /// Queue length from which everything is marked. Equal to `kmin`: a step, marked above it.
-    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
+    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015", "x-range" = "kmin and more"))]
     pub kmax: Bytes,
     /// Marking probability just below `kmax`.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
     pub pmax: f64,
     /// `enqueue` or `dequeue`.
+    #[schemars(extend("x-source" = "choice: HPCC ns-3 switch and htsim mark on departure"))]
     pub mark_at: At,
     /// At dequeue: whether the departing packet counts as part of the queue (htsim: yes; ns-3: no).
+    #[schemars(extend("x-source" = "htsim: true; ns-3: false"))]
     pub count_departing: bool,
     /// Classes that are marked, each 0 to 7. Absent: all.
+    #[schemars(extend("x-source" = "choice"))]
     pub classes: Option<Vec<u8>>,
 }
 

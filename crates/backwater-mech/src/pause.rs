@@ -37,15 +37,19 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Bytes above which the link partner is paused.
+    #[schemars(extend("x-source" = "the study; IEEE 802.3 leaves it to the implementer", "x-range" = "1 B to below the buffer"))]
     pub xoff: Bytes,
     /// Bytes below which it may go on. Absent: `xoff` less 8 KB.
     #[serde(default)]
+    #[schemars(extend("x-source" = "choice: two frames of 4 KB", "x-range" = "0 B to xoff"))]
     pub xon: Option<Bytes>,
     /// `ingress`: bytes that came in through a port, that port is paused; `egress`: bytes that wait for a port, all others are paused.
     #[serde(default = "default_counter")]
+    #[schemars(extend("x-source" = "choice"))]
     pub counter: Counter,
     /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
     #[serde(default = "default_signal")]
+    #[schemars(extend("x-source" = "IEEE 802.3 annex 31B; ideal: as htsim"))]
     pub signal: Signal,
     /// Pause time in each frame, in quanta of 512 bit times.
     #[serde(default = "default_quanta")]
@@ -53,6 +57,7 @@ pub struct Params {
     pub quanta: u16,
     /// Time from receipt of a frame until the receiver acts on it.
     #[serde(default)]
+    #[schemars(extend("x-source" = "IEEE 802.3 annex 31B.3.7 bounds it from above", "x-range" = "0 s and more"))]
     pub response: Time,
 }
 

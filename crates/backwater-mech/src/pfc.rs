@@ -55,29 +55,35 @@ pub struct Params {
     /// Classes under PFC, each 0 to 7.
     #[serde(default = "default_classes", alias = "pfc-enabled-priorities")]
     #[schemars(inner(range(min = 0, max = 7)), extend("x-alias" = "pfc-enabled-priorities"))]
+    #[schemars(extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
     pub classes: Vec<u8>,
     /// `static` (`xoff`, `xon`) or `dynamic` (`alpha` times the free shared memory).
     #[serde(default = "default_threshold")]
+    #[schemars(extend("x-source" = "choice"))]
     pub threshold: Threshold,
     /// Static threshold: bytes above which the class is paused.
     #[serde(default)]
+    #[schemars(extend("x-source" = "the study; IEEE 802.1Q leaves it to the implementer", "x-range" = "1 B to below the buffer, less the headroom"))]
     pub xoff: Option<Bytes>,
     /// Static threshold: bytes below which it resumes. Absent: `xoff` less 8 KB.
     #[serde(default)]
+    #[schemars(extend("x-source" = "choice: two frames of 4 KB", "x-range" = "0 B to xoff"))]
     pub xon: Option<Bytes>,
     /// Dynamic threshold: share of the free shared memory that one (port, class) may hold.
     #[serde(default = "default_alpha")]
-    #[schemars(range(min = 0.0, max = 64.0), extend("x-source" = "HPCC ns-3 switch-mmu: shift 3"))]
+    #[schemars(range(min = 0.0, max = 64.0), extend("x-source" = "HPCC ns-3 switch-mmu: shift 3", "x-range" = "0 to 64"))]
     pub alpha: f64,
     /// Dynamic threshold: how far the counter must fall below it before the class resumes.
     #[serde(default = "default_xon_offset")]
-    #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 3 KB"))]
+    #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 3 KB", "x-range" = "0 B and more"))]
     pub xon_offset: Bytes,
     /// `ingress`: bytes of the class from one port, that port is paused (802.1Q); `egress`: bytes in one egress queue, all other ports are paused (a pure output-queued switch).
     #[serde(default = "default_counter")]
+    #[schemars(extend("x-source" = "IEEE 802.1Q clause 36: ingress"))]
     pub counter: Counter,
     /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
     #[serde(default = "default_signal")]
+    #[schemars(extend("x-source" = "IEEE 802.3 annex 31D; ideal: as htsim"))]
     pub signal: Signal,
     /// Pause time in each frame, in quanta of 512 bit times.
     #[serde(default = "default_quanta")]
@@ -85,6 +91,7 @@ pub struct Params {
     pub quanta: u16,
     /// Time from receipt of a frame until the receiver acts on it.
     #[serde(default)]
+    #[schemars(extend("x-source" = "IEEE 802.3 annex 31D bounds it from above", "x-range" = "0 s and more"))]
     pub response: Time,
 }
 

@@ -23,8 +23,8 @@
 //! |---|---|---|---|---|
 //! | Th | `threshold` | bytes | none | the study |
 //! | P | `pause` | time | computed | the study |
-//! | – | `min_interval` | time | `pause` | document 000: equal to the pause time |
-//! | target | `target` | bytes | half of `threshold` | document 004 names it; value: choice |
+//! | – | `min_interval` | time | `pause` | SFC-AIDC 2025 (contribution on P802.1Qdw): equal to the pause time |
+//! | target | `target` | bytes | half of `threshold` | SFC proxy contribution (2025) names it; value: choice |
 //!
 //! **Not modelled:** the proxy at the source ToR; caching of destinations.
 //! **Where we differ:** clause 52.5 (variables, procedure, encoding) is not published; message size and class are choices. The
@@ -71,35 +71,45 @@ pub enum Points {
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Length of an egress queue above which sources are paused.
+    #[schemars(extend("x-source" = "the study; see `backwater advise sfc`", "x-range" = "1 B to below the buffer; PFC threshold less headroom at most"))]
     pub threshold: Bytes,
     /// Pause time. Absent: computed from the queue, (q - target) / C.
     #[serde(default)]
+    #[schemars(extend("x-source" = "the study; see `backwater advise sfc`", "x-range" = "headroom / C to (threshold + headroom) / C"))]
     pub pause: Option<Time>,
     /// Least time between two messages for one (source, queue). Absent: the pause time of the last message.
     #[serde(default)]
+    #[schemars(extend("x-source" = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): the pause time", "x-range" = "0 s and more"))]
     pub min_interval: Option<Time>,
     /// Queue length that a computed pause time aims at and below which sources resume. Absent: half of `threshold`.
     #[serde(default)]
+    #[schemars(extend("x-source" = "SFC proxy contribution 2025 names it; half: choice", "x-range" = "0 B to threshold"))]
     pub target: Option<Bytes>,
     /// Whether a queue that has fallen below `target` lifts its pauses by a message.
     #[serde(default)]
+    #[schemars(extend("x-source" = "SFC proxy contribution 2025; default: choice"))]
     pub resume: bool,
     /// What a source stops: the packet's `class` or its `flow`.
     #[serde(default = "default_granularity")]
+    #[schemars(extend("x-source" = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class"))]
     pub granularity: Granularity,
     /// Which egress queues are congestion points: those `to-hosts`, or `all`.
     #[serde(default = "default_points")]
+    #[schemars(extend("x-source" = "choice: incast is seen at the last hop"))]
     pub points: Points,
     /// Classes of packets that may cause a message, each 0 to 7.
     #[serde(default = "default_classes")]
     #[schemars(inner(range(min = 0, max = 7)))]
+    #[schemars(extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
     pub classes: Vec<u8>,
     /// Class of the messages, 0 to 7.
     #[serde(default = "default_message_class")]
     #[schemars(range(min = 0, max = 7))]
+    #[schemars(extend("x-source" = "choice: served first"))]
     pub message_class: u8,
     /// Frame length of a message.
     #[serde(default = "default_message_size")]
+    #[schemars(extend("x-source" = "choice: the encoding is not published; Ethernet, IPv4, UDP, 22 B and 48 B of the packet", "x-range" = "64 B and more"))]
     pub message_size: Bytes,
 }
 
@@ -154,7 +164,11 @@ impl Mechanism for Sfc {
             findings.push(fatal("classes", "classes are 0 to 7".into(), "7 is served first"));
         }
         if params.pause == Some(Time::ZERO) {
-            findings.push(fatal("pause", "a pause time of zero is a resume".into(), "document 000 has 6 us"));
+            findings.push(fatal(
+                "pause",
+                "a pause time of zero is a resume".into(),
+                "the SFC-AIDC study of 2025 has 6 us",
+            ));
         }
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
             let bounded = switch.buffer_per != backwater_net::config::BufferPer::None;

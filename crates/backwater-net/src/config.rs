@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct PacketParams {
     /// Most payload bytes in one data packet. A flow's last packet carries what is left.
-    #[schemars(extend("x-source" = "document 000: 4 KB packets"))]
+    #[schemars(extend("x-source" = "choice: 4 KB, as in SFC-AIDC 2025 (contribution on IEEE P802.1Qdw)", "x-range" = "1 B to 4 GB"))]
     pub payload: Bytes,
     /// Bytes of headers and trailers of a data packet that buffers and links count: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4.
-    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17"))]
+    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17", "x-range" = "0 B to 4 GB"))]
     pub header: Bytes,
     /// Bytes per frame that only the link counts: preamble 8 and inter-frame gap 12. Several published models leave them out.
-    #[schemars(extend("x-source" = "IEEE 802.3 clause 4A.4.2"))]
+    #[schemars(extend("x-source" = "IEEE 802.3 clause 4A.4.2", "x-range" = "0 B to 4 GB"))]
     pub gap: Bytes,
 }
 
@@ -42,16 +42,20 @@ pub enum AckPath {
 #[serde(default, deny_unknown_fields)]
 pub struct AckParams {
     /// Whether receivers acknowledge. Without, a flow is complete at the last byte received.
+    #[schemars(extend("x-source" = "choice: RoCEv2 reliable connections acknowledge"))]
     pub enabled: bool,
     /// Frame length of an acknowledgement: Ethernet 14, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, FCS 4.
     #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17"))]
     pub size: Bytes,
     /// Class of acknowledgements, 0 to 7; absent: the data's class.
     #[schemars(range(min = 0, max = 7))]
+    #[schemars(extend("x-source" = "choice"))]
     pub class: Option<u8>,
     /// Way back: `reverse` (the data's path backwards) or `ecmp` (hashed on its own).
+    #[schemars(extend("x-source" = "choice: what RoCEv2 over ECMP does"))]
     pub path: AckPath,
     /// Whether a host's acknowledgements and control messages go before its data.
+    #[schemars(extend("x-source" = "choice: ns-3 and htsim models of NICs"))]
     pub first_at_nic: bool,
 }
 
@@ -118,21 +122,28 @@ pub enum ReleaseAt {
 #[serde(default, deny_unknown_fields)]
 pub struct SwitchParams {
     /// `output-queued`, `input-queued`, `voq` or `shared-memory`.
+    #[schemars(extend("x-source" = "choice"))]
     pub architecture: Architecture,
     /// Fixed processing delay of a frame.
-    #[schemars(extend("x-source" = "document 000: 300 ns"))]
+    #[schemars(extend("x-source" = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): 300 ns", "x-range" = "0 s and more"))]
     pub latency: Time,
     /// Where the latency passes: `input` (before any counter), `fabric` (between ingress counter and egress queue), `output` (after both).
+    #[schemars(extend("x-source" = "choice: a frame is counted as long as it needs memory"))]
     pub latency_at: LatencyAt,
     /// When counters fall: at the `start` or the `end` of a frame's transmission.
+    #[schemars(extend("x-source" = "choice: htsim counts so; ns-3 has start"))]
     pub release_at: ReleaseAt,
     /// Packet memory per unit of `buffer_per`.
+    #[schemars(extend("x-source" = "choice: 32 MB, a common shared-memory switch", "x-range" = "1 B and more"))]
     pub buffer: Bytes,
     /// What `buffer` limits: `switch`, `ingress` (port), `egress` (port), `queue` (of an egress port), or `none`.
+    #[schemars(extend("x-source" = "choice"))]
     pub buffer_per: BufferPer,
     /// Memory set aside for each (ingress port, class), used before shared memory.
+    #[schemars(extend("x-source" = "choice; HPCC ns-3 switch: 4 KB", "x-range" = "8 classes of all ports within the buffer"))]
     pub reserve: Bytes,
     /// Memory set aside for each (ingress port, lossless class), used when shared memory is refused.
+    #[schemars(extend("x-source" = "choice; `backwater advise pfc` computes it", "x-range" = "all ports within the buffer"))]
     pub headroom: Bytes,
     /// Shared memory: a lossy frame is refused when its (ingress, class) holds more than this times the free shared memory.
     #[schemars(range(min = 0.0))]
@@ -143,6 +154,7 @@ pub struct SwitchParams {
     #[schemars(extend("x-source" = "Choudhury and Hahne, IEEE/ACM ToN 1998"))]
     pub alpha_egress: f64,
     /// DWRR weight of each of the 8 queues; queues of weight 0 are served before all others, the highest number first. Absent: strict priority for all.
+    #[schemars(extend("x-source" = "Shreedhar and Varghese, SIGCOMM 1995; default: choice", "x-range" = "0 to 2^32 - 1 each"))]
     pub weights: Option<[u32; 8]>,
     /// Crossbar: rate of the fabric as a multiple of the faster of the two links. Absent: 1 for `input-queued`, 2 for `voq`.
     #[schemars(range(min = 1.0, max = 16.0))]
@@ -153,6 +165,7 @@ pub struct SwitchParams {
     #[schemars(extend("x-source" = "McKeown, IEEE/ACM ToN 1999: log2 of the ports suffice"))]
     pub iterations: u32,
     /// Crossbar: bytes that may wait behind the crossing at each egress port.
+    #[schemars(extend("x-source" = "choice: about four frames", "x-range" = "one frame and more"))]
     pub staging: Bytes,
 }
 
@@ -183,8 +196,10 @@ impl Default for SwitchParams {
 pub struct NicParams {
     /// Data frames that may stand in the transmit queue, the one on the wire not counted. With 1 a flow is asked for its next frame when the wire is free.
     #[schemars(range(min = 1, max = 1024))]
+    #[schemars(extend("x-source" = "choice: the shortest"))]
     pub tx_queue: u32,
     /// Whether the interface fetches a flow's first frame from memory in full, at the link's rate, before its first bit leaves: one packet time more per flow.
+    #[schemars(extend("x-source" = "choice; SFC-AIDC 2025 shows one packet time in its digits"))]
     pub store_and_forward: bool,
 }
 

@@ -28,7 +28,7 @@
 //!
 //! **Not modelled:** loss recovery; CNPs that several flows share.
 //! **Where we differ:** preset `htsim-aidc-2025` has one alpha for all flows of the run, decays it for every sending flow, and
-//! counts stages up to and including F as recovery. That is what the simulator behind document 000 does, not DCQCN.
+//! counts stages up to and including F as recovery. That is what the simulator behind the SFC-AIDC study of 2025 does, not DCQCN.
 
 pub mod ns3;
 pub mod paper;
@@ -64,60 +64,68 @@ pub enum Law {
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// `paper` (as published) or `ns3` (decreases on a timer, marks echoed in acknowledgements).
+    #[schemars(extend("x-source" = "choice"))]
     pub law: Law,
     /// NP: least time between two CNPs of one flow.
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1"))]
+    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1", "x-range" = "0 s and more"))]
     pub cnp_interval: Time,
     /// NP: whether marks seen within the interval cause one CNP at its end.
+    #[schemars(extend("x-source" = "choice; htsim: true"))]
     pub cnp_trailing: bool,
     /// NP: class of CNPs, 0 to 7; absent: the class of the marked packet.
     #[schemars(range(min = 0, max = 7))]
+    #[schemars(extend("x-source" = "choice: mlx5 default 6"))]
     pub cnp_class: Option<u8>,
     /// NP: frame length of a CNP.
-    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17: 74 B and FCS"))]
+    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17: 74 B and FCS", "x-range" = "64 B and more"))]
     pub cnp_size: Bytes,
     /// Gain of alpha.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "SIGCOMM 2015 section 5"))]
     pub g: f64,
     /// Time without CNP after which alpha decays.
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1"))]
+    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1", "x-range" = "1 ps and more"))]
     pub alpha_timer: Time,
     /// Time per rate-increase stage.
     #[serde(alias = "rpg-time-reset")]
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-alias" = "rpg-time-reset"))]
+    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-range" = "1 ps and more", "x-alias" = "rpg-time-reset"))]
     pub rate_timer: Time,
     /// Bytes sent per rate-increase stage.
     #[serde(alias = "rpg-byte-reset")]
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-alias" = "rpg-byte-reset"))]
+    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-range" = "1 B and more", "x-alias" = "rpg-byte-reset"))]
     pub byte_counter: Bytes,
     /// Stages of fast recovery.
     #[serde(alias = "rpg-threshold")]
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1", "x-alias" = "rpg-threshold"))]
+    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1", "x-range" = "0 and more", "x-alias" = "rpg-threshold"))]
     pub f: u32,
     /// Additive increase of the target rate.
     #[serde(alias = "rpg-ai-rate")]
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-alias" = "rpg-ai-rate"))]
+    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-range" = "0 b/s and more", "x-alias" = "rpg-ai-rate"))]
     pub rai: Rate,
     /// Hyper increase of the target rate.
     #[serde(alias = "rpg-hai-rate")]
-    #[schemars(extend("x-source" = "choice: 10 x Rai", "x-alias" = "rpg-hai-rate"))]
+    #[schemars(extend("x-source" = "choice: 10 x Rai", "x-range" = "0 b/s and more", "x-alias" = "rpg-hai-rate"))]
     pub rhai: Rate,
     /// Least rate.
     #[serde(alias = "rpg-min-rate")]
-    #[schemars(extend("x-source" = "ns3-rdma config: 100 Mb/s", "x-alias" = "rpg-min-rate"))]
+    #[schemars(extend("x-source" = "ns3-rdma config: 100 Mb/s", "x-range" = "1 b/s to the line rate", "x-alias" = "rpg-min-rate"))]
     pub min_rate: Rate,
     /// Whether a CNP sets Rt = Rc always, or (`ns3` only) not before the first increase since the last cut.
+    #[schemars(extend("x-source" = "SIGCOMM 2015; HPCC ns-3 config: false"))]
     pub clamp_target: bool,
     /// `ns3`: time between looks at whether a mark has come, at each of which the rate is cut at most once.
-    #[schemars(extend("x-source" = "HPCC ns-3 config: 4 us"))]
+    #[schemars(extend("x-source" = "HPCC ns-3 config: 4 us", "x-range" = "1 ps and more"))]
     pub decrease_interval: Time,
     /// `paper`: whether stage F still counts as fast recovery (`max <= F` instead of `max < F`).
+    #[schemars(extend("x-source" = "SIGCOMM 2015: false; htsim: true"))]
     pub recover_through_f: bool,
     /// `paper`: whether timers run, and alpha decays, before a flow's first CNP.
+    #[schemars(extend("x-source" = "choice; htsim: true"))]
     pub timers_from_start: bool,
     /// `paper`: one alpha for all flows of the run instead of one per queue pair. Only to reproduce results that were made so.
+    #[schemars(extend("x-source" = "SIGCOMM 2015: false; htsim: true"))]
     pub shared_alpha: bool,
     /// `paper`: whether the alpha timer starts anew when it has run out. If not, alpha decays with every packet from then on until the next CNP; a slip of a public simulator, for experiments on results that it produced.
+    #[schemars(extend("x-source" = "SIGCOMM 2015: true; public UEC htsim: false"))]
     pub alpha_timer_restarts: bool,
 }
 
@@ -199,7 +207,7 @@ decrease_interval = "4 us"
         },
         Preset {
             name: "htsim-aidc-2025",
-            source: "the simulator behind document 000 (public UEC htsim), its alpha timer reset",
+            source: "the simulator behind the SFC-AIDC study of 2025 (public UEC htsim), its alpha timer reset",
             toml: r#"
 cnp_trailing = true
 cnp_size = "64 B"

@@ -34,7 +34,7 @@ pub struct LeafSpine {
 }
 
 impl Default for LeafSpine {
-    /// 128 hosts without oversubscription, as in document 000.
+    /// 128 hosts without oversubscription, as in the SFC-AIDC study of 2025 (contribution on IEEE P802.1Qdw).
     fn default() -> Self {
         let (rate, delay) = (Rate::gbps(200), Time::ns(150));
         LeafSpine {

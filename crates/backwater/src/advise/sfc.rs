@@ -8,7 +8,7 @@
 //! H/C    < P < (Th + H)/C                       not back before the queue is at Th again, and not after it has run empty
 //! ```
 //!
-//! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers (document 000) come out exactly; that
+//! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers come out exactly; that
 //! 2.4 us are 6 links and 5 switches is inferred. With serialisation every store-and-forward hop adds the time of its frame.
 
 use super::{Advice, Row, too_large};
