@@ -46,6 +46,12 @@ def build(content: Mapping[str, Any]) -> Scenario:
     return parse(text, "<build>")
 
 
+def shorter(path: Path) -> Path:
+    """Give a path relative to the current directory, if that is shorter to read."""
+    relative = os.path.relpath(path)
+    return Path(relative) if len(relative) < len(str(path)) else path
+
+
 class Scenario:
     """A simulation to be run. Immutable: every change gives a new scenario."""
 
@@ -139,19 +145,29 @@ class Scenario:
 
     def complete(self) -> _core.Scenario:
         """Read the Parquet flow table that the scenario may refer to."""
-        if self._core.flow_table is None:
-            return self._core
-        path = Path(self._core.flow_table)
-        try:
-            table = pq.read_table(path)
-        except FileNotFoundError:
-            raise InputError(f"{path}: the scenario's flow table does not exist") from None
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(
-                f"{path}: not a readable Parquet file: {error}",
-                "a flow table is Parquet or CSV, told apart by the end of its name",
-            ) from None
-        return self._core.with_flows(table, path.stem)
+        core = self._core
+        while core.flow_table is not None:
+            path = shorter(Path(core.flow_table))
+            core = core.with_flows(_read_parquet(path), path.stem)
+        return core
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    try:
+        # Not as a data set: what is named like a partition is one file all the same.
+        table = pq.ParquetFile(path).read()
+        # The column is called `start` in CSV, where it may have any unit; here it is in ps.
+        names = ["start_ps" if name == "start" else name for name in table.column_names]
+        return table.rename_columns(names)
+    except FileNotFoundError:
+        reason = "the scenario's flow table does not exist"
+    except (OSError, pa.ArrowException):
+        reason = "not a readable Parquet file"
+    raise InputError(
+        f"{path}: {reason}",
+        "a flow table is Parquet or CSV, told apart by the end of its name; "
+        "its name is relative to the scenario's",
+    )
 
 
 class _Listener:

@@ -10,8 +10,10 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import backwater
 from backwater import _core
 
 STUB = Path(_core.__file__).with_name("_core.pyi")
@@ -93,6 +95,17 @@ def test_flow_tables_of_every_library(frame: Any, path: list[Any] | None) -> Non
     status = _core.Scenario.from_text(SCENARIO).with_flows(table, "rows").start(1).advance(5000)
     assert status.done
     assert status.flows_done == status.flows_total == len(ROWS["id"])
+
+
+@pytest.mark.parametrize("start", ["start", "start_ps"])
+def test_a_parquet_table_beside_the_scenario(start: str, tmp_path: Path) -> None:
+    table = pa.table(ROWS).rename_columns(["id", "src", "dst", "bytes", start, "class"])
+    pq.write_table(table, tmp_path / "jobs.parquet")
+    file = tmp_path / "case.toml"
+    file.write_text(SCENARIO + '[[flow]]\nlabel = "jobs"\ntable = "jobs.parquet"\n', "utf-8")
+    flows = backwater.load(file).run().flows.sort_by("flow_id")
+    assert flows["start_ps"].to_pylist() == ROWS["start_ps"]
+    assert set(flows["group"].to_pylist()) == {"jobs"}
 
 
 def test_rows_of_a_filtered_frame() -> None:

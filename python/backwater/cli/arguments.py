@@ -33,6 +33,9 @@ Out = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 
+# As much as the simulator reads of a file.
+LONGEST = 16 << 20
+
 # Refused before anything is built of them: more seeds than anybody means.
 MOST_SEEDS = 100_000
 
@@ -56,19 +59,27 @@ def read(
 ) -> scenario.Scenario:
     """Read a scenario as the command line asks for it."""
     pairs = overrides(settings)
-    if file == "-":
-        try:
-            text = sys.stdin.buffer.read().decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"<stdin>: not UTF-8 text: {error}") from None
-        case = scenario.parse(text, "<stdin>")
-    else:
-        case = scenario.load(file)
+    case = scenario.parse(_stdin(), "<stdin>") if file == "-" else scenario.load(file)
     if variant is not None:
         case = case.variant(variant)
     for key, value in pairs:
         case = case.set(key, value)
     return case
+
+
+def _stdin() -> str:
+    given = sys.stdin.buffer.read(LONGEST + 1)
+    if len(given) > LONGEST:
+        raise InputError(
+            f"<stdin>: more than {LONGEST >> 20} MiB are too many for a scenario",
+            "flow tables have files of their own: flow.table",
+        )
+    try:
+        return given.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"<stdin>: not text: byte {error.start} is not UTF-8", "a scenario is a TOML text file"
+        ) from None
 
 
 def seeds(text: str, first: int) -> list[int]:

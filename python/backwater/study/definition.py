@@ -7,13 +7,13 @@ the document itself changes, a mechanism is a variant of the scenario.
 from __future__ import annotations
 
 import difflib
-import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from backwater.errors import InputError
+from backwater.scenario import shorter
 from backwater.study.bounds import Model
 
 # Resolved, since in the source tree it is a link: messages name the real place.
@@ -155,12 +155,6 @@ def read(folder: Path) -> Study:
         raise InputError(f"{folder}: the study's files lack or misuse {error}") from error
 
 
-def _shorter(path: Path) -> Path:
-    """Give a path relative to where the user is, if that is shorter to read."""
-    relative = os.path.relpath(path)
-    return Path(relative) if len(relative) < len(str(path)) else path
-
-
 def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -192,7 +186,7 @@ def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Stu
         title=text["title"],
         document=published["document"],
         unit=published["unit"],
-        scenario=_shorter(folder / text["scenario"]),
+        scenario=shorter(folder / text["scenario"]),
         incast=text["incast"],
         statistics=text["statistics"],
         mechanisms=text["mechanisms"],
