@@ -148,7 +148,7 @@ def _totals(one: dict[str, Any]) -> tuple[str, str]:
         f"{ports.get('drop_frames', 0)} frames dropped",
         f"{ports.get('marked_frames', 0)} marked",
         f"{ports.get('pauses_sent', 0)} pauses sent",
-        f"{ports.get('ports_paused', 0)} ports paused",
+        f"ports paused: {ports.get('ports_paused', 0)}",
     ]
     return f"{', '.join(parts)}.", f"fingerprint {one['fingerprint']}"
 
