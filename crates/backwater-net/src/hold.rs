@@ -64,12 +64,16 @@ pub(crate) struct Holds {
     told: [Time; CLASSES + 1],
     /// How the last owner that held signals it.
     style: Option<HoldStyle>,
+    /// Signals without a frame so far: those of one instant arrive in the order of their numbers.
+    signals: u16,
 }
 
 /// What the port has to do after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Nothing,
+    /// Say nothing, but look again at that time.
+    Look(Time),
     /// Send this frame, and look again at that time (`NEVER`: no need).
     Tell(Hold, Time),
 }
@@ -99,30 +103,46 @@ impl Holds {
         self.review(class, now, rate)
     }
 
-    pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time) -> Act {
+    pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time, rate: Rate) -> Act {
         let i = index(class);
+        let before = self.end(i);
         self.ends[i].retain(|(o, t)| *o != owner && *t > now);
-        if self.ends[i].is_empty() && self.told[i] != Time::ZERO {
-            self.told[i] = Time::ZERO;
-            return Act::Tell(Hold { class, quanta: 0, lasting: false }, Time::NEVER);
+        if self.ends[i].is_empty() {
+            return self.resume(class);
         }
-        Act::Nothing
+        if self.end(i) < before && self.told[i] != Time::NEVER {
+            // The others hold for less time than the neighbour may have been told.
+            self.told[i] = Time::ZERO;
+        }
+        self.review(class, now, rate)
+    }
+
+    fn resume(&mut self, class: Option<Class>) -> Act {
+        let told = std::mem::take(&mut self.told[index(class)]);
+        if told == Time::ZERO {
+            return Act::Nothing;
+        }
+        Act::Tell(Hold { class, quanta: 0, lasting: false }, Time::NEVER)
     }
 
     /// Sends a frame if the neighbour does not yet know of the merged end, or will forget it too soon.
     pub(crate) fn review(&mut self, class: Option<Class>, now: Time, rate: Rate) -> Act {
         let i = index(class);
         let end = self.end(i);
-        let Some(style) = self.style.filter(|_| end > now) else { return Act::Nothing };
+        let Some(style) = self.style else { return Act::Nothing };
+        if end <= now {
+            // A pause time has run out at the neighbour, too; an on/off signal has not.
+            return if self.told[i] == Time::NEVER { self.resume(class) } else { Act::Nothing };
+        }
         let Some(most) = style.quanta else {
-            if self.told[i] == Time::NEVER {
-                return Act::Nothing;
+            if std::mem::replace(&mut self.told[i], Time::NEVER) == Time::NEVER {
+                return if end == Time::NEVER { Act::Nothing } else { Act::Look(end) };
             }
-            self.told[i] = Time::NEVER;
-            return Act::Tell(Hold { class, quanta: u16::MAX, lasting: true }, Time::NEVER);
+            return Act::Tell(Hold { class, quanta: u16::MAX, lasting: true }, end);
         };
         let longest = quanta_time(rate, most);
-        let half = Time(longest.0 / 2);
+        // Rounded up: rounded down, half of an odd time would not have passed when its refresh comes.
+        let half = Time(longest.0.div_ceil(2));
         // A frame sent now is due unless the last one covers the end, or half of its time is still to come.
         if self.told[i] >= end || self.told[i].since(now) > half {
             return Act::Nothing;
@@ -137,6 +157,17 @@ impl Holds {
     /// Whether the neighbour has been told to pause and, by the sender's clock, still does.
     pub(crate) fn is_told(&self, class: Option<Class>, now: Time) -> bool {
         self.told[index(class)] > now
+    }
+
+    /// The number of the next signal without a frame.
+    pub(crate) fn number(&mut self) -> u16 {
+        self.signals = self.signals.wrapping_add(1);
+        self.signals
+    }
+
+    /// The link has failed: the neighbour forgets what it has been told.
+    pub(crate) fn forget(&mut self) {
+        self.told = Default::default();
     }
 
     /// Whether signals are frames on the wire.
@@ -157,6 +188,7 @@ mod tests {
     const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
     const RATE: Rate = Rate::gbps(10);
     const C: Option<Class> = Some(Class(3));
+    const RESUME: Act = Act::Tell(Hold { class: C, quanta: 0, lasting: false }, Time::NEVER);
 
     #[test]
     fn quantum_is_512_bit_times() {
@@ -170,11 +202,40 @@ mod tests {
         let until = Time::us(10);
         assert!(matches!(h.hold(Owner(1), C, Time::ZERO, until, STYLE, RATE), Act::Tell(..)));
         assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE, RATE), Act::Nothing, "already told of more");
-        assert_eq!(h.release(Owner(2), C, Time::us(1)), Act::Nothing);
-        assert_eq!(
-            h.release(Owner(1), C, Time::us(2)),
-            Act::Tell(Hold { class: C, quanta: 0, lasting: false }, Time::NEVER)
-        );
+        assert_eq!(h.release(Owner(2), C, Time::us(1), RATE), Act::Nothing);
+        assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), RESUME);
+    }
+
+    #[test]
+    fn latest_end_wins_also_when_it_is_released() {
+        let mut h = Holds::default();
+        h.hold(Owner(1), C, Time::ZERO, Time::us(100), STYLE, RATE);
+        h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE, RATE);
+        // 3 us are left of owner 2's hold: 58.6 quanta of 51.2 ns.
+        let shorter = Hold { class: C, quanta: 59, lasting: false };
+        assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Tell(shorter, Time::NEVER));
+        assert_eq!(h.release(Owner(2), C, Time::us(3), RATE), RESUME);
+    }
+
+    #[test]
+    fn on_off_signal_is_lifted_when_the_last_hold_ends() {
+        let style = HoldStyle { quanta: None, framed: true };
+        let mut h = Holds::default();
+        let pause = Hold { class: C, quanta: u16::MAX, lasting: true };
+        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::us(5), style, RATE), Act::Tell(pause, Time::us(5)));
+        assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(9), style, RATE), Act::Look(Time::us(9)));
+        assert_eq!(h.review(C, Time::us(5), RATE), Act::Look(Time::us(9)));
+        assert_eq!(h.review(C, Time::us(9), RATE), RESUME);
+        assert_eq!(h.review(C, Time::us(9), RATE), Act::Nothing);
+    }
+
+    #[test]
+    fn odd_pause_time_is_refreshed() {
+        let rate = Rate::gbps(7);
+        assert_eq!(quanta_time(rate, u16::MAX).0 % 2, 1);
+        let mut h = Holds::default();
+        let Act::Tell(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, rate) else { panic!() };
+        assert!(matches!(h.review(C, again, rate), Act::Tell(..)));
     }
 
     #[test]

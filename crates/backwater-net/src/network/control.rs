@@ -128,9 +128,9 @@ impl<A: Actors> Network<A> {
     fn route_from_switch(&mut self, switch: u32, to: HostId, class: Class, frame: &Control, hop: u8) {
         let node = self.switches[switch as usize].home.shape.node;
         let found = frame.flow.and_then(|f| self.flows.find(f)).filter(|_| hop != NO_HOP);
-        let back = found.map_or(NO_PATH, |at| self.flows.send[at].back);
-        // A packet that has passed `hop` switches, this one included, is at the reverse path's switch number `len - hop`.
-        let (path, at) = if back == NO_PATH { (NO_PATH, 0) } else { (back, self.paths.len(back).saturating_sub(hop)) };
+        let back = found.map(|at| &self.flows.send[at]).filter(|flow| flow.back != NO_PATH);
+        let on_it = back.and_then(|flow| Some((flow.back, self.position(flow.back, flow.dst, switch)?)));
+        let (path, at) = on_it.unwrap_or((NO_PATH, 0));
         let hash = mix(u64::from(node.0) << 32 | u64::from(to.0));
         let egress = if path == NO_PATH {
             self.routes.pick(switch, self.routes.candidates(switch, to), hash)
@@ -141,6 +141,18 @@ impl<A: Actors> Network<A> {
         let pkt = self.routed(node, to, class, frame, path, at + 1);
         let ix = self.slab.insert(pkt);
         self.originate(switch, PortNo(egress), ix);
+    }
+
+    /// Which switch of a pinned path that begins at `host` this one is, from 0.
+    fn position(&self, path: u32, host: HostId, switch: u32) -> Option<u8> {
+        let mut node = self.neighbours[self.host_node[host.0 as usize] as usize].first()?.0;
+        for hop in 0..self.paths.len(path) {
+            if self.switch_of[node as usize] == switch {
+                return Some(hop);
+            }
+            node = self.neighbours[node as usize][usize::from(self.paths.port(path, hop))].0;
+        }
+        None
     }
 
     /// A frame that the switch itself sends joins an egress queue, the switch's latency counted. Its ingress is its egress.
@@ -219,7 +231,8 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn release_peer(&mut self, port: u32, owner: Owner, class: Option<Class>) {
-        let act = self.ports[port as usize].holds.release(owner, class, self.now);
+        let p = &mut self.ports[port as usize];
+        let act = p.holds.release(owner, class, self.now, p.serialiser.rate());
         self.tell(port, class, act);
     }
 
@@ -232,7 +245,12 @@ impl<A: Actors> Network<A> {
     }
 
     fn tell(&mut self, port: u32, class: Option<Class>, act: Act) {
-        let Act::Tell(hold, again) = act else { return };
+        let class_number = class.map_or(CLASSES as u8, |c| c.0);
+        let (hold, again) = match act {
+            Act::Nothing => return,
+            Act::Look(at) => return self.push(at, Event::Refresh { port, class: class_number }),
+            Act::Tell(hold, again) => (hold, again),
+        };
         let p = &self.ports[port as usize];
         let (peer, delay, framed, local) = (p.peer, p.delay, p.holds.framed(), p.local);
         let node = NodeId(self.node_of(p));
@@ -250,11 +268,11 @@ impl<A: Actors> Network<A> {
         } else {
             frame.size = 0;
             let control = self.slab.insert_control(frame) as u32;
-            self.push(self.now + delay, Event::Signal { port: peer, control });
+            let number = self.ports[port as usize].holds.number();
+            self.push(self.now + delay, Event::Signal { port: peer, control, number });
         }
         if again != Time::NEVER {
-            let class = class.map_or(CLASSES as u8, |c| c.0);
-            self.push(again, Event::Refresh { port, class });
+            self.push(again, Event::Refresh { port, class: class_number });
         }
     }
 

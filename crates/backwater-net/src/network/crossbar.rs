@@ -55,7 +55,7 @@ impl Crossbar {
             virtual_queues,
             speedup: params.speedup.unwrap_or(if virtual_queues { 2.0 } else { 1.0 }),
             iterations: params.iterations.max(1),
-            staging: params.staging.0,
+            staging: params.staging.0.max(1),
             lanes: vec![Fifo::default(); ports * per_ingress],
             backlog: vec![Vec::new(); ports],
             in_busy: vec![false; ports],

@@ -1,8 +1,9 @@
 //! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow.
 
 use super::nic::SlowReceiver;
-use super::{Actors, Network};
-use crate::packet::{Kind, NodeId};
+use super::{Actors, Network, STAGE};
+use crate::hold::Hold;
+use crate::packet::{CLASSES, Class, Kind, NodeId};
 use crate::port::LinkFaults;
 use crate::routing::Routes;
 use crate::slab::{Fifo, Ix};
@@ -47,8 +48,16 @@ impl<A: Actors> Network<A> {
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
                 let (xoff, xon) = (xoff.0, xon.0);
                 let h = &mut self.hosts[host.0 as usize];
+                let port = h.port;
                 match &mut h.rx {
-                    Some(rx) => (rx.rate, rx.xoff, rx.xon, rx.class) = (rate, xoff, xon, class),
+                    Some(rx) => {
+                        let held = std::mem::take(&mut rx.holding).then_some(rx.class);
+                        (rx.rate, rx.xoff, rx.xon, rx.class) = (rate, xoff, xon, class);
+                        if let Some(held) = held {
+                            // The next frame decides anew.
+                            self.release_peer(port, STAGE, Some(held));
+                        }
+                    }
                     None => {
                         h.rx = Some(Box::new(SlowReceiver {
                             rate,
@@ -71,8 +80,7 @@ impl<A: Actors> Network<A> {
         for port in &ports {
             self.ports[*port as usize].up = up;
             if !up {
-                // Nobody is left to lift a pause that was asked over this link.
-                self.ports[*port as usize].holds = crate::hold::Holds::default();
+                self.lift_pauses(*port);
             }
         }
         for (from, to) in [(a, b), (b, a)] {
@@ -80,7 +88,22 @@ impl<A: Actors> Network<A> {
         }
         self.routes = Routes::new(&self.graph, &self.neighbours, &self.switch_of, self.seed);
         for port in ports {
+            for class in 0..=CLASSES as u8 {
+                // Both ends begin anew: what is still to be held is said again.
+                self.refresh(port, class);
+            }
             self.kick(port);
+        }
+    }
+
+    /// Nobody is left to lift a pause that was asked over a link that fails: its ends forget what they have said and heard.
+    fn lift_pauses(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        p.holds.forget();
+        let held = p.held_now(self.now);
+        for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
+            let class = (usize::from(class) != CLASSES).then_some(Class(class));
+            self.mac_control(port, &Hold { class, quanta: 0, lasting: false }.frame());
         }
     }
 

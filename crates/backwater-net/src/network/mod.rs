@@ -94,6 +94,7 @@ enum Event {
     Signal {
         port: u32,
         control: u32,
+        number: u16,
     },
     /// A held neighbour may need another frame.
     Refresh {
@@ -170,7 +171,7 @@ impl Event {
             Event::Arrive { .. } => unreachable!("ordered by the packet"),
             Event::Crossed { switch, pkt } => order(1, at(switch) | u64::from(pkt) << 8),
             Event::Enqueue { .. } => unreachable!("ordered by the packet"),
-            Event::Signal { port, control } => order(4, at(port) | u64::from(control) << 8),
+            Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
             Event::Refresh { port, class } => order(5, at(port) | u64::from(class) << 8),
             Event::SwitchTimer { switch, owner, token } => {
                 order(6, at(switch) | u64::from(token & 0xFFFF) << 14 | u64::from(owner) << 8)
@@ -520,7 +521,7 @@ impl<A: Actors> Network<A> {
                 }
             }
             Event::Pace { controller, tag } => self.pace(controller, tag),
-            Event::Signal { port, control } => {
+            Event::Signal { port, control, .. } => {
                 let frame = self.slab.take_control(u64::from(control));
                 self.mac_control(port, &frame);
             }

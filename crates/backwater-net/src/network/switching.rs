@@ -114,7 +114,10 @@ impl<A: Actors> Network<A> {
                 self.act_switch(switch);
             }
             at => {
-                slot.ready = if at == LatencyAt::Output { self.now + s.latency } else { Time::ZERO };
+                // At the input the latency has passed, but for frames of the switch's own (`originate`).
+                if at == LatencyAt::Output {
+                    slot.ready = self.now + s.latency;
+                }
                 self.enqueue(switch, pkt);
             }
         }
