@@ -176,6 +176,17 @@ def test_our_own_fault_ends_in_one_message(
     assert "Traceback" not in said.err
 
 
+def test_debugging_shows_where_it_happened(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BACKWATER_DEBUG", "1")
+    monkeypatch.setattr("backwater.cli.run.run_jobs", None)
+    said = command("run", str(small))
+    assert said.code == 1
+    assert "Traceback" in said.err
+    assert "error: Backwater is at fault: TypeError" in said.err
+
+
 def test_closed_pipe_is_quiet(small: Path, tmp_path: Path) -> None:
     process = start("check", str(small), cwd=tmp_path)
     assert process.stdout is not None

@@ -3,7 +3,8 @@
 A fenced block is marked in its first line: ```` ```bash runnable ````, `python` and `toml`
 likewise. The blocks of one document run in order in one directory, so that one may use what an
 earlier one wrote. A `toml` block with a name, ```` ```toml runnable name=case.toml ````, is written
-under it; each is checked as a scenario.
+under it; each is checked as a scenario unless it needs a file that comes later. A block
+```` ```text output ```` is what the block before it says on stdout.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import backwater
+from backwater.results import TABLES
 from conftest import ROOT
 
 DOCUMENTS = [
@@ -25,8 +27,10 @@ DOCUMENTS = [
     for pattern in ("README.md", "docs/**/*.md", "studies/*/README.md")
     for path in sorted(ROOT.glob(pattern))
 ]
+GUIDE = ROOT / "docs" / "guide.md"
 FENCE = re.compile(
-    r"^```(?P<language>bash|python|toml) runnable(?: name=(?P<name>\S+))?\n(?P<text>.*?)^```$",
+    r"^```(?P<language>bash|python|toml) runnable(?: name=(?P<name>\S+))?\n(?P<text>.*?)^```$"
+    r"(?:\n+^```text output\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -37,19 +41,24 @@ class Example:
     name: str | None
     text: str
     line: int
+    output: str | None = None
 
 
 def examples(text: str) -> list[Example]:
     return [
-        Example(m["language"], m["name"], m["text"], text.count("\n", 0, m.start()) + 1)
+        Example(
+            m["language"], m["name"], m["text"], text.count("\n", 0, m.start()) + 1, m["output"]
+        )
         for m in FENCE.finditer(text)
     ]
 
 
 def perform(example: Example, place: Path) -> None:
     if example.language == "toml":
-        (place / (example.name or "example.toml")).write_text(example.text, encoding="utf-8")
-        backwater.parse(example.text).check()
+        file = place / (example.name or "example.toml")
+        file.write_text(example.text, encoding="utf-8")
+        if "table = " not in example.text:
+            backwater.load(file).check()
         return
     interpreter = {
         "bash": ["bash", "-euo", "pipefail", "-c"],
@@ -66,6 +75,8 @@ def perform(example: Example, place: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 0, f"line {example.line}:\n{done.stdout}\n{done.stderr}"
+    if example.output is not None:
+        assert done.stdout == example.output, f"line {example.line}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -74,15 +85,42 @@ def test_examples_run(document: Path, tmp_path: Path) -> None:
         perform(example, tmp_path)
 
 
+def columns() -> str:
+    """The result tables' columns as the guide has them, from the tables of a run."""
+    run = backwater.parse(backwater.new_scenario()).run()
+    parts = []
+    for name in TABLES:
+        schema = run.read(name).schema
+        about = (schema.metadata or {})[b"description"].decode()
+        parts.append(f"\n**{name}** — {about}\n\n| column | unit | |\n|---|---|---|\n")
+        for field in schema:
+            facts = {key.decode(): text.decode() for key, text in (field.metadata or {}).items()}
+            parts.append(f"| `{field.name}` | {facts['unit']} | {facts['description']} |\n")
+    return "".join(parts) + "\n"
+
+
+def test_the_guide_describes_every_column() -> None:
+    before, begin, rest = GUIDE.read_text(encoding="utf-8").partition("<!-- columns: ")
+    marker, newline, rest = rest.partition("\n")
+    written, end, after = rest.partition("<!-- end of columns -->")
+    assert begin
+    assert end
+    if os.environ.get("BLESS"):
+        text = before + begin + marker + newline + columns() + end + after
+        GUIDE.write_text(text, encoding="utf-8")
+    else:
+        assert written == columns()
+
+
 def test_marked_blocks_are_found() -> None:
     text = (
         "# T\n\n```bash runnable\ntrue\n```\n\n"
-        "```bash\nfalse\n```\n```toml runnable name=a.toml\n```\n"
+        "```bash\nfalse\n```\n```toml runnable name=a.toml\n```\n\n```text output\nsaid\n```\n"
     )
     found = examples(text)
-    assert [(e.language, e.name, e.text, e.line) for e in found] == [
-        ("bash", None, "true\n", 3),
-        ("toml", "a.toml", "", 10),
+    assert found == [
+        Example("bash", None, "true\n", 3),
+        Example("toml", "a.toml", "", 10, "said\n"),
     ]
 
 

@@ -78,7 +78,7 @@ def plan(
 
     def add(key: Key, variant: str, sets: Sequence[tuple[str, str]]) -> None:
         scenario = base.variant(variant)
-        for name, value in (*sets, *overrides):
+        for name, value in sets:
             scenario = scenario.set(name, value)
         identity = (scenario.resolved(), scenario.seed)
         if identity not in known:
@@ -89,13 +89,15 @@ def plan(
 
     for one in wanted:
         for mechanism in _mechanisms(study, one):
-            add(Key(one.id, mechanism, TABLE), study.mechanisms[mechanism], one.changes(mechanism))
+            sets = [*one.changes(mechanism), *overrides]
+            add(Key(one.id, mechanism, TABLE), study.mechanisms[mechanism], sets)
     for beside in study.beside:
         for one in (one for one in wanted if one.id in beside.cases):
             for mechanism in beside.mechanisms:
                 for setup in beside.setups:
                     variant = setup.variant or study.mechanisms[mechanism]
-                    sets = [*one.changes(mechanism), *setup.set.items()]
+                    # What makes a setup the one it is stays, whatever the user sets.
+                    sets = [*one.changes(mechanism), *overrides, *setup.set.items()]
                     add(Key(one.id, mechanism, setup.id), variant, sets)
     return Plan(study, points, jobs, tuple(name for name, _ in overrides))
 

@@ -1,0 +1,74 @@
+"""Progress of long runs: a live line on a terminal, JSON lines elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import backwater
+from backwater.cli import progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from conftest import Command
+
+LONG = ["--set", "flow.incast.size=100 GB"]
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def test_a_log_gets_lines_of_json(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    said = command("run", str(small), "--set", "flow.incast.size=200 MB", "--out", "o")
+    assert said.code == 0
+    *lines, last = said.err.splitlines()
+    assert last == "results: o"
+    told = [json.loads(line) for line in lines]
+    assert {line["event"] for line in told} == {"progress"}
+    assert told[-1]["runs_done"] == 1
+    for key in ("time_ps", "hops", "hops_per_s"):
+        assert max(line[key] for line in told) > 0
+
+
+def test_a_terminal_gets_a_live_line(small: Path, tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "backwater", "run", str(small), *LONG, "--out", "o"],
+        cwd=tmp_path,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(slave)
+    shown = ""
+    interrupted = False
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            data = os.read(master, 4096)
+        except OSError:
+            # What Linux gives at the end of a terminal whose last user has gone.
+            break
+        shown += ESCAPE.sub("", data.decode("utf-8", "replace"))
+        if not interrupted and "left" in shown:
+            os.kill(process.pid, 2)
+            interrupted = True
+        if not data:
+            break
+    os.close(master)
+    assert process.wait(timeout=60) == 130, shown
+    assert re.search(r"simulated \d+\.\d+ [um]s · [\d.]+ M hops/s · .+ left", shown), shown
+    assert "stopped; what was simulated by then is in o" in shown
+    assert "unfinished" in backwater.open_run(tmp_path / "o").flows["state"].to_pylist()
