@@ -17,8 +17,9 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Whatever the binding is compiled from; tables and templates are compiled in, tests are not.
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) pyproject.toml \
-	$(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+	$(shell find crates -name tests -prune -o -type f -print 2>/dev/null)
 DEMO_RESULTS := results/demo
 
 .PHONY: help
@@ -59,11 +60,13 @@ $(VENV)/built: $(VENV)/installed $(RUST_SOURCES)
 	@command -v $(CARGO) >/dev/null || { \
 		echo "error: cargo is missing; Backwater's core is written in Rust (1.95 or later)" >&2; \
 		echo "hint: install Rust and see that cargo is on the PATH" >&2; exit 1; }
-	$(BIN)/maturin develop --release --quiet
+	@echo "building the core in release mode (two minutes the first time; $(VENV)/build.log)"
+	@$(BIN)/maturin develop --release > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
 $(VENV)/installed: requirements.lock | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	@echo "installing what requirements.lock lists into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
 	@touch $@
 
 $(VENV)/bin/python:
