@@ -1,25 +1,30 @@
-//! The event queue: a timing wheel that is sorted bucket by bucket, with a heap for far events.
+//! The event queue: a timing wheel that is sorted batch by batch, with a heap for far events.
 //!
 //! Events are ordered by `(time, order)`, where `order` is a word of the event's *content* (its kind, its place, a hash
 //! of what arrives). The queue never numbers its events, so the order of a run does not depend on the order of insertion.
 //! Two events with equal keys leave in an unspecified but repeatable order; a model makes its keys differ.
 //!
-//! Buckets are 2^shift ps wide; the width follows the density of events so that a bucket holds a handful. The width
-//! decides speed only, never order. Pushing is a list insertion, popping the end of a short sorted vector.
+//! Buckets are 2^shift ps wide and taken out a batch of neighbours at a time. Buckets are narrow, about one event each:
+//! so a batch comes out nearly sorted, and its events, which lie all over the memory, are fetched at once and not one after
+//! the other along a list. The width follows the density of events; it decides speed only, never order. Pushing is a list
+//! insertion, popping the end of a short sorted vector.
 
 use crate::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const BUCKETS: usize = 1 << 14;
+const BUCKETS: usize = 1 << 16;
+/// Neighbouring buckets that are taken out together; divides 64, so that they share a word of `occupied`.
+const BATCH: usize = 16;
+const BATCHES: u64 = (BUCKETS / BATCH) as u64;
 const WORDS: usize = BUCKETS / 64;
 const NIL: u32 = u32::MAX;
-/// Most events that are sorted by insertion.
-const SHORT: usize = 16;
-/// Drained buckets between two looks at the density.
-const REVIEW: u32 = 1 << 13;
-/// Mean events per drained bucket outside of which the width changes.
-const DENSITY: std::ops::RangeInclusive<u64> = 3..=12;
+/// Pending events that a processor's cache surely holds.
+const FITS: usize = 1 << 13;
+/// Events between two looks at the density.
+const REVIEW: u64 = 1 << 16;
+/// Mean events per batch outside of which the width changes.
+const DENSITY: std::ops::RangeInclusive<u64> = 3..=31;
 
 #[derive(Clone, Copy)]
 struct Slot<T> {
@@ -59,11 +64,11 @@ impl<T> Ord for Far<T> {
 pub struct EventQueue<T> {
     /// log2 of the bucket width in ps.
     shift: u32,
-    /// Number of the bucket that `current` holds.
-    bucket: u64,
-    /// Events of the current bucket, the next one last.
+    /// Number of the batch that `current` holds.
+    batch: u64,
+    /// Events of the current batch, the next one last.
     current: Vec<Slot<T>>,
-    heads: Box<[u32]>,
+    heads: Box<[u32; BUCKETS]>,
     occupied: Box<[u64; WORDS]>,
     /// Which words of `occupied` are not zero.
     summary: [u64; WORDS / 64],
@@ -84,15 +89,20 @@ impl<T: Copy> Default for EventQueue<T> {
     }
 }
 
+/// An array too large for the stack.
+fn boxed<E: Copy, const N: usize>(fill: E) -> Box<[E; N]> {
+    vec![fill; N].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("it has N elements"))
+}
+
 impl<T: Copy> EventQueue<T> {
     /// An empty queue at time zero.
     pub fn new() -> Self {
         EventQueue {
-            shift: 10,
-            bucket: 0,
+            shift: 7,
+            batch: 0,
             current: Vec::with_capacity(64),
-            heads: vec![NIL; BUCKETS].into_boxed_slice(),
-            occupied: Box::new([0; WORDS]),
+            heads: boxed(NIL),
+            occupied: boxed(0),
             summary: [0; WORDS / 64],
             slots: Vec::new(),
             free: NIL,
@@ -118,40 +128,46 @@ impl<T: Copy> EventQueue<T> {
     /// Adds an event at `time`, which must not lie before the event popped last.
     #[inline(always)]
     pub fn push(&mut self, time: Time, order: u64, data: T) {
-        let slot = Slot { time: time.0, order, data, next: NIL };
-        let ahead = (time.0 >> self.shift).wrapping_sub(self.bucket);
-        // Buckets up to the current one wrap round to huge numbers.
-        if ahead.wrapping_sub(1) < BUCKETS as u64 - 1 && self.free != NIL {
-            let at = self.free;
-            let place = &mut self.slots[at as usize];
-            self.free = place.next;
-            *place = slot;
-            self.link((time.0 >> self.shift) as usize % BUCKETS, at);
+        let bucket = time.0 >> self.shift;
+        let ahead = (bucket / BATCH as u64).wrapping_sub(self.batch);
+        // Batches up to the current one wrap round to huge numbers.
+        if ahead.wrapping_sub(1) < BATCHES - 1
+            && let Some(place) = self.slots.get_mut(self.free as usize)
+        {
+            let at = std::mem::replace(&mut self.free, place.next);
+            let b = bucket as usize % BUCKETS;
+            *place = Slot { time: time.0, order, data, next: std::mem::replace(&mut self.heads[b], at) };
+            self.occupy(b);
         } else {
-            self.push_otherwise(slot);
+            self.push_otherwise(Slot { time: time.0, order, data, next: NIL });
         }
     }
 
     #[inline(always)]
-    fn link(&mut self, b: usize, at: u32) {
-        self.slots[at as usize].next = std::mem::replace(&mut self.heads[b], at);
-        self.occupied[b / 64] |= 1 << (b % 64);
-        self.summary[b / 64 / 64] |= 1 << (b / 64 % 64);
+    fn occupy(&mut self, b: usize) {
+        let word = &mut self.occupied[b / 64];
+        if *word == 0 {
+            self.summary[b / 64 / 64] |= 1 << (b / 64 % 64);
+        }
+        *word |= 1 << (b % 64);
         self.wheel_len += 1;
     }
 
-    /// An event of the current bucket, or far ahead, or one more than there ever were.
+    /// An event of the current batch, or far ahead, or one more than there ever were.
     #[cold]
     #[inline(never)]
-    fn push_otherwise(&mut self, slot: Slot<T>) {
+    fn push_otherwise(&mut self, mut slot: Slot<T>) {
         let bucket = slot.time >> self.shift;
-        if bucket <= self.bucket {
+        let batch = bucket / BATCH as u64;
+        if batch <= self.batch {
             let at = self.current.partition_point(|s| s.key() > slot.key());
             self.current.insert(at, slot);
-        } else if bucket - self.bucket < BUCKETS as u64 {
-            let at = u32::try_from(self.slots.len()).expect("fewer than 2^32 pending events");
+        } else if batch - self.batch < BATCHES {
+            let at = u32::try_from(self.slots.len()).ok().filter(|at| *at != NIL);
+            let b = bucket as usize % BUCKETS;
+            slot.next = std::mem::replace(&mut self.heads[b], at.expect("fewer than 2^32 pending events"));
             self.slots.push(slot);
-            self.link(bucket as usize % BUCKETS, at);
+            self.occupy(b);
         } else {
             self.far_pushes += 1;
             self.far_next = self.far_next.min(slot.time);
@@ -161,106 +177,133 @@ impl<T: Copy> EventQueue<T> {
 
     /// Time of the next event.
     pub fn peek(&mut self) -> Option<Time> {
-        if self.current.is_empty() && !self.refill() {
-            return None;
-        }
+        self.fill();
         self.current.last().map(|s| Time(s.time))
     }
 
     /// Takes the next event: its time, its order word and its data.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, u64, T)> {
-        if self.current.is_empty() && !self.refill() {
-            return None;
-        }
+        self.fill();
         let s = self.current.pop()?;
         Some((Time(s.time), s.order, s.data))
     }
 
-    /// Moves the next non-empty bucket into `current`.
+    /// Makes sure that the next events are at hand. Returns whether they have just been fetched: then [`Self::at_hand`]
+    /// has some that were not there before.
+    #[inline(always)]
+    pub fn fill(&mut self) -> bool {
+        self.current.is_empty() && self.refill()
+    }
+
+    /// The next few events, in no order that matters: what a model will soon ask its memory for.
+    pub fn at_hand(&self) -> impl Iterator<Item = &T> {
+        self.current.iter().map(|s| &s.data)
+    }
+
+    /// Moves the next non-empty batch into `current`.
     #[inline(never)]
     fn refill(&mut self) -> bool {
-        if self.drains >= REVIEW {
+        if self.drained >= REVIEW {
             self.review();
             if !self.current.is_empty() {
-                return true; // a wider bucket reaches further
+                return true; // a wider batch reaches further
             }
         }
         let near = self.next_occupied().unwrap_or(u64::MAX);
-        let far = self.far_next >> self.shift;
+        let far = self.far_next >> self.shift >> BATCH.ilog2();
         if near == u64::MAX && self.far.is_empty() {
             return false;
         }
-        self.bucket = near.min(far);
-        if near == self.bucket {
-            self.drain(near as usize % BUCKETS);
+        self.batch = near.min(far);
+        if near == self.batch {
+            self.drain();
         }
-        if far == self.bucket {
+        if far == self.batch {
             self.drain_far();
         }
         self.drains += 1;
         self.drained += self.current.len() as u64;
-        if self.current.len() > SHORT {
-            self.current.sort_unstable_by_key(|s| Reverse(s.key()));
-        } else {
-            // Insertion beats the library's sort on a handful.
-            for i in 1..self.current.len() {
-                let mut at = i;
-                while at > 0 && self.current[at - 1].key() < self.current[at].key() {
-                    self.current.swap(at - 1, at);
-                    at -= 1;
-                }
-            }
-        }
+        sort(&mut self.current);
         true
     }
 
+    /// Takes out the wheel's part of the current batch, later buckets first.
     #[inline(always)]
-    fn drain(&mut self, b: usize) {
-        let mut at = std::mem::replace(&mut self.heads[b], NIL);
-        self.occupied[b / 64] &= !(1 << (b % 64));
-        if self.occupied[b / 64] == 0 {
-            self.summary[b / 64 / 64] &= !(1 << (b / 64 % 64));
+    fn drain(&mut self) {
+        let first = self.batch as usize * BATCH % BUCKETS;
+        let (word, from) = (first / 64, first % 64);
+        let mut bits = self.occupied[word] & BATCH_BITS << from;
+        self.occupied[word] ^= bits;
+        if self.occupied[word] == 0 {
+            self.summary[word / 64] &= !(1 << (word % 64));
         }
-        let before = self.current.len();
-        while at != NIL {
-            let slot = &mut self.slots[at as usize];
-            self.current.push(*slot);
-            let next = std::mem::replace(&mut slot.next, self.free);
-            self.free = at;
-            at = next;
+        if self.wheel_len > FITS {
+            self.fetch(word, bits);
         }
-        self.wheel_len -= self.current.len() - before;
+        let (slots, current) = (&mut self.slots[..], &mut self.current);
+        let (mut free, before) = (self.free, current.len());
+        while bits != 0 {
+            let bit = bits.ilog2() as usize;
+            bits ^= 1 << bit;
+            let mut at = std::mem::replace(&mut self.heads[word * 64 + bit], NIL);
+            while let Some(slot) = slots.get_mut(at as usize) {
+                current.push(*slot);
+                (at, slot.next, free) = (slot.next, free, at);
+            }
+        }
+        self.free = free;
+        self.wheel_len -= current.len() - before;
+    }
+
+    /// Touches the first event of each of these buckets, so that the memory fetches them at once.
+    #[inline(never)]
+    fn fetch(&self, word: usize, mut bits: u64) {
+        let mut touched = 0;
+        while bits != 0 {
+            let head = self.heads[word * 64 + bits.trailing_zeros() as usize];
+            touched ^= self.slots.get(head as usize).map_or(0, |slot| slot.time);
+            bits &= bits - 1;
+        }
+        std::hint::black_box(touched);
     }
 
     #[cold]
     fn drain_far(&mut self) {
-        while self.far.peek().is_some_and(|Reverse(Far(s))| s.time >> self.shift == self.bucket) {
+        let reach = |time: u64| time >> self.shift >> BATCH.ilog2();
+        while self.far.peek().is_some_and(|Reverse(Far(s))| reach(s.time) == self.batch) {
             let Some(Reverse(Far(slot))) = self.far.pop() else { break };
             self.current.push(slot);
         }
         self.far_next = self.far.peek().map_or(u64::MAX, |Reverse(Far(s))| s.time);
     }
 
+    /// The next batch with an event in the wheel.
+    #[inline(always)]
     fn next_occupied(&self) -> Option<u64> {
         if self.wheel_len == 0 {
             return None;
         }
         // The first occupied bucket from `start` on, or, round the wheel, from its beginning.
-        let start = (self.bucket + 1) as usize % BUCKETS;
+        let start = (self.batch + 1) as usize * BATCH % BUCKETS;
         let found = self.occupied_from(start).or_else(|| self.occupied_from(0))?;
-        Some(self.bucket + 1 + ((found + BUCKETS - start) % BUCKETS) as u64)
+        Some(self.batch + 1 + ((found + BUCKETS - start) % BUCKETS / BATCH) as u64)
     }
 
+    #[inline(always)]
     fn occupied_from(&self, start: usize) -> Option<usize> {
         let word = start / 64;
         let bits = self.occupied[word] & (u64::MAX << (start % 64));
         if bits != 0 {
             return Some(word * 64 + bits.trailing_zeros() as usize);
         }
-        let next = word + 1;
-        let mut mask = if next.is_multiple_of(64) { u64::MAX } else { u64::MAX << (next % 64) };
-        for at in next / 64..WORDS / 64 {
+        self.occupied_word_from(word + 1)
+    }
+
+    #[inline(never)]
+    fn occupied_word_from(&self, start: usize) -> Option<usize> {
+        let mut mask = u64::MAX << (start % 64);
+        for at in start / 64..WORDS / 64 {
             let words = self.summary[at] & mask;
             if words != 0 {
                 let word = at * 64 + words.trailing_zeros() as usize;
@@ -279,7 +322,7 @@ impl<T: Copy> EventQueue<T> {
         let shift = if far_share && mean < 64 {
             self.shift + 1
         } else if mean > *DENSITY.end() {
-            self.shift.saturating_sub((mean / 6).ilog2().max(1))
+            self.shift.saturating_sub((mean / 16).ilog2().max(1))
         } else if mean < *DENSITY.start() {
             self.shift + 1
         } else {
@@ -291,7 +334,7 @@ impl<T: Copy> EventQueue<T> {
             return;
         }
         let mut pending = Vec::with_capacity(self.wheel_len);
-        for head in &mut self.heads {
+        for head in self.heads.iter_mut() {
             let mut at = std::mem::replace(head, NIL);
             while at != NIL {
                 pending.push(self.slots[at as usize]);
@@ -303,12 +346,30 @@ impl<T: Copy> EventQueue<T> {
         self.slots.clear();
         self.free = NIL;
         self.wheel_len = 0;
-        // `current` is empty here, so the clock may stand at the start of the old bucket's last instant.
-        let reached = (self.bucket << self.shift) + ((1 << self.shift) - 1);
+        // `current` is empty here, so the clock may stand at the old batch's last instant.
+        let width = self.shift + BATCH.ilog2();
+        let reached = (self.batch << width) + ((1 << width) - 1);
         self.shift = shift;
-        self.bucket = reached >> shift;
+        self.batch = reached >> shift >> BATCH.ilog2();
         for s in pending {
             self.push(Time(s.time), s.order, s.data);
+        }
+    }
+}
+
+const BATCH_BITS: u64 = (1 << BATCH) - 1;
+
+/// Sorts events, latest first. They are few and nearly sorted: insertion beats the library's sort by far.
+#[inline(always)]
+fn sort<T: Copy>(events: &mut [Slot<T>]) {
+    if events.len() > 4 * BATCH {
+        return events.sort_unstable_by_key(|s| Reverse(s.key()));
+    }
+    for i in 1..events.len() {
+        let mut at = i;
+        while at > 0 && events[at - 1].key() < events[at].key() {
+            events.swap(at - 1, at);
+            at -= 1;
         }
     }
 }

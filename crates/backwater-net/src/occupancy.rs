@@ -17,13 +17,22 @@ pub(crate) enum Pool {
     Headroom,
 }
 
-/// \[bytes\] counters of one port, together because a frame touches them together.
+/// \[bytes\] counters of one port, in one cache line because a frame touches them together. 32 bits are enough: see
+/// [`LARGEST`]. The counters of the whole port are sums, of eight words that are at hand anyway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(align(64))]
 struct Counts {
-    ingress: [u64; CLASSES],
-    egress: [u64; CLASSES],
-    ingress_port: u64,
-    egress_port: u64,
+    ingress: [u32; CLASSES],
+    egress: [u32; CLASSES],
+}
+
+/// \[bytes\] No switch holds more than this, however large its buffer is said to be.
+const LARGEST: u64 = u32::MAX as u64;
+
+#[inline(always)]
+fn sum(counts: &[u32; CLASSES]) -> u64 {
+    // No overflow: all of them are in one switch.
+    u64::from(counts.iter().sum::<u32>())
 }
 
 /// \[bytes\] counters of one switch.
@@ -37,6 +46,8 @@ pub struct Occupancy {
     lossless: u8,
     /// Shared memory of one unit of `per`.
     shared: u64,
+    /// Nothing but the shared memory decides while it lasts: no reserves, no dynamic limits.
+    plain: bool,
     ports: Vec<Counts>,
     total: u64,
     /// Bytes in reserves and headrooms, by (ingress, class); empty when the switch has none.
@@ -56,10 +67,11 @@ impl Occupancy {
             BufferPer::Queue => queues,
         };
         let (shared, partitioned) = shared_memory(params, ports, lossless);
+        let dynamic = params.architecture == Architecture::SharedMemory;
         Occupancy {
             per: params.buffer_per,
-            dynamic: (params.architecture == Architecture::SharedMemory)
-                .then_some((params.alpha_ingress, params.alpha_egress)),
+            dynamic: dynamic.then_some((params.alpha_ingress, params.alpha_egress)),
+            plain: !(dynamic || partitioned && params.reserve.0 != 0),
             reserve: if partitioned { params.reserve.0 } else { 0 },
             headroom: if partitioned { params.headroom.0 } else { 0 },
             lossless,
@@ -75,23 +87,23 @@ impl Occupancy {
     /// Bytes that came in through `port` in `class` and have not left.
     #[inline(always)]
     pub fn ingress(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.counts(port).ingress[within(class.0)])
+        Bytes(u64::from(self.counts(port).ingress[within(class.0)]))
     }
     /// Bytes that came in through `port` and have not left.
     #[inline(always)]
     pub fn ingress_port(&self, port: Port) -> Bytes {
-        Bytes(self.counts(port).ingress_port)
+        Bytes(sum(&self.counts(port).ingress))
     }
     /// Bytes that wait for `queue` of `port` (wherever the architecture keeps them), the frame on the wire included until
     /// counters fall.
     #[inline(always)]
     pub fn egress(&self, port: Port, queue: Queue) -> Bytes {
-        Bytes(self.counts(port).egress[within(queue.0)])
+        Bytes(u64::from(self.counts(port).egress[within(queue.0)]))
     }
     /// Bytes that wait for `port`.
     #[inline(always)]
     pub fn egress_port(&self, port: Port) -> Bytes {
-        Bytes(self.counts(port).egress_port)
+        Bytes(sum(&self.counts(port).egress))
     }
     /// Bytes in the switch.
     #[inline(always)]
@@ -117,11 +129,17 @@ impl Occupancy {
     /// Bytes of (port, class) beyond its reserve.
     #[inline(always)]
     pub fn beyond_reserve(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.counts(port).ingress[within(class.0)].saturating_sub(self.reserve))
+        self.ingress(port, class).saturating_sub(Bytes(self.reserve))
     }
     /// Number of ports.
     pub fn ports(&self) -> usize {
         self.ports.len()
+    }
+
+    /// Reads a word of the port's counters, for no other purpose than to have them in the cache.
+    #[inline(always)]
+    pub(crate) fn touch(&self, port: Port) -> u64 {
+        u64::from(self.counts(port).ingress[0])
     }
 
     #[inline(always)]
@@ -142,37 +160,39 @@ impl Occupancy {
     /// Charges `size` bytes at `at`, or refuses.
     #[inline]
     pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<Pool> {
-        let pool = self.pick(at, size)?;
-        match pool {
-            Pool::Shared => {
-                let unit = self.pool(at);
-                self.pools[unit] += size;
-            }
-            Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] += size,
-            Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] += size,
-        }
-        let counts = &mut self.ports[usize::from(at.ingress.0)];
-        counts.ingress[within(at.class.0)] += size;
-        counts.ingress_port += size;
+        let unit = self.pool(at);
+        let used = &mut self.pools[unit];
+        let pool = if self.plain && *used + size <= self.shared && self.total + size <= LARGEST {
+            *used += size;
+            Pool::Shared
+        } else {
+            self.admit_scarce(at, size, unit)?
+        };
+        self.ports[usize::from(at.ingress.0)].ingress[within(at.class.0)] += size as u32;
         self.total += size;
         Some(pool)
     }
 
-    #[inline]
-    fn pick(&self, at: &Place, size: u64) -> Option<Pool> {
-        if self.reserve != 0 && self.reserved[slot(at.ingress, at.class.0)] + size <= self.reserve {
-            return Some(Pool::Reserve);
+    /// Where there is a choice of memory, or too little of it.
+    #[cold]
+    fn admit_scarce(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
+        if self.total + size > LARGEST {
+            return None;
         }
-        let used = self.pools[self.pool(at)];
-        if self.dynamic.is_none() && used + size <= self.shared {
-            return Some(Pool::Shared);
+        let pool = self.pick(at, size, self.pools[unit])?;
+        match pool {
+            Pool::Shared => self.pools[unit] += size,
+            Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] += size,
+            Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] += size,
         }
-        self.pick_scarce(at, size, used)
+        Some(pool)
     }
 
-    #[cold]
-    fn pick_scarce(&self, at: &Place, size: u64, used: u64) -> Option<Pool> {
+    fn pick(&self, at: &Place, size: u64, used: u64) -> Option<Pool> {
         let ingress = slot(at.ingress, at.class.0);
+        if self.reserve != 0 && self.reserved[ingress] + size <= self.reserve {
+            return Some(Pool::Reserve);
+        }
         let lossless = self.lossless & (1 << at.class.0) != 0;
         if used + size <= self.shared && (lossless || self.within_dynamic_limits(at, size, self.shared - used)) {
             return Some(Pool::Shared);
@@ -192,16 +212,14 @@ impl Occupancy {
     #[inline]
     pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> u64 {
         let counts = &mut self.ports[usize::from(at.egress.0)];
-        counts.egress[within(at.queue.0)] += size;
-        counts.egress_port += size;
-        counts.egress_port
+        counts.egress[within(at.queue.0)] += size as u32;
+        sum(&counts.egress)
     }
 
     #[inline]
     pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) {
         let counts = &mut self.ports[usize::from(at.egress.0)];
-        counts.egress[within(at.queue.0)] -= size;
-        counts.egress_port -= size;
+        counts.egress[within(at.queue.0)] -= size as u32;
     }
 
     #[inline]
@@ -215,8 +233,7 @@ impl Occupancy {
             Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] -= size,
         }
         let counts = &mut self.ports[usize::from(at.ingress.0)];
-        counts.ingress[within(at.class.0)] -= size;
-        counts.ingress_port -= size;
+        counts.ingress[within(at.class.0)] -= size as u32;
         self.total -= size;
     }
 

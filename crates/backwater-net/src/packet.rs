@@ -60,26 +60,15 @@ pub enum Ecn {
 }
 
 /// A packet's header as the model knows it; payload bytes do not exist.
+///
+/// What every switch reads comes first, so that it lies in one cache line of the slab: hence the fixed order.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Packet {
-    /// Sending host.
-    pub src: HostId,
-    /// Receiving host.
-    pub dst: HostId,
-    /// The flow that it belongs to (for control frames: the one it speaks of).
-    pub flow: FlowRef,
-    /// \[bytes\] Frame length as buffers count it: payload and headers, without preamble and inter-frame gap.
-    pub size: u32,
-    /// \[bytes\] Payload.
-    pub payload: u32,
-    /// \[bytes\] Data: offset of the first payload byte. ACK: payload bytes received so far.
-    pub seq: u64,
-    /// When the source sent it (an ACK echoes the data packet's).
-    pub sent: Time,
     /// Hash of the packet's identity: breaks ties between simultaneous arrivals.
     pub uid: u64,
-    /// A word for the mechanism that claims the packet tag (BCN's rate-limited tag, a DSCP).
-    pub tag: u64,
+    /// \[bytes\] Frame length as buffers count it: payload and headers, without preamble and inter-frame gap.
+    pub size: u32,
     /// Where its pinned path begins in the path table, or `NO_PATH`.
     pub(crate) path: u32,
     /// Switches passed so far.
@@ -90,6 +79,20 @@ pub struct Packet {
     pub class: Class,
     /// ECN field. An ACK carries the data packet's.
     pub ecn: Ecn,
+    /// \[bytes\] Payload.
+    pub payload: u32,
+    /// \[bytes\] Data: offset of the first payload byte. ACK: payload bytes received so far.
+    pub seq: u64,
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// The flow that it belongs to (for control frames: the one it speaks of).
+    pub flow: FlowRef,
+    /// When the source sent it (an ACK echoes the data packet's).
+    pub sent: Time,
+    /// A word for the mechanism that claims the packet tag (BCN's rate-limited tag, a DSCP).
+    pub tag: u64,
 }
 
 impl Packet {

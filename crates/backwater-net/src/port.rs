@@ -25,6 +25,8 @@ pub(crate) enum Next {
     Nothing,
 }
 
+/// What every frame touches, in three cache lines: state, queues, counters. All else is in [`Rest`].
+#[repr(C, align(64))]
 pub(crate) struct Port {
     /// Queues that hold a packet, a bit each.
     backlog: u8,
@@ -32,6 +34,11 @@ pub(crate) struct Port {
     pub open: u8,
     pub busy: bool,
     pub release_at_end: bool,
+    /// The link is down or has faults: what is sent may be lost.
+    pub lossy: bool,
+    /// Frames of MAC control wait in `rest.mac`.
+    pub mac_waits: bool,
+    weighted: bool,
     /// The link carries frames.
     pub up: bool,
     /// The packet on the wire.
@@ -41,24 +48,38 @@ pub(crate) struct Port {
     pub belongs: Belongs,
     /// Number within its node.
     pub local: u16,
-    pub serialiser: Serialiser,
+    /// A fault destroys the packet on the wire.
+    pub loses: bool,
     pub delay: Time,
     /// Latency that a frame spends at the other end before any counter sees it.
     pub peer_latency: Time,
+    /// What has arrived here, and when.
+    pub lane: Fingerprint,
+    pub max_egress_bytes: u32,
+    pub max_ingress_bytes: u32,
     queues: [Fifo; CLASSES],
-    weights: Option<Box<Deficit>>,
+    pub serialiser: Serialiser,
+    pub tx_frames: u64,
+    pub tx_data_frames: u64,
+    pub tx_bytes: u64,
+    pub marked_frames: u64,
     /// Earliest pending wake-up.
     pub wake_at: Time,
+    pub rest: Box<Rest>,
+}
+
+/// What few frames touch.
+pub(crate) struct Rest {
+    weights: Option<Deficit>,
     /// Frames that wait to go before everything else.
-    pub mac: VecDeque<Control>,
+    mac: VecDeque<Control>,
     /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
     shut: [u16; CLASSES + 1],
     pub holds: Holds,
     held: Held,
-    pub faults: Option<Box<LinkFaults>>,
+    pub faults: Option<LinkFaults>,
+    /// Counters of what is rare; the others are zero here.
     pub stats: PortStats,
-    /// What has arrived here, and when.
-    pub lane: Fingerprint,
 }
 
 /// Deficit weighted round robin (Shreedhar and Varghese, SIGCOMM 1995).
@@ -91,35 +112,92 @@ struct Held {
 
 impl Port {
     pub fn new(belongs: Belongs, local: u16, peer: u32, rate: Rate, delay: Time) -> Port {
-        Port {
-            backlog: 0,
-            open: u8::MAX,
-            busy: false,
-            release_at_end: false,
-            up: true,
-            current: NIL,
-            peer,
-            belongs,
-            local,
-            serialiser: Serialiser::new(rate),
-            delay,
-            peer_latency: Time::ZERO,
-            queues: [Fifo::default(); CLASSES],
+        let rest = Rest {
             weights: None,
-            wake_at: Time::NEVER,
             mac: VecDeque::new(),
             shut: [0; CLASSES + 1],
             holds: Holds::default(),
             held: Held::default(),
             faults: None,
             stats: PortStats::default(),
+        };
+        Port {
+            backlog: 0,
+            open: u8::MAX,
+            busy: false,
+            release_at_end: false,
+            lossy: false,
+            mac_waits: false,
+            weighted: false,
+            up: true,
+            current: NIL,
+            peer,
+            belongs,
+            local,
+            loses: false,
+            delay,
+            peer_latency: Time::ZERO,
             lane: Fingerprint::default(),
+            rest: Box::new(rest),
+            queues: [Fifo::default(); CLASSES],
+            serialiser: Serialiser::new(rate),
+            tx_frames: 0,
+            tx_data_frames: 0,
+            tx_bytes: 0,
+            marked_frames: 0,
+            max_egress_bytes: 0,
+            max_ingress_bytes: 0,
+            wake_at: Time::NEVER,
         }
     }
 
     pub fn set_weights(&mut self, weights: [u32; CLASSES], max_frame: u64) {
         let deficit = Deficit { weights, deficit: [0; CLASSES], quantum: max_frame.max(1), turn: 0 };
-        self.weights = Some(Box::new(deficit));
+        self.rest.weights = Some(deficit);
+        self.weighted = true;
+    }
+
+    /// A frame that goes before everything else.
+    pub fn push_mac(&mut self, frame: Control) {
+        self.rest.mac.push_back(frame);
+        self.mac_waits = true;
+    }
+
+    pub fn pop_mac(&mut self) -> Option<Control> {
+        let frame = self.rest.mac.pop_front();
+        self.mac_waits = !self.rest.mac.is_empty();
+        frame
+    }
+
+    /// Forgets the waiting frames for which `stale` holds.
+    pub fn drop_mac(&mut self, stale: impl Fn(&Control) -> bool) {
+        self.rest.mac.retain(|frame| !stale(frame));
+        self.mac_waits = !self.rest.mac.is_empty();
+    }
+
+    pub fn set_up(&mut self, up: bool) {
+        self.up = up;
+        self.lossy = !up || self.rest.faults.is_some();
+    }
+
+    /// The faults of the link out of this port, made by `new` if there were none.
+    pub fn faults(&mut self, new: impl FnOnce() -> LinkFaults) -> &mut LinkFaults {
+        self.lossy = true;
+        self.rest.faults.get_or_insert_with(new)
+    }
+
+    /// All counters at `now`.
+    pub fn stats(&self, now: Time) -> PortStats {
+        PortStats {
+            tx_frames: self.tx_frames,
+            tx_data_frames: self.tx_data_frames,
+            tx_bytes: self.tx_bytes,
+            marked_frames: self.marked_frames,
+            max_egress_bytes: u64::from(self.max_egress_bytes),
+            max_ingress_bytes: u64::from(self.max_ingress_bytes),
+            paused_ps: self.rest.held.total + self.rest.held.to.min(now).since(self.rest.held.from).0,
+            ..self.rest.stats
+        }
     }
 
     #[inline(always)]
@@ -134,33 +212,46 @@ impl Port {
         self.backlog & self.open != 0
     }
 
+    /// The packet behind which the next one of this queue will wait.
+    #[inline(always)]
+    pub fn tail(&self, queue: usize) -> Option<Ix> {
+        self.queues[queue % CLASSES].tail()
+    }
+
+    /// The packet that will probably be served next.
+    #[inline(always)]
+    pub fn head(&self) -> Option<Ix> {
+        self.backlog.checked_ilog2().and_then(|queue| self.queues[queue as usize].head())
+    }
+
     /// Takes the packet that the scheduler serves next, or says when to look again.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, slab: &Slab, now: Time) -> Next {
         let mut mask = self.backlog & self.open;
         let mut earliest = Time::NEVER;
         while mask != 0 {
-            let queue = self.choose(slab, mask);
-            let head = self.queues[queue].head().unwrap_or(NIL);
-            let ready = slab[head].ready;
-            if ready <= now {
-                self.queues[queue].pop(slab);
-                if self.queues[queue].is_empty() {
+            let queue = if self.weighted { self.choose_weighted(slab, mask) } else { highest(mask) };
+            let fifo = &mut self.queues[queue % CLASSES];
+            let Some(head) = fifo.head() else { break };
+            let slot = &slab[head];
+            if slot.ready <= now {
+                if fifo.drop_head(slot) {
                     self.backlog &= !(1 << queue);
                 }
-                self.served(slab, queue, u64::from(slab[head].pkt.size));
+                if self.weighted {
+                    self.served(slab, queue, u64::from(slot.pkt.size));
+                }
                 return Next::Packet(head);
             }
-            earliest = earliest.min(ready);
+            earliest = earliest.min(slot.ready);
             mask &= !(1 << queue);
         }
         if earliest == Time::NEVER { Next::Nothing } else { Next::Wait(earliest) }
     }
 
-    #[inline(always)]
-    fn choose(&mut self, slab: &Slab, mask: u8) -> usize {
-        let highest = |mask: u8| 7 - mask.leading_zeros() as usize;
-        let Some(d) = &mut self.weights else { return highest(mask) };
+    #[cold]
+    fn choose_weighted(&mut self, slab: &Slab, mask: u8) -> usize {
+        let Some(d) = &mut self.rest.weights else { return highest(mask) };
         let strict = (0..CLASSES).fold(0u8, |m, q| if d.weights[q] == 0 { m | 1 << q } else { m });
         if mask & strict != 0 {
             return highest(mask & strict);
@@ -181,9 +272,9 @@ impl Port {
         }
     }
 
-    #[inline(always)]
+    #[cold]
     fn served(&mut self, slab: &Slab, queue: usize, size: u64) {
-        let Some(d) = &mut self.weights else { return };
+        let Some(d) = &mut self.rest.weights else { return };
         if d.weights[queue] == 0 {
             return;
         }
@@ -198,59 +289,57 @@ impl Port {
 
     /// Whether nothing waits in any queue.
     pub fn is_drained(&self) -> bool {
-        self.backlog == 0 && self.mac.is_empty() && !self.busy
+        self.backlog == 0 && !self.mac_waits && !self.busy
     }
 
     pub fn shut(&mut self, queue: usize, owner: Owner) {
-        self.shut[queue] |= 1 << owner.0;
+        self.rest.shut[queue] |= 1 << owner.0;
         self.set_open();
     }
 
     pub fn open(&mut self, queue: usize, owner: Owner) {
-        self.shut[queue] &= !(1 << owner.0);
+        self.rest.shut[queue] &= !(1 << owner.0);
         self.set_open();
     }
 
     /// Whether every gate is open.
     pub fn all_open(&self) -> bool {
-        self.shut.iter().all(|owners| *owners == 0)
+        self.rest.shut.iter().all(|owners| *owners == 0)
     }
 
     fn set_open(&mut self) {
-        let whole = self.shut[CLASSES] == 0;
-        self.open = (0..CLASSES).fold(0, |m, q| if whole && self.shut[q] == 0 { m | 1 << q } else { m });
+        let whole = self.rest.shut[CLASSES] == 0;
+        self.open = (0..CLASSES).fold(0, |m, q| if whole && self.rest.shut[q] == 0 { m | 1 << q } else { m });
     }
 
     /// The neighbour's pause has arrived and will last until `until` (`ZERO`: it has resumed).
     pub fn held_by_peer(&mut self, class: Option<Class>, now: Time, until: Time) {
         let i = class.map_or(CLASSES, |c| usize::from(c.0));
+        let Rest { held, stats, .. } = &mut *self.rest;
         if until == Time::ZERO {
-            self.held.until[i] = Time::ZERO;
+            held.until[i] = Time::ZERO;
         } else {
-            if self.held.until[i] <= now {
-                self.stats.pauses_received += 1;
+            if held.until[i] <= now {
+                stats.pauses_received += 1;
             }
-            if self.held.to <= now {
-                self.held.total += self.held.to.since(self.held.from).0;
-                self.held.from = now;
+            if held.to <= now {
+                held.total += held.to.since(held.from).0;
+                held.from = now;
             }
-            self.held.until[i] = until;
+            held.until[i] = until;
         }
-        let end = self.held.until.iter().copied().max().unwrap_or(Time::ZERO);
-        if end > now {
-            self.held.to = end;
-        } else {
-            self.held.to = self.held.to.min(now);
-        }
+        let end = held.until.iter().copied().max().unwrap_or(Time::ZERO);
+        held.to = if end > now { end } else { held.to.min(now) };
     }
 
     /// Classes (bits 0 to 7) and link (bit 8) that the neighbour holds now.
     pub fn held_now(&self, now: Time) -> u16 {
-        (0..=CLASSES).fold(0, |m, i| if self.held.until[i] > now { m | 1 << i } else { m })
+        (0..=CLASSES).fold(0, |m, i| if self.rest.held.until[i] > now { m | 1 << i } else { m })
     }
+}
 
-    /// ps until `now` during which the neighbour held at least one class.
-    pub fn paused_ps(&self, now: Time) -> u64 {
-        self.held.total + self.held.to.min(now).since(self.held.from).0
-    }
+/// The highest class in a mask that is not empty.
+#[inline(always)]
+pub(crate) fn highest(mask: u8) -> usize {
+    mask.ilog2() as usize
 }

@@ -9,21 +9,20 @@ use backwater_engine::Time;
 pub(crate) type Ix = u32;
 pub(crate) const NIL: Ix = u32::MAX;
 
-/// A packet and where it stands.
+/// A packet and where it stands. All that a switch needs of it lies in the first cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Slot {
-    pub pkt: Packet,
     /// It may not be transmitted before.
     pub ready: Time,
     pub place: Place,
+    pub pool: Pool,
     /// \[bytes\] charged to the ingress account; 0 once released.
     pub charged: u32,
     /// \[bytes\] charged to the egress account.
     pub queued: u32,
-    pub pool: Pool,
-    /// A fault has destroyed it on the wire.
-    pub lost: bool,
     next: Ix,
+    pub pkt: Packet,
 }
 
 const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0), queue: Queue(0) };
@@ -42,16 +41,8 @@ pub(crate) struct Slab {
 impl Slab {
     #[inline]
     pub fn insert(&mut self, pkt: Packet) -> Ix {
-        let slot = Slot {
-            pkt,
-            ready: Time::ZERO,
-            place: NOWHERE,
-            charged: 0,
-            queued: 0,
-            pool: Pool::Shared,
-            lost: false,
-            next: NIL,
-        };
+        let slot =
+            Slot { pkt, ready: Time::ZERO, place: NOWHERE, charged: 0, queued: 0, pool: Pool::Shared, next: NIL };
         self.used += 1;
         if let Some(ix) = self.free {
             let old = std::mem::replace(&mut self.slots[ix as usize], slot);
@@ -68,6 +59,17 @@ impl Slab {
         self.used -= 1;
         self.slots[ix as usize].next = self.free.unwrap_or(NIL);
         self.free = Some(ix);
+    }
+
+    #[inline(always)]
+    pub fn get(&self, ix: Ix) -> Option<&Slot> {
+        self.slots.get(ix as usize)
+    }
+
+    /// Reads a word of the packet, for no other purpose than to have it in the cache.
+    #[inline(always)]
+    pub fn touch(&self, ix: Ix) -> u64 {
+        self.get(ix).map_or(0, |slot| slot.ready.0)
     }
 
     /// Packets in flight.
@@ -124,6 +126,11 @@ impl Default for Fifo {
 
 impl Fifo {
     #[inline(always)]
+    pub fn tail(&self) -> Option<Ix> {
+        (self.head != NIL).then_some(self.tail)
+    }
+
+    #[inline(always)]
     pub fn head(&self) -> Option<Ix> {
         (self.head != NIL).then_some(self.head)
     }
@@ -144,6 +151,13 @@ impl Fifo {
         let head = self.head()?;
         self.head = slab[head].next;
         Some(head)
+    }
+
+    /// Takes out the first packet, whose slot this is. Returns whether the queue is empty now.
+    #[inline(always)]
+    pub fn drop_head(&mut self, slot: &Slot) -> bool {
+        self.head = slot.next;
+        self.head == NIL
     }
 
     #[inline(always)]

@@ -29,7 +29,7 @@ impl<A: Actors> Network<A> {
             match note {
                 Note::Send(port, frame) => {
                     self.log(node, Some(port), Some(Class(7)), None, &frame);
-                    self.ports[global(port) as usize].mac.push_back(frame);
+                    self.ports[global(port) as usize].push_mac(frame);
                     self.kick(global(port));
                 }
                 Note::Emit(port, class, frame) => {
@@ -70,7 +70,7 @@ impl<A: Actors> Network<A> {
             match note {
                 Note::Send(_, frame) => {
                     self.log(node, Some(PortNo(0)), Some(Class(7)), None, &frame);
-                    self.ports[port as usize].mac.push_back(frame);
+                    self.ports[port as usize].push_mac(frame);
                     self.kick(port);
                 }
                 Note::Emit(_, class, frame) => {
@@ -222,24 +222,24 @@ impl<A: Actors> Network<A> {
     pub(super) fn hold_peer(&mut self, port: u32, owner: Owner, class: Option<Class>, until: Time, style: HoldStyle) {
         let p = &mut self.ports[port as usize];
         let rate = p.serialiser.rate();
-        let held = p.holds.is_told(class, self.now);
-        let act = p.holds.hold(owner, class, self.now, until, style, rate);
+        let held = p.rest.holds.is_told(class, self.now);
+        let act = p.rest.holds.hold(owner, class, self.now, until, style, rate);
         if !held && act != Act::Nothing {
-            p.stats.pauses_sent += 1;
+            p.rest.stats.pauses_sent += 1;
         }
         self.tell(port, class, act);
     }
 
     pub(super) fn release_peer(&mut self, port: u32, owner: Owner, class: Option<Class>) {
         let p = &mut self.ports[port as usize];
-        let act = p.holds.release(owner, class, self.now, p.serialiser.rate());
+        let act = p.rest.holds.release(owner, class, self.now, p.serialiser.rate());
         self.tell(port, class, act);
     }
 
     pub(super) fn refresh(&mut self, port: u32, class: u8) {
         let class = (usize::from(class) != CLASSES).then_some(Class(class));
         let p = &mut self.ports[port as usize];
-        let act = p.holds.review(class, self.now, p.serialiser.rate());
+        let act = p.rest.holds.review(class, self.now, p.serialiser.rate());
         self.tell(port, class, act);
         self.watch_silence();
     }
@@ -252,7 +252,7 @@ impl<A: Actors> Network<A> {
             Act::Tell(hold, again) => (hold, again),
         };
         let p = &self.ports[port as usize];
-        let (peer, delay, framed, local) = (p.peer, p.delay, p.holds.framed(), p.local);
+        let (peer, delay, framed, local) = (p.peer, p.delay, p.rest.holds.framed(), p.local);
         let node = NodeId(self.node_of(p));
         let mut frame = hold.frame();
         if !self.ports[port as usize].up {
@@ -261,14 +261,14 @@ impl<A: Actors> Network<A> {
         self.log(node, Some(PortNo(local)), class, None, &Control { words: [u64::from(hold.quanta); 6], ..frame });
         if framed {
             // MAC control that waits is overtaken by what is newer for the same class.
-            let waiting = &mut self.ports[port as usize].mac;
-            waiting.retain(|f| Hold::read(f).is_none_or(|h| h.class != hold.class));
-            waiting.push_back(frame);
+            let p = &mut self.ports[port as usize];
+            p.drop_mac(|f| Hold::read(f).is_some_and(|h| h.class == hold.class));
+            p.push_mac(frame);
             self.kick(port);
         } else {
             frame.size = 0;
             let control = self.slab.insert_control(frame) as u32;
-            let number = self.ports[port as usize].holds.number();
+            let number = self.ports[port as usize].rest.holds.number();
             self.push(self.now + delay, Event::Signal { port: peer, control, number });
         }
         if again != Time::NEVER {

@@ -20,9 +20,9 @@ impl<A: Actors> Network<A> {
 
     fn link_faults(&mut self, port: u32) -> &mut LinkFaults {
         let seed = self.seed;
-        self.ports[port as usize].faults.get_or_insert_with(|| {
+        self.ports[port as usize].faults(|| {
             let rng = rng::stream(seed, "link loss", u64::from(port));
-            Box::new(LinkFaults { loss: 0.0, rng, drop_nth: Vec::new() })
+            LinkFaults { loss: 0.0, rng, drop_nth: Vec::new() }
         })
     }
 
@@ -78,7 +78,7 @@ impl<A: Actors> Network<A> {
     fn set_link(&mut self, a: NodeId, b: NodeId, up: bool) {
         let ports: Vec<u32> = self.ports_between(a, b).into_iter().chain(self.ports_between(b, a)).collect();
         for port in &ports {
-            self.ports[*port as usize].up = up;
+            self.ports[*port as usize].set_up(up);
             if !up {
                 self.lift_pauses(*port);
             }
@@ -99,7 +99,7 @@ impl<A: Actors> Network<A> {
     /// Nobody is left to lift a pause that was asked over a link that fails: its ends forget what they have said and heard.
     fn lift_pauses(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
-        p.holds.forget();
+        p.rest.holds.forget();
         let held = p.held_now(self.now);
         for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
             let class = (usize::from(class) != CLASSES).then_some(Class(class));
@@ -107,12 +107,15 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether a fault destroys this frame on the wire.
+    /// Whether a fault of the link out of `port` destroys this frame on the wire.
     #[cold]
     pub(super) fn is_lost(&mut self, port: u32, pkt: Ix) -> bool {
+        if !self.ports[port as usize].up {
+            return true;
+        }
         let header = self.slab[pkt].pkt;
         let control = matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.slab.control(header.seq).kind);
-        let Some(faults) = self.ports[port as usize].faults.as_mut() else { return false };
+        let Some(faults) = self.ports[port as usize].rest.faults.as_mut() else { return false };
         let mut lost = faults.loss > 0.0 && faults.rng.random::<f64>() < faults.loss;
         for (what, left) in &mut faults.drop_nth {
             let counts = match what {
@@ -131,7 +134,7 @@ impl<A: Actors> Network<A> {
     /// A frame sent from `port` has been destroyed on the wire.
     #[cold]
     pub(super) fn lose(&mut self, port: u32, pkt: Ix) {
-        self.ports[port as usize].stats.fault_frames += 1;
+        self.ports[port as usize].rest.stats.fault_frames += 1;
         self.totals.progress.fault_losses += 1;
         self.discard(pkt);
     }

@@ -2,7 +2,7 @@
 //!
 //! What belongs to which file: [`mod@self`] builds and runs; `switching` takes a frame through a switch; `crossbar` matches
 //! ingresses to egresses; `nic` sends and receives flows; `control` acts on notes, gates, holds and timers; `faults` and
-//! `sample` do what their names say.
+//! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
 //! have passed. Switches and NICs store a frame before they look at it.
@@ -10,6 +10,7 @@
 mod control;
 mod crossbar;
 mod faults;
+mod fetch;
 mod nic;
 mod sample;
 mod switching;
@@ -290,10 +291,11 @@ pub struct Network<A: Actors> {
     sampled_bytes: Vec<u64>,
     lossless: bool,
     notes: Notes,
+    /// It is too large for a processor's cache.
+    wide: bool,
     totals: Totals,
     rows: Rows,
 }
-
 impl<A: Actors> Network<A> {
     /// Builds it. Errors say what about the spec cannot be.
     pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
@@ -427,6 +429,7 @@ impl<A: Actors> Network<A> {
             now: Time::ZERO,
             slab: Slab::default(),
             sampled_bytes: vec![0; ports.len()],
+            wide: ports.len() >= fetch::WIDE,
             ports,
             switches,
             hosts,
@@ -490,6 +493,9 @@ impl<A: Actors> Network<A> {
 
     fn run_slice(&mut self, slice: u64) {
         for handled in 0..slice {
+            if self.queue.fill() && self.wide {
+                self.fetch_ahead();
+            }
             let Some((time, _, event)) = self.queue.pop() else {
                 self.totals.stopped = true;
                 self.totals.progress.events += handled;
@@ -562,8 +568,8 @@ impl<A: Actors> Network<A> {
             done: self.totals.stopped,
             time: self.now,
             flows_active: self.flows.active,
-            hops: self.ports.iter().map(|p| p.stats.tx_frames).sum(),
-            data_hops: self.ports.iter().map(|p| p.stats.tx_data_frames).sum(),
+            hops: self.ports.iter().map(|p| p.tx_frames).sum(),
+            data_hops: self.ports.iter().map(|p| p.tx_data_frames).sum(),
             ..self.totals.progress
         }
     }
@@ -586,14 +592,12 @@ impl<A: Actors> Network<A> {
         for (node, first) in self.first_port.iter().enumerate() {
             for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
                 let port = &self.ports[*first as usize + local];
-                let mut stats = port.stats;
-                stats.paused_ps = port.paused_ps(self.now);
                 sink.port(&PortRow {
                     node: NodeId(node as u32),
                     port: crate::packet::Port(local as u16),
                     peer: NodeId(*peer),
                     rate_bps: port.serialiser.rate().0,
-                    stats,
+                    stats: port.stats(self.now),
                 });
             }
         }
@@ -617,7 +621,7 @@ impl<A: Actors> Network<A> {
             if !port.is_drained() {
                 found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
             }
-            if port.holds.any(self.now) {
+            if port.rest.holds.any(self.now) {
                 found.push(format!("port {} of {:?} holds its neighbour", port.local, port.belongs));
             }
         }
@@ -656,7 +660,7 @@ impl<A: Actors> Network<A> {
         if p.busy {
             return;
         }
-        if !p.mac.is_empty() {
+        if p.mac_waits {
             return self.kick_mac(port);
         }
         if let Belongs::Host(host) = p.belongs {
@@ -675,7 +679,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     #[inline(never)]
     fn kick_mac(&mut self, port: u32) {
-        if let Some(frame) = self.ports[port as usize].mac.pop_front() {
+        if let Some(frame) = self.ports[port as usize].pop_mac() {
             let pkt = self.mac_packet(port, frame);
             self.transmit(port, pkt);
         }
@@ -708,22 +712,22 @@ impl<A: Actors> Network<A> {
         let sent = self.now + p.serialiser.time(size + self.gap);
         p.busy = true;
         p.current = pkt;
-        p.stats.tx_frames += 1;
-        p.stats.tx_bytes += u64::from(size);
-        p.stats.tx_data_frames += u64::from(kind == Kind::Data);
+        p.tx_frames += 1;
+        p.tx_bytes += u64::from(size);
+        p.tx_data_frames += u64::from(kind == Kind::Data);
         let mut arrival = sent + p.delay;
         if kind != Kind::Mac {
             arrival += p.peer_latency;
             self.totals.last_frame = self.now;
         }
         let (peer, at_end) = (p.peer, p.release_at_end);
-        let lost = !p.up || p.faults.is_some() && self.is_lost(port, pkt);
+        let lost = p.lossy && self.is_lost(port, pkt);
         if !at_end && kind != Kind::Mac {
             self.depart_at_start(port, pkt);
         }
         self.push(sent, Event::Sent { port });
         if lost {
-            self.slab[pkt].lost = true;
+            self.ports[port as usize].loses = true;
         } else {
             self.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
@@ -733,12 +737,12 @@ impl<A: Actors> Network<A> {
     fn sent(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         p.busy = false;
-        let pkt = std::mem::replace(&mut p.current, NIL);
-        let at_end = p.release_at_end;
+        let (pkt, at_end) = (std::mem::replace(&mut p.current, NIL), p.release_at_end);
+        let lost = std::mem::take(&mut p.loses);
         if at_end && self.slab[pkt].pkt.kind != Kind::Mac {
             self.depart(port, pkt);
         }
-        if self.slab[pkt].lost {
+        if lost {
             self.lose(port, pkt);
         }
         self.kick(port);
@@ -746,15 +750,13 @@ impl<A: Actors> Network<A> {
 
     #[inline(always)]
     fn arrive(&mut self, port: u32, pkt: Ix) {
-        let p = &self.ports[port as usize];
-        let (belongs, local, up) = (p.belongs, p.local, p.up);
-        if !up {
+        let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
+        if !p.up {
             let from = p.peer;
             return self.lose(from, pkt);
         }
-        let header = &self.slab[pkt].pkt;
-        let (kind, uid, seq) = (header.kind, header.uid, header.seq);
-        self.ports[port as usize].lane.fold(self.now.0, uid);
+        p.lane.fold(self.now.0, header.uid);
+        let (belongs, local, kind, seq) = (p.belongs, p.local, header.kind, header.seq);
         match (kind, belongs) {
             (Kind::Mac, _) => {
                 let frame = self.slab.take_control(seq);

@@ -36,6 +36,13 @@ pub(super) struct Host<N> {
     pub rx: Option<Box<SlowReceiver>>,
 }
 
+/// What a host will probably send next.
+pub(super) enum NextUp {
+    Packet(Ix),
+    Flow(u32),
+    Nothing,
+}
+
 /// A receive buffer that is emptied too slowly.
 pub(super) struct SlowReceiver {
     pub rate: crate::units::Rate,
@@ -68,6 +75,16 @@ impl<N> Host<N> {
     fn ring_push(&mut self, class: usize, slot: u32) {
         self.ring[class].push_back(slot);
         self.ring_mask |= 1 << class;
+    }
+
+    /// What it will probably send next.
+    #[inline(always)]
+    pub fn next_up(&self) -> NextUp {
+        if let Some(class) = self.express_mask.checked_ilog2() {
+            return self.express[class as usize].head().map_or(NextUp::Nothing, NextUp::Packet);
+        }
+        let flow = self.ring_mask.checked_ilog2().and_then(|class| self.ring[class as usize].front());
+        flow.map_or(NextUp::Nothing, |slot| NextUp::Flow(*slot))
     }
 
     pub fn set_dest(&mut self, dest: HostId, owner: Owner, shut: bool) {

@@ -33,7 +33,7 @@ impl<A: Actors> Network<A> {
                     }
                 }
             }
-            let sent = port.stats.tx_bytes - self.sampled_bytes[i];
+            let sent = port.tx_bytes - self.sampled_bytes[i];
             if series.links && sent > 0 {
                 rows.push(row(node, Some(local), None, None, "sent_bytes", sent));
             }
@@ -46,7 +46,7 @@ impl<A: Actors> Network<A> {
             }
         }
         for (sampled, port) in self.sampled_bytes.iter_mut().zip(&self.ports) {
-            *sampled = port.stats.tx_bytes;
+            *sampled = port.tx_bytes;
         }
         if series.flows {
             let slots: Vec<u32> = self.flows.slots().collect();

@@ -104,8 +104,8 @@ impl<A: Actors> Network<A> {
             return self.full(switch, pkt);
         };
         (slot.pool, slot.charged) = (pool, size);
-        let stats = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize].stats;
-        stats.max_ingress_bytes = stats.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0);
+        let p = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize];
+        p.max_ingress_bytes = p.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0 as u32);
         s.stack.on_admit(&mut cx!(self, s, hop), &place, &mut slot.pkt);
         match s.latency_at {
             LatencyAt::Fabric if s.latency != Time::ZERO => {
@@ -136,7 +136,7 @@ impl<A: Actors> Network<A> {
             return self.admit(switch, pkt);
         }
         let s = &self.switches[switch as usize];
-        let stats = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize].stats;
+        let stats = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize].rest.stats;
         stats.drop_frames += 1;
         stats.drop_bytes += u64::from(size);
         self.totals.progress.drops += 1;
@@ -169,8 +169,8 @@ impl<A: Actors> Network<A> {
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
         s.stack.on_enqueue(&mut cx!(self, s, hop), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
-        p.stats.max_egress_bytes = p.stats.max_egress_bytes.max(waiting);
-        p.stats.marked_frames += u64::from(slot.pkt.ecn != before);
+        p.max_egress_bytes = p.max_egress_bytes.max(waiting as u32);
+        p.marked_frames += u64::from(slot.pkt.ecn != before);
         if s.crossbar.is_some() {
             self.enter_crossbar(switch, pkt);
         } else {
@@ -196,7 +196,7 @@ impl<A: Actors> Network<A> {
         let (place, hop, before, queued) = (slot.place, slot.pkt.hop, slot.pkt.ecn, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
         s.stack.on_dequeue(&mut cx!(self, s, hop), &place, &mut slot.pkt);
-        p.stats.marked_frames += u64::from(slot.pkt.ecn != before);
+        p.marked_frames += u64::from(slot.pkt.ecn != before);
         s.occupancy.leave_egress(&place, u64::from(queued));
         if charged != 0 {
             s.occupancy.release(&place, u64::from(charged), slot.pool);
