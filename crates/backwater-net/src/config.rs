@@ -164,7 +164,7 @@ pub struct SwitchParams {
     #[schemars(range(min = 1, max = 16))]
     #[schemars(extend("x-source" = "McKeown, IEEE/ACM ToN 1999: log2 of the ports suffice"))]
     pub iterations: u32,
-    /// Crossbar: bytes that may wait behind the crossing at each egress port.
+    /// Crossbar: bytes that may wait behind the crossing in each queue of an egress port.
     #[schemars(extend("x-source" = "choice: about four frames", "x-range" = "one frame and more"))]
     pub staging: Bytes,
 }

@@ -95,8 +95,8 @@ pub(crate) struct Controller<F> {
     pub last_size: u32,
     /// Flows that wait for `next`.
     pub waiting: Vec<u32>,
-    /// A pace event is pending for `next`.
-    pub armed: bool,
+    /// When the pace event that counts is due; `NEVER`: none is.
+    pub armed: Time,
 }
 
 /// Flows by slot.

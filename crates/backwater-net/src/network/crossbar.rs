@@ -8,7 +8,7 @@
 //!
 //! A frame crosses in `8 size / (speedup x R)`, R the faster of its two links, and may leave while it crosses: an idle
 //! crossbar delays nothing. Its ingress account falls when it has crossed. Behind the crossing at most `staging` bytes
-//! wait per egress, beside the frame on the wire.
+//! wait per egress and queue, and what is left of the frame that fills them.
 
 use super::{Actors, Event, Network};
 use crate::config::{Architecture, SwitchParams};
@@ -29,8 +29,8 @@ pub(super) struct Crossbar {
     backlog: Vec<Vec<u32>>,
     in_busy: Vec<bool>,
     out_busy: Vec<bool>,
-    /// \[bytes\] behind the crossing, per egress
-    staged: Vec<u64>,
+    /// \[bytes\] behind the crossing, per egress and queue: a queue whose gate is shut must not keep others from crossing
+    staged: Vec<[u64; CLASSES]>,
     grant: Vec<u16>,
     accept: Vec<u16>,
     /// A match event is pending for this instant.
@@ -60,7 +60,7 @@ impl Crossbar {
             backlog: vec![Vec::new(); ports],
             in_busy: vec![false; ports],
             out_busy: vec![false; ports],
-            staged: vec![0; ports],
+            staged: vec![[0; CLASSES]; ports],
             grant: vec![0; ports],
             accept: vec![0; ports],
             matching: Time::NEVER,
@@ -108,8 +108,8 @@ impl<A: Actors> Network<A> {
     }
 
     /// A frame has left the egress: room behind the crossing.
-    pub(super) fn left_crossbar(&mut self, switch: u32, egress: u16, size: u32) {
-        self.crossbar(switch).staged[usize::from(egress)] -= u64::from(size);
+    pub(super) fn left_crossbar(&mut self, switch: u32, egress: u16, queue: u8, size: u32) {
+        self.crossbar(switch).staged[usize::from(egress)][usize::from(queue)] -= u64::from(size);
         self.match_at(switch, self.now);
     }
 
@@ -143,7 +143,8 @@ impl<A: Actors> Network<A> {
                 let egress = usize::from(place.egress.0);
                 let port = &self.ports[s.first_port as usize + egress];
                 let gate_open = port.open & (1 << place.queue.0) != 0;
-                if gate_open && !c.out_busy[egress] && c.staged[egress] < c.staging {
+                let staged = c.staged[egress][usize::from(place.queue.0)];
+                if gate_open && !c.out_busy[egress] && staged < c.staging {
                     requests.push(Request {
                         ingress: ingress as u16,
                         egress: place.egress.0,
@@ -197,7 +198,7 @@ impl<A: Actors> Network<A> {
         }
         let size = self.slab[pkt].pkt.size;
         (c.in_busy[usize::from(r.ingress)], c.out_busy[usize::from(r.egress)]) = (true, true);
-        c.staged[usize::from(r.egress)] += u64::from(size);
+        c.staged[usize::from(r.egress)][usize::from(r.queue)] += u64::from(self.slab[pkt].queued);
         let speedup = c.speedup;
         let egress = first_port + u32::from(r.egress);
         let rate = |p: u32| self.ports[p as usize].serialiser.rate();

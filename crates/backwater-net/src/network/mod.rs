@@ -333,22 +333,19 @@ impl<A: Actors> Network<A> {
             });
             each.collect()
         };
-        let mut ports: Vec<Option<Port>> = (0..total).map(|_| None).collect();
-        let mut neighbours: Neighbours = vec![Vec::new(); graph.nodes.len()];
-        for link in &graph.links {
-            let (a, b) = (link.a.0 as usize, link.b.0 as usize);
-            if a == b {
-                return Err(format!("a link joins {} with itself", graph.nodes[a].name));
-            }
-            let end =
-                |n: usize, neighbours: &Neighbours| (first_port[n] + neighbours[n].len() as u32, neighbours[n].len());
-            let ((pa, la), (pb, lb)) = (end(a, &neighbours), end(b, &neighbours));
-            ports[pa as usize] = Some(Port::new(belongs[a], la as u16, pb, link.rate, link.delay));
-            ports[pb as usize] = Some(Port::new(belongs[b], lb as u16, pa, link.rate, link.delay));
-            neighbours[a].push((link.b.0, true));
-            neighbours[b].push((link.a.0, true));
+        if let Some(link) = graph.links.iter().find(|link| link.a == link.b) {
+            return Err(format!("a link joins {} with itself", graph.nodes[link.a.0 as usize].name));
         }
-        let mut ports: Vec<Port> = ports.into_iter().flatten().collect();
+        let mut ports: Vec<Port> = Vec::with_capacity(total as usize);
+        let mut neighbours: Neighbours = vec![Vec::new(); graph.nodes.len()];
+        for (node, ends) in graph.ports().map_err(|e| e.to_string())?.iter().enumerate() {
+            for (local, end) in ends.iter().enumerate() {
+                let link = &graph.links[end.link as usize];
+                let peer = first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
+                ports.push(Port::new(belongs[node], local as u16, peer, link.rate, link.delay));
+                neighbours[node].push((end.peer.0, true));
+            }
+        }
         let max_frame = spec.packet.payload + spec.packet.header;
         let host_of: HashMap<u32, u32> = host_node.iter().enumerate().map(|(h, n)| (*n, h as u32)).collect();
         let shape_of = |node: usize| {
@@ -529,7 +526,9 @@ impl<A: Actors> Network<A> {
             Event::Pace { controller, tag } => self.pace(controller, tag),
             Event::Signal { port, control, .. } => {
                 let frame = self.slab.take_control(u64::from(control));
-                self.mac_control(port, &frame);
+                if self.ports[port as usize].up {
+                    self.mac_control(port, &frame);
+                }
             }
             Event::Refresh { port, class } => self.refresh(port, class),
             Event::SwitchTimer { switch, owner, token } => self.switch_timer(switch, Owner(owner), token),

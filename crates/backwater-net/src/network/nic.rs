@@ -27,8 +27,8 @@ pub(super) struct Host<N> {
     /// Acknowledgements and control frames that go before data, per class.
     express: [Fifo; CLASSES],
     express_mask: u8,
-    /// Data frames in the transmit queue.
-    staged: u32,
+    /// Data frames in the transmit queue, per class.
+    staged: [u32; CLASSES],
     /// Flows for which a gate is shut.
     parked: Vec<u32>,
     /// Owners that hold flows to a host shut, a bit each.
@@ -65,11 +65,18 @@ impl<N> Host<N> {
             ring_mask: 0,
             express: [Fifo::default(); CLASSES],
             express_mask: 0,
-            staged: 0,
+            staged: [0; CLASSES],
             parked: Vec::new(),
             dest_shut: Vec::new(),
             rx: None,
         }
+    }
+
+    /// Data frames in the transmit queue that may leave: those of a paused class must not keep others from it.
+    #[inline(always)]
+    fn staged(&self, open: u8) -> u32 {
+        let classes = self.staged.iter().enumerate();
+        classes.map(|(class, staged)| if open & (1 << class) != 0 { *staged } else { 0 }).sum()
     }
 
     fn ring_push(&mut self, class: usize, slot: u32) {
@@ -234,7 +241,7 @@ impl<A: Actors> Network<A> {
             last: Time::ZERO,
             last_size: 0,
             waiting: Vec::new(),
-            armed: false,
+            armed: Time::NEVER,
         };
         let at = match self.free_controllers.pop() {
             Some(at) => {
@@ -312,18 +319,19 @@ impl<A: Actors> Network<A> {
             }
             return self.transmit(port, pkt);
         }
-        while self.hosts[host as usize].staged < self.nic.tx_queue.max(1) {
+        while self.hosts[host as usize].staged(open) < self.nic.tx_queue.max(1) {
             let Some(slot) = self.next_flow(host, open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
-            h.staged += 1;
             let class = usize::from(slab[pkt].pkt.class.0);
+            h.staged[class] += 1;
             self.ports[port as usize].push(slab, class, pkt);
         }
         match self.ports[port as usize].next(&self.slab, self.now) {
             Next::Packet(pkt) => {
                 if self.slab[pkt].pkt.kind == Kind::Data {
-                    self.hosts[host as usize].staged -= 1;
+                    let class = usize::from(self.slab[pkt].pkt.class.0);
+                    self.hosts[host as usize].staged[class] -= 1;
                 }
                 self.transmit(port, pkt);
             }
@@ -359,8 +367,8 @@ impl<A: Actors> Network<A> {
             if c.next > self.now {
                 flow.status = Status::Pacing;
                 c.waiting.push(slot);
-                if !c.armed {
-                    c.armed = true;
+                if c.armed == Time::NEVER {
+                    c.armed = c.next;
                     let event = Event::Pace { controller: flow.controller, tag: c.tag };
                     self.queue.push(c.next, event.order(), event);
                 }
@@ -445,8 +453,8 @@ impl<A: Actors> Network<A> {
         c.next = next;
         if !c.waiting.is_empty() {
             let event = Event::Pace { controller, tag: c.tag };
-            c.armed = true;
             let at = next.max(now);
+            c.armed = at;
             if at == now {
                 return self.pace(controller, self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag));
             }
@@ -456,17 +464,19 @@ impl<A: Actors> Network<A> {
 
     pub(super) fn pace(&mut self, controller: u32, tag: u16) {
         let now = self.now;
-        let Some(c) = self.controllers[controller as usize].as_mut().filter(|c| c.tag == tag) else { return };
+        // Armed anew since, the rate having changed: the later event counts.
+        let valid = |c: &&mut Controller<A::Flow>| c.tag == tag && c.armed == now;
+        let Some(c) = self.controllers[controller as usize].as_mut().filter(valid) else { return };
+        c.armed = Time::NEVER;
         if c.next > now {
-            // Slowed down since this was armed.
-            if !c.waiting.is_empty() && c.armed {
+            // Another flow of this controller has sent since this was armed.
+            if !c.waiting.is_empty() {
+                c.armed = c.next;
                 let event = Event::Pace { controller, tag };
-                let at = c.next;
-                self.queue.push(at, event.order(), event);
+                self.queue.push(c.next, event.order(), event);
             }
             return;
         }
-        c.armed = false;
         let src = c.shape.src.0 as usize;
         for slot in std::mem::take(&mut c.waiting) {
             self.ready(slot);

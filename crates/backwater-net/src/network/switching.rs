@@ -56,6 +56,10 @@ impl<A: Actors> Network<A> {
     #[cold]
     fn pass_control(&mut self, switch: u32, from: u16, pkt: Ix) -> bool {
         let header = self.slab[pkt].pkt;
+        if header.path != NO_PATH && self.flows.find(header.flow).is_none() {
+            // The flow has ended, and its path may by now be another flow's.
+            self.slab[pkt].pkt.path = NO_PATH;
+        }
         let frame = self.slab.control(header.seq);
         let to = (header.dst != HostId(u32::MAX)).then_some(header.dst);
         let fate = self.at_switch(switch, NO_HOP, |stack, cx, _| stack.on_control(cx, PortNo(from), to, &frame));
@@ -207,7 +211,7 @@ impl<A: Actors> Network<A> {
         }
         s.stack.on_depart(&mut cx, &place);
         if s.crossbar.is_some() {
-            self.left_crossbar(switch, place.egress.0, queued);
+            self.left_crossbar(switch, place.egress.0, place.queue.0, queued);
         }
         self.act_switch(switch);
     }
