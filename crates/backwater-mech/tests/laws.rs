@@ -1,0 +1,425 @@
+//! Laws over random networks, loads and mechanisms: whatever the scenario, bytes are conserved, lossless means lossless,
+//! flows never reorder, everything comes to rest, and a run is a function of its seed.
+
+mod common;
+
+use backwater_engine::Time;
+use backwater_mech::dcqcn;
+use backwater_mech::mac_control::{Counter, Signal};
+use backwater_mech::pfc::{Threshold, headroom};
+use backwater_mech::registry::Config;
+use backwater_mech::sfc::{Granularity, Points};
+use backwater_net::config::{AckPath, Architecture, BufferPer, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
+use backwater_net::packet::{Class, NodeId};
+use backwater_net::spec::{FaultKind, FrameKind, Stream};
+use backwater_net::topology::{Dumbbell, Graph, LeafSpine, ParkingLot, Star};
+use backwater_net::{Bytes, Rate};
+use common::{Bench, On, Outcome, pause, pfc, sfc, step};
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::RngSeed;
+
+fn graphs() -> impl Strategy<Value = Graph> {
+    let rates = || select(vec![Rate::gbps(10), Rate::gbps(25), Rate::gbps(100), Rate::gbps(200), Rate::gbps(7)]);
+    let delays = || select(vec![Time::ZERO, Time::ns(150), Time::us(2)]);
+    let built = |graph: Result<Graph, _>| graph.expect("shapes of these sizes can be built");
+    prop_oneof![
+        (3u32..8, rates(), delays()).prop_map(move |(hosts, rate, delay)| built(Star { hosts, rate, delay }.build())),
+        (1u32..4, 1u32..4, rates(), rates(), delays(), 1u32..3).prop_map(
+            move |(left_hosts, right_hosts, rate, trunk_rate, delay, trunk_links)| {
+                built(
+                    Dumbbell { left_hosts, right_hosts, rate, delay, trunk_rate, trunk_delay: delay, trunk_links }
+                        .build(),
+                )
+            }
+        ),
+        (2u32..5, 1u32..3, rates(), delays()).prop_map(move |(switches, hosts_per_switch, rate, delay)| {
+            built(ParkingLot { switches, hosts_per_switch, rate, delay, trunk_rate: rate, trunk_delay: delay }.build())
+        }),
+        (2u32..4, 1u32..4, 2u32..4, rates(), delays()).prop_map(
+            move |(leaves, spines, hosts_per_leaf, rate, delay)| {
+                built(
+                    LeafSpine {
+                        leaves,
+                        spines,
+                        hosts_per_leaf,
+                        rate,
+                        delay,
+                        fabric_rate: rate,
+                        fabric_delay: delay,
+                        links_per_pair: 1,
+                    }
+                    .build(),
+                )
+            }
+        ),
+    ]
+}
+
+fn switches() -> impl Strategy<Value = SwitchParams> {
+    use Architecture::*;
+    (
+        select(vec![OutputQueued, SharedMemory, InputQueued, Voq]),
+        select(vec![LatencyAt::Input, LatencyAt::Fabric, LatencyAt::Output]),
+        select(vec![ReleaseAt::Start, ReleaseAt::End]),
+        select(vec![Time::ZERO, Time::ns(300)]),
+        select(vec![None, Some([1; 8]), Some([0, 3, 1, 2, 1, 5, 1, 0])]),
+        select(vec![None, Some(1.0), Some(1.5)]),
+        select(vec![Bytes(1), Bytes(16_000)]),
+    )
+        .prop_map(|(architecture, latency_at, release_at, latency, weights, speedup, staging)| SwitchParams {
+            architecture,
+            latency_at,
+            release_at,
+            latency,
+            weights,
+            speedup,
+            staging,
+            buffer_per: BufferPer::None,
+            ..SwitchParams::default()
+        })
+}
+
+/// What pauses links, if anything: thresholds in frames.
+#[derive(Clone, Copy, Debug)]
+enum Pausing {
+    Off,
+    Pfc(Signal, u64, u64, u64),
+    PfcEgress(Signal),
+    PfcDynamic(Signal),
+    Pause(Signal, Counter),
+}
+
+fn pausing() -> impl Strategy<Value = Pausing> {
+    let signals = || select(vec![Signal::Timed, Signal::OnOff, Signal::Ideal]);
+    prop_oneof![
+        Just(Pausing::Off),
+        // XOFF, XON in bytes, response in ns
+        (signals(), 0u64..40_000, 0u64..=100, select(vec![0u64, 700]))
+            .prop_map(|(s, xoff, share, response)| Pausing::Pfc(s, xoff, xoff * share / 100, response)),
+        signals().prop_map(Pausing::PfcEgress),
+        signals().prop_map(Pausing::PfcDynamic),
+        (signals(), select(vec![Counter::Ingress, Counter::Egress])).prop_map(|(s, c)| Pausing::Pause(s, c)),
+    ]
+}
+
+#[derive(Clone, Debug)]
+struct Load {
+    src: u32,
+    dst: u32,
+    bytes: u64,
+    start: u64,
+    class: u8,
+    stream: bool,
+}
+
+fn loads() -> impl Strategy<Value = Vec<Load>> {
+    let sizes = prop_oneof![Just(0u64), Just(1), 1u64..10_000, 10_000u64..400_000];
+    let one = (0u32..64, 0u32..64, sizes, 0u64..20_000, select(vec![3u8, 3, 3, 0, 5, 7]), prop::bool::weighted(0.1));
+    let load = one.prop_map(|(src, dst, bytes, start, class, stream)| Load { src, dst, bytes, start, class, stream });
+    prop::collection::vec(load, 1..14)
+}
+
+/// Mechanisms beside those that pause links.
+#[derive(Clone, Copy, Debug)]
+struct Extras {
+    sfc: Option<(bool, bool, bool)>,
+    dcqcn: Option<dcqcn::Law>,
+    tx_queue: u32,
+    fetch: bool,
+    ack_class: Option<u8>,
+    ack_first: bool,
+    acks: bool,
+    ecmp: bool,
+    gap: u64,
+    header: u64,
+}
+
+/// A fault on a link still to be chosen.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    Loss(f64),
+    DropNth(u8, u64),
+    Down,
+    Up,
+    Slow(Rate),
+}
+
+impl Trouble {
+    fn on(self, from: NodeId, to: NodeId) -> FaultKind {
+        match self {
+            Trouble::Loss(probability) => FaultKind::Loss { from, to, probability },
+            Trouble::DropNth(what, nth) => {
+                let what = match what {
+                    0 => FrameKind::Data,
+                    1 => FrameKind::Ack,
+                    _ => FrameKind::Control("mac-control".into()),
+                };
+                FaultKind::DropNth { from, to, what, nth }
+            }
+            Trouble::Down => FaultKind::LinkDown { a: from, b: to },
+            Trouble::Up => FaultKind::LinkUp { a: from, b: to },
+            Trouble::Slow(rate) => FaultKind::RateChange { from, to, rate },
+        }
+    }
+}
+
+/// When, on which link, and what.
+fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
+    let trouble = prop_oneof![
+        select(vec![0.01, 0.5, 1.0, 0.0]).prop_map(Trouble::Loss),
+        (0u8..3, 1u64..20).prop_map(|(what, nth)| Trouble::DropNth(what, nth)),
+        Just(Trouble::Down),
+        Just(Trouble::Up),
+        select(vec![Rate::gbps(1), Rate::gbps(400), Rate::gbps(3)]).prop_map(Trouble::Slow),
+    ];
+    (0u64..60_000, 0usize..64, trouble)
+}
+
+fn extras() -> impl Strategy<Value = Extras> {
+    (
+        prop::option::of(any::<(bool, bool, bool)>()),
+        prop::option::of(select(vec![dcqcn::Law::Paper, dcqcn::Law::Ns3])),
+        (select(vec![1u32, 1, 4]), any::<bool>()),
+        (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
+        (select(vec![0u64, 20]), select(vec![0u64, 64])),
+    )
+        .prop_map(|(sfc, dcqcn, (tx_queue, fetch), (ack_class, ack_first, acks, ecmp), (gap, header))| Extras {
+            sfc,
+            dcqcn,
+            tx_queue,
+            fetch,
+            ack_class,
+            ack_first,
+            acks,
+            ecmp,
+            gap,
+            header,
+        })
+}
+
+const PAYLOAD: u64 = 1000;
+
+fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], extras: Extras, seed: u64) -> Bench {
+    let hosts = graph.hosts().count() as u32;
+    let mut b = Bench { seed, switch, ..Bench::new(graph) };
+    b.packet = PacketParams { payload: Bytes(PAYLOAD), header: Bytes(extras.header), gap: Bytes(extras.gap) };
+    (b.nic.tx_queue, b.nic.store_and_forward) = (extras.tx_queue, extras.fetch);
+    (b.ack.class, b.ack.first_at_nic, b.ack.enabled) = (extras.ack_class, extras.ack_first, extras.acks);
+    b.ack.path = if extras.ecmp { AckPath::Ecmp } else { AckPath::Reverse };
+    for load in loads {
+        let (src, dst) = (load.src % hosts, load.dst % hosts);
+        let dst = if dst == src { (src + 1) % hosts } else { dst };
+        let until = Time::ns(load.start) + Time::us(20);
+        let stream = Stream { slot: Time::ns(500), probability: 0.3, until };
+        let flow = b.flow(src, dst, load.bytes);
+        (flow.start, flow.class) = (Time::ns(load.start), Class(load.class));
+        if load.stream {
+            (flow.bytes, flow.stream) = (0, Some(stream));
+        }
+    }
+    // An egress that pauses all other ports can deadlock, by the scheme's own doing: where links form a cycle (of two parallel
+    // trunks each direction waits for the other), and where an egress's frames stand behind others in an ingress.
+    let tree = b.graph.links.len() < b.graph.nodes.len();
+    let sound = tree && b.switch.architecture != Architecture::InputQueued;
+    let pausing = match pausing {
+        Pausing::PfcEgress(signal) if !sound => Pausing::Pfc(signal, 20_000, 10_000, 0),
+        Pausing::Pause(signal, Counter::Egress) if !sound => Pausing::Pause(signal, Counter::Ingress),
+        other => other,
+    };
+    b.mechanisms = mechanisms(pausing, extras);
+    b
+}
+
+fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
+    let mut config = Config::default();
+    match pausing {
+        Pausing::Off => {}
+        Pausing::Pfc(signal, xoff, xon, response) => {
+            let mut params = pfc(xoff, xon, signal);
+            params.response = Time::ns(response);
+            config = config.pfc(params);
+        }
+        Pausing::PfcEgress(signal) => {
+            let mut params = pfc(20_000, 10_000, signal);
+            params.counter = Counter::Egress;
+            config = config.pfc(params);
+        }
+        Pausing::PfcDynamic(signal) => {
+            let mut params = pfc(0, 0, signal);
+            params.threshold = Threshold::Dynamic;
+            config = config.pfc(params);
+        }
+        Pausing::Pause(signal, counter) => config = config.pause(pause(20_000, 10_000, counter, signal)),
+    }
+    if let Some((resume, by_flow, computed)) = extras.sfc {
+        let mut params = sfc(15_000, Time::us(3));
+        params.resume = resume;
+        if by_flow {
+            (params.granularity, params.points) = (Granularity::Flow, Points::All);
+        }
+        if computed {
+            params.pause = None;
+        }
+        config = config.sfc(params);
+    }
+    if let Some(law) = extras.dcqcn {
+        config = config.ecn(step(10_000)).dcqcn(dcqcn::Params { law, ..dcqcn::Params::default() });
+    }
+    config
+}
+
+/// The most headroom that any port of the network needs.
+fn most_headroom(b: &Bench, signal: Signal, response: u64) -> u64 {
+    let max_frame = b.packet.payload + b.packet.header;
+    let unseen = if b.switch.latency_at == LatencyAt::Input { b.switch.latency } else { Time::ZERO };
+    let longest = Bytes(max_frame.0.max(b.ack.size.0));
+    let each = b.graph.links.iter();
+    let needs = each.map(|l| headroom(l.rate, l.delay, longest, b.packet.gap, Time::ns(response) + unseen, signal).0);
+    needs.max().unwrap_or(0)
+}
+
+/// Everything that holds for a run without faults and with all flows ended.
+fn obeys_the_laws(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
+    prop_assert_eq!(&out.broken, &None);
+    prop_assert_eq!(&out.unrest, &Vec::<String>::new());
+    prop_assert_eq!(out.sum(|p| p.stats.drop_frames), out.progress.drops);
+    prop_assert_eq!(out.sum(|p| p.stats.fault_frames), out.progress.fault_losses);
+    prop_assert_eq!(out.progress.fault_losses, 0);
+    prop_assert_eq!(out.rows.flows.len(), b.flows.len());
+    for row in &out.rows.flows {
+        prop_assert_eq!(row.reordered, 0, "a single path cannot reorder");
+    }
+    if out.progress.drops == 0 {
+        prop_assert_eq!(out.progress.flows_active, 0, "nothing was lost, yet flows have not ended");
+        for row in &out.rows.flows {
+            prop_assert_eq!(row.received, row.bytes);
+            prop_assert_eq!(
+                row.packets,
+                row.bytes.div_ceil(PAYLOAD).max(u64::from(b.flows[row.id as usize].stream.is_none()))
+            );
+            prop_assert!(row.fct_last_byte.is_some());
+            prop_assert!(!b.ack.enabled || row.fct_last_ack >= row.fct_last_byte);
+        }
+        // Every payload byte once on every link of its way: as many data frames leave hosts as arrive at hosts.
+        let is_host = |n: u32| (n as usize) < b.graph.hosts().count();
+        let sent = out.sum(|p| if is_host(p.node.0) { p.stats.tx_data_frames } else { 0 });
+        let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
+        prop_assert_eq!(sent, received);
+        prop_assert_eq!(sent, out.rows.flows.iter().map(|f| f.packets).sum::<u64>());
+    }
+    Ok(())
+}
+
+/// The same cases in every run: whoever changes nothing sees nothing fail.
+fn cases(n: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: n,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(20_251),
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    /// Memory without limit: everything arrives, whatever is on.
+    #[test]
+    fn everything_arrives_and_comes_to_rest(
+        graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(), seed in 0u64..9,
+    ) {
+        let b = bench(graph, switch, pausing, &loads, extras, seed);
+        let out = b.run();
+        obeys_the_laws(&b, &out)?;
+        prop_assert_eq!(out.progress.drops, 0);
+    }
+
+    /// Little memory: what is lost is counted where it is lost, and the rest still comes to rest.
+    #[test]
+    fn drops_are_accounted(
+        graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(),
+        per in select(vec![BufferPer::Switch, BufferPer::Ingress, BufferPer::Egress, BufferPer::Queue]), buffer in 3_000u64..60_000,
+        reserve in select(vec![0u64, 100]), headroom in select(vec![0u64, 2000]),
+    ) {
+        let mut b = bench(graph, switch, pausing, &loads, extras, 1);
+        (b.switch.buffer_per, b.switch.buffer) = (per, Bytes(buffer));
+        // Reserves and headrooms come out of the buffer; the reader of scenarios refuses more than it has.
+        if per == BufferPer::Switch && buffer > 50_000 || per == BufferPer::Ingress && buffer > 20_000 {
+            (b.switch.reserve, b.switch.headroom) = (Bytes(reserve), Bytes(headroom));
+        }
+        let out = b.run();
+        obeys_the_laws(&b, &out)?;
+        let sent: u64 = out.rows.flows.iter().map(|f| f.packets).sum();
+        let is_host = |n: u32| (n as usize) < b.graph.hosts().count();
+        let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
+        prop_assert!(sent >= received && sent - received <= out.progress.drops);
+    }
+
+    /// The headroom of the model behind any threshold, per ingress port: not one frame of the paused class is lost.
+    #[test]
+    fn headroom_makes_lossless(
+        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
+        signal in select(vec![Signal::Timed, Signal::OnOff, Signal::Ideal]),
+        xoff in 0u64..40_000, share in 0u64..=100, response in select(vec![0u64, 700]),
+    ) {
+        let loads: Vec<Load> = loads.into_iter().map(|l| Load { class: 3, ..l }).collect();
+        // Frames of other classes share the memory here, so there are none.
+        let extras = Extras { ack_class: None, dcqcn: None, sfc: None, ..extras };
+        let pausing = Pausing::Pfc(signal, xoff, xoff * share / 100, response);
+        let mut b = bench(graph, switch, pausing, &loads, extras, seed);
+        let need = most_headroom(&b, signal, response);
+        (b.switch.buffer_per, b.switch.buffer, b.lossless) = (BufferPer::Ingress, Bytes(xoff + need), true);
+        let out = b.run();
+        obeys_the_laws(&b, &out)?;
+        prop_assert_eq!(out.progress.drops, 0);
+    }
+
+    /// A run is a function of its spec: neither the slices in which it is run nor another run change a bit of it.
+    #[test]
+    fn same_seed_same_trajectory(
+        graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(), seed in 0u64..9,
+    ) {
+        let b = bench(graph, switch, pausing, &loads, extras, seed);
+        let whole = b.run();
+        for budget in [1, 1000] {
+            let sliced = b.run_sliced(budget);
+            prop_assert_eq!(sliced.fingerprint, whole.fingerprint);
+            prop_assert_eq!(sliced.progress, whole.progress);
+            prop_assert_eq!(&sliced.rows.flows, &whole.rows.flows);
+            prop_assert_eq!(&sliced.rows.control, &whole.rows.control);
+            prop_assert_eq!(&sliced.rows.ports, &whole.rows.ports);
+        }
+    }
+
+    /// With faults nothing panics, what is lost is counted, and only what was lost is missing. Pauses that only a frame can
+    /// lift may stay; timed ones may not.
+    #[test]
+    fn faults_explain_what_is_missing(
+        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9, timed in any::<bool>(),
+        faults in prop::collection::vec(faults(), 1..5),
+    ) {
+        let signal = if timed { Signal::Timed } else { Signal::Ideal };
+        let mut b = bench(graph, switch, Pausing::Pfc(signal, 8_000, 4_000, 0), &loads, extras, seed);
+        let links = b.graph.links.clone();
+        for (at, link, kind) in faults {
+            let link = &links[link % links.len()];
+            let (from, to) = (link.a, link.b);
+            b.fault(Time::ns(at), kind.on(from, to));
+        }
+        b.stop_at = Some(Time::ms(50));
+        let out = b.run();
+        prop_assert!(out.broken.is_none(), "{:?}", out.broken);
+        prop_assert_eq!(out.sum(|p| p.stats.drop_frames), 0);
+        for row in &out.rows.flows {
+            prop_assert!(row.received <= row.bytes);
+            prop_assert!(row.fct_last_byte.is_none() || row.received == row.bytes);
+        }
+        if out.progress.fault_losses == 0 {
+            let faulty = b.faults.iter().any(|f| !matches!(f.kind, FaultKind::RateChange { .. }));
+            prop_assert!(faulty || out.progress.flows_active == 0, "slower links lose nothing: {:?}", out.unrest);
+        }
+        let whole = b.run_sliced(1000);
+        prop_assert_eq!(whole.fingerprint, out.fingerprint);
+    }
+}
