@@ -99,6 +99,8 @@ pub(crate) struct LinkFaults {
     pub rng: Rng,
     /// What to count, and how many until the one that is lost.
     pub drop_nth: Vec<(crate::spec::FrameKind, u64)>,
+    /// When the link last went down.
+    pub down_at: Option<Time>,
 }
 
 /// What the neighbour holds, for the statistics.

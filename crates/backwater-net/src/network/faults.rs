@@ -8,7 +8,7 @@ use crate::port::LinkFaults;
 use crate::routing::Routes;
 use crate::slab::{Fifo, Ix};
 use crate::spec::{FaultKind, FrameKind};
-use backwater_engine::rng;
+use backwater_engine::{Time, rng};
 use rand::RngExt;
 
 impl<A: Actors> Network<A> {
@@ -22,7 +22,7 @@ impl<A: Actors> Network<A> {
         let seed = self.seed;
         self.ports[port as usize].faults(|| {
             let rng = rng::stream(seed, "link loss", u64::from(port));
-            LinkFaults { loss: 0.0, rng, drop_nth: Vec::new() }
+            LinkFaults { loss: 0.0, rng, drop_nth: Vec::new(), down_at: None }
         })
     }
 
@@ -80,6 +80,8 @@ impl<A: Actors> Network<A> {
         for port in &ports {
             self.ports[*port as usize].set_up(up);
             if !up {
+                let now = self.now;
+                self.link_faults(*port).down_at = Some(now);
                 self.lift_pauses(*port);
             }
         }
@@ -129,6 +131,18 @@ impl<A: Actors> Network<A> {
             }
         }
         lost
+    }
+
+    /// Whether the link to `port` went down while this frame, which would arrive there now, was on it.
+    #[cold]
+    pub(super) fn is_cut(&self, port: u32, pkt: Ix) -> bool {
+        let p = &self.ports[port as usize];
+        let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };
+        let (sender, header) = (&self.ports[p.peer as usize], &self.slab[pkt].pkt);
+        let latency = if header.kind == Kind::Mac { Time::ZERO } else { sender.peer_latency };
+        let arrived = self.now.since(latency);
+        let began = arrived.since(sender.delay).since(sender.serialiser.time(header.size + self.gap));
+        began <= down && down <= arrived
     }
 
     /// A frame sent from `port` has been destroyed on the wire.

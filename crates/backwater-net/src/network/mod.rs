@@ -749,11 +749,12 @@ impl<A: Actors> Network<A> {
 
     #[inline(always)]
     fn arrive(&mut self, port: u32, pkt: Ix) {
-        let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
-        if !p.up {
-            let from = p.peer;
+        let p = &self.ports[port as usize];
+        if p.lossy && self.is_cut(port, pkt) {
+            let from = self.ports[port as usize].peer;
             return self.lose(from, pkt);
         }
+        let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
         p.lane.fold(self.now.0, header.uid);
         let (belongs, local, kind, seq) = (p.belongs, p.local, header.kind, header.seq);
         match (kind, belongs) {

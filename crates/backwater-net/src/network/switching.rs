@@ -17,7 +17,7 @@ impl<A: Actors> Network<A> {
             return;
         }
         let Some(egress) = self.route(switch, pkt) else {
-            return self.no_route(switch, pkt);
+            return self.no_route(switch, ingress, pkt);
         };
         let slot = &mut self.slab[pkt];
         slot.pkt.hop = slot.pkt.hop.wrapping_add(1);
@@ -73,11 +73,12 @@ impl<A: Actors> Network<A> {
     }
 
     #[cold]
-    fn no_route(&mut self, switch: u32, pkt: Ix) {
+    fn no_route(&mut self, switch: u32, ingress: u16, pkt: Ix) {
         let dst = self.slab[pkt].pkt.dst;
         let any_down = self.neighbours.iter().flatten().any(|(_, up)| !up);
-        self.discard(pkt);
-        self.totals.progress.fault_losses += 1;
+        // Counted where it came from: it might as well have been lost on its way here.
+        let from = self.ports[(self.switches[switch as usize].first_port + u32::from(ingress)) as usize].peer;
+        self.lose(from, pkt);
         if !any_down {
             self.totals.stopped = true;
             self.totals.broken = Some(Broken {

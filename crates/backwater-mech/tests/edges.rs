@@ -1,0 +1,328 @@
+//! Corners: what a hostile reviewer would try. Each test names the state that is hard to get right.
+
+mod common;
+
+use backwater_engine::Time;
+use backwater_mech::mac_control::Signal;
+use backwater_mech::registry::Config;
+use backwater_net::config::{AckPath, Architecture, LatencyAt, ReleaseAt};
+use backwater_net::packet::{Class, HostId};
+use backwater_net::spec::{FaultKind, FrameKind};
+use backwater_net::{Bytes, Rate};
+use common::{Bench, On, network, pfc, sfc, step};
+
+const ALL: [Architecture; 4] =
+    [Architecture::OutputQueued, Architecture::SharedMemory, Architecture::InputQueued, Architecture::Voq];
+
+#[test]
+fn smallest_flows_and_shortest_networks() {
+    // No switch at all; then a hairpin through one.
+    let wire = network(2, &[], &[("h0", "h1", Rate::gbps(100), Time::ns(500))]);
+    for bytes in [0, 1, 4000, 4001] {
+        for header in [0, 64] {
+            let mut bench = Bench::new(wire.clone());
+            bench.packet.header = Bytes(header);
+            bench.flow(0, 1, bytes);
+            bench.flow(1, 0, bytes);
+            let out = bench.run();
+            let row = out.at_rest().flow(0);
+            assert_eq!((row.received, row.packets), (bytes, bytes.div_ceil(4000).max(1)));
+        }
+    }
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(1, 1, 10_000);
+    assert_eq!(bench.run().at_rest().flow(0).received, 10_000);
+}
+
+/// An ideal pause and the resume behind it can arrive in the same picosecond: what was said last counts.
+#[test]
+fn signals_of_one_instant_keep_their_order() {
+    for release_at in [ReleaseAt::Start, ReleaseAt::End] {
+        for (xoff, xon) in [(0, 0), (4064, 4064), (8128, 8128)] {
+            let mut bench = Bench::star(4, Rate::gbps(100));
+            bench.switch.latency = Time::ZERO;
+            bench.switch.release_at = release_at;
+            bench.mechanisms = Config::default().pfc(pfc(xoff, xon, Signal::Ideal));
+            for src in 0..3 {
+                bench.flow(src, 3, 400_000);
+            }
+            bench.run().at_rest();
+        }
+    }
+}
+
+/// A resume for another flow than the one that is leaving finds that flow's way back.
+#[test]
+fn sfc_resume_finds_each_paused_source() {
+    // So long a queue that frames of near sources are still at its head when it has fallen to the target.
+    for target in (300_000..400_000).step_by(10_000) {
+        let mut bench = Bench::leaf_spine(2, 2, 4);
+        let mut params = sfc(400_000, Time::ms(10));
+        (params.resume, params.target) = (true, Some(Bytes(target)));
+        bench.mechanisms = Config::default().sfc(params);
+        // From afar and from the same leaf: paths of three switches and of one.
+        for src in [4, 5, 1, 2, 3] {
+            bench.flow(src, 0, 800_000);
+        }
+        let out = bench.run();
+        let most = out.at_rest().rows.flows.iter().filter_map(|f| f.fct_last_ack).max();
+        // 4 MB at 200 Gb/s are 163 us; a source that misses its resume waits for 10 ms.
+        assert!(most < Some(Time::us(200)), "target {target} B: {most:?}");
+    }
+}
+
+/// A message from a switch spends the switch's latency there, wherever frames spend theirs.
+#[test]
+fn message_from_a_switch_takes_its_latency() {
+    for latency_at in [LatencyAt::Input, LatencyAt::Fabric, LatencyAt::Output] {
+        let links = [("h0", "s0", Rate::gbps(200), Time::ns(150)), ("h1", "s0", Rate::gbps(10), Time::ns(150))];
+        let mut bench = Bench::new(network(2, &["s0"], &links));
+        (bench.switch.latency_at, bench.switch.latency) = (latency_at, Time::us(2));
+        bench.ack.enabled = false;
+        bench.mechanisms = Config::default().sfc(sfc(20_000, Time::ms(1)));
+        bench.flow(0, 1, 4_000_000);
+        bench.stop_at = Some(Time::us(100));
+        let out = bench.run();
+        // 64 B at 200 Gb/s and the link; a frame of 162.56 ns begins until the message is there.
+        let stop = out.rows.control[0].time + Time::us(2) + Time::ps(2_560) + Time::ns(150);
+        assert_eq!(out.flow(0).packets, stop.0 / 162_560 + 1, "{latency_at:?}");
+    }
+}
+
+/// A class that is paused keeps no other from a port: not behind a crossing, not in a NIC's transmit queue.
+#[test]
+fn paused_class_blocks_no_other() {
+    let quick = Rate::gbps(100);
+    let links = [
+        ("h0", "s0", quick),
+        ("h1", "s0", quick),
+        ("s0", "s1", quick),
+        ("h2", "s1", Rate(1_000_000)),
+        ("h3", "s1", quick),
+    ];
+    let nics = [(1, true), (4, true), (1, false), (4, false)];
+    let releases = [ReleaseAt::Start, ReleaseAt::End];
+    for (architecture, (tx_queue, first_at_nic), release_at) in
+        ALL.into_iter().flat_map(|a| nics.into_iter().flat_map(move |n| releases.map(|r| (a, n, r))))
+    {
+        let mut bench = Bench::new(network(4, &["s0", "s1"], &links.map(|(a, b, rate)| (a, b, rate, Time::ns(150)))));
+        (bench.switch.architecture, bench.switch.release_at) = (architecture, release_at);
+        (bench.nic.tx_queue, bench.ack.first_at_nic) = (tx_queue, first_at_nic);
+        bench.mechanisms = Config::default().pfc(pfc(20_000, 10_000, Signal::OnOff));
+        bench.ack.class = Some(6);
+        // Class 3 waits for a link of 1 Mb/s, and soon has s0 and both senders paused.
+        bench.flow(0, 2, 400_000);
+        bench.flow(1, 2, 400_000);
+        for (src, class) in [(0, 2), (1, 1), (0, 5)] {
+            let other = bench.flow(src, 3, 400_000);
+            (other.class, other.start) = (Class(class), Time::us(100));
+        }
+        // Keeps the senders' NICs busy with acknowledgements while they are being paused.
+        for dst in 0..2 {
+            bench.flow(3, dst, 400_000).class = Class(0);
+        }
+        bench.stop_at = Some(Time::ms(3));
+        let out = bench.run();
+        let done: Vec<bool> = (0..7).map(|id| out.flow(id).fct_last_ack.is_some()).collect();
+        let what = format!("{architecture:?}, tx_queue {tx_queue}, ACKs first {first_at_nic}, {release_at:?}");
+        assert_eq!(done, [false, false, true, true, true, true, true], "{what}");
+    }
+}
+
+/// A staging area smaller than a frame still passes one at a time.
+#[test]
+fn staging_smaller_than_a_frame() {
+    for staging in [0, 1, 4063] {
+        let mut bench = Bench::star(3, Rate::gbps(100));
+        (bench.switch.architecture, bench.switch.staging) = (Architecture::Voq, Bytes(staging));
+        bench.flow(0, 2, 100_000);
+        bench.flow(1, 2, 100_000);
+        bench.run().at_rest();
+    }
+}
+
+/// A frame that has left the switch before its crossing was to end, its egress link having become faster, is forgotten once.
+#[test]
+fn rate_change_during_a_crossing() {
+    let (ten, one) = (Rate::gbps(10), Rate::gbps(1));
+    let links = [("h0", "s0", ten, Time::ZERO), ("h1", "s0", ten, Time::ZERO), ("h2", "s0", one, Time::ZERO)];
+    for architecture in [Architecture::InputQueued, Architecture::Voq] {
+        for at in (0..20).map(|i| Time::us(100) + Time::ns(217 * i)) {
+            let mut bench = Bench::new(network(3, &["s0"], &links));
+            bench.packet.payload = Bytes(436);
+            (bench.switch.architecture, bench.switch.speedup) = (architecture, Some(1.0));
+            bench.switch.latency = Time::ZERO;
+            // 32 staged frames of 10 ns each are gone before the 400 ns of one crossing.
+            bench.flow(0, 2, 80_000);
+            bench.flow(1, 2, 80_000);
+            let (from, to) = (bench.node("s0"), bench.node("h2"));
+            bench.fault(at, FaultKind::RateChange { from, to, rate: Rate::gbps(400) });
+            bench.run().at_rest();
+        }
+    }
+}
+
+/// A link that fails while it is paused is not paused when it comes back, whatever the kind of signal.
+#[test]
+fn link_failure_ends_its_pauses() {
+    let signals = [Signal::Timed, Signal::OnOff, Signal::Ideal];
+    for (signal, down) in signals.into_iter().flat_map(|s| (0..20).map(move |i| (s, Time::us(20) + Time::ns(97 * i)))) {
+        let mut bench = Bench::star(3, Rate::gbps(100));
+        bench.mechanisms = Config::default().pfc(pfc(20_000, 10_000, signal));
+        bench.flow(0, 2, 400_000);
+        bench.flow(1, 2, 400_000);
+        // Both hosts are paused most of the time: 800 KB arrive at twice the rate at which they leave.
+        let (a, b) = (bench.node("h0"), bench.node("s0"));
+        bench.fault(down, FaultKind::LinkDown { a, b });
+        bench.fault(Time::us(30), FaultKind::LinkUp { a, b });
+        bench.flow(0, 2, 40_000).start = Time::us(200);
+        bench.stop_at = Some(Time::ms(1));
+        let out = bench.run();
+        assert!(out.flow(2).fct_last_ack.is_some(), "{signal:?}, down at {down}: host 0 never resumed");
+        assert!(out.flow(1).fct_last_ack.is_some(), "{signal:?}, down at {down}: host 1 has nothing to do with it");
+    }
+}
+
+/// Frames under way when a link fails are lost, even if it is up again before they would have arrived.
+#[test]
+fn link_flap_shorter_than_the_way() {
+    let mut bench = Bench::new(network(2, &[], &[("h0", "h1", Rate::gbps(100), Time::us(10))]));
+    bench.flow(0, 1, 4000);
+    let (a, b) = (bench.node("h0"), bench.node("h1"));
+    bench.fault(Time::us(5), FaultKind::LinkDown { a, b });
+    bench.fault(Time::us(6), FaultKind::LinkUp { a, b });
+    let out = bench.run();
+    assert_eq!(out.flow(0).received, 0);
+    assert_eq!((out.progress.fault_losses, out.sum(|p| p.stats.fault_frames)), (1, 1));
+}
+
+/// Frames for which no way is left are counted at a port like any other loss.
+#[test]
+fn losses_without_a_way_are_counted_at_ports() {
+    let mut bench = Bench::leaf_spine(2, 1, 1);
+    bench.ack.path = AckPath::Ecmp;
+    bench.flow(0, 1, 100_000);
+    let (a, b) = (bench.node("spine0"), bench.node("leaf1"));
+    bench.fault(Time::us(2), FaultKind::LinkDown { a, b });
+    let out = bench.run();
+    let sent = out.flow(0).packets;
+    assert!(out.flow(0).received / 4000 + out.progress.fault_losses >= sent && out.flow(0).received < 100_000);
+    assert_eq!(out.sum(|p| p.stats.fault_frames), out.progress.fault_losses);
+}
+
+/// A slow receiver that is told to pause another class lets go of the first.
+#[test]
+fn slow_receiver_changes_its_class() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.mechanisms = Config::default()
+        .pfc(backwater_mech::pfc::Params { classes: vec![3, 4], ..pfc(100_000, 50_000, Signal::Timed) });
+    bench.flow(0, 1, 100_000);
+    for (at, rate, class) in [(1, Rate::gbps(1), 3), (5, Rate::gbps(200), 4)] {
+        let kind =
+            FaultKind::SlowReceiver { host: HostId(1), rate, xoff: Bytes(4000), xon: Bytes(4000), class: Class(class) };
+        bench.fault(Time::us(at), kind);
+    }
+    bench.stop_at = Some(Time::ms(20));
+    let out = bench.run();
+    assert!(out.flow(0).fct_last_ack.is_some_and(|fct| fct < Time::us(200)), "{:?}", out.flow(0));
+}
+
+/// DropNth picks exactly one frame of its kind, and only its kind.
+#[test]
+fn drop_nth_of_each_kind() {
+    let base = || {
+        let mut bench = Bench::star(3, Rate::gbps(100));
+        bench.mechanisms = Config::default()
+            .pfc(pfc(20_000, 10_000, Signal::OnOff))
+            .sfc(sfc(15_000, Time::us(5)))
+            .ecn(step(10_000))
+            .dcqcn(Default::default());
+        bench.flow(0, 2, 200_000);
+        bench.flow(1, 2, 200_000);
+        bench.stop_at = Some(Time::ms(1));
+        bench
+    };
+    let kinds = [
+        (FrameKind::Data, "h0", "s0"),
+        (FrameKind::Ack, "s0", "h0"),
+        (FrameKind::Control("cnp".into()), "h2", "s0"),
+        (FrameKind::Control("sfc-pause".into()), "s0", "h0"),
+        (FrameKind::Control("mac-control".into()), "s0", "h1"),
+    ];
+    for (what, from, to) in kinds {
+        let mut bench = base();
+        if what == FrameKind::Control("mac-control".into()) {
+            // Sources that stop by themselves need no PFC.
+            (bench.mechanisms.sfc, bench.mechanisms.dcqcn) = (None, None);
+        }
+        let (from, to) = (bench.node(from), bench.node(to));
+        bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what: what.clone(), nth: 1 });
+        let out = bench.run();
+        assert_eq!(out.progress.fault_losses, 1, "{what:?}");
+        assert_eq!(out.port(from, to).stats.fault_frames, 1, "{what:?}");
+        let received: u64 = out.rows.flows.iter().map(|f| f.received).sum();
+        assert_eq!(received, if what == FrameKind::Data { 396_000 } else { 400_000 }, "{what:?}");
+    }
+}
+
+/// A pause with few quanta is refreshed for as long as it lasts, at every rate: not one frame slips out in between.
+#[test]
+fn refresh_comes_before_expiry() {
+    for (gbps, quanta) in [(7, 65535), (100, 3), (100, 64), (3, 100), (10, 65535)] {
+        let rate = Rate::gbps(gbps);
+        let mut bench = Bench::new(network(
+            2,
+            &["s0"],
+            &[("h0", "s0", rate, Time::ns(10)), ("h1", "s0", Rate(1_000_000), Time::ns(10))],
+        ));
+        bench.packet.payload = Bytes(100);
+        bench.ack.enabled = false;
+        let mut params = pfc(1000, 500, Signal::Timed);
+        params.quanta = quanta;
+        bench.mechanisms = Config::default().pfc(params);
+        bench.flow(0, 1, 4_000);
+        bench.stop_at = Some(Time::ms(40));
+        let out = bench.run();
+        let most = out.sum(|p| p.stats.max_ingress_bytes);
+        // 1000 B, and the frames of 164 B that begin until the pause acts: far below the 6.5 KB of the flow.
+        let late = rate.bytes_in(Time::ns(40)).0 + 6 * 164;
+        assert!(most <= 1000 + late, "{gbps} Gb/s, {quanta} quanta: {most} B");
+    }
+}
+
+/// A flow's pinned path may be given to another flow while a notification for the first is still on its way.
+#[test]
+fn paths_outlive_their_flows_frames() {
+    for seed in 0..8 {
+        let graph = backwater_net::topology::ParkingLot { switches: 4, hosts_per_switch: 5, ..Default::default() };
+        let mut bench = Bench::new(graph.build().expect("a chain"));
+        bench.seed = seed;
+        bench.mechanisms = Config::default().ecn(step(0)).dcqcn(backwater_mech::dcqcn::Params {
+            cnp_interval: Time::ps(1),
+            cnp_class: Some(0),
+            ..Default::default()
+        });
+        // Flows of one packet follow each other between hosts at other ends of the chain, one hop apart or three.
+        for i in 0..2000u64 {
+            let (src, dst) = ((i * 7 % 20) as u32, (i * 11 + 5) as u32 % 20);
+            let flow = bench.flow(src, (dst + u32::from(src == dst)) % 20, 4_000 * (1 + i % 3));
+            flow.start = Time::ns(25 * i);
+        }
+        let out = bench.run();
+        let cnps = out.at_rest().rows.control.iter().filter(|c| c.kind == "cnp").count();
+        assert!(cnps > 100, "the load was to be marked");
+    }
+}
+
+/// Port numbers are those that an explicit network demands.
+#[test]
+fn demanded_port_numbers() {
+    let mut graph =
+        network(2, &["s0"], &[("h0", "s0", Rate::gbps(100), Time::ZERO), ("h1", "s0", Rate::gbps(100), Time::ZERO)]);
+    graph.links[0].demanded[1] = Some(backwater_net::packet::Port(1));
+    let mut bench = Bench::new(graph);
+    bench.flow(0, 1, 100_000);
+    let out = bench.run();
+    let to_h0 = out.at_rest().port(bench.node("s0"), bench.node("h0"));
+    assert_eq!(to_h0.port.0, 1);
+}
