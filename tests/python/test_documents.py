@@ -27,7 +27,7 @@ DOCUMENTS = [
     for pattern in ("README.md", "docs/**/*.md", "studies/*/README.md")
     for path in sorted(ROOT.glob(pattern))
 ]
-GUIDE = ROOT / "docs" / "guide.md"
+RESULTS = ROOT / "docs" / "results.md"
 FENCE = re.compile(
     r"^```(?P<language>bash|python|toml) runnable(?: name=(?P<name>\S+))?\n(?P<text>.*?)^```$"
     r"(?:\n+^```text output\n(?P<output>.*?)^```$)?",
@@ -86,7 +86,7 @@ def test_examples_run(document: Path, tmp_path: Path) -> None:
 
 
 def columns() -> str:
-    """The result tables' columns as the guide has them, from the tables of a run."""
+    """The result tables' columns as docs/results.md has them, from the tables of a run."""
     run = backwater.parse(backwater.new_scenario()).run()
     parts = []
     for name in TABLES:
@@ -99,15 +99,15 @@ def columns() -> str:
     return "".join(parts) + "\n"
 
 
-def test_the_guide_describes_every_column() -> None:
-    before, begin, rest = GUIDE.read_text(encoding="utf-8").partition("<!-- columns: ")
+def test_every_column_is_described() -> None:
+    before, begin, rest = RESULTS.read_text(encoding="utf-8").partition("<!-- columns: ")
     marker, newline, rest = rest.partition("\n")
     written, end, after = rest.partition("<!-- end of columns -->")
     assert begin
     assert end
     if os.environ.get("BLESS"):
         text = before + begin + marker + newline + columns() + end + after
-        GUIDE.write_text(text, encoding="utf-8")
+        RESULTS.write_text(text, encoding="utf-8")
     else:
         assert written == columns()
 
