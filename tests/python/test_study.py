@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -209,3 +210,24 @@ def test_advice_is_the_document_s() -> None:
         least, most = (pytest.approx(pause * 1e6) for pause in entry["pause_us"])
         assert advice["pause_min_ps"] == least
         assert advice["pause_max_ps"] == most
+
+
+def test_messages_name_a_study_s_files_by_the_shorter_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT / "studies")
+    assert definition.load("sfc-aidc-2025").scenario == Path("sfc-aidc-2025/scenario.toml")
+    monkeypatch.chdir(tmp_path)
+    scenario = definition.load("sfc-aidc-2025").scenario
+    assert len(str(scenario)) <= len(str(ROOT / "studies/sfc-aidc-2025/scenario.toml"))
+
+
+def test_a_case_is_like_another() -> None:
+    three, four, five = (STUDY.case(case) for case in ("3", "4", "5"))
+    assert four.set == three.set | {"flow.victim.from": "h64"}
+    assert five.set == three.set | {"flow.victim.to": "h65"}
+    assert three.set_for == four.set_for == five.set_for
+    two, eight = STUDY.case("2"), STUDY.case("8'")
+    assert eight.set == two.set
+    assert dict(eight.changes("pfc+sfc"))["sfc.pause"] == "50 us"
+    assert eight.changes("pfc") == two.changes("pfc")
