@@ -12,9 +12,9 @@
 
 use super::{Actors, Event, Network};
 use crate::config::{Architecture, SwitchParams};
-use crate::hooks::SwitchSide;
+use crate::hooks::{Place, SwitchSide};
 use crate::packet::CLASSES;
-use crate::slab::{Fifo, Ix};
+use crate::slab::{Fifo, Ix, NIL};
 use backwater_engine::Time;
 
 pub(super) struct Crossbar {
@@ -28,6 +28,8 @@ pub(super) struct Crossbar {
     /// Per ingress: lanes that hold a frame.
     backlog: Vec<Vec<u32>>,
     in_busy: Vec<bool>,
+    /// Per ingress: the frame that crosses, unless it has left the switch already.
+    crossing: Vec<Ix>,
     out_busy: Vec<bool>,
     /// \[bytes\] behind the crossing, per egress and queue: a queue whose gate is shut must not keep others from crossing
     staged: Vec<[u64; CLASSES]>,
@@ -59,6 +61,7 @@ impl Crossbar {
             lanes: vec![Fifo::default(); ports * per_ingress],
             backlog: vec![Vec::new(); ports],
             in_busy: vec![false; ports],
+            crossing: vec![NIL; ports],
             out_busy: vec![false; ports],
             staged: vec![[0; CLASSES]; ports],
             grant: vec![0; ports],
@@ -108,8 +111,13 @@ impl<A: Actors> Network<A> {
     }
 
     /// A frame has left the egress: room behind the crossing.
-    pub(super) fn left_crossbar(&mut self, switch: u32, egress: u16, queue: u8, size: u32) {
-        self.crossbar(switch).staged[usize::from(egress)][usize::from(queue)] -= u64::from(size);
+    pub(super) fn left_crossbar(&mut self, switch: u32, pkt: Ix, at: &Place, size: u32) {
+        let c = self.crossbar(switch);
+        c.staged[usize::from(at.egress.0)][usize::from(at.queue.0)] -= u64::from(size);
+        let crossing = &mut c.crossing[usize::from(at.ingress.0)];
+        if *crossing == pkt {
+            *crossing = NIL;
+        }
         self.match_at(switch, self.now);
     }
 
@@ -204,22 +212,30 @@ impl<A: Actors> Network<A> {
         let rate = |p: u32| self.ports[p as usize].serialiser.rate();
         let line = rate(first_port + u32::from(r.ingress)).max(rate(egress)).scale(speedup);
         let crossed = self.now + line.time_for(crate::units::Bytes(u64::from(size + self.gap)));
-        self.push(crossed, Event::Crossed { switch, pkt });
+        c.crossing[usize::from(r.ingress)] = pkt;
+        self.push(crossed, Event::Crossed { switch, ingress: r.ingress, egress: r.egress });
         self.ports[egress as usize].push(&mut self.slab, usize::from(r.queue), pkt);
         self.kick(egress);
     }
 
-    pub(super) fn crossed(&mut self, switch: u32, pkt: Ix) {
+    pub(super) fn crossed(&mut self, switch: u32, ingress: u16, egress: u16) {
+        let c = self.crossbar(switch);
+        (c.in_busy[usize::from(ingress)], c.out_busy[usize::from(egress)]) = (false, false);
+        let pkt = std::mem::replace(&mut c.crossing[usize::from(ingress)], NIL);
+        if pkt != NIL {
+            self.release_crossed(switch, pkt);
+        }
+        self.match_at(switch, self.now);
+        self.act_switch(switch);
+    }
+
+    fn release_crossed(&mut self, switch: u32, pkt: Ix) {
         let slot = &mut self.slab[pkt];
         let (place, pool, hop) = (slot.place, slot.pool, slot.pkt.hop);
         let charged = std::mem::take(&mut slot.charged);
-        let c = self.crossbar(switch);
-        (c.in_busy[usize::from(place.ingress.0)], c.out_busy[usize::from(place.egress.0)]) = (false, false);
         if charged != 0 {
             self.switches[switch as usize].occupancy.release(&place, u64::from(charged), pool);
             self.at_switch(switch, hop, |stack, cx, _| stack.on_release(cx, &place));
         }
-        self.match_at(switch, self.now);
-        self.act_switch(switch);
     }
 }

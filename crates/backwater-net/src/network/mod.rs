@@ -89,7 +89,8 @@ enum Event {
     /// A frame has crossed the fabric.
     Crossed {
         switch: u32,
-        pkt: Ix,
+        ingress: u16,
+        egress: u16,
     },
     /// A pause signal that needs no frame.
     Signal {
@@ -170,7 +171,7 @@ impl Event {
         match *self {
             Event::Sent { port } => order(0, at(port)),
             Event::Arrive { .. } => unreachable!("ordered by the packet"),
-            Event::Crossed { switch, pkt } => order(1, at(switch) | u64::from(pkt) << 8),
+            Event::Crossed { switch, ingress, .. } => order(1, at(switch) | u64::from(ingress) << 8),
             Event::Enqueue { .. } => unreachable!("ordered by the packet"),
             Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
             Event::Refresh { port, class } => order(5, at(port) | u64::from(class) << 8),
@@ -515,7 +516,7 @@ impl<A: Actors> Network<A> {
     #[inline(never)]
     fn rare(&mut self, event: Event) {
         match event {
-            Event::Crossed { switch, pkt } => self.crossed(switch, pkt),
+            Event::Crossed { switch, ingress, egress } => self.crossed(switch, ingress, egress),
             Event::Match { switch } => self.match_crossbar(switch),
             Event::Wake { port } => {
                 if self.ports[port as usize].wake_at == self.now {

@@ -212,7 +212,7 @@ impl<A: Actors> Network<A> {
         }
         s.stack.on_depart(&mut cx, &place);
         if s.crossbar.is_some() {
-            self.left_crossbar(switch, place.egress.0, place.queue.0, queued);
+            self.left_crossbar(switch, pkt, &place, queued);
         }
         self.act_switch(switch);
     }
