@@ -136,17 +136,16 @@ impl Receiver {
         }
     }
 
-    /// A timer has run out: acts on frames whose response time has passed, and ends the pause of `slot` if it is over.
+    /// The timer of `slot` has run out: acts on its frames whose response time has passed, and ends its pause if that is over.
     /// Returns the next time to look at, if a pause began.
     pub(crate) fn wake(&mut self, slot: usize, now: Time) -> (Vec<Duty>, Time) {
         let mut duties = Vec::new();
         let mut next = Time::NEVER;
-        while self.pending.front().is_some_and(|(act, _, _)| *act <= now) {
-            let Some((_, slot, until)) = self.pending.pop_front() else { break };
+        // Frames of other slots have timers of their own, and an end that is looked at by those.
+        while let Some(i) = self.pending.iter().position(|(act, s, _)| *s == slot && *act <= now) {
+            let Some((_, slot, until)) = self.pending.remove(i) else { break };
             duties.extend(self.apply(slot, until));
-            if until != Time::ZERO {
-                next = until;
-            }
+            next = if until == Time::ZERO { Time::NEVER } else { until };
         }
         if self.until[slot] != Time::ZERO && self.until[slot] <= now {
             self.until[slot] = Time::ZERO;
@@ -183,5 +182,17 @@ mod tests {
         let (duties, look) = r.receive(0, hold(100), Time::ZERO, Rate::gbps(10));
         assert_eq!((duties, look), (vec![], Time::us(1)));
         assert_eq!(r.wake(0, Time::us(1)), (vec![Duty::Shut(0)], Time::us(1) + Time::ns(5120)));
+    }
+
+    #[test]
+    fn frames_of_one_instant_end_each_at_its_own_time() {
+        let (mut r, rate, us) = (Receiver::new(2, Time::us(1)), Rate::gbps(10), Time::us(1));
+        r.receive(0, hold(100), Time::ZERO, rate);
+        r.receive(1, hold(10), Time::ZERO, rate);
+        let (long, short) = (us + Time::ns(5120), us + Time::ns(512));
+        assert_eq!(r.wake(0, us), (vec![Duty::Shut(0)], long));
+        assert_eq!(r.wake(1, us), (vec![Duty::Shut(1)], short));
+        assert_eq!(r.wake(1, short).0, vec![Duty::Open(1)]);
+        assert_eq!(r.wake(0, long).0, vec![Duty::Open(0)]);
     }
 }
