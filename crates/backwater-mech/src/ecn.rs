@@ -151,3 +151,6 @@ impl CongestionPoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -270,3 +270,6 @@ impl Nic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

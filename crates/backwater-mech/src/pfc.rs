@@ -384,3 +384,6 @@ impl Nic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

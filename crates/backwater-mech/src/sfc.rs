@@ -346,3 +346,6 @@ impl NicSide for Source {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -368,3 +368,6 @@ impl FlowSide for ReactionPoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! The marking curve on the bench.
+
+use super::*;
+use backwater_net::Rate;
+use backwater_net::bench::{SwitchBench, data, place};
+use backwater_net::config::SwitchParams;
+use backwater_net::packet::{Class, HostId, Port, Queue};
+
+/// Of `n` packets that find `queue` bytes, how many are marked.
+fn marked(params: &Params, queue: u64, n: u32) -> u32 {
+    let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(40), 0);
+    let mut marker = Marker::switch(params, bench.shape()).expect("ECN acts at switches");
+    bench.set_egress(Port(1), Queue(3), queue);
+    let mut mark = |_: &u32| {
+        let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 936);
+        let here = place(Port(0), Port(1), Class(3));
+        marker.on_enqueue(&mut bench.cx(), &here, &mut pkt);
+        marker.on_dequeue(&mut bench.cx(), &here, &mut pkt);
+        pkt.ecn == Ecn::Ce
+    };
+    (0..n).filter(|i| mark(i)).count() as u32
+}
+
+/// Zhu et al. 2015: Kmin 5 KB, Kmax 200 KB, Pmax 1 %. 100 000 draws: within 4 standard deviations of n p.
+#[test]
+fn red_curve_of_the_dcqcn_paper() {
+    let params = Params { mark_at: At::Enqueue, ..Params::default() };
+    for (queue, p) in [(0u64, 0.0), (5_000, 0.0), (102_500, 0.005), (199_999, 0.01), (200_000, 1.0), (1_000_000, 1.0)] {
+        let (n, p): (u32, f64) = (100_000, p);
+        let (mean, sigma) = (f64::from(n) * p, (f64::from(n) * p * (1.0 - p)).sqrt());
+        let got = f64::from(marked(&params, queue, n));
+        assert!((got - mean).abs() <= 4.0 * sigma, "{queue} B: {got} of {n} marked, P = {p}");
+    }
+}
+
+#[test]
+fn step_marks_above_k() {
+    let k = Bytes(200_000);
+    let step = Params { kmin: k, kmax: k, pmax: 1.0, mark_at: At::Enqueue, ..Params::default() };
+    assert_eq!((marked(&step, 200_000, 1), marked(&step, 200_001, 1)), (0, 1));
+    // At dequeue the departing packet of 1000 B counts only where it is told to.
+    let leaving = Params { mark_at: At::Dequeue, ..step.clone() };
+    assert_eq!((marked(&leaving, 201_000, 1), marked(&leaving, 201_001, 1)), (0, 1));
+    let whole = Params { count_departing: true, ..leaving };
+    assert_eq!((marked(&whole, 200_000, 1), marked(&whole, 200_001, 1)), (0, 1));
+    let other_class = Params { classes: Some(vec![4]), ..step };
+    assert_eq!(marked(&other_class, 1_000_000, 1), 0);
+}

@@ -1,0 +1,67 @@
+//! PAUSE on the bench.
+
+use super::*;
+use backwater_net::Rate;
+use backwater_net::bench::{OWNER, SwitchBench, data, place};
+use backwater_net::config::SwitchParams;
+use backwater_net::hooks::Note;
+use backwater_net::packet::{Class, Queue};
+
+const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+
+fn hold(port: u16) -> Note {
+    Note::HoldPeer(OWNER, Port(port), None, Time::NEVER, STYLE)
+}
+
+fn release(port: u16) -> Note {
+    Note::ReleasePeer(OWNER, Port(port), None)
+}
+
+/// Document 002's core switch: above 140 KB before an egress it pauses every input, below 130 KB it lets go.
+#[test]
+fn egress_counter_of_the_2006_study() {
+    let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(10), u8::MAX);
+    let (xoff, xon) = (Bytes(140_000), Some(Bytes(130_000)));
+    let params =
+        Params { xoff, xon, counter: Counter::Egress, signal: Signal::Timed, quanta: u16::MAX, response: Time::ZERO };
+    let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
+    let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
+    let here = place(Port(0), Port(2), Class(3));
+    for (bytes, notes) in [(140_000, vec![]), (140_001, vec![hold(0), hold(1)]), (150_000, vec![])] {
+        bench.set_egress(Port(2), Queue(3), bytes);
+        pause.on_enqueue(&mut bench.cx(), &here, &mut pkt);
+        assert_eq!(bench.notes(), notes, "{bytes} B");
+    }
+    for (bytes, notes) in [(130_000, vec![]), (129_999, vec![release(0), release(1)]), (0, vec![])] {
+        bench.set_egress(Port(2), Queue(3), bytes);
+        pause.on_depart(&mut bench.cx(), &here);
+        assert_eq!(bench.notes(), notes, "{bytes} B");
+    }
+}
+
+/// Over an ingress counter all classes of a port count together, and only that port is paused.
+#[test]
+fn ingress_counter_sums_the_classes() {
+    let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(10), u8::MAX);
+    let params = Params {
+        xoff: Bytes(10_000),
+        xon: None,
+        counter: Counter::Ingress,
+        signal: Signal::Timed,
+        quanta: u16::MAX,
+        response: Time::ZERO,
+    };
+    let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
+    let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
+    bench.set_ingress(Port(1), Class(3), 6_000);
+    bench.set_ingress(Port(1), Class(5), 4_001);
+    pause.on_admit(&mut bench.cx(), &place(Port(1), Port(2), Class(5)), &mut pkt);
+    assert_eq!(bench.notes(), [hold(1)]);
+    // XON is 8 KB below XOFF where none is given.
+    bench.set_ingress(Port(1), Class(3), 0);
+    pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(3)));
+    assert_eq!(bench.notes(), [], "4001 B are left");
+    bench.set_ingress(Port(1), Class(5), 1_999);
+    pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(5)));
+    assert_eq!(bench.notes(), [release(1)]);
+}

@@ -1,0 +1,154 @@
+//! PFC on the bench.
+
+use super::*;
+use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
+use backwater_net::config::{Architecture, BufferPer, SwitchParams};
+use backwater_net::hooks::Note;
+
+const RATE: Rate = Rate::gbps(100);
+const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+const C3: Class = Class(3);
+
+fn params(xoff: u64, xon: u64) -> Params {
+    let (xoff, xon) = (Some(Bytes(xoff)), Some(Bytes(xon)));
+    Params {
+        classes: vec![3],
+        threshold: Threshold::Static,
+        xoff,
+        xon,
+        alpha: 0.125,
+        xon_offset: Bytes(3_000),
+        counter: Counter::Ingress,
+        signal: Signal::Timed,
+        quanta: u16::MAX,
+        response: Time::ZERO,
+    }
+}
+
+fn hold(port: u16) -> Note {
+    Note::HoldPeer(OWNER, Port(port), Some(C3), Time::NEVER, STYLE)
+}
+
+fn release(port: u16) -> Note {
+    Note::ReleasePeer(OWNER, Port(port), Some(C3))
+}
+
+/// A PFC and its bench with four ports.
+struct At {
+    bench: SwitchBench,
+    pfc: Switch,
+}
+
+impl At {
+    fn new(params: &Params, switch: &SwitchParams) -> At {
+        let bench = SwitchBench::new(switch, 4, RATE, params.class_bits());
+        let pfc = Pfc::switch(params, bench.shape()).expect("PFC acts at switches");
+        At { bench, pfc }
+    }
+
+    fn admitted(&mut self, port: u16, class: Class, bytes: u64) -> Vec<Note> {
+        self.bench.set_ingress(Port(port), class, bytes);
+        let mut pkt = data(HostId(0), HostId(1), 0, class, 4000);
+        self.pfc.on_admit(&mut self.bench.cx(), &place(Port(port), Port(3), class), &mut pkt);
+        self.bench.notes()
+    }
+
+    fn released(&mut self, port: u16, class: Class, bytes: u64) -> Vec<Note> {
+        self.bench.set_ingress(Port(port), class, bytes);
+        self.pfc.on_release(&mut self.bench.cx(), &place(Port(port), Port(3), class));
+        self.bench.notes()
+    }
+}
+
+/// Document 000: buffer 400 KB, PFC when more than 380 KB are there.
+#[test]
+fn pauses_above_xoff_and_resumes_below_xon() {
+    let mut at = At::new(&params(380_000, 240_000), &SwitchParams::default());
+    assert_eq!(at.admitted(1, C3, 380_000), [], "at the threshold is not above it");
+    assert_eq!(at.admitted(1, C3, 380_001), [hold(1)]);
+    assert_eq!(at.admitted(1, C3, 390_000), [], "said once");
+    assert_eq!(at.admitted(2, C3, 380_001), [hold(2)], "each port for itself");
+    assert_eq!(at.released(1, C3, 240_000), [], "at the threshold is not below it");
+    assert_eq!(at.released(1, C3, 239_999), [release(1)]);
+    assert_eq!(at.released(1, C3, 0), [], "said once");
+    assert_eq!(at.admitted(0, Class(4), 400_000), [], "not under PFC");
+}
+
+#[test]
+fn empty_ingress_always_resumes() {
+    let mut at = At::new(&params(0, 0), &SwitchParams::default());
+    assert_eq!(at.admitted(1, C3, 64), [hold(1)]);
+    assert_eq!(at.released(1, C3, 1), []);
+    assert_eq!(at.released(1, C3, 0), [release(1)], "nothing is below an xon of zero");
+}
+
+/// HPCC's switch: beyond the reserve, alpha x free shared memory, and 3 KB below it to resume.
+#[test]
+fn dynamic_threshold_follows_free_memory() {
+    let switch = SwitchParams {
+        architecture: Architecture::SharedMemory,
+        buffer: Bytes(132_000),
+        buffer_per: BufferPer::Switch,
+        headroom: Bytes(8_000),
+        ..SwitchParams::default()
+    };
+    let params = Params { threshold: Threshold::Dynamic, xoff: None, xon: None, ..params(0, 0) };
+    // 132 KB less 4 ports x 8 KB of headroom: 100 KB shared. q >= (100 - q)/8 from q = 100/9 = 11.11 KB on (limits are whole bytes).
+    let mut at = At::new(&params, &switch);
+    assert_eq!(at.admitted(0, C3, 11_110), []);
+    assert_eq!(at.admitted(0, C3, 11_111), [hold(0)]);
+    // Resume: q + 3000 <= (100 000 - q)/8 up to q = 76 000/9 = 8444.4.
+    assert_eq!(at.released(0, C3, 8_445), []);
+    assert_eq!(at.released(0, C3, 8_444), [release(0)]);
+    // Others leave less: with 60 KB of another port, a limit of (40 000 - q)/8.
+    at.bench.set_ingress(Port(2), C3, 60_000);
+    assert_eq!(at.admitted(0, C3, 4_443), []);
+    assert_eq!(at.admitted(0, C3, 4_444), [hold(0)]);
+}
+
+#[test]
+fn egress_counter_pauses_all_other_ports_until_the_last_queue_has_drained() {
+    let mut at = At::new(&Params { counter: Counter::Egress, ..params(10_000, 5_000) }, &SwitchParams::default());
+    let fill = |at: &mut At, egress: u16, bytes: u64, arrives: bool| {
+        at.bench.set_egress(Port(egress), Queue(3), bytes);
+        let (here, mut pkt) = (place(Port(0), Port(egress), C3), data(HostId(0), HostId(1), 0, C3, 4000));
+        match arrives {
+            true => at.pfc.on_enqueue(&mut at.bench.cx(), &here, &mut pkt),
+            false => at.pfc.on_depart(&mut at.bench.cx(), &here),
+        }
+        at.bench.notes()
+    };
+    assert_eq!(fill(&mut at, 2, 10_000, true), []);
+    assert_eq!(fill(&mut at, 2, 10_001, true), [hold(0), hold(1), hold(3)]);
+    assert_eq!(fill(&mut at, 1, 10_001, true), [hold(2)], "0 and 3 are paused already, 1 by 2");
+    assert_eq!(fill(&mut at, 2, 4_999, false), [release(1)]);
+    assert_eq!(fill(&mut at, 1, 4_999, false), [release(0), release(2), release(3)]);
+}
+
+/// 802.3 annex 31D: the class stops until the time has passed or a zero comes; at a switch its queue, at a NIC the class.
+#[test]
+fn receiver_obeys_after_its_response_time() {
+    let mut at = At::new(&Params { response: Time::us(1), ..params(1, 1) }, &SwitchParams::default());
+    let gate = Gate::Egress(Port(2), Queue(3));
+    let frame = |class, quanta| Hold { class: Some(Class(class)), quanta, lasting: false }.frame();
+    let slot = 2 * 8 + 3;
+    let fate = SwitchSide::on_control(&mut at.pfc, &mut at.bench.cx(), Port(2), None, &frame(3, 100));
+    assert_eq!((fate, at.bench.notes()), (Fate::Consumed, vec![Note::Arm(OWNER, Time::us(1), slot)]));
+    at.bench.now = Time::us(1);
+    SwitchSide::on_timer(&mut at.pfc, &mut at.bench.cx(), slot);
+    // 100 quanta of 5.12 ns at 100 Gb/s
+    assert_eq!(at.bench.notes(), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::ns(1512), slot)]);
+    at.bench.now = Time::ns(1512);
+    SwitchSide::on_timer(&mut at.pfc, &mut at.bench.cx(), slot);
+    assert_eq!(at.bench.notes(), [Note::Open(OWNER, gate)]);
+    SwitchSide::on_control(&mut at.pfc, &mut at.bench.cx(), Port(2), None, &frame(5, 100));
+    assert_eq!(at.bench.notes(), [], "class 5 is not under PFC");
+
+    let mut bench = NicBench::new(HostId(0), RATE);
+    let mut nic = Pfc::nic(&params(1, 1), bench.shape()).expect("PFC acts at NICs");
+    NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, u16::MAX));
+    let expiry = Time::ps(65_535 * 5_120);
+    assert_eq!(bench.notes(), [Note::Shut(OWNER, Gate::Class(C3)), Note::Arm(OWNER, expiry, 3)]);
+    NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, 0));
+    assert_eq!(bench.notes(), [Note::Open(OWNER, Gate::Class(C3))]);
+}

@@ -1,0 +1,146 @@
+//! SFC on the bench.
+
+use super::*;
+use backwater_net::Rate;
+use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
+use backwater_net::config::SwitchParams;
+use backwater_net::hooks::Note;
+
+const C3: Class = Class(3);
+
+/// Document 000: threshold 200 KB, pause 6 us, least interval 6 us.
+fn params() -> Params {
+    Params {
+        threshold: Bytes(200_000),
+        pause: Some(Time::us(6)),
+        min_interval: None,
+        target: None,
+        resume: false,
+        granularity: Granularity::Class,
+        points: Points::ToHosts,
+        classes: vec![3],
+        message_class: 7,
+        message_size: Bytes(116),
+    }
+}
+
+struct At {
+    bench: SwitchBench,
+    sfc: CongestionPoint,
+}
+
+impl At {
+    fn new(params: &Params) -> At {
+        let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(200), 0);
+        let sfc = Sfc::switch(params, bench.shape()).expect("SFC acts at switches");
+        At { bench, sfc }
+    }
+
+    /// A packet of `flow` from host `src` finds `queue` bytes before port 3: returns destination and pause of each message.
+    fn enqueue(&mut self, src: u32, flow: u32, queue: u64) -> Vec<(u32, Time)> {
+        self.bench.set_egress(Port(3), Queue(3), queue);
+        let mut pkt = data(HostId(src), HostId(3), flow, C3, 4000);
+        self.sfc.on_enqueue(&mut self.bench.cx(), &place(Port(0), Port(3), C3), &mut pkt);
+        self.messages()
+    }
+
+    fn depart(&mut self, queue: u64) -> Vec<(u32, Time)> {
+        self.bench.set_egress(Port(3), Queue(3), queue);
+        self.sfc.on_depart(&mut self.bench.cx(), &place(Port(0), Port(3), C3));
+        self.messages()
+    }
+
+    fn messages(&mut self) -> Vec<(u32, Time)> {
+        let one = |note: &Note| match note {
+            Note::Route(to, Class(7), frame, ..) => (to.0, Message::read(frame).expect("an SFC message").pause),
+            other => panic!("SFC only sends messages, not {other:?}"),
+        };
+        self.bench.notes().iter().map(one).collect()
+    }
+}
+
+#[test]
+fn above_the_threshold_a_source_is_told_once_per_interval() {
+    let mut at = At::new(&params());
+    let six = Time::us(6);
+    assert_eq!(at.enqueue(0, 0, 200_000), [], "at the threshold is not above it");
+    assert_eq!(at.enqueue(0, 0, 200_001), [(0, six)]);
+    assert_eq!(at.enqueue(0, 1, 250_000), [], "the source has been told, whatever the flow");
+    assert_eq!(at.enqueue(1, 2, 250_000), [(1, six)], "another source has not");
+    at.bench.now = six - Time::ps(1);
+    assert_eq!(at.enqueue(0, 0, 250_000), []);
+    at.bench.now = six;
+    assert_eq!(at.enqueue(0, 0, 250_000), [(0, six)]);
+}
+
+#[test]
+fn interval_may_differ_from_the_pause() {
+    let mut at = At::new(&Params { min_interval: Some(Time::us(2)), ..params() });
+    at.enqueue(0, 0, 300_000);
+    at.bench.now = Time::us(2);
+    assert_eq!(at.enqueue(0, 0, 300_000), [(0, Time::us(6))]);
+}
+
+/// P = (q - target)/C: 300 KB less 100 KB at 200 Gb/s are 8 us.
+#[test]
+fn pause_time_is_computed_from_the_queue() {
+    let mut at = At::new(&Params { pause: None, ..params() });
+    assert_eq!(at.enqueue(0, 0, 300_000), [(0, Time::us(8))]);
+    at.bench.now = Time::us(8);
+    assert_eq!(at.enqueue(0, 0, 225_000), [(0, Time::us(5))]);
+}
+
+#[test]
+fn flow_mode_tells_each_flow_apart() {
+    let mut at = At::new(&Params { granularity: Granularity::Flow, ..params() });
+    assert_eq!(at.enqueue(0, 0, 250_000).len(), 1);
+    assert_eq!(at.enqueue(0, 1, 250_000).len(), 1);
+    assert_eq!(at.enqueue(0, 1, 250_000).len(), 0);
+}
+
+#[test]
+fn resume_goes_to_every_source_still_paused() {
+    let mut at = At::new(&Params { resume: true, target: Some(Bytes(50_000)), ..params() });
+    at.enqueue(0, 0, 250_000);
+    at.bench.now = Time::us(4);
+    at.enqueue(1, 1, 250_000);
+    assert_eq!(at.depart(50_000), [], "not below the target");
+    // The first pause has ended by itself at 6 us.
+    at.bench.now = Time::us(7);
+    assert_eq!(at.depart(49_999), [(1, Time::ZERO)]);
+    assert_eq!(at.depart(40_000), [], "said once");
+}
+
+#[test]
+fn other_classes_and_acknowledgements_cause_no_message() {
+    let mut at = At::new(&Params { classes: vec![4], ..params() });
+    assert_eq!(at.enqueue(0, 0, 900_000), []);
+    let mut ack = data(HostId(0), HostId(3), 0, C3, 0);
+    ack.kind = Kind::Ack;
+    let mut at = At::new(&params());
+    at.bench.set_egress(Port(3), Queue(3), 900_000);
+    at.sfc.on_enqueue(&mut at.bench.cx(), &place(Port(0), Port(3), C3), &mut ack);
+    assert_eq!(at.messages(), [], "an acknowledgement's source is not the congestion's");
+}
+
+#[test]
+fn source_stops_until_the_latest_message_ends() {
+    let mut bench = NicBench::new(HostId(0), Rate::gbps(200));
+    let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
+    let message = |pause| Message { pause, class: C3, flow_mode: false }.frame(FlowRef { slot: 0, tag: 0 }, 116);
+    let gate = Gate::Class(C3);
+    assert_eq!(source.on_control(&mut bench.cx(), &message(Time::us(6))), Fate::Consumed);
+    assert_eq!(bench.notes(), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::us(6), 0)]);
+    bench.now = Time::us(2);
+    source.on_control(&mut bench.cx(), &message(Time::us(6)));
+    assert_eq!(bench.notes(), [Note::Arm(OWNER, Time::us(8), 0)], "replaces the time");
+    bench.now = Time::us(6);
+    source.on_timer(&mut bench.cx(), 0);
+    assert_eq!(bench.notes(), [], "the first timer is stale");
+    bench.now = Time::us(7);
+    source.on_control(&mut bench.cx(), &message(Time::ZERO));
+    assert_eq!(bench.notes(), [Note::Open(OWNER, gate)]);
+    bench.now = Time::us(8);
+    source.on_timer(&mut bench.cx(), 0);
+    assert_eq!(bench.notes(), [], "nothing is paused any more");
+}
