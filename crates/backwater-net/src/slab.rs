@@ -25,6 +25,16 @@ pub(crate) struct Slot {
     pub pkt: Packet,
 }
 
+impl Slot {
+    /// The packet has arrived at one more switch, where it will wait in the queue of its class.
+    #[inline(always)]
+    pub fn enter(&mut self, ingress: u16, egress: u16) {
+        self.pkt.hop = self.pkt.hop.wrapping_add(1);
+        let class = self.pkt.class;
+        self.place = Place { ingress: Port(ingress), egress: Port(egress), class, queue: Queue(class.0) };
+    }
+}
+
 const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0), queue: Queue(0) };
 
 /// All packets in flight. Memory is bounded by their number.

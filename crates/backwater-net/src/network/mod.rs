@@ -739,7 +739,7 @@ impl<A: Actors> Network<A> {
         p.busy = false;
         let (pkt, at_end) = (std::mem::replace(&mut p.current, NIL), p.release_at_end);
         let lost = std::mem::take(&mut p.loses);
-        if at_end && self.slab[pkt].pkt.kind != Kind::Mac {
+        if at_end {
             self.depart(port, pkt);
         }
         if lost {

@@ -75,6 +75,9 @@ impl<N> Host<N> {
     /// Data frames in the transmit queue that may leave: those of a paused class must not keep others from it.
     #[inline(always)]
     fn staged(&self, open: u8) -> u32 {
+        if open == u8::MAX {
+            return self.staged.iter().sum();
+        }
         let classes = self.staged.iter().enumerate();
         classes.map(|(class, staged)| if open & (1 << class) != 0 { *staged } else { 0 }).sum()
     }

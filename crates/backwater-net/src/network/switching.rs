@@ -2,8 +2,8 @@
 
 use super::{Actors, Event, Network, cx, order};
 use crate::config::LatencyAt;
-use crate::hooks::{Fate, Full, NO_HOP, Place, SwitchSide};
-use crate::packet::{HostId, Kind, Port as PortNo, Queue};
+use crate::hooks::{Fate, Full, NO_HOP, SwitchSide};
+use crate::packet::{HostId, Kind, Port as PortNo};
 use crate::port::Belongs;
 use crate::record::Broken;
 use crate::routing::NO_PATH;
@@ -13,16 +13,26 @@ use backwater_engine::Time;
 impl<A: Actors> Network<A> {
     #[inline(always)]
     pub(super) fn arrive_at_switch(&mut self, switch: u32, ingress: u16, pkt: Ix) {
+        let slot = &mut self.slab[pkt];
+        let header = &slot.pkt;
+        if header.path == NO_PATH || header.kind == Kind::Control {
+            return self.arrive_unpinned(switch, ingress, pkt);
+        }
+        let egress = self.paths.port(header.path, header.hop);
+        slot.enter(ingress, egress);
+        self.admit(switch, pkt);
+    }
+
+    /// A control frame, which mechanisms may take, or a packet whose way is decided here.
+    #[inline(never)]
+    fn arrive_unpinned(&mut self, switch: u32, ingress: u16, pkt: Ix) {
         if self.slab[pkt].pkt.kind == Kind::Control && !self.pass_control(switch, ingress, pkt) {
             return;
         }
         let Some(egress) = self.route(switch, pkt) else {
             return self.no_route(switch, ingress, pkt);
         };
-        let slot = &mut self.slab[pkt];
-        slot.pkt.hop = slot.pkt.hop.wrapping_add(1);
-        let class = slot.pkt.class;
-        slot.place = Place { ingress: PortNo(ingress), egress: PortNo(egress), class, queue: Queue(class.0) };
+        self.slab[pkt].enter(ingress, egress);
         self.admit(switch, pkt);
     }
 
@@ -198,6 +208,9 @@ impl<A: Actors> Network<A> {
         let p = &mut self.ports[port as usize];
         let Belongs::Switch(switch) = p.belongs else { return };
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
+        if slot.pkt.kind == Kind::Mac {
+            return; // in no counter
+        }
         let (place, hop, before, queued) = (slot.place, slot.pkt.hop, slot.pkt.ecn, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
         s.stack.on_dequeue(&mut cx!(self, s, hop), &place, &mut slot.pkt);
