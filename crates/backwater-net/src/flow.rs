@@ -95,6 +95,8 @@ pub(crate) struct Controller<F> {
     pub last_size: u32,
     /// Flows that wait for `next`.
     pub waiting: Vec<u32>,
+    /// Flows whose window is full.
+    pub windowed: Vec<u32>,
     /// When the pace event that counts is due; `NEVER`: none is.
     pub armed: Time,
 }

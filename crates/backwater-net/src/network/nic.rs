@@ -244,6 +244,7 @@ impl<A: Actors> Network<A> {
             last: Time::ZERO,
             last_size: 0,
             waiting: Vec::new(),
+            windowed: Vec::new(),
             armed: Time::NEVER,
         };
         let at = match self.free_controllers.pop() {
@@ -379,6 +380,7 @@ impl<A: Actors> Network<A> {
             }
             if c.side.window().is_some_and(|w| flow.sent - flow.acked >= w.0) {
                 flow.status = Status::Windowed;
+                c.windowed.push(slot);
                 continue;
             }
             return Some(slot);
@@ -449,6 +451,10 @@ impl<A: Actors> Network<A> {
     pub(super) fn repace(&mut self, controller: u32) {
         let now = self.now;
         let Some(c) = self.controllers[controller as usize].as_mut() else { return };
+        if !c.windowed.is_empty() {
+            self.look_at_window(controller);
+        }
+        let Some(c) = self.controllers[controller as usize].as_mut() else { return };
         let next = c.due(c.last);
         if next == c.next {
             return;
@@ -463,6 +469,17 @@ impl<A: Actors> Network<A> {
             }
             self.queue.push(at, event.order(), event);
         }
+    }
+
+    /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.
+    #[cold]
+    fn look_at_window(&mut self, controller: u32) {
+        let Some(c) = self.controllers[controller as usize].as_mut() else { return };
+        let src = c.shape.src.0 as usize;
+        for slot in std::mem::take(&mut c.windowed) {
+            self.ready(slot);
+        }
+        self.kick(self.hosts[src].port);
     }
 
     pub(super) fn pace(&mut self, controller: u32, tag: u16) {
@@ -579,15 +596,11 @@ impl<A: Actors> Network<A> {
         let now = self.now;
         let flow = &mut self.flows.send[at];
         flow.acked = flow.acked.max(header.seq);
-        let (controller, src) = (flow.controller, flow.src.0 as usize);
+        let controller = flow.controller;
         if controller != NO_CONTROLLER {
             let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn == Ecn::Ce };
             self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
             self.repace(controller);
-            if self.flows.send[at].status == Status::Windowed {
-                self.ready(header.flow.slot);
-                self.kick(self.hosts[src].port);
-            }
         }
         self.maybe_complete(at);
     }

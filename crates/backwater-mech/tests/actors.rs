@@ -1,0 +1,242 @@
+//! The hook interface with mechanisms of the tests' own: what the registry's mechanisms do not use yet must work for the
+//! next one.
+
+mod common;
+
+use backwater_engine::Time;
+use backwater_net::config::{Architecture, BufferPer, ReleaseAt};
+use backwater_net::hooks::{
+    Absent, FlowCx, FlowShape, FlowSide, Full, NicShape, Place, RateKey, SwitchCx, SwitchShape, SwitchSide,
+};
+use backwater_net::network::Actors;
+use backwater_net::packet::Packet;
+use backwater_net::{Bytes, Rate};
+use common::Bench;
+
+/// What a test's mechanism does.
+#[derive(Clone, Copy, Default)]
+struct Tests {
+    trims: bool,
+    /// \[bytes\] by which each packet grows when it joins a queue
+    grows: u32,
+    flow: Option<Limited>,
+    shared: bool,
+}
+
+impl Actors for Tests {
+    type Switch = Tests;
+    type Nic = Absent;
+    type Flow = Limited;
+    type Shared = ();
+    const OWNERS: usize = 1;
+    fn shared(&self) {}
+    fn switch(&self, _: &SwitchShape) -> Tests {
+        *self
+    }
+    fn nic(&self, _: &NicShape) -> Absent {
+        Absent
+    }
+    fn flow(&self, _: &FlowShape, (): &()) -> Option<Limited> {
+        self.flow
+    }
+    fn rate_key(&self, flow: &FlowShape) -> RateKey {
+        if self.shared { RateKey::Dest(flow.dst) } else { RateKey::Flow }
+    }
+    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
+        0
+    }
+}
+
+impl SwitchSide for Tests {
+    fn on_full(&mut self, _: &mut SwitchCx<'_>, _: &Place, _: &mut Packet) -> Full {
+        if self.trims { Full::Trim } else { Full::Drop }
+    }
+    fn on_enqueue(&mut self, _: &mut SwitchCx<'_>, _: &Place, pkt: &mut Packet) {
+        pkt.size += self.grows;
+    }
+}
+
+/// A flow with a rate and a window, either of which changes at a time.
+#[derive(Clone, Copy, Default)]
+struct Limited {
+    rate: Option<Rate>,
+    window: Option<Bytes>,
+    then: Option<(Time, Option<Rate>, Option<Bytes>)>,
+    armed: bool,
+}
+
+impl FlowSide for Limited {
+    fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+    fn window(&self) -> Option<Bytes> {
+        self.window
+    }
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, _: &mut Packet) {
+        if let (false, Some((at, ..))) = (self.armed, self.then) {
+            self.armed = true;
+            cx.arm(at, 0);
+        }
+    }
+    fn on_timer(&mut self, _: &mut FlowCx<'_>, _: u16) {
+        if let Some((_, rate, window)) = self.then {
+            (self.rate, self.window) = (rate, window);
+        }
+    }
+}
+
+const ALL: [Architecture; 4] =
+    [Architecture::OutputQueued, Architecture::SharedMemory, Architecture::InputQueued, Architecture::Voq];
+
+/// A trimmed packet gets through as a header, and its payload is missing at the receiver and nowhere else.
+#[test]
+fn trimming_saves_the_header() {
+    let mut bench = Bench::star(3, Rate::gbps(100));
+    (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(20_000), BufferPer::Egress);
+    bench.flow(0, 2, 400_000);
+    bench.flow(1, 2, 400_000);
+    let out = bench.run_with(Tests { trims: true, ..Tests::default() });
+    assert_eq!(out.unrest, Vec::<String>::new());
+    let received: u64 = out.rows.flows.iter().map(|f| f.received).sum();
+    let (s0, h2) = (bench.node("s0"), bench.node("h2"));
+    let arrived = out.port(s0, h2).stats;
+    // 200 packets of 4064 B come at twice the rate at which they leave; each arrives whole, or as 64 B, or is dropped.
+    assert_eq!(arrived.tx_data_frames + out.progress.drops, 200);
+    let trimmed = arrived.tx_data_frames - received / 4000;
+    assert!(trimmed > 50, "{trimmed}");
+    assert_eq!(arrived.tx_bytes, received + 64 * arrived.tx_data_frames);
+}
+
+/// Accounts release what they charged, even if a hook has made the packet longer meanwhile.
+#[test]
+fn packet_that_grows_in_a_switch() {
+    for architecture in ALL {
+        for release_at in [ReleaseAt::Start, ReleaseAt::End] {
+            let mut bench = Bench::star(3, Rate::gbps(100));
+            (bench.switch.architecture, bench.switch.release_at) = (architecture, release_at);
+            bench.flow(0, 2, 100_000);
+            bench.flow(1, 2, 100_000);
+            let out = bench.run_with(Tests { grows: 12, ..Tests::default() });
+            assert_eq!(out.at_rest().port(bench.node("s0"), bench.node("h2")).stats.tx_bytes, 50 * 4076);
+        }
+    }
+}
+
+/// The next packet of a paced flow goes one packet time at its rate after the last; frames and gap count.
+#[test]
+fn pacing_spaces_packets_by_the_rate() {
+    for tx_queue in [1, 4] {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        bench.nic.tx_queue = tx_queue;
+        bench.flow(0, 1, 100 * 4000);
+        let paced = Limited { rate: Some(Rate::gbps(10)), ..Limited::default() };
+        let out = bench.run_with(Tests { flow: Some(paced), ..Tests::default() });
+        // 99 spaces of 3251.2 ns, then the last packet and its acknowledgement at 100 Gb/s.
+        let way = 2 * (325_120 + 150_000) + 300_000 + 2 * (5_120 + 150_000) + 300_000;
+        assert_eq!(out.at_rest().flow(0).fct_last_ack, Some(Time(99 * 3_251_200 + way)), "tx_queue {tx_queue}");
+    }
+}
+
+/// A rate that changes while a flow waits counts from the last packet on.
+#[test]
+fn rate_changes_while_a_flow_waits() {
+    for (then, at_ns, last_gap) in [(Rate::gbps(100), 1_000, 1_000_000), (Rate::gbps(1), 1_000, 32_512_000)] {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        bench.flow(0, 1, 2 * 4000);
+        let first = Limited {
+            rate: Some(Rate::gbps(10)),
+            then: Some((Time::ns(at_ns), Some(then), None)),
+            ..Limited::default()
+        };
+        let out = bench.run_with(Tests { flow: Some(first), ..Tests::default() });
+        let way = 2 * (325_120 + 150_000) + 300_000;
+        assert_eq!(out.at_rest().flow(0).fct_last_byte, Some(Time(last_gap + way)), "to {then}");
+    }
+}
+
+/// Flows that share a controller share its rate.
+#[test]
+fn shared_controller_shares_its_rate() {
+    let mut bench = Bench::star(3, Rate::gbps(100));
+    for dst in [1, 1, 2] {
+        bench.flow(0, dst, 50 * 4000);
+    }
+    let paced = Limited { rate: Some(Rate::gbps(10)), ..Limited::default() };
+    let out = bench.run_with(Tests { flow: Some(paced), shared: true, ..Tests::default() });
+    let us = |id| out.at_rest().fct_us(id);
+    // Two flows to host 1 need 100 spaces of 3.25 us, the one to host 2 only its own 50.
+    assert!((us(1).max(us(0)) - 99.0 * 3.2512 - 2.0).abs() < 1.0, "{} {}", us(0), us(1));
+    assert!((us(2) - 49.0 * 3.2512 - 2.0).abs() < 1.0, "{}", us(2));
+}
+
+/// A window of w keeps ceil(w / payload) packets under way: one round trip each.
+#[test]
+fn window_bounds_what_is_under_way() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, 10 * 4000);
+    let windowed = Limited { window: Some(Bytes(1)), ..Limited::default() };
+    let out = bench.run_with(Tests { flow: Some(windowed), ..Tests::default() });
+    let round_trip = 2 * (325_120 + 150_000) + 300_000 + 2 * (5_120 + 150_000) + 300_000;
+    assert_eq!(out.at_rest().flow(0).fct_last_ack, Some(Time(10 * round_trip)));
+}
+
+/// A window that opens by a timer is noticed, though no acknowledgement comes.
+#[test]
+fn window_that_opens_by_itself() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, 10 * 4000);
+    let then = Some((Time::us(50), None, Some(Bytes(8_000))));
+    // The first packet arms the timer; then nothing is allowed until 50 us.
+    let first = Limited { window: Some(Bytes(4_000)), then, ..Limited::default() };
+    let shut = Closing { inner: first };
+    let out = bench.run_with(shut);
+    assert!(out.at_rest().fct_us(0) > 50.0);
+}
+
+/// As [`Tests`], but a flow whose window closes with its first packet.
+#[derive(Clone, Copy)]
+struct Closing {
+    inner: Limited,
+}
+
+#[derive(Clone, Copy)]
+struct ClosingFlow(Limited);
+
+impl FlowSide for ClosingFlow {
+    fn window(&self) -> Option<Bytes> {
+        self.0.window
+    }
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+        if !self.0.armed {
+            self.0.window = Some(Bytes::ZERO);
+        }
+        self.0.on_send(cx, pkt);
+    }
+    fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
+        self.0.on_timer(cx, token);
+    }
+}
+
+impl Actors for Closing {
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = ClosingFlow;
+    type Shared = ();
+    const OWNERS: usize = 1;
+    fn shared(&self) {}
+    fn switch(&self, _: &SwitchShape) -> Absent {
+        Absent
+    }
+    fn nic(&self, _: &NicShape) -> Absent {
+        Absent
+    }
+    fn flow(&self, _: &FlowShape, (): &()) -> Option<ClosingFlow> {
+        Some(ClosingFlow(self.inner))
+    }
+    fn rate_key(&self, _: &FlowShape) -> RateKey {
+        RateKey::Flow
+    }
+    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
+        0
+    }
+}
