@@ -15,7 +15,8 @@
 //! | – | `mark_at` | – | `dequeue` | HPCC's ns-3 switch, htsim |
 //!
 //! **Not modelled:** averaging; dropping of packets that are not ECN-capable.
-//! **Where we differ:** nowhere known.
+//! **Where we differ:** a frame departs when counters fall: with `switch.release_at = "end"` (the default, and htsim's way) it is marked
+//! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
 
 use backwater_net::Bytes;
 use backwater_net::hooks::{Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide};

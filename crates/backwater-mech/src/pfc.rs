@@ -6,7 +6,8 @@
 //! ```text
 //! static:   counter > xoff                              -> pause      counter < xon                           -> resume
 //! dynamic:  beyond reserve >= alpha x free shared, or   -> pause      beyond reserve + xon_offset
-//!           headroom in use                                           <= alpha x free, no headroom in use     -> resume
+//!           headroom in use                                           <= alpha x free, or nothing beyond
+//!                                                                     the reserve; no headroom in use         -> resume
 //! always:   nothing of the class left from this port    -> resume
 //! ```
 //!
@@ -22,7 +23,7 @@
 //! | time\[i\] | `quanta` | 512 bit times | 65535 | 802.3 annex 31D |
 //!
 //! **Not modelled:** DCBX; the PFC watchdog.
-//! **Where we differ:** `signal = "ideal"` (no frame, no timer) is not in the standard; htsim's model is that. With
+//! **Where we differ:** a pause time runs from the end of `response`, not from receipt. `signal = "ideal"` (no frame, no timer) is not in the standard; htsim's model is that. With
 //! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading.
 
 use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
@@ -318,8 +319,9 @@ impl Switch {
             None => bytes < self.xon,
             Some((alpha, offset)) => {
                 let limit = Bytes((alpha * seen.free(at.ingress).0 as f64) as u64);
+                let beyond = seen.beyond_reserve(at.ingress, at.class);
                 seen.in_headroom(at.ingress, at.class) == Bytes::ZERO
-                    && seen.beyond_reserve(at.ingress, at.class) + offset <= limit
+                    && (beyond == Bytes::ZERO || beyond + offset <= limit)
             }
         }
     }

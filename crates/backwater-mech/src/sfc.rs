@@ -32,6 +32,7 @@
 
 use backwater_engine::Time;
 use backwater_net::Bytes;
+use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, CheckCx, Fate, Finding, Gate, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx, SwitchShape,
     SwitchSide, Token,
@@ -160,8 +161,16 @@ impl Mechanism for Sfc {
             let reason = format!("target ({}) is above threshold ({})", params.target(), params.threshold);
             findings.push(fatal("target", reason, "a pause ends when the queue has fallen to the target"));
         }
-        if params.message_class > 7 || params.classes.iter().any(|c| *c > 7) {
-            findings.push(fatal("classes", "classes are 0 to 7".into(), "7 is served first"));
+        if params.message_class > 7 {
+            let reason = format!("there is no class {}", params.message_class);
+            findings.push(fatal("message_class", reason, "classes are 0 to 7, 7 is served first"));
+        }
+        if let Some(class) = params.classes.iter().find(|c| **c > 7) {
+            findings.push(fatal("classes", format!("there is no class {class}"), "classes are 0 to 7"));
+        }
+        if !(64..=1 << 20).contains(&params.message_size.0) {
+            let reason = format!("a message of {} is no Ethernet frame", params.message_size);
+            findings.push(fatal("message_size", reason, "64 B to 1 MB"));
         }
         if params.pause == Some(Time::ZERO) {
             findings.push(fatal(
@@ -171,10 +180,15 @@ impl Mechanism for Sfc {
             ));
         }
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
-            let bounded = switch.buffer_per != backwater_net::config::BufferPer::None;
-            if bounded && params.threshold >= switch.buffer {
+            let what = match switch.buffer_per {
+                BufferPer::None => continue,
+                // What came in through one port alone could never reach it.
+                BufferPer::Ingress => "the buffer of one ingress",
+                BufferPer::Switch | BufferPer::Egress | BufferPer::Queue => "the buffer",
+            };
+            if params.threshold >= switch.buffer {
                 let reason = format!(
-                    "threshold ({}) is not below the buffer of {} ({}): no message would ever be sent",
+                    "threshold ({}) is not below {what} of {} ({}): PFC or loss comes before any message",
                     params.threshold, shape.name, switch.buffer
                 );
                 findings.push(fatal("threshold", reason, "lower it; is it KB or KiB?"));

@@ -66,13 +66,13 @@ fn study_cases_1_to_3() {
     let table = "\
 1 pfc         239.81   354.25   22000 2e9586b4ba06874b
 1 pfc+sfc     238.51   288.14   22210 448f17257c65b2e2
-1 pfc+dcqcn   442.74   690.00   22060 b2f5144c710c8e8b
+1 pfc+dcqcn   442.74   690.00   22060 ae78ddaffb2101b6
 2 pfc        2388.99  3820.52  220000 e9717efc6b4ba15f
 2 pfc+sfc    2343.39  2848.46  222169 73b3e43aa71599e7
-2 pfc+dcqcn  3250.95  3420.50  220212 ee4ee9edca6a9717
+2 pfc+dcqcn  3250.95  3420.50  220212 a41c4ba65c5bba08
 3 pfc         428.29   524.78   34000 72073fbbaefda7f5
 3 pfc+sfc     482.94   244.25   34456 dd5fbe75146b5baf
-3 pfc+dcqcn   926.34  1125.21   34216 ba1b46b4c7bb25c5
+3 pfc+dcqcn   926.34  1125.21   34216 7ce12775e393ee66
 ";
     let lines = [1, 2, 3].into_iter().flat_map(|case| ["pfc", "pfc+sfc", "pfc+dcqcn"].map(|m| line(case, m) + "\n"));
     let got: String = lines.collect();

@@ -86,6 +86,8 @@ pub(crate) struct Controller<F> {
     pub side: F,
     pub shape: FlowShape,
     pub tag: u16,
+    /// Hash of what it controls: its events are ordered by it.
+    pub key: u32,
     /// Kept between flows, under its key.
     pub kept: bool,
     /// The next packet may go then.

@@ -26,10 +26,10 @@ pub struct Queue(pub u8);
 /// A flow that is under way. The number of the flow guards against a slot that was given to another flow since.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowRef {
+    /// A hash of the flow's identity: first, so that the order of flows does not depend on where their state lies.
+    pub tag: u32,
     /// Where its state lies.
     pub slot: u32,
-    /// A hash of the flow's identity.
-    pub tag: u32,
 }
 
 /// Number of classes and of queues per port.
@@ -91,7 +91,7 @@ pub struct Packet {
     pub flow: FlowRef,
     /// When the source sent it (an ACK echoes the data packet's).
     pub sent: Time,
-    /// A word for the mechanism that claims the packet tag (BCN's rate-limited tag, a DSCP).
+    /// A word for the mechanism that claims the packet tag.
     pub tag: u64,
 }
 

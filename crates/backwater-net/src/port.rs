@@ -78,6 +78,8 @@ pub(crate) struct Rest {
     pub holds: Holds,
     held: Held,
     pub faults: Option<LinkFaults>,
+    /// Control frames that began here.
+    pub control_frames: u64,
     /// Counters of what is rare; the others are zero here.
     pub stats: PortStats,
 }
@@ -121,6 +123,7 @@ impl Port {
             holds: Holds::default(),
             held: Held::default(),
             faults: None,
+            control_frames: 0,
             stats: PortStats::default(),
         };
         Port {

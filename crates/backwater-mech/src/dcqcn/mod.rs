@@ -27,7 +27,8 @@
 //! public ns-3 code, in which every marked acknowledgement counts and decreases happen on a timer.
 //!
 //! **Not modelled:** loss recovery; CNPs that several flows share.
-//! **Where we differ:** preset `htsim-aidc-2025` has one alpha for all flows of the run, decays it for every sending flow, and
+//! **Where we differ:** the byte counter counts payload and starts at zero at each stage; Rt may pass the line rate (`ns3` clamps it);
+//! a least rate `min_rate` exists (100 Mb/s, from ns3-rdma), of which the paper says nothing. Preset `htsim-aidc-2025` has one alpha for all flows of the run, decays it for every sending flow, and
 //! counts stages up to and including F as recovery. That is what the simulator behind the SFC-AIDC study of 2025 does, not DCQCN.
 
 pub mod ns3;
@@ -45,6 +46,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// \[bytes\] Longest control frame that a scenario may ask for.
+const MOST: u64 = 1 << 20;
 
 /// Kind of the congestion notification packet.
 pub const CNP: &str = "cnp";
@@ -235,6 +239,13 @@ shared_alpha = true
             if time == Time::ZERO {
                 findings.push(fatal(key, "a timer of zero never ends".into(), "the paper has 55 us"));
             }
+        }
+        if !(64..=MOST).contains(&params.cnp_size.0) {
+            let reason = format!("a CNP of {} is no Ethernet frame", params.cnp_size);
+            findings.push(fatal("cnp_size", reason, "64 B to 1 MB; the standard's is 78 B"));
+        }
+        if params.min_rate == Rate(0) {
+            findings.push(fatal("min_rate", "a flow at rate zero never sends again".into(), "1 b/s and more"));
         }
         if params.decrease_interval == Time::ZERO {
             findings.push(fatal("decrease_interval", "a timer of zero never ends".into(), "the ns-3 code has 4 us"));

@@ -26,7 +26,7 @@ pub struct ReactionPoint {
     /// deadlines of the two timers; `NEVER`: not running
     alpha_at: Time,
     rate_at: Time,
-    /// \[b/s\] 0 until the first packet, so that timers can start with it
+    /// the first packet has gone, or timers wait for the first CNP
     started: bool,
     params: Box<Params>,
 }

@@ -1,6 +1,6 @@
 //! Acting on notes: control frames, gates, holds and timers.
 
-use super::{Actors, Event, Network, STAGE};
+use super::{Actors, Event, Network, STAGE, controller_order};
 use crate::flow::NO_CONTROLLER;
 use crate::hold::{Act, Hold};
 use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NO_HOP, NicSide, Note, Owner, SwitchSide, Token};
@@ -101,11 +101,13 @@ impl<A: Actors> Network<A> {
     /// Arms the timers that a flow's hook has noted after the first `before` notes.
     #[cold]
     pub(super) fn arm_flow_timers(&mut self, controller: u32, before: usize) {
-        let tag = self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag);
+        let (tag, key) = self.controllers[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
         for note in self.notes.split_off(before) {
             if let Note::Arm(owner, at, token) = note {
                 let at = at.max(self.now);
-                self.push(at, Event::FlowTimer { controller, tag, owner: owner.0, token: token as u16 });
+                let event = Event::FlowTimer { controller, tag, owner: owner.0, token: token as u16 };
+                self.totals.idling += 1;
+                self.queue.push(at, controller_order(event, key), event);
             }
         }
     }
@@ -116,8 +118,7 @@ impl<A: Actors> Network<A> {
     }
 
     fn routed(&mut self, node: NodeId, to: HostId, class: Class, frame: &Control, path: u32, hop: u8) -> Packet {
-        self.totals.routed += 1;
-        let uid = mix(mix(u64::from(node.0)) ^ self.totals.routed);
+        let uid = self.control_uid(self.first_port[node.0 as usize]);
         let mut pkt = Packet::control(frame, HostId(u32::MAX), to, class, uid);
         (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.now);
         pkt.seq = self.slab.insert_control(*frame);
@@ -317,13 +318,11 @@ impl<A: Actors> Network<A> {
     pub(super) fn switch_timer(&mut self, switch: u32, owner: Owner, token: Token) {
         self.at_switch(switch, NO_HOP, |stack, cx, _| stack.on_timer(cx.for_owner(owner), token));
         self.act_switch(switch);
-        self.watch_silence();
     }
 
     pub(super) fn nic_timer(&mut self, host: u32, owner: Owner, token: Token) {
         self.at_nic(host, |stack, cx| stack.on_timer(cx.for_owner(owner), token));
         self.act_nic(host);
-        self.watch_silence();
     }
 
     pub(super) fn flow_timer(&mut self, controller: u32, tag: u16, owner: Owner, token: u16) {
@@ -332,7 +331,8 @@ impl<A: Actors> Network<A> {
         }
         self.at_controller(controller, |side, cx| side.on_timer(cx.for_owner(owner), token));
         self.repace(controller);
-        self.watch_silence();
+        // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
+        self.totals.stopped |= !self.lives();
     }
 
     /// A frame arrives at a host with a slow receive buffer.

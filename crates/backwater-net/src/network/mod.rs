@@ -1,24 +1,26 @@
 //! A network and its event loop.
 //!
-//! What belongs to which file: [`mod@self`] builds and runs; `switching` takes a frame through a switch; `crossbar` matches
+//! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
 //! ingresses to egresses; `nic` sends and receives flows; `control` acts on notes, gates, holds and timers; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
 //! have passed. Switches and NICs store a frame before they look at it.
 
+mod build;
 mod control;
 mod crossbar;
+mod event;
 mod faults;
 mod fetch;
 mod nic;
 mod sample;
 mod switching;
 
-use crate::config::{AckParams, Architecture, LatencyAt, NicParams, PacketParams, ReleaseAt, SwitchParams};
+use crate::config::{AckParams, LatencyAt, NicParams, PacketParams};
 use crate::flow::{Controller, Flows};
 use crate::hooks::{
-    FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, PortShape, RateKey, SwitchCx, SwitchShape, SwitchSide,
+    FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, SwitchCx, SwitchShape, SwitchSide,
 };
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
@@ -26,13 +28,14 @@ use crate::port::{Belongs, Next, Port};
 use crate::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
-use crate::spec::{Fault, FlowSpec, SeriesSpec, Spec};
-use crate::topology::{Graph, NodeKind};
-use crate::units::{Bytes, Rate};
+use crate::spec::{Fault, FlowSpec, SeriesSpec};
+use crate::topology::Graph;
+use crate::units::Rate;
 use crate::workload::FlowSource;
 use backwater_engine::fingerprint::mix;
 use backwater_engine::{EventQueue, Fingerprint, Time};
 use crossbar::Crossbar;
+use event::{Event, controller_order, order};
 use nic::Host;
 use std::collections::HashMap;
 
@@ -67,136 +70,8 @@ pub trait Actors {
 /// The stage itself as owner of gates and holds (a slow receiver).
 const STAGE: Owner = Owner(15);
 
-/// A run whose links have been silent for this long, with flows under way and nothing else to come, has stalled.
+/// A run whose links have been silent for this long, while pauses are refreshed and nothing else is to come, has stalled.
 const SILENCE: Time = Time::ms(1_000);
-
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    /// The frame on this port's wire has left.
-    Sent {
-        port: u32,
-    },
-    /// A frame has arrived at this port.
-    Arrive {
-        port: u32,
-        pkt: Ix,
-    },
-    /// A frame joins its egress queue, the fabric's latency having passed.
-    Enqueue {
-        switch: u32,
-        pkt: Ix,
-    },
-    /// A frame has crossed the fabric.
-    Crossed {
-        switch: u32,
-        ingress: u16,
-        egress: u16,
-    },
-    /// A pause signal that needs no frame.
-    Signal {
-        port: u32,
-        control: u32,
-        number: u16,
-    },
-    /// A held neighbour may need another frame.
-    Refresh {
-        port: u32,
-        class: u8,
-    },
-    SwitchTimer {
-        switch: u32,
-        owner: u8,
-        token: u32,
-    },
-    NicTimer {
-        host: u32,
-        owner: u8,
-        token: u32,
-    },
-    FlowTimer {
-        controller: u32,
-        tag: u16,
-        owner: u8,
-        token: u16,
-    },
-    /// A controller's next packet is due.
-    Pace {
-        controller: u32,
-        tag: u16,
-    },
-    /// A slow receiver takes a frame.
-    Drain {
-        host: u32,
-    },
-    /// A source's next flow starts.
-    Source {
-        source: u32,
-    },
-    /// The first frame of a flow has been fetched.
-    Fetched {
-        slot: u32,
-        tag: u32,
-    },
-    /// A packet of a Bernoulli source becomes available, or the source ends.
-    Stream {
-        slot: u32,
-        tag: u32,
-        ends: bool,
-    },
-    Fault {
-        fault: u32,
-    },
-    /// A frame's ready time has come.
-    Wake {
-        port: u32,
-    },
-    Sample,
-    /// All frames of this instant are in: match ingresses to egresses.
-    Match {
-        switch: u32,
-    },
-    Stop,
-}
-
-/// Order of simultaneous events by kind; within a kind by `detail`, a word of content.
-fn order(kind: u64, detail: u64) -> u64 {
-    kind << 58 | detail >> 6
-}
-
-impl Event {
-    /// The order word of an event whose place makes it unique.
-    #[inline(always)]
-    fn order(&self) -> u64 {
-        let at = |n: u32| u64::from(n) << 32;
-        match *self {
-            Event::Sent { port } => order(0, at(port)),
-            Event::Arrive { .. } => unreachable!("ordered by the packet"),
-            Event::Crossed { switch, ingress, .. } => order(1, at(switch) | u64::from(ingress) << 8),
-            Event::Enqueue { .. } => unreachable!("ordered by the packet"),
-            Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
-            Event::Refresh { port, class } => order(5, at(port) | u64::from(class) << 8),
-            Event::SwitchTimer { switch, owner, token } => {
-                order(6, at(switch) | u64::from(token & 0xFFFF) << 14 | u64::from(owner) << 8)
-            }
-            Event::NicTimer { host, owner, token } => {
-                order(7, at(host) | u64::from(token & 0xFFFF) << 14 | u64::from(owner) << 8)
-            }
-            Event::FlowTimer { controller, owner, token, .. } => {
-                order(8, at(controller) | u64::from(token) << 14 | u64::from(owner) << 8)
-            }
-            Event::Pace { controller, .. } => order(9, at(controller)),
-            Event::Drain { host } => order(10, at(host)),
-            Event::Source { source } => order(11, at(source)),
-            Event::Stream { slot, ends, .. } => order(12, at(slot) | u64::from(ends) << 8),
-            Event::Fetched { slot, .. } => order(13, at(slot)),
-            Event::Fault { fault } => order(14, at(fault)),
-            Event::Wake { port } => order(15, at(port)),
-            Event::Sample => order(16, 0),
-            Event::Match { switch } => order(17, at(switch)),
-            Event::Stop => order(18, 0),
-        }
-    }
-}
 
 /// The context of a switch's hook: `$s` is the switch, borrowed apart from the rest of the network.
 macro_rules! cx {
@@ -250,8 +125,8 @@ struct Totals {
     last_frame: Time,
     broken: Option<Broken>,
     stopped: bool,
-    /// Switches and hosts that sent routed frames, for their identities.
-    routed: u64,
+    /// Pending events that only keep themselves going.
+    idling: u64,
 }
 
 /// A network under simulation.
@@ -298,182 +173,6 @@ pub struct Network<A: Actors> {
     rows: Rows,
 }
 impl<A: Actors> Network<A> {
-    /// Builds it. Errors say what about the spec cannot be.
-    pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
-        assert!(A::OWNERS < usize::from(STAGE.0), "owners are bits of a u16, the last is the stage's");
-        let graph = spec.graph;
-        let mut first_port = Vec::with_capacity(graph.nodes.len());
-        let mut degree = vec![0u32; graph.nodes.len()];
-        for link in &graph.links {
-            degree[link.a.0 as usize] += 1;
-            degree[link.b.0 as usize] += 1;
-        }
-        let mut total = 0;
-        for d in &degree {
-            first_port.push(total);
-            total += d;
-        }
-        let (mut switch_of, mut host_node) = (vec![u32::MAX; graph.nodes.len()], Vec::new());
-        for (i, node) in graph.nodes.iter().enumerate() {
-            match node.kind {
-                NodeKind::Host if degree[i] != 1 => {
-                    return Err(format!("host {} has {} links; a host has exactly one", node.name, degree[i]));
-                }
-                NodeKind::Host => host_node.push(i as u32),
-                NodeKind::Switch => switch_of[i] = (graph.switches().take_while(|n| n.0 != i as u32).count()) as u32,
-            }
-        }
-        let belongs: Vec<Belongs> = {
-            let mut hosts = 0;
-            let each = graph.nodes.iter().enumerate().map(|(i, node)| match node.kind {
-                NodeKind::Switch => Belongs::Switch(switch_of[i]),
-                NodeKind::Host => {
-                    hosts += 1;
-                    Belongs::Host(hosts - 1)
-                }
-            });
-            each.collect()
-        };
-        if let Some(link) = graph.links.iter().find(|link| link.a == link.b) {
-            return Err(format!("a link joins {} with itself", graph.nodes[link.a.0 as usize].name));
-        }
-        let mut ports: Vec<Port> = Vec::with_capacity(total as usize);
-        let mut neighbours: Neighbours = vec![Vec::new(); graph.nodes.len()];
-        for (node, ends) in graph.ports().map_err(|e| e.to_string())?.iter().enumerate() {
-            for (local, end) in ends.iter().enumerate() {
-                let link = &graph.links[end.link as usize];
-                let peer = first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
-                ports.push(Port::new(belongs[node], local as u16, peer, link.rate, link.delay));
-                neighbours[node].push((end.peer.0, true));
-            }
-        }
-        let max_frame = spec.packet.payload + spec.packet.header;
-        let host_of: HashMap<u32, u32> = host_node.iter().enumerate().map(|(h, n)| (*n, h as u32)).collect();
-        let shape_of = |node: usize| {
-            let each = neighbours[node].iter().enumerate().map(|(i, (peer, _))| {
-                let port = &ports[first_port[node] as usize + i];
-                let host = host_of.get(peer).map(|h| HostId(*h));
-                PortShape { rate: port.serialiser.rate(), delay: port.delay, peer: NodeId(*peer), host }
-            });
-            each.collect::<Vec<_>>()
-        };
-        let mut switches = Vec::new();
-        for (s, node) in graph.switches().enumerate() {
-            let params: &SwitchParams = spec.switches.get(s).ok_or("every switch needs its parameters")?;
-            let (name, tier) = (&graph.nodes[node.0 as usize].name, &graph.nodes[node.0 as usize].tier);
-            let shape = SwitchShape {
-                node,
-                name: name.clone(),
-                tier: tier.clone(),
-                ports: shape_of(node.0 as usize),
-                max_frame,
-                latency: params.latency,
-            };
-            let lossless = spec.actors.lossless_classes(name, tier);
-            let n = shape.ports.len();
-            let crossbar = match params.architecture {
-                Architecture::OutputQueued | Architecture::SharedMemory => None,
-                Architecture::InputQueued | Architecture::Voq => Some(Box::new(Crossbar::new(params, n))),
-            };
-            let stack = spec.actors.switch(&shape);
-            switches.push(Switch {
-                first_port: first_port[node.0 as usize],
-                latency: params.latency,
-                latency_at: params.latency_at,
-                occupancy: Occupancy::new(params, n, lossless),
-                stack,
-                crossbar,
-                home: Home { shape, rngs: vec![None; A::OWNERS], seed: spec.seed },
-            });
-        }
-        for (s, switch) in switches.iter().enumerate() {
-            for p in 0..switch.home.shape.ports.len() {
-                let at = switch.first_port as usize + p;
-                let params = &spec.switches[s];
-                ports[at].release_at_end = params.release_at == ReleaseAt::End;
-                if let Some(weights) = params.weights {
-                    ports[at].set_weights(weights, max_frame.0);
-                }
-                if params.latency_at == LatencyAt::Input {
-                    let peer = ports[at].peer as usize;
-                    ports[peer].peer_latency = params.latency;
-                }
-            }
-        }
-        let hosts: Vec<Host<A::Nic>> = host_node
-            .iter()
-            .enumerate()
-            .map(|(h, node)| {
-                let port = first_port[*node as usize];
-                let shape = NicShape { host: HostId(h as u32), rate: ports[port as usize].serialiser.rate() };
-                let stack = spec.actors.nic(&shape);
-                Host::new(port, shape, stack)
-            })
-            .collect();
-        let routes = Routes::new(&graph, &neighbours, &switch_of, spec.seed);
-        let shared = spec.actors.shared();
-        let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
-        let mut network = Network {
-            seed: spec.seed,
-            payload: sizes(spec.packet.payload)?.max(1),
-            header: sizes(spec.packet.header)?,
-            gap: sizes(spec.packet.gap)?,
-            packet: spec.packet,
-            ack: spec.ack,
-            nic: spec.nic,
-            actors: spec.actors,
-            shared,
-            queue: EventQueue::new(),
-            now: Time::ZERO,
-            slab: Slab::default(),
-            sampled_bytes: vec![0; ports.len()],
-            wide: ports.len() >= fetch::WIDE,
-            ports,
-            switches,
-            hosts,
-            first_port,
-            switch_of,
-            host_node,
-            neighbours,
-            routes,
-            paths: Paths::default(),
-            flows: Flows::default(),
-            controllers: Vec::new(),
-            free_controllers: Vec::new(),
-            kept_controllers: HashMap::new(),
-            controller_tag: 0,
-            coming: spec.sources.iter().map(|_| None).collect(),
-            sources: spec.sources,
-            faults: spec.faults,
-            series: spec.series,
-            lossless: spec.lossless,
-            notes: Vec::new(),
-            graph,
-            totals: Totals {
-                progress: Progress::default(),
-                last_frame: Time::ZERO,
-                broken: None,
-                stopped: false,
-                routed: 0,
-            },
-            rows: Rows::default(),
-        };
-        for (i, fault) in network.faults.iter().enumerate() {
-            let event = Event::Fault { fault: i as u32 };
-            network.queue.push(fault.at, event.order(), event);
-        }
-        for source in 0..network.sources.len() {
-            network.draw(source);
-        }
-        if let Some(series) = &network.series {
-            network.queue.push(series.interval, Event::Sample.order(), Event::Sample);
-        }
-        if let Some(at) = spec.stop_at {
-            network.queue.push(at, Event::Stop.order(), Event::Stop);
-        }
-        Ok(network)
-    }
-
     /// Handles up to `budget` events. A broken promise ends the run.
     pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
         let mut left = budget;
@@ -515,6 +214,7 @@ impl<A: Actors> Network<A> {
 
     #[inline(never)]
     fn rare(&mut self, event: Event) {
+        self.totals.idling -= u64::from(event.idles());
         match event {
             Event::Crossed { switch, ingress, egress } => self.crossed(switch, ingress, egress),
             Event::Match { switch } => self.match_crossbar(switch),
@@ -551,15 +251,26 @@ impl<A: Actors> Network<A> {
 
     #[inline(always)]
     fn push(&mut self, at: Time, event: Event) {
+        self.totals.idling += u64::from(event.idles());
         self.queue.push(at, event.order(), event);
     }
 
-    /// Ends a run that only timers keep alive.
+    /// Whether anything is pending but events that only keep themselves going.
+    fn lives(&self) -> bool {
+        self.queue.len() as u64 > self.totals.idling
+    }
+
+    /// Ends a run in which pauses hold each other: they are refreshed for ever, and nothing else will come.
     fn watch_silence(&mut self) {
-        let coming = self.coming.iter().any(Option::is_some) || self.faults.iter().any(|f| f.at > self.now);
-        if !coming && self.now.since(self.totals.last_frame) > SILENCE {
-            self.totals.stopped = true;
+        if self.now.since(self.totals.last_frame) <= SILENCE {
+            return;
         }
+        let coming = self.coming.iter().any(Option::is_some)
+            || self.faults.iter().any(|fault| fault.at > self.now)
+            || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())
+            || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
+            || self.controllers.iter().flatten().any(|controller| !controller.waiting.is_empty());
+        self.totals.stopped |= !coming;
     }
 
     /// How far it is.
@@ -695,9 +406,15 @@ impl<A: Actors> Network<A> {
         }
     }
 
+    /// The identity of a control frame: the port that sends it, or the first of its node, and a number of that port's own.
+    fn control_uid(&mut self, port: u32) -> u64 {
+        let rest = &mut self.ports[port as usize].rest;
+        rest.control_frames += 1;
+        mix(mix(u64::from(port)) ^ rest.control_frames)
+    }
+
     fn mac_packet(&mut self, port: u32, frame: Control) -> Ix {
-        self.totals.routed += 1;
-        let uid = mix(u64::from(port) << 32 ^ self.totals.routed);
+        let uid = self.control_uid(port);
         let mut pkt = Packet::control(&frame, HostId(u32::MAX), HostId(u32::MAX), crate::packet::Class(7), uid);
         pkt.kind = Kind::Mac;
         pkt.seq = self.slab.insert_control(frame);

@@ -1,6 +1,6 @@
 //! Hosts: sending by per-flow round robin, pacing and gates; receiving, acknowledging, completing.
 
-use super::{Actors, Event, Network};
+use super::{Actors, Event, Network, controller_order};
 use crate::config::AckPath;
 use crate::flow::{Controller, NO_CONTROLLER, SendFlow, Status, StreamState};
 use crate::hooks::{Ack, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide, Owner, RateKey};
@@ -15,6 +15,9 @@ use backwater_engine::fingerprint::mix;
 use backwater_engine::{Time, rng};
 use rand_distr::{Distribution, Geometric};
 use std::collections::VecDeque;
+
+/// Most nodes on a pinned path: a packet counts its hops in 8 bits.
+const LONGEST: usize = 250;
 
 /// A host's interface.
 pub(super) struct Host<N> {
@@ -134,7 +137,7 @@ impl<A: Actors> Network<A> {
             Box::new(StreamState { spec: stream, rng, ended: false })
         });
         let shape = FlowShape { src: spec.src, dst: spec.dst, class: spec.class, line: self.host_rate(spec.src.0) };
-        let controller = self.controller(&shape);
+        let controller = self.controller(&shape, hash);
         let slot = self.flows.insert(SendFlow {
             id: spec.id,
             group: spec.group,
@@ -191,6 +194,13 @@ impl<A: Actors> Network<A> {
             None => None,
         };
         let Some(nodes) = nodes else { return (NO_PATH, NO_PATH) };
+        if nodes.len() > LONGEST {
+            if spec.path.is_some() {
+                let reason = format!("flow {} has a path of {} nodes, the longest has {LONGEST}", spec.id, nodes.len());
+                self.broken(reason, "leave out its path: ECMP has no such limit");
+            }
+            return (NO_PATH, NO_PATH);
+        }
         let forward = self.ports_along(&nodes, hash);
         if self.ack.path == AckPath::Ecmp {
             return (self.paths.insert(&forward), NO_PATH);
@@ -227,7 +237,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// Finds or makes the controller of a flow.
-    fn controller(&mut self, shape: &FlowShape) -> u32 {
+    fn controller(&mut self, shape: &FlowShape, hash: u64) -> u32 {
         let key = self.actors.rate_key(shape);
         let kept = self.kept_controllers.get(&(shape.src, key));
         if let (false, Some(found)) = (key == RateKey::Flow, kept) {
@@ -239,6 +249,7 @@ impl<A: Actors> Network<A> {
             side,
             shape: *shape,
             tag: self.controller_tag,
+            key: controller_key(shape, key, hash),
             kept: key != RateKey::Flow,
             next: Time::ZERO,
             last: Time::ZERO,
@@ -374,7 +385,7 @@ impl<A: Actors> Network<A> {
                 if c.armed == Time::NEVER {
                     c.armed = c.next;
                     let event = Event::Pace { controller: flow.controller, tag: c.tag };
-                    self.queue.push(c.next, event.order(), event);
+                    self.queue.push(c.next, controller_order(event, c.key), event);
                 }
                 continue;
             }
@@ -467,7 +478,7 @@ impl<A: Actors> Network<A> {
             if at == now {
                 return self.pace(controller, self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag));
             }
-            self.queue.push(at, event.order(), event);
+            self.queue.push(at, controller_order(event, c.key), event);
         }
     }
 
@@ -493,7 +504,7 @@ impl<A: Actors> Network<A> {
             if !c.waiting.is_empty() {
                 c.armed = c.next;
                 let event = Event::Pace { controller, tag };
-                self.queue.push(c.next, event.order(), event);
+                self.queue.push(c.next, controller_order(event, c.key), event);
             }
             return;
         }
@@ -673,6 +684,16 @@ impl<A: Actors> Network<A> {
         self.totals.stopped = true;
         self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
     }
+}
+
+/// A hash of what a controller controls: a flow, or all of a host's flows under one key.
+fn controller_key(shape: &FlowShape, key: RateKey, flow: u64) -> u32 {
+    let of = match key {
+        RateKey::Flow => flow,
+        RateKey::Dest(host) => mix(u64::from(shape.src.0) << 32 | u64::from(host.0)),
+        RateKey::Class(class) => mix(mix(u64::from(shape.src.0)) ^ u64::from(class.0)),
+    };
+    (of >> 16) as u32
 }
 
 impl<F: FlowSide> Controller<F> {

@@ -70,8 +70,7 @@ impl<A: Actors> Network<A> {
             }
         }
         self.rows.series = rows;
-        self.watch_silence();
-        if !self.queue.is_empty() {
+        if self.lives() {
             self.push(self.now + series.interval, Event::Sample);
         }
     }

@@ -168,7 +168,7 @@ impl<A: Actors> Network<A> {
                     s.occupancy.total(),
                     s.occupancy.ingress_port(place.ingress)
                 ),
-                hint: "leave more headroom above the pause threshold; `backwater advise pfc` itemises it".into(),
+                hint: "leave more headroom above the pause threshold; `backwater advise` itemises it".into(),
             });
         }
         self.discard(pkt);
