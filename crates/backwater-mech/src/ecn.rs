@@ -79,6 +79,8 @@ impl Mechanism for Marker {
     type Nic = Absent;
     type Flow = Absent;
 
+    const MARKS: bool = true;
+
     fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
         let mut findings = Vec::new();

@@ -19,10 +19,10 @@
 //! **Not modelled:** negotiation of the capability; asymmetric pause.
 //! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
 
+use crate::headroom_check::{Pausing, headroom_findings};
 use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
 use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::config::BufferPer;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx,
@@ -102,26 +102,14 @@ impl Mechanism for Pause {
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let mut findings = threshold_order(params.xon(), params.xoff);
-        for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
-            let within = match params.counter {
-                Counter::Ingress => matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress),
-                Counter::Egress => {
-                    matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Egress | BufferPer::Queue)
-                }
-            };
-            if within && params.xoff >= switch.buffer {
-                findings.push(Finding {
-                    fatal: true,
-                    key: "xoff",
-                    reason: format!(
-                        "xoff ({}) is not below the buffer of {} ({}): frames are lost before anybody is paused",
-                        params.xoff, shape.name, switch.buffer
-                    ),
-                    hint: "lower xoff, or enlarge switch.buffer".into(),
-                });
-                break;
-            }
-        }
+        let pausing = Pausing {
+            counter: params.counter,
+            xoff: Some(params.xoff),
+            classes: 1,
+            response: params.response,
+            signal: params.signal,
+        };
+        findings.extend(headroom_findings(&pausing, cx));
         findings
     }
 

@@ -26,6 +26,7 @@
 //! **Where we differ:** a pause time runs from the end of `response`, not from receipt. `signal = "ideal"` (no frame, no timer) is not in the standard; htsim's model is that. With
 //! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading.
 
+use crate::headroom_check::{Pausing, headroom_findings};
 use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
 use crate::pause::{default_counter, default_quanta, default_signal};
 use backwater_engine::Time;
@@ -174,8 +175,15 @@ impl Mechanism for Pfc {
         if let Some(class) = params.classes.iter().find(|c| usize::from(**c) >= CLASSES) {
             return vec![fatal("classes", format!("there is no class {class}"), "classes are 0 to 7")];
         }
+        let pausing = |xoff| Pausing {
+            counter: params.counter,
+            xoff,
+            classes: u64::from(params.class_bits().count_ones()),
+            response: params.response,
+            signal: params.signal,
+        };
         if params.threshold == Threshold::Dynamic {
-            return Vec::new();
+            return headroom_findings(&pausing(None), cx);
         }
         let Some(xoff) = params.xoff else {
             return vec![fatal(
@@ -185,7 +193,7 @@ impl Mechanism for Pfc {
             )];
         };
         let mut findings = threshold_order(params.xon(), xoff);
-        findings.extend(crate::headroom_check::headroom_findings(params, xoff, cx));
+        findings.extend(headroom_findings(&pausing(Some(xoff)), cx));
         findings
     }
 

@@ -154,6 +154,22 @@ macro_rules! mechanisms {
                 clashes(&claims)
             }
 
+            /// Mechanisms that cannot work as configured, and what each lacks. `acks`: receivers acknowledge.
+            pub fn unmet(&self, acks: bool) -> Vec<(&'static str, &'static str)> {
+                let marks = false $(|| <$mechanism as Mechanism>::MARKS && self.$name.is_some())+;
+                let mut unmet = Vec::new();
+                $(if let Some(scoped) = &self.$name {
+                    let needs = <$mechanism as Mechanism>::needs(&scoped.base);
+                    if needs.marks && !marks {
+                        unmet.push((<$mechanism as Mechanism>::NAME, "no mechanism marks packets"));
+                    }
+                    if needs.acks && !acks {
+                        unmet.push((<$mechanism as Mechanism>::NAME, "receivers do not acknowledge"));
+                    }
+                })+
+                unmet
+            }
+
             /// What is wrong with the parameters, by mechanism.
             pub fn check(&self, cx: &CheckCx<'_>) -> Vec<(&'static str, Finding)> {
                 let mut all = Vec::new();

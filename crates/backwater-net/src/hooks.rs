@@ -486,6 +486,15 @@ impl Claims {
     }
 }
 
+/// What a mechanism, as configured, cannot work without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Something that marks packets.
+    pub marks: bool,
+    /// Acknowledgements.
+    pub acks: bool,
+}
+
 /// A named set of parameter values with its source, as TOML text of the mechanism's table.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
@@ -546,6 +555,12 @@ pub trait Mechanism {
     /// What it claims for itself alone, as configured.
     fn claims(_params: &Self::Params) -> Claims {
         Claims::NONE
+    }
+    /// Whether it marks packets.
+    const MARKS: bool = false;
+    /// What it cannot work without, as configured.
+    fn needs(_params: &Self::Params) -> Needs {
+        Needs::default()
     }
     /// Classes that it promises never to drop: a bit each.
     fn lossless_classes(_params: &Self::Params) -> u8 {

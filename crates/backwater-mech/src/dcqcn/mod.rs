@@ -36,8 +36,8 @@ pub mod paper;
 
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, NicCx, NicShape, NicSide,
-    Preset, Token,
+    Absent, Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape,
+    NicSide, Preset, Token,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet};
 use backwater_net::{Bytes, Rate};
@@ -227,6 +227,10 @@ shared_alpha = true
 
     fn claims(_: &Params) -> Claims {
         Claims { flow_rate: true, ..Claims::NONE }
+    }
+
+    fn needs(params: &Params) -> Needs {
+        Needs { marks: true, acks: params.law == Law::Ns3 }
     }
 
     fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {

@@ -14,7 +14,13 @@ pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<W
     }
     let params: Vec<SwitchParams> = shapes.iter().map(|s| resolved.switch.of(&s.name, &s.tier).clone()).collect();
     let overrides = overrides(resolved);
-    let mut warnings = Vec::new();
+    let unmet = resolved.mechanisms.unmet(resolved.file.ack.enabled).into_iter().map(|(mechanism, lack)| Warning {
+        key: mechanism.into(),
+        value: String::new(),
+        reason: format!("`{mechanism}` will do nothing: {lack}"),
+        hint: "add what it needs, or leave it out; `backwater list mechanisms` says what each does".into(),
+    });
+    let mut warnings: Vec<Warning> = unmet.collect();
     // Switch by switch, so that what is found can be shown where that switch's value stands.
     let mut said: Vec<(String, bool)> = Vec::new();
     for (shape, params) in shapes.iter().zip(&params) {
