@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
-//! ingresses to egresses; `nic` sends and receives flows; `control` acts on notes, gates, holds and timers; `faults` and
+//! ingresses to egresses; `start` begins flows, `nic` sends and receives them; `control` acts on notes, gates, holds and timers; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
@@ -15,6 +15,7 @@ mod faults;
 mod fetch;
 mod nic;
 mod sample;
+mod start;
 mod switching;
 
 use crate::config::{AckParams, LatencyAt, NicParams, PacketParams};

@@ -45,7 +45,7 @@ pub enum Topology {
         #[schemars(range(min = 1, max = 1_024))]
         trunk_links: u32,
     },
-    /// A chain of switches `s0`, `s1`, … with the same number of hosts at each, numbered switch by switch, and one more host, the last, at the end of the chain.
+    /// A chain of switches `s0`, `s1`, … with the same number of hosts at each, numbered switch by switch: the last host is at the end of the chain.
     ParkingLot {
         /// Number of switches.
         #[schemars(range(min = 2, max = 10_000))]

@@ -1,0 +1,222 @@
+//! Flows begin: drawn from their sources, their paths pinned, their controllers found, their payload made available.
+
+use super::{Actors, Event, Network};
+use crate::config::AckPath;
+use crate::flow::{Controller, NO_CONTROLLER, SendFlow, Status, StreamState};
+use crate::hooks::{FlowShape, RateKey};
+use crate::packet::{FlowRef, HostId, NodeId};
+use crate::routing::NO_PATH;
+use crate::spec::FlowSpec;
+use crate::units::Bytes;
+use backwater_engine::fingerprint::mix;
+use backwater_engine::{Time, rng};
+use rand_distr::{Distribution, Geometric};
+
+/// Most nodes on a pinned path: a packet counts its hops in 8 bits.
+const LONGEST: usize = 250;
+
+impl<A: Actors> Network<A> {
+    /// Takes the next flow of a source and schedules its start.
+    pub(super) fn draw(&mut self, source: usize) {
+        if let Some(flow) = self.sources[source].next_flow() {
+            let at = flow.start.max(self.now);
+            self.coming[source] = Some(flow);
+            self.push(at, Event::Source { source: source as u32 });
+        }
+    }
+
+    pub(super) fn start_flows(&mut self, source: usize) {
+        if let Some(flow) = self.coming[source].take() {
+            self.start_flow(&flow);
+        }
+        self.draw(source);
+    }
+
+    fn start_flow(&mut self, spec: &FlowSpec) {
+        let hash = mix(mix(self.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
+        let (path, back) = self.pin(spec, hash);
+        let stream = spec.stream.map(|stream| {
+            let rng = rng::stream(self.seed, "bernoulli source", spec.id);
+            Box::new(StreamState { spec: stream, rng, ended: false })
+        });
+        let shape = FlowShape { src: spec.src, dst: spec.dst, class: spec.class, line: self.host_rate(spec.src.0) };
+        let controller = self.controller(&shape, hash);
+        let slot = self.flows.insert(SendFlow {
+            id: spec.id,
+            group: spec.group,
+            src: spec.src,
+            dst: spec.dst,
+            class: spec.class,
+            ect: spec.ect,
+            status: Status::Idle,
+            tag: (hash >> 16) as u32,
+            hash,
+            available: if stream.is_some() { 0 } else { spec.bytes },
+            sent: 0,
+            acked: 0,
+            packets: 0,
+            start: self.now,
+            shut: 0,
+            controller,
+            path,
+            back,
+            stream,
+            sampled: 0,
+        });
+        if let Some(stream) = spec.stream {
+            let tag = self.flows.send[slot as usize].tag;
+            self.push(stream.until.max(self.now), Event::Stream { slot, tag, ends: true });
+            self.next_slot(slot, true);
+        } else if self.nic.store_and_forward {
+            let first = spec.bytes.min(u64::from(self.payload)) + u64::from(self.header + self.gap);
+            let at = self.now + self.host_rate(spec.src.0).time_for(Bytes(first));
+            let tag = self.flows.send[slot as usize].tag;
+            self.push(at, Event::Fetched { slot, tag });
+        } else {
+            self.begin(slot);
+        }
+    }
+
+    fn begin(&mut self, slot: u32) {
+        self.ready(slot);
+        let src = self.flows.send[slot as usize].src.0 as usize;
+        self.kick(self.hosts[src].port);
+    }
+
+    pub(super) fn fetched(&mut self, slot: u32, tag: u32) {
+        if self.flows.find(FlowRef { slot, tag }).is_some() {
+            self.begin(slot);
+        }
+    }
+
+    /// Pins the paths of data and acknowledgements, where they are prescribed.
+    fn pin(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
+        let nodes: Option<Vec<NodeId>> = match &spec.path {
+            Some(path) => Some(path.to_vec()),
+            None if self.ack.path == AckPath::Reverse && self.ack.enabled => self.ecmp_nodes(spec.src, spec.dst, hash),
+            None => None,
+        };
+        let Some(nodes) = nodes else { return (NO_PATH, NO_PATH) };
+        if nodes.len() > LONGEST {
+            if spec.path.is_some() {
+                let reason = format!("flow {} has a path of {} nodes, the longest has {LONGEST}", spec.id, nodes.len());
+                self.broken(reason, "leave out its path: ECMP has no such limit");
+            }
+            return (NO_PATH, NO_PATH);
+        }
+        let forward = self.ports_along(&nodes, hash);
+        if self.ack.path == AckPath::Ecmp {
+            return (self.paths.insert(&forward), NO_PATH);
+        }
+        let mut back_nodes = nodes;
+        back_nodes.reverse();
+        let back = self.ports_along(&back_nodes, hash);
+        (self.paths.insert(&forward), self.paths.insert(&back))
+    }
+
+    fn ecmp_nodes(&self, src: HostId, dst: HostId, hash: u64) -> Option<Vec<NodeId>> {
+        let (mut node, last) = (self.host_node[src.0 as usize], self.host_node[dst.0 as usize]);
+        let mut nodes = vec![NodeId(node)];
+        node = self.neighbours[node as usize].first()?.0;
+        while node != last {
+            nodes.push(NodeId(node));
+            let switch = self.switch_of[node as usize];
+            let port = self.routes.pick(switch, self.routes.candidates(switch, dst), hash)?;
+            node = self.neighbours[node as usize][usize::from(port)].0;
+        }
+        nodes.push(NodeId(last));
+        Some(nodes)
+    }
+
+    /// Egress ports of the switches along `nodes`; among parallel links the hash decides.
+    fn ports_along(&self, nodes: &[NodeId], hash: u64) -> Vec<u16> {
+        let hop = |pair: &[NodeId]| {
+            let all = &self.neighbours[pair[0].0 as usize];
+            let links: Vec<u16> = (0..all.len() as u16).filter(|p| all[usize::from(*p)].0 == pair[1].0).collect();
+            // The scenario's check has seen that every step is a link.
+            links.get(mix(hash) as usize % links.len().max(1)).copied().unwrap_or(0)
+        };
+        nodes[1..].windows(2).map(hop).collect()
+    }
+
+    /// Finds or makes the controller of a flow.
+    fn controller(&mut self, shape: &FlowShape, hash: u64) -> u32 {
+        let key = self.actors.rate_key(shape);
+        let kept = self.kept_controllers.get(&(shape.src, key));
+        if let (false, Some(found)) = (key == RateKey::Flow, kept) {
+            return *found;
+        }
+        let Some(side) = self.actors.flow(shape, &self.shared) else { return NO_CONTROLLER };
+        self.controller_tag = self.controller_tag.wrapping_add(1);
+        let controller = Controller {
+            side,
+            shape: *shape,
+            tag: self.controller_tag,
+            key: controller_key(shape, key, hash),
+            kept: key != RateKey::Flow,
+            next: Time::ZERO,
+            last: Time::ZERO,
+            last_size: 0,
+            waiting: Vec::new(),
+            windowed: Vec::new(),
+            armed: Time::NEVER,
+        };
+        let at = match self.free_controllers.pop() {
+            Some(at) => {
+                self.controllers[at as usize] = Some(controller);
+                at
+            }
+            None => {
+                self.controllers.push(Some(controller));
+                self.controllers.len() as u32 - 1
+            }
+        };
+        if key != RateKey::Flow {
+            self.kept_controllers.insert((shape.src, key), at);
+        }
+        at
+    }
+
+    /// Schedules the next packet of a Bernoulli source: a geometric number of slots ahead.
+    fn next_slot(&mut self, slot: u32, first: bool) {
+        let now = self.now;
+        let flow = &mut self.flows.send[slot as usize];
+        let tag = flow.tag;
+        let Some(stream) = flow.stream.as_mut() else { return };
+        let Ok(distribution) = Geometric::new(stream.spec.probability) else { return };
+        let skipped = distribution.sample(&mut stream.rng);
+        let slots = skipped.saturating_add(u64::from(!first));
+        let at = now.after(Time(stream.spec.slot.0.saturating_mul(slots)));
+        if at < stream.spec.until {
+            self.push(at, Event::Stream { slot, tag, ends: false });
+        }
+    }
+
+    pub(super) fn stream(&mut self, slot: u32, tag: u32, ends: bool) {
+        let Some(at) = self.flows.find(FlowRef { slot, tag }) else { return };
+        let flow = &mut self.flows.send[at];
+        if ends {
+            if let Some(stream) = &mut flow.stream {
+                stream.ended = true;
+            }
+            return self.maybe_complete(at);
+        }
+        flow.available += u64::from(self.payload);
+        let src = flow.src.0 as usize;
+        self.next_slot(slot, false);
+        if self.flows.send[at].status == Status::Idle {
+            self.ready(slot);
+            self.kick(self.hosts[src].port);
+        }
+    }
+}
+
+/// A hash of what a controller controls: a flow, or all of a host's flows under one key.
+fn controller_key(shape: &FlowShape, key: RateKey, flow: u64) -> u32 {
+    let of = match key {
+        RateKey::Flow => flow,
+        RateKey::Dest(host) => mix(u64::from(shape.src.0) << 32 | u64::from(host.0)),
+        RateKey::Class(class) => mix(mix(u64::from(shape.src.0)) ^ u64::from(class.0)),
+    };
+    (of >> 16) as u32
+}
