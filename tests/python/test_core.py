@@ -194,3 +194,8 @@ def test_an_export_that_nobody_takes_is_freed() -> None:
         schema, array = batch.__arrow_c_array__()
         del schema, array
         assert pa.schema(batch) == pa.record_batch(batch).schema
+
+
+def test_the_starting_scenario_has_the_fingerprint_that_the_rust_tests_know() -> None:
+    run = backwater.parse(_core.new_scenario()).run(seed=1)
+    assert run.fingerprint == "e4210d8aa349e723"
