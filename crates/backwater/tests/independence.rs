@@ -113,5 +113,5 @@ size = "200 KB"
 /// The fingerprint of the starting scenario, in debug and in release; `tests/python/test_core.py` holds Python to the same.
 #[test]
 fn starting_scenario_has_one_fingerprint_everywhere() {
-    assert_eq!(format!("{:016x}", run(&backwater::new_scenario(), 1).1), "e4210d8aa349e723");
+    assert_eq!(format!("{:016x}", run(backwater::new_scenario(), 1).1), "e4210d8aa349e723");
 }
