@@ -26,7 +26,9 @@ const REVIEW: u64 = 1 << 16;
 /// Mean events per batch outside of which the width changes.
 const DENSITY: std::ops::RangeInclusive<u64> = 3..=31;
 
+/// A pending event. With 12 bytes of data it is half a cache line, and never in two.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 struct Slot<T> {
     time: u64,
     order: u64,

@@ -192,14 +192,14 @@ macro_rules! mechanisms {
             /// The sides at one switch.
             pub fn switch(&self, shape: &SwitchShape) -> SwitchStack {
                 SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
-                    <$mechanism as Mechanism>::switch(scoped.of(&shape.name, &shape.tier), shape)
+                    <$mechanism as Mechanism>::switch(scoped.of(&shape.name, &shape.tier), shape).map(Box::new)
                 }),)+ }
             }
 
             /// The sides at one NIC.
             pub fn nic(&self, shape: &NicShape) -> NicStack {
                 NicStack { $($name: self.$name.as_ref().and_then(|scoped| {
-                    <$mechanism as Mechanism>::nic(&scoped.base, shape)
+                    <$mechanism as Mechanism>::nic(&scoped.base, shape).map(Box::new)
                 }),)+ }
             }
 
@@ -229,11 +229,12 @@ macro_rules! mechanisms {
         #[derive(Clone, Default)]
         pub struct Shared { $($name: <$mechanism as Mechanism>::Shared,)+ }
 
-        /// The sides of all mechanisms at one switch.
-        pub struct SwitchStack { $($name: Option<<$mechanism as Mechanism>::Switch>,)+ }
+        /// The sides of all mechanisms at one switch. Boxed: which of them there are is asked of every frame, and must not be
+        /// spread over as many cache lines as there are mechanisms.
+        pub struct SwitchStack { $($name: Option<Box<<$mechanism as Mechanism>::Switch>>,)+ }
 
-        /// The sides of all mechanisms at one NIC.
-        pub struct NicStack { $($name: Option<<$mechanism as Mechanism>::Nic>,)+ }
+        /// The sides of all mechanisms at one NIC, boxed for the same reason.
+        pub struct NicStack { $($name: Option<Box<<$mechanism as Mechanism>::Nic>>,)+ }
 
         /// The sides of all mechanisms at one flow.
         pub struct FlowStack { $($name: Option<<$mechanism as Mechanism>::Flow>,)+ }
@@ -279,14 +280,14 @@ macro_rules! mechanisms {
             }
             fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
                 $(if let Some(side) = &mut self.$name {
-                    let fate = SwitchSide::on_control(side, cx.for_owner(Owner(Number::$name as u8)), from, to, frame);
+                    let fate = SwitchSide::on_control(&mut **side, cx.for_owner(Owner(Number::$name as u8)), from, to, frame);
                     if fate == Fate::Consumed { return fate; }
                 })+
                 Fate::Passed
             }
             fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
                 $(if cx.owner() == Owner(Number::$name as u8) {
-                    if let Some(side) = &mut self.$name { SwitchSide::on_timer(side, cx, token); }
+                    if let Some(side) = &mut self.$name { SwitchSide::on_timer(&mut **side, cx, token); }
                     return;
                 })+
             }
@@ -299,14 +300,14 @@ macro_rules! mechanisms {
             }
             fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
                 $(if let Some(side) = &mut self.$name {
-                    let fate = NicSide::on_control(side, cx.for_owner(Owner(Number::$name as u8)), frame);
+                    let fate = NicSide::on_control(&mut **side, cx.for_owner(Owner(Number::$name as u8)), frame);
                     if fate == Fate::Consumed { return fate; }
                 })+
                 Fate::Passed
             }
             fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
                 $(if cx.owner() == Owner(Number::$name as u8) {
-                    if let Some(side) = &mut self.$name { NicSide::on_timer(side, cx, token); }
+                    if let Some(side) = &mut self.$name { NicSide::on_timer(&mut **side, cx, token); }
                     return;
                 })+
             }

@@ -143,3 +143,5 @@ pub(super) fn controller_order(event: Event, key: u32) -> u64 {
         _ => order(9, at),
     }
 }
+
+const _: () = assert!(size_of::<Event>() == 12, "an event and its key are half a cache line");
