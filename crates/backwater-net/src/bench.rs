@@ -5,7 +5,7 @@
 
 use crate::config::SwitchParams;
 use crate::hooks::{
-    FlowCx, FlowShape, Home, NO_HOP, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
+    FlowCx, FlowShape, Home, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
 };
 use crate::occupancy::{Occupancy, Pool};
 use crate::packet::{Class, Control, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
@@ -77,14 +77,7 @@ impl SwitchBench {
 
     /// The context of a hook.
     pub fn cx(&mut self) -> SwitchCx<'_> {
-        SwitchCx {
-            now: self.now,
-            owner: OWNER,
-            seen: &self.occupancy,
-            home: &mut self.home,
-            notes: &mut self.notes,
-            hop: NO_HOP,
-        }
+        SwitchCx { now: self.now, owner: OWNER, seen: &self.occupancy, home: &mut self.home, notes: &mut self.notes }
     }
 
     /// What hooks have noted since the last call.

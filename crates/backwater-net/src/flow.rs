@@ -20,32 +20,37 @@ pub(crate) enum Status {
     Idle,
 }
 
-/// The sender's half.
+/// The sender's half. What every packet needs comes first, in one cache line and a word of the next.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct SendFlow {
-    pub id: u64,
-    pub group: u32,
+    pub tag: u32,
     pub src: HostId,
     pub dst: HostId,
     pub class: Class,
     pub ect: bool,
     pub status: Status,
-    pub tag: u32,
+    pub live: bool,
     /// Hash of the identity: path and tie-breaks follow from it.
     pub hash: u64,
     /// \[bytes\] payload made available, sent, acknowledged
     pub available: u64,
     pub sent: u64,
     pub acked: u64,
-    pub packets: u64,
-    pub start: Time,
-    /// Owners that hold it shut, a bit each.
-    pub shut: u16,
     /// Its controller, or `NO_CONTROLLER`.
     pub controller: u32,
-    /// Pinned paths of data and acknowledgements, or `NO_PATH`.
+    /// Pinned path of data, or `NO_PATH`.
     pub path: u32,
+    /// The flow whose turn at the NIC is next, or `NO_FLOW`.
+    pub behind: u32,
+    /// Owners that hold it shut, a bit each.
+    pub shut: u16,
+    pub packets: u64,
+    /// Pinned path of acknowledgements, or `NO_PATH`.
     pub back: u32,
+    pub group: u32,
+    pub id: u64,
+    pub start: Time,
     pub stream: Option<Box<StreamState>>,
     /// \[bytes\] sent at the last sample of the time series
     pub sampled: u64,
@@ -80,6 +85,7 @@ impl SendFlow {
 }
 
 pub(crate) const NO_CONTROLLER: u32 = u32::MAX;
+pub(crate) const NO_FLOW: u32 = u32::MAX;
 
 /// A rate controller and what waits for its pacing.
 pub(crate) struct Controller<F> {
@@ -108,7 +114,6 @@ pub(crate) struct Controller<F> {
 pub(crate) struct Flows {
     pub send: Vec<SendFlow>,
     pub recv: Vec<RecvFlow>,
-    live: Vec<bool>,
     free: Vec<u32>,
     pub active: u64,
 }
@@ -119,18 +124,16 @@ impl Flows {
         if let Some(slot) = self.free.pop() {
             self.send[slot as usize] = flow;
             self.recv[slot as usize] = RecvFlow::default();
-            self.live[slot as usize] = true;
             return slot;
         }
         self.send.push(flow);
         self.recv.push(RecvFlow::default());
-        self.live.push(true);
         self.send.len() as u32 - 1
     }
 
     pub fn remove(&mut self, slot: u32) {
         self.active -= 1;
-        self.live[slot as usize] = false;
+        self.send[slot as usize].live = false;
         self.free.push(slot);
     }
 
@@ -138,7 +141,8 @@ impl Flows {
     #[inline(always)]
     pub fn find(&self, flow: FlowRef) -> Option<usize> {
         let slot = flow.slot as usize;
-        (*self.live.get(slot)? && self.send[slot].tag == flow.tag).then_some(slot)
+        let send = self.send.get(slot)?;
+        (send.live && send.tag == flow.tag).then_some(slot)
     }
 
     /// Reads both halves of a flow, for no other purpose than to have them in the cache.
@@ -150,7 +154,7 @@ impl Flows {
 
     /// Slots of all flows under way.
     pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.send.len() as u32).filter(|s| self.live[*s as usize])
+        (0..self.send.len() as u32).filter(|s| self.send[*s as usize].live)
     }
 
     pub fn reference(&self, slot: u32) -> FlowRef {

@@ -92,8 +92,8 @@ pub enum Note {
     Send(Port, Control),
     /// A queued frame to the neighbour.
     Emit(Port, Class, Control),
-    /// A queued frame to a host, forwarded like any other; with the number of switches that the packet at hand has passed.
-    Route(HostId, Class, Control, u8),
+    /// A queued frame to a host, forwarded like any other.
+    Route(HostId, Class, Control),
     /// Pause the neighbour's class (or link) until a time.
     HoldPeer(Owner, Port, Option<Class>, Time, HoldStyle),
     /// Let go of that.
@@ -176,12 +176,7 @@ pub struct SwitchCx<'a> {
     pub(crate) seen: &'a Occupancy,
     pub(crate) home: &'a mut Home,
     pub(crate) notes: &'a mut Notes,
-    /// Switches that the packet at hand has passed, or `NO_HOP`.
-    pub(crate) hop: u8,
 }
-
-/// There is no packet at hand.
-pub(crate) const NO_HOP: u8 = u8::MAX;
 
 impl SwitchCx<'_> {
     /// The time.
@@ -230,10 +225,10 @@ impl SwitchCx<'_> {
     pub fn emit(&mut self, port: Port, class: Class, frame: Control) {
         self.notes.push(Note::Emit(port, class, frame));
     }
-    /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. If it names the flow of the
-    /// packet at hand, and that flow's acknowledgements take its path backwards, so does the frame.
+    /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. If it names a flow whose path
+    /// is pinned and passes this switch, and whose acknowledgements take that path backwards, so does the frame.
     pub fn route(&mut self, to: HostId, class: Class, frame: Control) {
-        self.notes.push(Note::Route(to, class, frame, self.hop));
+        self.notes.push(Note::Route(to, class, frame));
     }
     /// Pauses the neighbour at `port`, for one class or (`None`) the whole link, until `until` ([`Time::NEVER`]: until
     /// released). The port merges all owners into one state: the latest end wins, the neighbour resumes when all let go.
@@ -290,7 +285,7 @@ impl NicCx<'_> {
     /// Queues a frame for a host in `class`; if it names a flow that ends here, it goes to that flow's source along the
     /// way of the acknowledgements.
     pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
-        self.notes.push(Note::Route(to, class, frame, NO_HOP));
+        self.notes.push(Note::Route(to, class, frame));
     }
     /// Shuts a gate of this NIC.
     pub fn shut(&mut self, gate: Gate) {

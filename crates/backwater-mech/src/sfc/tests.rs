@@ -52,7 +52,7 @@ impl At {
 
     fn messages(&mut self) -> Vec<(u32, Time)> {
         let one = |note: &Note| match note {
-            Note::Route(to, Class(7), frame, ..) => (to.0, Message::read(frame).expect("an SFC message").pause),
+            Note::Route(to, Class(7), frame) => (to.0, Message::read(frame).expect("an SFC message").pause),
             other => panic!("SFC only sends messages, not {other:?}"),
         };
         self.bench.notes().iter().map(one).collect()

@@ -2,7 +2,7 @@
 
 use super::crossbar::Crossbar;
 use super::event::Event;
-use super::nic::Host;
+use super::host::Host;
 use super::{Actors, Network, Rows, STAGE, Switch, Totals};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;

@@ -3,7 +3,7 @@
 use super::{Actors, Event, Network, STAGE, controller_order};
 use crate::flow::NO_CONTROLLER;
 use crate::hold::{Act, Hold};
-use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NO_HOP, NicSide, Note, Owner, SwitchSide, Token};
+use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NicSide, Note, Owner, SwitchSide, Token};
 use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo};
 use crate::port::Belongs;
 use crate::record::ControlRow;
@@ -38,9 +38,9 @@ impl<A: Actors> Network<A> {
                     let ix = self.slab.insert(pkt);
                     self.originate(switch, port, ix);
                 }
-                Note::Route(to, class, frame, hop) => {
+                Note::Route(to, class, frame) => {
                     self.log(node, None, Some(class), Some(to), &frame);
-                    self.route_from_switch(switch, to, class, &frame, hop);
+                    self.route_from_switch(switch, to, class, &frame);
                 }
                 Note::HoldPeer(owner, port, class, until, style) => {
                     self.hold_peer(global(port), owner, class, until, style);
@@ -78,7 +78,7 @@ impl<A: Actors> Network<A> {
                     let pkt = self.routed(node, HostId(u32::MAX), class, &frame, NO_PATH, 0);
                     self.express(host, pkt);
                 }
-                Note::Route(to, class, frame, _) => {
+                Note::Route(to, class, frame) => {
                     self.log(node, None, Some(class), Some(to), &frame);
                     let found = frame.flow.and_then(|f| self.flows.find(f));
                     let path = found.map_or(NO_PATH, |at| self.flows.send[at].back);
@@ -125,10 +125,10 @@ impl<A: Actors> Network<A> {
         pkt
     }
 
-    /// Sends a control frame on its way to a host; along the reverse of the path of the packet at hand, if that is pinned.
-    fn route_from_switch(&mut self, switch: u32, to: HostId, class: Class, frame: &Control, hop: u8) {
+    /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
+    fn route_from_switch(&mut self, switch: u32, to: HostId, class: Class, frame: &Control) {
         let node = self.switches[switch as usize].home.shape.node;
-        let found = frame.flow.and_then(|f| self.flows.find(f)).filter(|_| hop != NO_HOP);
+        let found = frame.flow.and_then(|f| self.flows.find(f));
         let back = found.map(|at| &self.flows.send[at]).filter(|flow| flow.back != NO_PATH);
         let on_it = back.and_then(|flow| Some((flow.back, self.position(flow.back, flow.dst, switch)?)));
         let (path, at) = on_it.unwrap_or((NO_PATH, 0));
@@ -285,7 +285,7 @@ impl<A: Actors> Network<A> {
         let fate = match belongs {
             Belongs::Switch(switch) => {
                 let from = PortNo(local);
-                let fate = self.at_switch(switch, NO_HOP, |stack, cx, _| stack.on_control(cx, from, None, frame));
+                let fate = self.at_switch(switch, |stack, cx, _| stack.on_control(cx, from, None, frame));
                 self.act_switch(switch);
                 fate
             }
@@ -316,7 +316,7 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn switch_timer(&mut self, switch: u32, owner: Owner, token: Token) {
-        self.at_switch(switch, NO_HOP, |stack, cx, _| stack.on_timer(cx.for_owner(owner), token));
+        self.at_switch(switch, |stack, cx, _| stack.on_timer(cx.for_owner(owner), token));
         self.act_switch(switch);
     }
 

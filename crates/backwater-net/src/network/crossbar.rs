@@ -231,11 +231,11 @@ impl<A: Actors> Network<A> {
 
     fn release_crossed(&mut self, switch: u32, pkt: Ix) {
         let slot = &mut self.slab[pkt];
-        let (place, pool, hop) = (slot.place, slot.pool, slot.pkt.hop);
+        let (place, pool) = (slot.place, slot.pool);
         let charged = std::mem::take(&mut slot.charged);
         if charged != 0 {
             self.switches[switch as usize].occupancy.release(&place, u64::from(charged), pool);
-            self.at_switch(switch, hop, |stack, cx, _| stack.on_release(cx, &place));
+            self.at_switch(switch, |stack, cx, _| stack.on_release(cx, &place));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow.
 
-use super::nic::SlowReceiver;
+use super::host::SlowReceiver;
 use super::{Actors, Network, STAGE};
 use crate::hold::Hold;
 use crate::packet::{CLASSES, Class, Kind, NodeId};

@@ -2,7 +2,7 @@
 //! its packet, then for the counters of its switch. Here the next events' data are read before the first of them is
 //! handled, so that the memory has all these requests at once. Nothing changes but the time that a run takes.
 
-use super::nic::NextUp;
+use super::host::NextUp;
 use super::{Actors, Event, Network};
 use crate::packet::Port as PortNo;
 use crate::port::{Belongs, Port};

@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
-//! ingresses to egresses; `start` begins flows, `nic` sends and receives them; `control` acts on notes, gates, holds and timers; `faults` and
+//! ingresses to egresses; `start` begins flows, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
@@ -13,6 +13,7 @@ mod crossbar;
 mod event;
 mod faults;
 mod fetch;
+mod host;
 mod nic;
 mod sample;
 mod start;
@@ -37,7 +38,7 @@ use backwater_engine::fingerprint::mix;
 use backwater_engine::{EventQueue, Fingerprint, Time};
 use crossbar::Crossbar;
 use event::{Event, controller_order, order};
-use nic::Host;
+use host::Host;
 use std::collections::HashMap;
 
 /// The mechanisms of a run: makes their sides. `backwater-mech` generates the only implementation outside of tests.
@@ -76,14 +77,13 @@ const SILENCE: Time = Time::ms(1_000);
 
 /// The context of a switch's hook: `$s` is the switch, borrowed apart from the rest of the network.
 macro_rules! cx {
-    ($network:ident, $s:ident, $hop:expr) => {
+    ($network:ident, $s:ident) => {
         crate::hooks::SwitchCx {
             now: $network.now,
             owner: crate::hooks::Owner(0),
             seen: &$s.occupancy,
             home: &mut $s.home,
             notes: &mut $network.notes,
-            hop: $hop,
         }
     };
 }
@@ -94,7 +94,6 @@ struct Switch<S> {
     first_port: u32,
     latency: Time,
     latency_at: LatencyAt,
-    /// The switch's memory is one, and `choose` may have an opinion.
     occupancy: Occupancy,
     stack: S,
     crossbar: Option<Box<Crossbar>>,
@@ -355,14 +354,9 @@ impl<A: Actors> Network<A> {
 
     /// Calls a hook of a switch's stack.
     #[inline(always)]
-    fn at_switch<R>(
-        &mut self,
-        switch: u32,
-        hop: u8,
-        f: impl FnOnce(&mut A::Switch, &mut SwitchCx<'_>, &mut Slab) -> R,
-    ) -> R {
+    fn at_switch<R>(&mut self, switch: u32, f: impl FnOnce(&mut A::Switch, &mut SwitchCx<'_>, &mut Slab) -> R) -> R {
         let s = &mut self.switches[switch as usize];
-        f(&mut s.stack, &mut cx!(self, s, hop), &mut self.slab)
+        f(&mut s.stack, &mut cx!(self, s), &mut self.slab)
     }
 
     /// Starts the next transmission of an idle port, if there is one.

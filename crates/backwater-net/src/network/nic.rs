@@ -2,115 +2,22 @@
 
 use super::{Actors, Event, Network, controller_order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
-use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicShape, NicSide, Owner};
-use crate::packet::{CLASSES, Ecn, HostId, Kind, Packet};
+use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
+use crate::packet::{Ecn, Kind, Packet};
 use crate::port::Next;
 use crate::record::{Broken, FlowRow};
-use crate::slab::{Fifo, Ix, Slab};
+use crate::slab::Ix;
 use crate::units::Bytes;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
-use std::collections::VecDeque;
-
-/// A host's interface.
-pub(super) struct Host<N> {
-    pub port: u32,
-    pub shape: NicShape,
-    pub stack: N,
-    /// Flows that may send, per class.
-    ring: [VecDeque<u32>; CLASSES],
-    ring_mask: u8,
-    /// Acknowledgements and control frames that go before data, per class.
-    express: [Fifo; CLASSES],
-    express_mask: u8,
-    /// Data frames in the transmit queue, per class.
-    staged: [u32; CLASSES],
-    /// Flows for which a gate is shut.
-    parked: Vec<u32>,
-    /// Owners that hold flows to a host shut, a bit each.
-    dest_shut: Vec<(HostId, u16)>,
-    pub rx: Option<Box<SlowReceiver>>,
-}
-
-/// What a host will probably send next.
-pub(super) enum NextUp {
-    Packet(Ix),
-    Flow(u32),
-    Nothing,
-}
-
-/// A receive buffer that is emptied too slowly.
-pub(super) struct SlowReceiver {
-    pub rate: crate::units::Rate,
-    pub xoff: u64,
-    pub xon: u64,
-    pub class: crate::packet::Class,
-    pub fifo: Fifo,
-    pub bytes: u64,
-    pub holding: bool,
-    pub draining: bool,
-}
-
-impl<N> Host<N> {
-    pub fn new(port: u32, shape: NicShape, stack: N) -> Host<N> {
-        Host {
-            port,
-            shape,
-            stack,
-            ring: Default::default(),
-            ring_mask: 0,
-            express: [Fifo::default(); CLASSES],
-            express_mask: 0,
-            staged: [0; CLASSES],
-            parked: Vec::new(),
-            dest_shut: Vec::new(),
-            rx: None,
-        }
-    }
-
-    /// Data frames in the transmit queue that may leave: those of a paused class must not keep others from it.
-    #[inline(always)]
-    fn staged(&self, open: u8) -> u32 {
-        if open == u8::MAX {
-            return self.staged.iter().sum();
-        }
-        let classes = self.staged.iter().enumerate();
-        classes.map(|(class, staged)| if open & (1 << class) != 0 { *staged } else { 0 }).sum()
-    }
-
-    fn ring_push(&mut self, class: usize, slot: u32) {
-        self.ring[class].push_back(slot);
-        self.ring_mask |= 1 << class;
-    }
-
-    /// What it will probably send next.
-    #[inline(always)]
-    pub fn next_up(&self) -> NextUp {
-        if let Some(class) = self.express_mask.checked_ilog2() {
-            return self.express[class as usize].head().map_or(NextUp::Nothing, NextUp::Packet);
-        }
-        let flow = self.ring_mask.checked_ilog2().and_then(|class| self.ring[class as usize].front());
-        flow.map_or(NextUp::Nothing, |slot| NextUp::Flow(*slot))
-    }
-
-    pub fn set_dest(&mut self, dest: HostId, owner: Owner, shut: bool) {
-        let bit = 1u16 << owner.0;
-        match self.dest_shut.iter_mut().find(|(d, _)| *d == dest) {
-            Some((_, owners)) if shut => *owners |= bit,
-            Some((_, owners)) => *owners &= !bit,
-            None if shut => self.dest_shut.push((dest, bit)),
-            None => {}
-        }
-        self.dest_shut.retain(|(_, owners)| *owners != 0);
-    }
-}
 
 impl<A: Actors> Network<A> {
     /// Puts a flow into its NIC's ring.
     pub(super) fn ready(&mut self, slot: u32) {
         let flow = &mut self.flows.send[slot as usize];
         flow.status = Status::Ready;
-        self.hosts[flow.src.0 as usize].ring_push(usize::from(flow.class.0), slot);
+        let (src, class) = (flow.src.0 as usize, flow.class);
+        self.hosts[src].ring_push(class, slot, &mut self.flows);
     }
 
     /// Flows of a host that were parked look again.
@@ -137,15 +44,14 @@ impl<A: Actors> Network<A> {
             let Some(slot) = self.next_flow(host, open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
-            let class = usize::from(slab[pkt].pkt.class.0);
-            h.staged[class] += 1;
-            self.ports[port as usize].push(slab, class, pkt);
+            let class = slab[pkt].pkt.class;
+            h.stage(class);
+            self.ports[port as usize].push(slab, usize::from(class.0), pkt);
         }
         match self.ports[port as usize].next(&self.slab, self.now) {
             Next::Packet(pkt) => {
                 if self.slab[pkt].pkt.kind == Kind::Data {
-                    let class = usize::from(self.slab[pkt].pkt.class.0);
-                    self.hosts[host as usize].staged[class] -= 1;
+                    self.hosts[host as usize].unstage(self.slab[pkt].pkt.class);
                 }
                 self.transmit(port, pkt);
             }
@@ -163,13 +69,9 @@ impl<A: Actors> Network<A> {
                 return None;
             }
             let class = 7 - mask.leading_zeros() as usize;
-            let slot = h.ring[class].pop_front()?;
-            if h.ring[class].is_empty() {
-                h.ring_mask &= !(1 << class);
-            }
+            let slot = h.ring_pop(class, &self.flows);
             let flow = &mut self.flows.send[slot as usize];
-            let dest_shut = !h.dest_shut.is_empty() && h.dest_shut.iter().any(|(d, _)| *d == flow.dst);
-            if flow.shut != 0 || dest_shut {
+            if flow.shut != 0 || h.is_dest_shut(flow.dst) {
                 flow.status = Status::Parked;
                 h.parked.push(slot);
                 continue;
@@ -492,14 +394,5 @@ impl<F: FlowSide> Controller<F> {
             Some(rate) if rate < self.shape.line => sent.after(rate.time_for(Bytes(u64::from(self.last_size)))),
             _ => sent,
         }
-    }
-}
-
-impl SlowReceiver {
-    /// Takes the next packet out.
-    pub fn pop(&mut self, slab: &Slab) -> Option<Ix> {
-        let pkt = self.fifo.pop(slab)?;
-        self.bytes -= u64::from(slab[pkt].pkt.size);
-        Some(pkt)
     }
 }

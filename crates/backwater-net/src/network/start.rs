@@ -2,7 +2,7 @@
 
 use super::{Actors, Event, Network};
 use crate::config::AckPath;
-use crate::flow::{Controller, NO_CONTROLLER, SendFlow, Status, StreamState};
+use crate::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
 use crate::hooks::{FlowShape, RateKey};
 use crate::packet::{FlowRef, HostId, NodeId};
 use crate::routing::NO_PATH;
@@ -49,6 +49,8 @@ impl<A: Actors> Network<A> {
             class: spec.class,
             ect: spec.ect,
             status: Status::Idle,
+            live: true,
+            behind: NO_FLOW,
             tag: (hash >> 16) as u32,
             hash,
             available: if stream.is_some() { 0 } else { spec.bytes },

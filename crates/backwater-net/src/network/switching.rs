@@ -2,7 +2,7 @@
 
 use super::{Actors, Event, Network, cx, order};
 use crate::config::LatencyAt;
-use crate::hooks::{Fate, Full, NO_HOP, SwitchSide};
+use crate::hooks::{Fate, Full, SwitchSide};
 use crate::packet::{HostId, Kind, Port as PortNo};
 use crate::port::Belongs;
 use crate::record::Broken;
@@ -45,12 +45,12 @@ impl<A: Actors> Network<A> {
         }
         let candidates = self.routes.candidates(switch, header.dst);
         if candidates.len() > 1 {
-            let (dst, hop) = (header.dst, header.hop);
+            let dst = header.dst;
             let hash = self.path_hash(pkt);
             let list: Vec<PortNo>;
             let wanted = if A::CHOOSES {
                 list = candidates.iter().map(|p| PortNo(*p)).collect();
-                self.at_switch(switch, hop, |stack, cx, slab| stack.choose(cx, &list, &slab[pkt].pkt))
+                self.at_switch(switch, |stack, cx, slab| stack.choose(cx, &list, &slab[pkt].pkt))
             } else {
                 None
             };
@@ -72,7 +72,7 @@ impl<A: Actors> Network<A> {
         }
         let frame = self.slab.control(header.seq);
         let to = (header.dst != HostId(u32::MAX)).then_some(header.dst);
-        let fate = self.at_switch(switch, NO_HOP, |stack, cx, _| stack.on_control(cx, PortNo(from), to, &frame));
+        let fate = self.at_switch(switch, |stack, cx, _| stack.on_control(cx, PortNo(from), to, &frame));
         let ends = fate == Fate::Consumed || to.is_none();
         if ends {
             self.slab.take_control(header.seq);
@@ -112,8 +112,7 @@ impl<A: Actors> Network<A> {
     #[inline]
     pub(super) fn admit(&mut self, switch: u32, pkt: Ix) {
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
-        let hop = slot.pkt.hop;
-        s.stack.steer(&mut cx!(self, s, hop), &mut slot.place, &mut slot.pkt);
+        s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
         let (place, size) = (slot.place, slot.pkt.size);
         let Some(pool) = s.occupancy.admit(&place, u64::from(size)) else {
             return self.full(switch, pkt);
@@ -121,7 +120,7 @@ impl<A: Actors> Network<A> {
         (slot.pool, slot.charged) = (pool, size);
         let p = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize];
         p.max_ingress_bytes = p.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0 as u32);
-        s.stack.on_admit(&mut cx!(self, s, hop), &place, &mut slot.pkt);
+        s.stack.on_admit(&mut cx!(self, s), &place, &mut slot.pkt);
         match s.latency_at {
             LatencyAt::Fabric if s.latency != Time::ZERO => {
                 let at = self.now + s.latency;
@@ -140,8 +139,8 @@ impl<A: Actors> Network<A> {
 
     #[cold]
     fn full(&mut self, switch: u32, pkt: Ix) {
-        let (place, hop) = (self.slab[pkt].place, self.slab[pkt].pkt.hop);
-        let full = self.at_switch(switch, hop, |stack, cx, slab| stack.on_full(cx, &place, &mut slab[pkt].pkt));
+        let place = self.slab[pkt].place;
+        let full = self.at_switch(switch, |stack, cx, slab| stack.on_full(cx, &place, &mut slab[pkt].pkt));
         self.act_switch(switch);
         let size = self.slab[pkt].pkt.size;
         if full == Full::Trim && self.slab[pkt].pkt.payload > 0 {
@@ -178,11 +177,11 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     pub(super) fn enqueue(&mut self, switch: u32, pkt: Ix) {
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
-        let (place, hop, before) = (slot.place, slot.pkt.hop, slot.pkt.ecn);
+        let (place, before) = (slot.place, slot.pkt.ecn);
         slot.queued = slot.pkt.size;
         let port = s.first_port + u32::from(place.egress.0);
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
-        s.stack.on_enqueue(&mut cx!(self, s, hop), &place, &mut slot.pkt);
+        s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
         p.max_egress_bytes = p.max_egress_bytes.max(waiting as u32);
         p.marked_frames += u64::from(slot.pkt.ecn != before);
@@ -211,15 +210,15 @@ impl<A: Actors> Network<A> {
         if slot.pkt.kind == Kind::Mac {
             return; // in no counter
         }
-        let (place, hop, before, queued) = (slot.place, slot.pkt.hop, slot.pkt.ecn, slot.queued);
+        let (place, before, queued) = (slot.place, slot.pkt.ecn, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
-        s.stack.on_dequeue(&mut cx!(self, s, hop), &place, &mut slot.pkt);
+        s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
         p.marked_frames += u64::from(slot.pkt.ecn != before);
         s.occupancy.leave_egress(&place, u64::from(queued));
         if charged != 0 {
             s.occupancy.release(&place, u64::from(charged), slot.pool);
         }
-        let mut cx = cx!(self, s, hop);
+        let mut cx = cx!(self, s);
         if charged != 0 {
             s.stack.on_release(&mut cx, &place);
         }

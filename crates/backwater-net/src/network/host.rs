@@ -1,0 +1,162 @@
+//! A host's interface: what it has to send, and what of that may go.
+
+use crate::flow::{Flows, NO_FLOW};
+use crate::hooks::{NicShape, Owner};
+use crate::packet::{CLASSES, Class, HostId};
+use crate::slab::{Fifo, Ix, Slab};
+use crate::units::Rate;
+
+/// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
+/// what goes before them.
+#[repr(C, align(64))]
+pub(super) struct Host<N> {
+    pub port: u32,
+    /// Classes that have flows in the ring, a bit each.
+    pub ring_mask: u8,
+    /// Classes that have frames in `express`, a bit each.
+    pub express_mask: u8,
+    /// Some flows are shut by their destination.
+    dests_shut: bool,
+    /// Data frames in the transmit queue, per class.
+    staged: [u16; CLASSES],
+    pub rx: Option<Box<SlowReceiver>>,
+    pub shape: NicShape,
+    rings: [Ring; CLASSES],
+    /// Acknowledgements and control frames that go before data, per class.
+    pub express: [Fifo; CLASSES],
+    pub stack: N,
+    /// Flows for which a gate is shut.
+    pub parked: Vec<u32>,
+    /// Owners that hold flows to a host shut, a bit each.
+    dest_shut: Vec<(HostId, u16)>,
+}
+
+/// The flows of one class that may send, in the order of their turns: a list through [`crate::flow::SendFlow::behind`].
+#[derive(Clone, Copy, Debug)]
+struct Ring {
+    first: u32,
+    last: u32,
+}
+
+/// What a host will probably send next.
+pub(super) enum NextUp {
+    Packet(Ix),
+    Flow(u32),
+    Nothing,
+}
+
+/// A receive buffer that is emptied too slowly.
+pub(super) struct SlowReceiver {
+    pub rate: Rate,
+    pub xoff: u64,
+    pub xon: u64,
+    pub class: Class,
+    pub fifo: Fifo,
+    pub bytes: u64,
+    pub holding: bool,
+    pub draining: bool,
+}
+
+impl<N> Host<N> {
+    pub fn new(port: u32, shape: NicShape, stack: N) -> Host<N> {
+        Host {
+            port,
+            ring_mask: 0,
+            express_mask: 0,
+            dests_shut: false,
+            staged: [0; CLASSES],
+            rx: None,
+            shape,
+            rings: [Ring { first: NO_FLOW, last: NO_FLOW }; CLASSES],
+            express: [Fifo::default(); CLASSES],
+            stack,
+            parked: Vec::new(),
+            dest_shut: Vec::new(),
+        }
+    }
+
+    /// Data frames in the transmit queue that may leave: those of a paused class must not keep others from it.
+    #[inline(always)]
+    pub fn staged(&self, open: u8) -> u32 {
+        if open == u8::MAX {
+            return self.staged.iter().map(|staged| u32::from(*staged)).sum();
+        }
+        let classes = self.staged.iter().enumerate();
+        classes.map(|(class, staged)| if open & (1 << class) != 0 { u32::from(*staged) } else { 0 }).sum()
+    }
+
+    /// A data frame joins the transmit queue.
+    #[inline(always)]
+    pub fn stage(&mut self, class: Class) {
+        self.staged[usize::from(class.0) % CLASSES] += 1;
+    }
+
+    /// It leaves it.
+    #[inline(always)]
+    pub fn unstage(&mut self, class: Class) {
+        self.staged[usize::from(class.0) % CLASSES] -= 1;
+    }
+
+    /// A flow's turn comes after those of all others of its class.
+    #[inline(always)]
+    pub fn ring_push(&mut self, class: Class, slot: u32, flows: &mut Flows) {
+        let ring = &mut self.rings[usize::from(class.0) % CLASSES];
+        flows.send[slot as usize].behind = NO_FLOW;
+        if ring.first == NO_FLOW {
+            ring.first = slot;
+        } else {
+            flows.send[ring.last as usize].behind = slot;
+        }
+        ring.last = slot;
+        self.ring_mask |= 1 << class.0;
+    }
+
+    /// Takes out the flow whose turn it is.
+    #[inline(always)]
+    pub fn ring_pop(&mut self, class: usize, flows: &Flows) -> u32 {
+        let ring = &mut self.rings[class % CLASSES];
+        let slot = ring.first;
+        ring.first = flows.send[slot as usize].behind;
+        if ring.first == NO_FLOW {
+            self.ring_mask &= !(1 << class);
+        }
+        slot
+    }
+
+    /// What it will probably send next.
+    #[inline(always)]
+    pub fn next_up(&self) -> NextUp {
+        if let Some(class) = self.express_mask.checked_ilog2() {
+            return self.express[class as usize].head().map_or(NextUp::Nothing, NextUp::Packet);
+        }
+        let class = self.ring_mask.checked_ilog2();
+        class.map_or(NextUp::Nothing, |class| NextUp::Flow(self.rings[class as usize % CLASSES].first))
+    }
+
+    pub fn set_dest(&mut self, dest: HostId, owner: Owner, shut: bool) {
+        let bit = 1u16 << owner.0;
+        match self.dest_shut.iter_mut().find(|(d, _)| *d == dest) {
+            Some((_, owners)) if shut => *owners |= bit,
+            Some((_, owners)) => *owners &= !bit,
+            None if shut => self.dest_shut.push((dest, bit)),
+            None => {}
+        }
+        self.dest_shut.retain(|(_, owners)| *owners != 0);
+        self.dests_shut = !self.dest_shut.is_empty();
+    }
+
+    /// Whether flows to this host are shut.
+    #[inline(always)]
+    pub fn is_dest_shut(&self, dest: HostId) -> bool {
+        self.dests_shut && self.dest_shut.iter().any(|(d, _)| *d == dest)
+    }
+}
+
+impl SlowReceiver {
+    /// Takes the next packet out.
+    pub fn pop(&mut self, slab: &Slab) -> Option<Ix> {
+        let pkt = self.fifo.pop(slab)?;
+        self.bytes -= u64::from(slab[pkt].pkt.size);
+        Some(pkt)
+    }
+}
