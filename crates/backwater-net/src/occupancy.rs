@@ -136,12 +136,6 @@ impl Occupancy {
         self.ports.len()
     }
 
-    /// Reads a word of the port's counters, for no other purpose than to have them in the cache.
-    #[inline(always)]
-    pub(crate) fn touch(&self, port: Port) -> u64 {
-        u64::from(self.counts(port).ingress[0])
-    }
-
     #[inline(always)]
     fn counts(&self, port: Port) -> &Counts {
         &self.ports[usize::from(port.0)]
