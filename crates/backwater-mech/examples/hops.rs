@@ -6,7 +6,7 @@
 use backwater_engine::Time;
 use backwater_mech::{ecn, mac_control::Counter, mac_control::Signal, pfc, registry::Config, sfc, stack::Scoped};
 use backwater_net::config::{
-    AckParams, AckPath, Architecture, BufferPer, LatencyAt, NicParams, PacketParams, SwitchParams,
+    AckParams, AckPath, Architecture, BufferPer, LatencyAt, NicParams, PacketParams, SwitchParams, TransportParams,
 };
 use backwater_net::network::Network;
 use backwater_net::packet::{Class, HostId};
@@ -217,6 +217,7 @@ fn spec(
         graph,
         packet,
         ack,
+        transport: TransportParams::default(),
         nic: NicParams { tx_queue: 1, ..NicParams::default() },
         actors,
         groups: vec!["flows".into()],

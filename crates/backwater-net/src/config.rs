@@ -3,8 +3,10 @@
 
 use crate::units::Bytes;
 use backwater_engine::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
 
 /// Sizes on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +39,7 @@ pub enum AckPath {
     Ecmp,
 }
 
-/// One acknowledgement per data packet.
+/// Acknowledgements of data packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AckParams {
@@ -57,11 +59,106 @@ pub struct AckParams {
     /// Whether a host's acknowledgements and control messages go before its data.
     #[schemars(extend("x-source" = "choice: ns-3 and htsim models of NICs"))]
     pub first_at_nic: bool,
+    /// Data packets per acknowledgement. The last packet of a flow, and with recovery one that came again, is acknowledged at once.
+    #[schemars(range(min = 1, max = 65_535))]
+    #[schemars(extend("x-source" = "choice: 1; RoCEv2 leaves it to the sender's AckReq bit"))]
+    pub every: u32,
+}
+
+/// What a connection does about loss, and how much it leaves unacknowledged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TransportParams {
+    /// What is sent again: `none`, from the gap on (`go-back-n`), or only what is missing (`selective-repeat`).
+    #[schemars(extend("x-source" = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7)"))]
+    pub recovery: Recovery,
+    /// Time without progress after which everything unacknowledged is sent again.
+    #[schemars(extend("x-source" = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)", "x-range" = "1 ns and more"))]
+    pub timeout: Time,
+    /// Timeouts in a row without progress after which a flow fails. Absent: it tries for ever.
+    #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7", "x-range" = "0 and more"))]
+    pub retries: Option<u32>,
+    /// Bytes that a flow may leave unacknowledged, payload: a size, or `bdp`, the flow's own line rate times its round-trip time in an idle network. Absent: any number.
+    #[schemars(extend("x-source" = "choice; HPCC ns-3 code: the bandwidth-delay product", "x-range" = "one packet's payload and more"))]
+    pub window: Option<Window>,
+    /// Whether the window shrinks with the sending rate: window x rate / line rate.
+    #[schemars(extend("x-source" = "choice; HPCC ns-3 code: VAR_WIN"))]
+    pub window_scaling: bool,
+}
+
+impl Default for TransportParams {
+    fn default() -> Self {
+        TransportParams {
+            recovery: Recovery::None,
+            timeout: Time::ms(1),
+            retries: Some(7),
+            window: None,
+            window_scaling: false,
+        }
+    }
+}
+
+/// What is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Nothing: for networks that lose nothing.
+    None,
+    /// Everything from the first gap on: receivers drop what lies beyond it.
+    GoBackN,
+    /// What is missing: receivers keep what lies beyond a gap.
+    SelectiveRepeat,
+}
+
+/// How much a flow may leave unacknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// So many payload bytes.
+    Bytes(Bytes),
+    /// Line rate times round-trip time of the flow's path when idle.
+    Bdp,
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Window::Bytes(bytes) => bytes.fmt(f),
+            Window::Bdp => f.write_str("bdp"),
+        }
+    }
+}
+
+impl Serialize for Window {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Window {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Window, D::Error> {
+        let text = Cow::<'_, str>::deserialize(d)?;
+        match text.trim() {
+            "bdp" => Ok(Window::Bdp),
+            size => size.parse().map(Window::Bytes).map_err(de::Error::custom),
+        }
+    }
+}
+
+impl JsonSchema for Window {
+    fn schema_name() -> Cow<'static, str> {
+        "Window".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "x-unit": "size (B, KB = 1000 B, MB, …), or `bdp`", "examples": ["100 KB", "bdp"] })
+    }
+    fn inline_schema() -> bool {
+        true
+    }
 }
 
 impl Default for AckParams {
     fn default() -> Self {
-        AckParams { enabled: true, size: Bytes(66), class: None, path: AckPath::Ecmp, first_at_nic: true }
+        AckParams { enabled: true, size: Bytes(66), class: None, path: AckPath::Ecmp, first_at_nic: true, every: 1 }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
 
 use crate::hooks::FlowShape;
+use crate::network::transport::{Receiver, Sender};
 use crate::packet::{Class, FlowRef, HostId};
 use crate::spec::Stream;
 use backwater_engine::{Rng, Time};
@@ -52,6 +53,12 @@ pub(crate) struct SendFlow {
     pub id: u64,
     pub start: Time,
     pub stream: Option<Box<StreamState>>,
+    /// \[bytes\] that it may leave unacknowledged
+    pub window: u64,
+    /// What it sends again.
+    pub recovery: Option<Box<Sender>>,
+    /// Start until the last byte's arrival, had the network been idle.
+    pub ideal: Option<Time>,
     /// \[bytes\] sent at the last sample of the time series
     pub sampled: u64,
 }
@@ -75,12 +82,35 @@ pub(crate) struct RecvFlow {
     pub reordered: u64,
     pub marked: u64,
     pub last_byte: Option<Time>,
+    /// \[bytes\] All before this offset have arrived (with recovery).
+    pub expected: u64,
+    /// Data packets not yet acknowledged, and whether one of them was marked.
+    pub pending: u32,
+    pub pending_mark: bool,
+    /// How it fills gaps.
+    pub recovery: Option<Box<Receiver>>,
 }
 
 impl SendFlow {
     /// Whether no more payload will become available.
     pub fn ended(&self) -> bool {
         self.stream.as_ref().is_none_or(|s| s.ended)
+    }
+
+    /// \[bytes\] that count against its window. None while something is to be sent again: that has been counted before.
+    #[inline(always)]
+    pub fn away(&self) -> u64 {
+        if self.recovery.as_ref().is_some_and(|sender| sender.owes()) {
+            0
+        } else {
+            self.sent.saturating_sub(self.acked)
+        }
+    }
+
+    /// Whether it has something to send, new or again.
+    #[inline(always)]
+    pub fn has_more(&self) -> bool {
+        self.sent < self.available || self.recovery.as_ref().is_some_and(|sender| sender.owes())
     }
 }
 
@@ -132,8 +162,18 @@ impl Flows {
     }
 
     pub fn remove(&mut self, slot: u32) {
+        self.bury(slot);
+        self.free.push(slot);
+    }
+
+    /// The flow is over, but its slot still stands in a list: nobody finds it any more.
+    pub fn bury(&mut self, slot: u32) {
         self.active -= 1;
         self.send[slot as usize].live = false;
+    }
+
+    /// The slot of a buried flow has left its list.
+    pub fn exhume(&mut self, slot: u32) {
         self.free.push(slot);
     }
 

@@ -42,6 +42,8 @@ pub enum Kind {
     Data,
     /// Acknowledgement of a data packet.
     Ack,
+    /// Acknowledgement that also tells of a gap; the tag is the offset of the packet that showed it.
+    Nack,
     /// A control frame of a mechanism that is forwarded like data; its content lies beside it.
     Control,
     /// MAC control, or a mechanism's frame in its place: ends at the neighbour.

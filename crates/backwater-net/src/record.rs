@@ -44,6 +44,25 @@ pub struct FlowRow {
     pub reordered: u64,
     /// Data packets that arrived with congestion experienced.
     pub marked: u64,
+    /// Data packets sent again.
+    pub retransmitted: u64,
+    /// Times that it made no progress for the transport's timeout.
+    pub timeouts: u32,
+    /// Start until its last payload byte would have been received in an idle network; not for streams.
+    pub ideal: Option<Time>,
+    /// How it ended.
+    pub state: State,
+}
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Its last acknowledgement (without acknowledgements: its last byte) was received.
+    Complete,
+    /// It timed out too often.
+    Failed,
+    /// The run ended first, when the flow waited for what this says.
+    Unfinished(&'static str),
 }
 
 /// One control frame, when it was sent.
@@ -143,6 +162,8 @@ pub struct Progress {
     pub data_hops: u64,
     /// Flows complete.
     pub flows_done: u64,
+    /// Flows that timed out too often.
+    pub flows_failed: u64,
     /// Flows under way.
     pub flows_active: u64,
     /// Frames dropped for want of memory.

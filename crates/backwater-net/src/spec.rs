@@ -1,6 +1,6 @@
 //! Everything that a run is built from.
 
-use crate::config::{AckParams, NicParams, PacketParams, SwitchParams};
+use crate::config::{AckParams, NicParams, PacketParams, SwitchParams, TransportParams};
 use crate::packet::{Class, HostId, NodeId};
 use crate::topology::Graph;
 use crate::units::{Bytes, Rate};
@@ -152,6 +152,8 @@ pub struct Spec<A> {
     pub packet: PacketParams,
     /// Acknowledgements.
     pub ack: AckParams,
+    /// Connections.
+    pub transport: TransportParams,
     /// Parameters of each switch, by the order of switches in the graph.
     pub switches: Vec<SwitchParams>,
     /// Parameters of all NICs.

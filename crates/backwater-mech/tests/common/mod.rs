@@ -11,7 +11,7 @@ use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
 use backwater_mech::{dcqcn, ecn, pause, pfc, sfc};
-use backwater_net::config::{AckParams, AckPath, BufferPer, NicParams, PacketParams, SwitchParams};
+use backwater_net::config::{AckParams, AckPath, BufferPer, NicParams, PacketParams, SwitchParams, TransportParams};
 use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
@@ -28,6 +28,7 @@ pub struct Bench {
     pub graph: Graph,
     pub packet: PacketParams,
     pub ack: AckParams,
+    pub transport: TransportParams,
     /// All switches alike; `at` changes single ones.
     pub switch: SwitchParams,
     pub at: Vec<(String, SwitchParams)>,
@@ -46,7 +47,8 @@ impl Bench {
             seed: 1,
             graph,
             packet: PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0) },
-            ack: AckParams { enabled: true, size: Bytes(64), class: None, path: AckPath::Reverse, first_at_nic: true },
+            ack: AckParams { size: Bytes(64), path: AckPath::Reverse, ..AckParams::default() },
+            transport: TransportParams::default(),
             switch: SwitchParams { buffer_per: BufferPer::None, ..SwitchParams::default() },
             at: Vec::new(),
             nic: NicParams { tx_queue: 1, store_and_forward: false },
@@ -125,6 +127,7 @@ impl Bench {
             graph: self.graph.clone(),
             packet: self.packet.clone(),
             ack: self.ack.clone(),
+            transport: self.transport.clone(),
             switches: self.graph.switches().map(params).collect(),
             nic: self.nic.clone(),
             actors,

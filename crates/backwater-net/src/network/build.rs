@@ -111,6 +111,7 @@ impl<A: Actors> Network<A> {
             gap: sizes(spec.packet.gap)?,
             packet: spec.packet,
             ack: spec.ack,
+            transport: spec.transport,
             nic: spec.nic,
             actors: spec.actors,
             shared,

@@ -78,6 +78,11 @@ pub(super) enum Event {
         tag: u32,
         ends: bool,
     },
+    /// A flow may have made no progress for too long.
+    Timeout {
+        slot: u32,
+        tag: u32,
+    },
     Fault {
         fault: u32,
     },
@@ -131,6 +136,7 @@ impl Event {
             Event::Sample => order(16, 0),
             Event::Match { switch } => order(17, at(switch)),
             Event::Stop => order(18, 0),
+            Event::Timeout { tag, .. } => order(19, at(tag)),
         }
     }
 }

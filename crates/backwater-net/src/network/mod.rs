@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
-//! ingresses to egresses; `start` begins flows, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `faults` and
+//! ingresses to egresses; `start` begins flows, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
@@ -14,12 +14,14 @@ mod event;
 mod faults;
 mod fetch;
 mod host;
+mod ideal;
 mod nic;
 mod sample;
 mod start;
 mod switching;
+pub(crate) mod transport;
 
-use crate::config::{AckParams, LatencyAt, NicParams, PacketParams};
+use crate::config::{AckParams, LatencyAt, NicParams, PacketParams, TransportParams};
 use crate::flow::{Controller, Flows};
 use crate::hooks::{
     FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, SwitchCx, SwitchShape, SwitchSide,
@@ -27,7 +29,7 @@ use crate::hooks::{
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
-use crate::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
+use crate::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink, State};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -139,6 +141,7 @@ pub struct Network<A: Actors> {
     header: u32,
     gap: u32,
     ack: AckParams,
+    transport: TransportParams,
     nic: NicParams,
     actors: A,
     shared: A::Shared,
@@ -241,6 +244,7 @@ impl<A: Actors> Network<A> {
             Event::Source { source } => self.start_flows(source as usize),
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
             Event::Fetched { slot, tag } => self.fetched(slot, tag),
+            Event::Timeout { slot, tag } => self.timed_out(slot, tag),
             Event::Fault { fault } => self.apply_fault(fault as usize),
             Event::Sample => self.sample(),
             Event::Stop => self.totals.stopped = true,
@@ -296,7 +300,7 @@ impl<A: Actors> Network<A> {
         let mut slots: Vec<u32> = self.flows.slots().collect();
         slots.sort_by_key(|s| self.flows.send[*s as usize].id);
         for slot in slots {
-            let row = self.flow_row(slot as usize, None);
+            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot)));
             self.rows.flows.push(row);
         }
         self.rows.hand_out(sink);

@@ -1,11 +1,12 @@
 //! Hosts: sending by per-flow round robin, pacing and gates; receiving, acknowledging, completing.
 
+use super::transport::Answer;
 use super::{Actors, Event, Network, controller_order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
 use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
 use crate::packet::{Ecn, Kind, Packet};
 use crate::port::Next;
-use crate::record::{Broken, FlowRow};
+use crate::record::{Broken, FlowRow, State};
 use crate::slab::Ix;
 use crate::units::Bytes;
 use backwater_engine::Time;
@@ -71,12 +72,28 @@ impl<A: Actors> Network<A> {
             let class = 7 - mask.leading_zeros() as usize;
             let slot = h.ring_pop(class, &self.flows);
             let flow = &mut self.flows.send[slot as usize];
+            if flow.recovery.is_some() && !flow.has_more() {
+                // What it was to send again has been acknowledged meanwhile.
+                flow.status = Status::Idle;
+                if !flow.live {
+                    self.flows.exhume(slot);
+                }
+                continue;
+            }
+            if !flow.live {
+                self.flows.exhume(slot);
+                continue;
+            }
             if flow.shut != 0 || h.is_dest_shut(flow.dst) {
                 flow.status = Status::Parked;
                 h.parked.push(slot);
                 continue;
             }
             if flow.controller == NO_CONTROLLER {
+                if flow.away() >= flow.window {
+                    flow.status = Status::Windowed;
+                    continue;
+                }
                 return Some(slot);
             }
             let Some(c) = self.controllers[flow.controller as usize].as_mut() else { return Some(slot) };
@@ -90,10 +107,14 @@ impl<A: Actors> Network<A> {
                 }
                 continue;
             }
-            if c.side.window().is_some_and(|w| flow.sent - flow.acked >= w.0) {
-                flow.status = Status::Windowed;
-                c.windowed.push(slot);
-                continue;
+            let asked = c.side.window().map_or(u64::MAX, |window| window.0);
+            let (controller, away) = (flow.controller, flow.away());
+            if away >= asked.min(self.flow_window(slot)) {
+                self.flows.send[slot as usize].status = Status::Windowed;
+                if let Some(c) = self.controllers[controller as usize].as_mut() {
+                    c.windowed.push(slot);
+                }
+                return self.next_flow(host, open);
             }
             return Some(slot);
         }
@@ -102,15 +123,16 @@ impl<A: Actors> Network<A> {
     /// Makes the next packet of a flow.
     fn send(&mut self, slot: u32) -> Ix {
         let reference = self.flows.reference(slot);
+        let offset = self.next_offset(slot as usize);
         let flow = &mut self.flows.send[slot as usize];
-        let payload = (flow.available - flow.sent).min(u64::from(self.payload)) as u32;
+        let payload = (flow.available - offset).min(u64::from(self.payload)) as u32;
         let mut pkt = Packet {
             src: flow.src,
             dst: flow.dst,
             flow: reference,
             size: payload + self.header,
             payload,
-            seq: flow.sent,
+            seq: offset,
             sent: self.now,
             uid: mix(flow.hash ^ flow.packets.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             tag: 0,
@@ -120,9 +142,12 @@ impl<A: Actors> Network<A> {
             class: flow.class,
             ecn: if flow.ect { Ecn::Ect } else { Ecn::NotEct },
         };
-        flow.sent += u64::from(payload);
+        flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;
-        let (more, controller) = (flow.sent < flow.available, flow.controller);
+        let (more, controller) = (flow.has_more(), flow.controller);
+        if flow.recovery.is_some() {
+            self.note_sent(slot, offset, payload);
+        }
         if controller != NO_CONTROLLER {
             self.at_controller(controller, |side, cx| side.on_send(cx, &mut pkt));
             self.pace_after(controller, pkt.size);
@@ -185,7 +210,7 @@ impl<A: Actors> Network<A> {
 
     /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.
     #[cold]
-    fn look_at_window(&mut self, controller: u32) {
+    pub(super) fn look_at_window(&mut self, controller: u32) {
         let Some(c) = self.controllers[controller as usize].as_mut() else { return };
         let src = c.shape.src.0 as usize;
         for slot in std::mem::take(&mut c.windowed) {
@@ -230,7 +255,7 @@ impl<A: Actors> Network<A> {
         let header = self.slab[pkt].pkt;
         match header.kind {
             Kind::Data => self.take_data(host, pkt, header),
-            Kind::Ack => {
+            Kind::Ack | Kind::Nack => {
                 self.slab.remove(pkt);
                 self.take_ack(header);
             }
@@ -248,41 +273,59 @@ impl<A: Actors> Network<A> {
         self.slab.remove(pkt);
         if let Some(at) = self.flows.find(header.flow) {
             let recv = &mut self.flows.recv[at];
-            recv.received += u64::from(header.payload);
             recv.reordered += u64::from(header.seq < recv.furthest);
             recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
             recv.marked += u64::from(header.ecn == Ecn::Ce);
-            let received = recv.received;
-            let flow = &self.flows.send[at];
-            if received >= flow.available && flow.ended() {
+            let answer = if recv.recovery.is_some() {
+                self.receive_reliably(at, &header)
+            } else {
+                recv.received += u64::from(header.payload);
+                Answer::Ack(recv.received)
+            };
+            let (flow, recv) = (&mut self.flows.send[at], &mut self.flows.recv[at]);
+            let whole = recv.received >= flow.available;
+            if whole && flow.ended() && recv.last_byte.is_none() {
                 recv.last_byte = Some(self.now);
             }
             if self.ack.enabled {
-                self.acknowledge(host, at, &header, received);
+                self.answer(host, at, &header, answer, whole);
             } else {
-                self.flows.send[at].acked = received;
+                flow.acked = recv.received;
                 self.maybe_complete(at);
             }
         }
         self.act_nic(host);
     }
 
-    fn acknowledge(&mut self, host: u32, at: usize, data: &Packet, received: u64) {
+    /// Acknowledges, unless there is another packet to be acknowledged with this one.
+    #[inline(always)]
+    fn answer(&mut self, host: u32, at: usize, data: &Packet, answer: Answer, whole: bool) {
+        let recv = &mut self.flows.recv[at];
+        recv.pending += 1;
+        recv.pending_mark |= data.ecn == Ecn::Ce;
+        let (kind, upto) = match answer {
+            Answer::Nothing => return,
+            Answer::Ack(_) if recv.pending < self.ack.every && !whole => return,
+            Answer::Ack(upto) | Answer::Again(upto) => (Kind::Ack, upto),
+            Answer::Nack(upto) => (Kind::Nack, upto),
+        };
+        recv.pending = 0;
+        let marked = std::mem::take(&mut recv.pending_mark);
         let class = self.ack.class.map_or(data.class, crate::packet::Class);
         let pkt = Packet {
             src: data.dst,
             dst: data.src,
             size: self.ack.size.0 as u32,
             payload: 0,
-            seq: received,
+            seq: upto,
             uid: mix(data.uid),
             path: self.flows.send[at].back,
             hop: 0,
-            kind: Kind::Ack,
+            kind,
             class,
-            tag: 0,
+            tag: if kind == Kind::Nack { data.seq } else { 0 },
             // Echoes a mark; is not ECN-capable itself.
-            ecn: if data.ecn == Ecn::Ce { Ecn::Ce } else { Ecn::NotEct },
+            ecn: if marked { Ecn::Ce } else { Ecn::NotEct },
             ..*data
         };
         self.express(host, pkt);
@@ -307,8 +350,15 @@ impl<A: Actors> Network<A> {
         let Some(at) = self.flows.find(header.flow) else { return };
         let now = self.now;
         let flow = &mut self.flows.send[at];
+        let further = header.seq > flow.acked;
         flow.acked = flow.acked.max(header.seq);
-        let controller = flow.controller;
+        let (controller, recovers) = (flow.controller, flow.recovery.is_some());
+        if recovers {
+            self.learn(at, &header, further);
+        } else if flow.status == Status::Windowed && controller == NO_CONTROLLER {
+            self.ready(at as u32);
+            self.kick(self.hosts[header.dst.0 as usize].port);
+        }
         if controller != NO_CONTROLLER {
             let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn == Ecn::Ce };
             self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
@@ -326,9 +376,15 @@ impl<A: Actors> Network<A> {
             // A stream that ended after its last packet had been received.
             self.flows.recv[at].last_byte = Some(self.now);
         }
-        let row = self.flow_row(at, Some(self.now));
-        self.rows.flows.push(row);
         self.totals.progress.flows_done += 1;
+        self.end_flow(at, State::Complete);
+    }
+
+    /// A flow is over: hands out its row, and gives back what it has held.
+    pub(super) fn end_flow(&mut self, at: usize, state: State) {
+        let row = self.flow_row(at, state);
+        self.rows.flows.push(row);
+        let listed = self.flows.send[at].status != Status::Idle && self.is_listed(at);
         let flow = &self.flows.send[at];
         let (path, back, controller) = (flow.path, flow.back, flow.controller);
         self.paths.remove(path);
@@ -337,12 +393,31 @@ impl<A: Actors> Network<A> {
             self.controllers[controller as usize] = None;
             self.free_controllers.push(controller);
         }
-        self.flows.remove(at as u32);
+        if listed {
+            self.flows.bury(at as u32);
+        } else {
+            self.flows.remove(at as u32);
+        }
     }
 
-    /// The row of a flow; `last_ack`: when it completed.
-    pub(super) fn flow_row(&self, at: usize, last_ack: Option<Time>) -> FlowRow {
+    /// What a flow that is not complete waits for.
+    pub(super) fn waits_for(&self, slot: u32) -> &'static str {
+        let flow = &self.flows.send[slot as usize];
+        match flow.status {
+            Status::Ready => "its turn at the interface, which is busy or paused",
+            Status::Pacing => "its rate limiter",
+            Status::Parked => "a pause of its own, or of its destination",
+            Status::Windowed => "acknowledgements: its window is full",
+            Status::Idle if flow.sent == flow.acked => "payload",
+            Status::Idle => "acknowledgements of what it has sent",
+        }
+    }
+
+    /// The row of a flow.
+    pub(super) fn flow_row(&self, at: usize, state: State) -> FlowRow {
         let (flow, recv) = (&self.flows.send[at], &self.flows.recv[at]);
+        let acknowledged = state == State::Complete && self.ack.enabled;
+        let sender = flow.recovery.as_ref();
         FlowRow {
             id: flow.id,
             group: flow.group,
@@ -352,11 +427,15 @@ impl<A: Actors> Network<A> {
             bytes: flow.available,
             start: flow.start,
             fct_last_byte: recv.last_byte.map(|t| t - flow.start),
-            fct_last_ack: last_ack.filter(|_| self.ack.enabled).map(|t| t - flow.start),
+            fct_last_ack: acknowledged.then(|| self.now - flow.start),
             packets: flow.packets,
             received: recv.received,
             reordered: recv.reordered,
             marked: recv.marked,
+            retransmitted: sender.map_or(0, |sender| sender.retransmitted),
+            timeouts: sender.map_or(0, |sender| sender.timeouts),
+            ideal: flow.ideal,
+            state,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Flows begin: drawn from their sources, their paths pinned, their controllers found, their payload made available.
 
 use super::{Actors, Event, Network};
-use crate::config::AckPath;
+use crate::config::{AckPath, Recovery};
 use crate::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
 use crate::hooks::{FlowShape, RateKey};
 use crate::packet::{FlowRef, HostId, NodeId};
@@ -63,8 +63,18 @@ impl<A: Actors> Network<A> {
             path,
             back,
             stream,
+            window: u64::MAX,
+            recovery: (self.transport.recovery != Recovery::None).then(Box::default),
+            ideal: None,
             sampled: 0,
         });
+        if self.transport.recovery != Recovery::None {
+            self.flows.recv[slot as usize].recovery = Some(Box::default());
+        }
+        self.flows.send[slot as usize].window = self.window_of(slot);
+        if spec.stream.is_none() {
+            self.flows.send[slot as usize].ideal = self.ideal(slot, spec.bytes);
+        }
         if let Some(stream) = spec.stream {
             let tag = self.flows.send[slot as usize].tag;
             self.push(stream.until.max(self.now), Event::Stream { slot, tag, ends: true });

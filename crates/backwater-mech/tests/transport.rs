@@ -1,0 +1,198 @@
+//! The reliable connection: what is lost is sent again, windows bound what is away, and the ideal time is the time alone.
+
+mod common;
+
+use backwater_engine::Time;
+use backwater_mech::stack::Scoped;
+use backwater_mech::{dcqcn, ecn};
+use backwater_net::config::{Architecture, Recovery, TransportParams, Window};
+use backwater_net::record::State;
+use backwater_net::spec::{FaultKind, FrameKind};
+use backwater_net::{Bytes, Rate};
+use common::{Bench, Outcome, network};
+use proptest::prelude::*;
+
+/// h0 and h1 on s0, h2 on s1; links of different rates, so that the slowest is in the middle, first or last.
+fn chain(rates: [u64; 3]) -> Bench {
+    let [first, middle, last] = rates.map(Rate::gbps);
+    let links = [
+        ("h0", "s0", first, Time::ns(150)),
+        ("h1", "s0", first, Time::ns(150)),
+        ("s0", "s1", middle, Time::us(1)),
+        ("s1", "h2", last, Time::ns(37)),
+    ];
+    Bench::new(network(3, &["s0", "s1"], &links))
+}
+
+fn recovering(recovery: Recovery) -> Bench {
+    let mut bench = chain([100, 100, 100]);
+    bench.transport = TransportParams { recovery, timeout: Time::us(200), ..TransportParams::default() };
+    bench
+}
+
+fn drop_nth(bench: &mut Bench, from: &str, to: &str, what: FrameKind, nth: u64) {
+    let (from, to) = (bench.node(from), bench.node(to));
+    bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what, nth });
+}
+
+fn complete(outcome: &Outcome, bytes: u64) {
+    outcome.at_rest();
+    for flow in &outcome.rows.flows {
+        assert_eq!((flow.state, flow.received), (State::Complete, bytes), "flow {}", flow.id);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Alone in the network a flow takes its ideal time, to the picosecond, whatever the rates, the size and the switch.
+    #[test]
+    fn ideal_time_is_the_time_alone(
+        rates in prop::array::uniform3(prop::sample::select(vec![10u64, 25, 40, 100, 400])),
+        bytes in 1u64..60_000, fetched: bool,
+        architecture in prop::sample::select(vec![
+            Architecture::OutputQueued, Architecture::InputQueued, Architecture::Voq, Architecture::SharedMemory]),
+    ) {
+        let mut bench = chain(rates);
+        bench.switch.architecture = architecture;
+        bench.nic.store_and_forward = fetched;
+        bench.flow(0, 2, bytes);
+        let outcome = bench.run();
+        let flow = outcome.flow(0);
+        prop_assert_eq!(flow.ideal, flow.fct_last_byte);
+    }
+
+    /// However much is lost, every byte arrives once, and nothing is left behind.
+    #[test]
+    fn every_byte_arrives_once(
+        seed in 0u64..1_000, selective: bool, loss in 0.0f64..0.2, every in 1u32..5,
+        window in prop::option::of(1u64..40), scaled: bool, paced: bool,
+        sizes in prop::collection::vec(1u64..120_000, 1..7),
+    ) {
+        let mut bench = recovering(if selective { Recovery::SelectiveRepeat } else { Recovery::GoBackN });
+        bench.seed = seed;
+        bench.transport.retries = None;
+        bench.transport.timeout = Time::us(50);
+        bench.transport.window = window.map(|packets| Window::Bytes(Bytes(packets * 4000)));
+        bench.transport.window_scaling = scaled;
+        bench.ack.every = every;
+        if paced {
+            bench.mechanisms.ecn = Some(Scoped::everywhere(ecn::Params { kmin: Bytes(4_000), kmax: Bytes(8_000), ..ecn::Params::default() }));
+            bench.mechanisms.dcqcn = Some(Scoped::everywhere(dcqcn::Params { min_rate: Rate::gbps(1), ..dcqcn::Params::default() }));
+        }
+        for (from, to) in [("s0", "s1"), ("s1", "s0")] {
+            let (from, to) = (bench.node(from), bench.node(to));
+            bench.fault(Time::ZERO, FaultKind::Loss { from, to, probability: loss });
+        }
+        for (i, size) in sizes.iter().enumerate() {
+            bench.flow(i as u32 % 2, 2, *size).start = Time::us(i as u64);
+        }
+        bench.stop_at = Some(Time::ms(1_000));
+        let outcome = bench.run();
+        outcome.at_rest();
+        for (flow, size) in outcome.rows.flows.iter().zip(&sizes) {
+            prop_assert_eq!((flow.state, flow.received), (State::Complete, *size));
+            prop_assert!(flow.packets >= size.div_ceil(4000) + flow.retransmitted);
+            prop_assert!(flow.ideal <= flow.fct_last_byte);
+        }
+        prop_assert_eq!(outcome.progress.flows_done, sizes.len() as u64);
+    }
+}
+
+#[test]
+fn selective_repeat_sends_one_packet_again_where_go_back_n_sends_all_since() {
+    let run = |recovery| {
+        let mut bench = recovering(recovery);
+        bench.flow(0, 2, 400_000);
+        drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 20);
+        let outcome = bench.run();
+        complete(&outcome, 400_000);
+        (outcome.flow(0).retransmitted, outcome.flow(0).timeouts, outcome.flow(0).packets)
+    };
+    assert_eq!(run(Recovery::SelectiveRepeat), (1, 0, 101));
+    let (again, timeouts, packets) = run(Recovery::GoBackN);
+    // The gap shows at the 21st packet; by the time its NACK is back, a round trip of packets has followed it: 4.6 us of 325 ns.
+    assert!((14..=18).contains(&again), "{again} packets were sent again");
+    assert_eq!((timeouts, packets), (0, 100 + again));
+}
+
+#[test]
+fn a_lost_tail_takes_one_timeout() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        bench.flow(0, 2, 40_000);
+        drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 10);
+        let outcome = bench.run();
+        complete(&outcome, 40_000);
+        let flow = outcome.flow(0);
+        assert_eq!((flow.retransmitted, flow.timeouts), (1, 1), "{recovery:?}");
+        let late = flow.fct_last_byte.unwrap() - flow.ideal.unwrap();
+        // Counted from the last progress, an acknowledgement 4.7 us after the packet before the lost one.
+        assert!(late > Time::us(200) && late < Time::us(206), "{late:?} late");
+    }
+}
+
+#[test]
+fn a_lost_acknowledgement_is_made_up_for_by_the_next() {
+    let mut bench = recovering(Recovery::GoBackN);
+    bench.flow(0, 2, 40_000);
+    drop_nth(&mut bench, "s1", "s0", FrameKind::Ack, 4);
+    let outcome = bench.run();
+    complete(&outcome, 40_000);
+    assert_eq!((outcome.flow(0).retransmitted, outcome.flow(0).timeouts), (0, 0));
+}
+
+#[test]
+fn a_flow_without_a_way_fails_after_its_retries() {
+    let mut bench = recovering(Recovery::GoBackN);
+    bench.transport.retries = Some(3);
+    bench.flow(0, 2, 4_000_000);
+    bench.flow(1, 0, 40_000);
+    let (a, b) = (bench.node("s0"), bench.node("s1"));
+    bench.fault(Time::us(50), FaultKind::LinkDown { a, b });
+    let outcome = bench.run();
+    assert_eq!(outcome.flow(0).state, State::Failed);
+    assert_eq!(outcome.flow(0).timeouts, 4);
+    assert_eq!(outcome.flow(1).state, State::Complete);
+    assert_eq!((outcome.progress.flows_failed, outcome.progress.flows_done, outcome.progress.flows_active), (1, 1, 0));
+    assert_eq!(outcome.unrest, Vec::<String>::new());
+}
+
+#[test]
+fn without_recovery_a_row_says_what_its_flow_waits_for() {
+    let mut bench = chain([100, 100, 100]);
+    bench.flow(0, 2, 40_000);
+    drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 3);
+    assert_eq!(bench.run().flow(0).state, State::Unfinished("acknowledgements of what it has sent"));
+}
+
+#[test]
+fn a_window_of_the_bandwidth_delay_product_costs_nothing_and_half_of_it_half() {
+    let time = |window| {
+        let mut bench = chain([100, 100, 100]);
+        bench.transport.window = window;
+        bench.flow(0, 2, 4_000_000);
+        bench.run().at_rest().flow(0).fct_last_byte.unwrap().0 as f64
+    };
+    // Three frames of 325.12 ns and three acknowledgements of 5.12 ns, 1.187 us of links and two switches of 300 ns, twice.
+    let bdp = (3.0 * 325.12 + 3.0 * 5.12 + 2.0 * (1187.0 + 600.0)) * 100.0 / 8.0;
+    let free = time(None);
+    assert_eq!(time(Some(Window::Bdp)), time(Some(Window::Bytes(Bytes(bdp as u64)))));
+    assert!(time(Some(Window::Bdp)) / free < 1.002);
+    let half = time(Some(Window::Bytes(Bytes(bdp as u64 / 2)))) / free;
+    // A window is whole packets: 7 of 14.04 go in a round trip.
+    assert!((half - 14.04 / 8.0).abs() < 0.03 || (half - 14.04 / 7.0).abs() < 0.03, "{half}");
+}
+
+#[test]
+fn acknowledgements_are_coalesced_and_the_last_packet_is_not_kept_waiting() {
+    for (every, acks) in [(1, 25), (4, 7), (25, 1), (1000, 1)] {
+        let mut bench = chain([100, 100, 100]);
+        bench.ack.every = every;
+        bench.flow(0, 2, 100_000);
+        let outcome = bench.run();
+        complete(&outcome, 100_000);
+        let (s1, s0) = (bench.node("s1"), bench.node("s0"));
+        assert_eq!(outcome.port(s1, s0).stats.tx_frames, acks, "one for every {every}");
+    }
+}

@@ -1,0 +1,92 @@
+//! What a flow would take alone: the yardstick of its slowdown, exact to the picosecond.
+//!
+//! With `n` full packets and a last one, on links j = 1 … m that store and forward, E(j) being when the last packet has left link j:
+//!
+//! ```text
+//! D(j) = sum(F(i), i <= j) + (n - 1) max(F(i), i <= j)        when the last full packet has left link j, delays aside
+//! E(j) = max(E(j - 1), D(j)) + L(j)                           the last packet follows it, and itself
+//! ideal = E(m) + sum of delays and latencies
+//! ```
+//!
+//! F and L are the times of a full and of the last packet on a link. It is the recursion of a chain of queues in series, solved for
+//! equal packets followed by a shorter one.
+
+use super::{Actors, Network};
+use crate::port::Belongs;
+use crate::routing::NO_PATH;
+use crate::units::Bytes;
+use backwater_engine::Time;
+
+impl<A: Actors> Network<A> {
+    /// Ports along a flow's way, the host's first: its pinned path, or the one that ECMP gives it.
+    fn way_of(&self, slot: u32) -> Option<Vec<u32>> {
+        let flow = &self.flows.send[slot as usize];
+        let mut ports = vec![self.hosts[flow.src.0 as usize].port];
+        let last = self.host_node[flow.dst.0 as usize];
+        let mut hop = 0;
+        loop {
+            let port = &self.ports[*ports.last()? as usize];
+            let Belongs::Switch(switch) = self.ports[port.peer as usize].belongs else {
+                return (self.node_of(&self.ports[port.peer as usize]) == last).then_some(ports);
+            };
+            let egress = if flow.path == NO_PATH {
+                self.routes.pick(switch, self.routes.candidates(switch, flow.dst), flow.hash)?
+            } else if hop < self.paths.len(flow.path) {
+                self.paths.port(flow.path, hop)
+            } else {
+                return None;
+            };
+            hop += 1;
+            ports.push(self.switches[switch as usize].first_port + u32::from(egress));
+        }
+    }
+
+    /// Delays of the links and latencies of the switches along these ports.
+    fn fixed_delays(&self, ports: &[u32]) -> Time {
+        ports.iter().fold(Time::ZERO, |sum, port| {
+            let port = &self.ports[*port as usize];
+            let latency = match port.belongs {
+                Belongs::Switch(switch) => self.switches[switch as usize].latency,
+                Belongs::Host(_) => Time::ZERO,
+            };
+            sum + port.delay + latency
+        })
+    }
+
+    fn time_on(&self, port: u32, frame: u64) -> Time {
+        self.ports[port as usize].serialiser.rate().time_for(Bytes(frame + u64::from(self.gap)))
+    }
+
+    /// Start until the arrival of the last of `bytes` payload bytes in an idle network.
+    pub(super) fn ideal(&self, slot: u32, bytes: u64) -> Option<Time> {
+        let ports = self.way_of(slot)?;
+        let (payload, header) = (u64::from(self.payload), u64::from(self.header));
+        let full = bytes.saturating_sub(1) / payload;
+        let last = bytes - full * payload;
+        let (mut sum, mut slowest, mut end) = (Time::ZERO, Time::ZERO, Time::ZERO);
+        for port in &ports {
+            if full > 0 {
+                let time = self.time_on(*port, payload + header);
+                sum += time;
+                slowest = slowest.max(time);
+                end = end.max(sum + Time(slowest.0.saturating_mul(full - 1)));
+            }
+            end += self.time_on(*port, last + header);
+        }
+        let fetched =
+            if self.nic.store_and_forward { self.time_on(ports[0], bytes.min(payload) + header) } else { Time::ZERO };
+        Some(fetched + end + self.fixed_delays(&ports))
+    }
+
+    /// \[bytes\] Line rate times the time from a full packet's first bit to its acknowledgement's last, in an idle network.
+    pub(super) fn bandwidth_delay(&self, slot: u32) -> u64 {
+        let Some(ports) = self.way_of(slot) else { return u64::MAX };
+        let frame = u64::from(self.payload + self.header);
+        let one_way = self.fixed_delays(&ports);
+        let each = ports.iter().map(|port| self.time_on(*port, frame) + self.time_on(*port, self.ack.size.0));
+        let round_trip = each.fold(one_way + one_way, |sum, time| sum + time);
+        let rate = self.ports[ports[0] as usize].serialiser.rate();
+        let bytes = u128::from(rate.0) * u128::from(round_trip.0) / 8 / 1_000_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX).max(self.least_window())
+    }
+}

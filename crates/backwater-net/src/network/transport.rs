@@ -1,0 +1,276 @@
+//! The reliable connection of RoCEv2: what is sent again, and when (InfiniBand specification, volume 1, chapter 9).
+//!
+//! The receiver knows the next byte that it expects, `expected`. A packet that begins there moves it on and is acknowledged; one
+//! that begins before it is acknowledged again; one that begins beyond it shows a gap and causes one NACK per gap.
+//!
+//! ```text
+//! go-back-n          receiver drops what lies beyond the gap     NACK(expected): next packet sent = expected
+//! selective-repeat   receiver keeps what lies beyond the gap     NACK(expected, this packet): what lies between and has not
+//!                                                                been reported is lost, is sent again before anything new
+//! both               no progress for `timeout`                   all that is unacknowledged (and unreported) is sent again
+//! ```
+//!
+//! A packet's number is the offset of its first payload byte: a PSN in units of bytes. A flow whose packets time out `retries`
+//! times in a row without progress fails, as a queue pair does.
+//!
+//! **Not modelled:** RNR NACKs, end-to-end credits, atomic operations and reads; PSN wrap-around.
+
+use super::{Actors, Event, Network, STAGE};
+use crate::config::{Recovery, Window};
+use crate::flow::{NO_CONTROLLER, Status};
+use crate::hooks::FlowSide;
+use crate::packet::{FlowRef, Kind, Packet};
+use crate::record::State;
+use backwater_engine::Time;
+use std::collections::BTreeSet;
+
+/// What a sender keeps to send packets again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sender {
+    /// Offsets beyond the acknowledged ones that the receiver has reported.
+    reported: BTreeSet<u64>,
+    /// Offsets of packets that are lost.
+    lost: BTreeSet<u64>,
+    /// Losses before this offset have been noticed.
+    noticed: u64,
+    /// \[bytes\] end of the furthest packet sent so far
+    furthest: u64,
+    /// When it last got further, or was sent again.
+    progress: Time,
+    /// A timeout is pending.
+    armed: bool,
+    /// Timeouts since it last got further.
+    tries: u32,
+    pub retransmitted: u64,
+    pub timeouts: u32,
+}
+
+/// What a receiver keeps to fill gaps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Receiver {
+    /// Offset and end of packets beyond a gap.
+    beyond: BTreeSet<(u64, u64)>,
+    /// The gap at `expected` has been reported.
+    reported: bool,
+}
+
+impl Sender {
+    /// Whether something waits to be sent again.
+    pub fn owes(&self) -> bool {
+        !self.lost.is_empty()
+    }
+}
+
+/// What a packet is answered with.
+pub(super) enum Answer {
+    Nothing,
+    /// All bytes before this offset have arrived.
+    Ack(u64),
+    /// The same, of a packet that had arrived before: acknowledgements have been lost.
+    Again(u64),
+    /// The same, and some packet beyond is missing.
+    Nack(u64),
+}
+
+impl<A: Actors> Network<A> {
+    /// The offset at which a flow's next packet begins: what is lost goes before what is new.
+    #[inline(always)]
+    pub(super) fn next_offset(&mut self, slot: usize) -> u64 {
+        let flow = &mut self.flows.send[slot];
+        match flow.recovery.as_mut() {
+            None => flow.sent,
+            Some(sender) => sender.lost.pop_first().unwrap_or(flow.sent),
+        }
+    }
+
+    /// A packet of a flow goes out: from `offset`, `payload` bytes long.
+    #[cold]
+    pub(super) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
+        let (now, timeout) = (self.now, self.transport.timeout);
+        let flow = &mut self.flows.send[slot as usize];
+        let tag = flow.tag;
+        let Some(sender) = flow.recovery.as_mut() else { return };
+        let end = offset + u64::from(payload);
+        if end <= sender.furthest {
+            sender.retransmitted += 1;
+        }
+        sender.furthest = sender.furthest.max(end);
+        if !sender.armed {
+            (sender.armed, sender.progress) = (true, now);
+            self.push(now + timeout, Event::Timeout { slot, tag });
+        }
+    }
+
+    /// The receiver takes a data packet. Returns the answer.
+    #[cold]
+    pub(super) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
+        let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
+        let recv = &mut self.flows.recv[at];
+        let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
+        if header.payload == 0 && offset >= recv.expected {
+            // A switch has cut its payload off: as good as lost, and known to be.
+            return Answer::Nack(recv.expected);
+        }
+        if offset > recv.expected {
+            if self.transport.recovery == Recovery::SelectiveRepeat {
+                if receiver.beyond.insert((offset, end)) {
+                    recv.received += end - offset;
+                }
+                return Answer::Nack(recv.expected);
+            }
+            return if std::mem::replace(&mut receiver.reported, true) {
+                Answer::Nothing
+            } else {
+                Answer::Nack(recv.expected)
+            };
+        }
+        if end <= recv.expected {
+            return Answer::Again(recv.expected);
+        }
+        recv.received += end - recv.expected;
+        recv.expected = end;
+        receiver.reported = false;
+        while let Some(&(from, to)) = receiver.beyond.first().filter(|(from, _)| *from <= recv.expected) {
+            receiver.beyond.remove(&(from, to));
+            recv.expected = recv.expected.max(to);
+        }
+        Answer::Ack(recv.expected)
+    }
+
+    /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has,
+    /// and what lies between has not.
+    #[cold]
+    pub(super) fn learn(&mut self, at: usize, header: &Packet, further: bool) {
+        let (now, step) = (self.now, u64::from(self.payload));
+        let recovery = self.transport.recovery;
+        let flow = &mut self.flows.send[at];
+        let acked = flow.acked;
+        let Some(sender) = flow.recovery.as_mut() else { return };
+        if further {
+            (sender.progress, sender.tries) = (now, 0);
+            sender.lost = sender.lost.split_off(&acked);
+            sender.reported = sender.reported.split_off(&acked);
+        }
+        if flow.sent < acked {
+            // A timeout had sent it back, and then an old acknowledgement came.
+            flow.sent = acked;
+        }
+        if header.kind == Kind::Nack {
+            match recovery {
+                Recovery::SelectiveRepeat => {
+                    sender.reported.insert(header.tag);
+                    sender.lost.remove(&header.tag);
+                    let mut offset = sender.noticed.max(acked);
+                    while offset < header.tag {
+                        if !sender.reported.contains(&offset) {
+                            sender.lost.insert(offset);
+                        }
+                        offset += step;
+                    }
+                    sender.noticed = offset.max(sender.noticed);
+                }
+                _ => flow.sent = header.seq.max(acked),
+            }
+        }
+        self.wake_flow(at);
+    }
+
+    /// The flow may have something to send again.
+    fn wake_flow(&mut self, at: usize) {
+        let flow = &self.flows.send[at];
+        let idle = flow.status == Status::Idle && flow.has_more();
+        let unwindowed = flow.status == Status::Windowed && flow.controller == NO_CONTROLLER;
+        if idle || unwindowed {
+            let src = flow.src.0 as usize;
+            self.ready(at as u32);
+            self.kick(self.hosts[src].port);
+        }
+    }
+
+    pub(super) fn timed_out(&mut self, slot: u32, tag: u32) {
+        let Some(at) = self.flows.find(FlowRef { slot, tag }) else { return };
+        let (now, timeout, step) = (self.now, self.transport.timeout, u64::from(self.payload));
+        let retries = self.transport.retries;
+        let recovery = self.transport.recovery;
+        let flow = &mut self.flows.send[at];
+        let acked = flow.acked;
+        let Some(sender) = flow.recovery.as_mut() else { return };
+        sender.armed = false;
+        if sender.furthest <= acked {
+            return; // nothing is on its way
+        }
+        let due = sender.progress + timeout;
+        if due > now {
+            sender.armed = true;
+            return self.push(due, Event::Timeout { slot, tag });
+        }
+        sender.tries += 1;
+        sender.timeouts += 1;
+        if retries.is_some_and(|most| sender.tries > most) {
+            self.totals.progress.flows_failed += 1;
+            return self.end_flow(at, State::Failed);
+        }
+        sender.progress = now;
+        sender.armed = true;
+        if recovery == Recovery::SelectiveRepeat {
+            let reported = &sender.reported;
+            let sent = flow.sent;
+            let unreported = std::iter::successors(Some(acked), |o| Some(o + step)).take_while(|o| *o < sent);
+            sender.lost.extend(unreported.filter(|o| !reported.contains(o)));
+        } else {
+            flow.sent = acked;
+        }
+        self.push(now + timeout, Event::Timeout { slot, tag });
+        self.wake_flow(at);
+        let controller = self.flows.send[at].controller;
+        if controller != NO_CONTROLLER {
+            self.repace(controller);
+        }
+    }
+
+    /// Whether the slot of a flow that ends stands in a list, and has to be given back when its turn comes. Only flows that send
+    /// again end with something still to send.
+    #[cold]
+    pub(super) fn is_listed(&mut self, at: usize) -> bool {
+        let controller = self.flows.send[at].controller;
+        let kept = self.controllers.get(controller as usize).and_then(Option::as_ref).map(|c| c.kept);
+        // Nobody may send it from here on.
+        self.flows.send[at].shut |= 1 << STAGE.0;
+        if self.flows.send[at].status == Status::Windowed && kept.is_some() {
+            self.look_at_window(controller);
+        }
+        match self.flows.send[at].status {
+            Status::Ready | Status::Parked => true,
+            // A controller of its own goes, and its lists with it.
+            Status::Pacing | Status::Windowed => kept == Some(true),
+            Status::Idle => false,
+        }
+    }
+
+    /// \[bytes\] that a flow may leave unacknowledged now.
+    #[inline(always)]
+    pub(super) fn flow_window(&self, slot: u32) -> u64 {
+        let flow = &self.flows.send[slot as usize];
+        if !self.transport.window_scaling || flow.window == u64::MAX || flow.controller == NO_CONTROLLER {
+            return flow.window;
+        }
+        let Some(c) = self.controllers[flow.controller as usize].as_ref() else { return flow.window };
+        let rate = c.side.rate().map_or(c.shape.line.0, |rate| rate.0.min(c.shape.line.0));
+        let scaled = (u128::from(flow.window) * u128::from(rate) / u128::from(c.shape.line.0.max(1))) as u64;
+        scaled.max(self.least_window())
+    }
+
+    /// \[bytes\] With less, the receiver would wait for packets that the sender may not send.
+    pub(super) fn least_window(&self) -> u64 {
+        u64::from(self.payload) * u64::from(self.ack.every.max(1))
+    }
+
+    /// The window of a new flow.
+    pub(super) fn window_of(&self, slot: u32) -> u64 {
+        match self.transport.window {
+            None => u64::MAX,
+            Some(Window::Bytes(bytes)) => bytes.0.max(self.least_window()),
+            Some(Window::Bdp) => self.bandwidth_delay(slot),
+        }
+    }
+}
