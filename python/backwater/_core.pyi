@@ -40,7 +40,13 @@ class Scenario:
         """Override one dotted key; `value` is TOML text, a bare word or quantity is a string."""
 
     def with_flows(self, table: object, label: str) -> Scenario:
-        """Take flows from an Arrow stream: id, src, dst, bytes, start_ps, class, maybe path."""
+        """Add a group of flows from an Arrow stream.
+
+        Columns: id, src, dst, bytes, start_ps, and maybe class and path.
+        """
+
+    def with_table(self, table: object, path: str) -> Scenario:
+        """Give the rows of the Parquet file that `flow_table` named, for all groups it is of."""
 
     @property
     def title(self) -> str: ...
@@ -50,7 +56,7 @@ class Scenario:
     def seed(self) -> int: ...
     @property
     def flow_table(self) -> str | None:
-        """The absolute path of a Parquet flow table that is still to be read, if there is one."""
+        """The absolute path of a Parquet flow table that is still to be read, if any is left."""
 
     def check(self) -> list[dict[str, str]]:
         """Check everything; gives the warnings as {key, value, reason, hint}."""

@@ -92,8 +92,8 @@ class Scenario:
     def flows(self, table: object, label: str = "table") -> Scenario:
         """Take the flows of an Arrow table (pyarrow, polars, pandas, ...) as a group `label`.
 
-        Columns: id, src, dst (host numbers), bytes, start_ps (picoseconds), class, and optionally
-        path (the nodes to pass).
+        Columns: id, src, dst (host numbers), bytes, start_ps (picoseconds), and optionally class
+        (0 to 7; missing or null: 3) and path (the nodes to pass).
         """
         return Scenario(self._core.with_flows(table, label), self._facts)
 
@@ -144,11 +144,10 @@ class Scenario:
         return Job(core, self.seed if seed is None else seed, out, self._facts)
 
     def complete(self) -> _core.Scenario:
-        """Read the Parquet flow table that the scenario may refer to."""
+        """Read the Parquet flow tables that the scenario may refer to, each file once."""
         core = self._core
-        while core.flow_table is not None:
-            path = shorter(Path(core.flow_table))
-            core = core.with_flows(_read_parquet(path), path.stem)
+        while (path := core.flow_table) is not None:
+            core = core.with_table(_read_parquet(shorter(Path(path))), path)
         return core
 
 

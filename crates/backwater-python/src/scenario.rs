@@ -57,6 +57,11 @@ impl Scenario {
         call(table.py(), || Ok(Scenario::new(self.scenario.with_flows(label, rows))))
     }
 
+    fn with_table(&self, table: &Bound<'_, PyAny>, path: &str) -> PyResult<Scenario> {
+        let rows: Arc<[backwater::TableFlow]> = flows::read(table)?.into();
+        call(table.py(), || Ok(Scenario::new(self.scenario.with_table(Path::new(path), rows))))
+    }
+
     #[getter]
     fn title(&self, py: Python<'_>) -> PyResult<String> {
         call(py, || Ok(self.scenario.title()))
