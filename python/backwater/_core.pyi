@@ -67,6 +67,14 @@ class Scenario:
     def values(self) -> list[dict[str, str]]:
         """Every value with where it came from, as {key, value, origin}."""
 
+    def sfc_facts(self) -> dict[str, Any]:
+        """What the scenario says of the question of `advise_sfc`, quantities as text.
+
+        receiver, senders (None: no incast is known), rate, links, link_delay, switch_latency,
+        pfc_threshold (None: nothing limits the queue), pfc_threshold_key, threshold and pause
+        (None: not given), packet, message.
+        """
+
     def start(self, seed: int | None = None) -> Simulation:
         """Build the network; `seed` replaces the scenario's own."""
 
@@ -120,6 +128,8 @@ def advise_sfc(
     pfc_threshold: str,
     threshold: str | None,
     packet: str | None,
+    pause: str | None = None,
+    message: str | None = None,
 ) -> dict[str, Any]:
     """SFC headroom, largest threshold and legal pause times of an N:1 incast."""
 

@@ -109,6 +109,13 @@ class Scenario:
         """Every value with where it came from, as {key, value, origin}."""
         return self._core.values()
 
+    def sfc_facts(self) -> dict[str, Any]:
+        """What the scenario says of the question that `backwater advise sfc` answers.
+
+        Its largest incast that is known beforehand (None: none is), delays, thresholds.
+        """
+        return self._core.sfc_facts()
+
     def run(
         self,
         seed: int | None = None,
