@@ -1,4 +1,8 @@
-"""Scenarios as Python sees them: load, build, change, check, run."""
+"""Scenarios as Python sees them: load, build, change, check, run.
+
+The libraries that read tables and write results are imported when they are needed, so that a check
+is quick.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import tomli_w
-
 from backwater import _core
 from backwater.errors import InputError, Interrupted
-from backwater.results import Run, clear, fresh_directory
-from backwater.running import Job, interruptible, run_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from backwater.results import Run
+    from backwater.running import Job
 
 Value = str | int | float | bool | Sequence[Any]
 """What a key can be set to. A string is read as on the command line: `"400 KB"`, `"voq"`, `"7"`."""
@@ -39,6 +42,8 @@ def parse(text: str, origin: str = "<text>") -> Scenario:
 
 def build(content: Mapping[str, Any]) -> Scenario:
     """Make a scenario from nested dictionaries, keys as in a scenario file."""
+    import tomli_w
+
     try:
         text = tomli_w.dumps(content)
     except TypeError as error:
@@ -131,6 +136,9 @@ class Scenario:
         replaces earlier results in `out`. Ctrl-C raises `backwater.Interrupted`, which carries
         what there is.
         """
+        from backwater.results import clear, fresh_directory
+        from backwater.running import interruptible, run_job
+
         directory = None if out is None else Path(out)
         if directory is not None:
             fresh_directory(directory, force=force)
@@ -146,6 +154,8 @@ class Scenario:
 
     def job(self, seed: int | None, out: Path | None) -> Job:
         """Make a checked job of this scenario."""
+        from backwater.running import Job
+
         core = self.complete()
         core.check()
         return Job(core, self.seed if seed is None else seed, out, self._facts)
@@ -159,6 +169,9 @@ class Scenario:
 
 
 def _read_parquet(path: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         # Not as a data set: what is named like a partition is one file all the same.
         table = pq.ParquetFile(path).read()

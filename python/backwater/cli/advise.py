@@ -17,7 +17,7 @@ app = typer.Typer(
 )
 
 # The network of the study sfc-aidc-2025: what counts where neither an option nor a scenario says.
-STUDY = {
+STUDY: dict[str, Any] = {
     "rate": "200 Gb/s",
     "links": 3,
     "switches": 3,
@@ -33,7 +33,7 @@ LinkDelay = Annotated[str, typer.Option("--link-delay", help="Propagation delay 
 
 
 def _help(text: str, key: str) -> str:
-    return f"{text} [default: the scenario's, or {STUDY[key]}]"
+    return f"{text} Default: the scenario's, or {STUDY[key]}."
 
 
 @app.command("sfc")
@@ -41,7 +41,7 @@ def sfc(
     senders: Annotated[
         int | None,
         typer.Option(
-            "--senders", min=1, help="Senders into one port. [default: of the scenario's incast]"
+            "--senders", min=1, help="Senders into one port. Default: of the scenario's incast."
         ),
     ] = None,
     scenario: Annotated[
@@ -91,19 +91,19 @@ def sfc(
         str | None,
         typer.Option(
             "--threshold",
-            help="The SFC threshold you have in mind. [default: the scenario's, or "
-            f"{STUDY_THRESHOLD}, or the largest legal one if that is less]",
+            help="The SFC threshold you have in mind. Default: the scenario's, or "
+            f"{STUDY_THRESHOLD}, or the largest legal one if that is less.",
         ),
     ] = None,
     pause: Annotated[
         str | None,
-        typer.Option("--pause", help="The pause time you have in mind. [default: the scenario's]"),
+        typer.Option("--pause", help="The pause time you have in mind. Default: the scenario's."),
     ] = None,
     packet: Annotated[
         str | None,
         typer.Option(
             "--packet",
-            help="Largest frame; with it serialisation is counted too. [default: the scenario's]",
+            help="Largest frame; with it serialisation is counted too. Default: the scenario's.",
         ),
     ] = None,
     json: Json = None,
@@ -131,7 +131,9 @@ def sfc(
         "message": None,
     }
     told = {key: facts.get(key) if value is None else value for key, value in given.items()}
-    question = {key: STUDY.get(key) if value is None else value for key, value in told.items()}
+    question: dict[str, Any] = {
+        key: STUDY.get(key) if value is None else value for key, value in told.items()
+    }
     source = _source(scenario, facts, given)
     if scenario is not None or question["threshold"] is not None:
         return _show(_core.advise_sfc(**question), json, source)
@@ -141,9 +143,7 @@ def sfc(
     return _show(advice, json, source)
 
 
-def _facts(
-    file: str | None, variant: str | None, settings: list[str] | None
-) -> dict[str, Any]:
+def _facts(file: str | None, variant: str | None, settings: list[str] | None) -> dict[str, Any]:
     if file is None:
         if variant is not None or settings:
             raise InputError(
