@@ -15,7 +15,7 @@ use backwater_net::{Bytes, Rate};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A flow of a pair: which plan, which pair of it.
-type Flow = (usize, usize);
+type Flow = (u32, u32);
 
 /// Flows that start at once into one host.
 pub(crate) struct Incast {
@@ -48,38 +48,41 @@ pub(crate) fn incasts(place: &Place<'_>, plans: &[Plan<'_>]) -> Vec<Incast> {
     let packet = &place.resolved.file.packet;
     let tables = place.resolved.file.flow.iter().any(|g| g.table.is_some()) || !place.resolved.tables.is_empty();
     let mut open: HashSet<HostId> = HashSet::new();
-    // By receiver, class, start and sender.
-    let mut known: Vec<(HostId, u8, Time, HostId, Flow, u64)> = Vec::new();
-    for (number, plan) in plans.iter().enumerate() {
-        let group = plan.group;
+    // Small, since all-to-all may have 20 million: receiver, sender, plan and pair.
+    let mut known: Vec<(HostId, HostId, u32, u32)> = Vec::new();
+    for (number, plan) in (0u32..).zip(plans) {
         match &plan.who {
-            Who::Pairs(pairs, _) if group.arrivals == Arrivals::Once => {
-                let size = group.size.unwrap_or_default().0;
-                let wire = size.saturating_add(size.div_ceil(packet.payload.0.max(1)).saturating_mul(packet.header.0));
-                let bytes = wire.saturating_mul(group.count.unwrap_or(1));
-                let flow = |(i, (from, to)): (usize, &(HostId, HostId))| {
-                    (*to, group.class, group.start, *from, (number, i), bytes)
-                };
-                known.extend(pairs.iter().enumerate().map(flow));
+            Who::Pairs(pairs, _) if plan.group.arrivals == Arrivals::Once => {
+                known.extend((0u32..).zip(pairs).map(|(i, (from, to))| (*to, *from, number, i)));
             }
             Who::Pairs(pairs, _) => open.extend(pairs.iter().map(|(_, to)| *to)),
             Who::Permutation(hosts) => open.extend(hosts),
             Who::Random(_, to) => open.extend(to.iter()),
         }
     }
-    known.sort_unstable();
+    // What begins together: receiver, class, start.
+    let event = |flow: &(HostId, HostId, u32, u32)| {
+        let group = plans[flow.2 as usize].group;
+        (flow.0, group.class, group.start)
+    };
+    let bytes = |plan: &Plan<'_>| {
+        let size = plan.group.size.unwrap_or_default().0;
+        let headers = size.div_ceil(packet.payload.0.max(1)).saturating_mul(packet.header.0);
+        size.saturating_add(headers).saturating_mul(plan.group.count.unwrap_or(1))
+    };
+    known.sort_unstable_by_key(|flow| (event(flow), *flow));
     let mut found: Vec<Incast> = Vec::new();
-    for at_once in known.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
-        let Some(&(receiver, class, ..)) = at_once.first() else { continue };
+    for at_once in known.chunk_by(|a, b| event(a) == event(b)) {
+        let Some((receiver, class, _)) = at_once.first().map(event) else { continue };
         let rate = place.rates[receiver.0 as usize];
-        let fast = |from: HostId| place.rates[from.0 as usize] >= rate;
         let mut one =
             Incast { receiver, class, rate, senders: Vec::new(), bytes: 0, open: tables || open.contains(&receiver) };
-        for &(_, _, _, from, flow, bytes) in at_once {
-            one.bytes = one.bytes.saturating_add(bytes);
-            one.open |= !fast(from);
-            if fast(from) && one.senders.last().is_none_or(|(last, _)| *last != from) {
-                one.senders.push((from, flow));
+        for &(_, from, plan, pair) in at_once {
+            let fast = place.rates[from.0 as usize] >= rate;
+            one.bytes = one.bytes.saturating_add(bytes(&plans[plan as usize]));
+            one.open |= !fast;
+            if fast && one.senders.last().is_none_or(|(last, _)| *last != from) {
+                one.senders.push((from, (plan, pair)));
             }
         }
         match found.last_mut().filter(|last| last.receiver == receiver) {
@@ -155,8 +158,8 @@ impl<'p> Measure<'p> {
         let next = self.towards(receiver);
         let mut all = Vec::with_capacity(incast.senders.len());
         for &(host, (plan, pair)) in &incast.senders {
-            let pinned = match &plans[plan].who {
-                Who::Pairs(_, ways) => ways.get(pair).and_then(Option::as_ref),
+            let pinned = match &plans[plan as usize].who {
+                Who::Pairs(_, ways) => ways.get(pair as usize).and_then(Option::as_ref),
                 _ => None,
             };
             let way = match (pinned, index.node_of(host)) {

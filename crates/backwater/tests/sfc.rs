@@ -118,3 +118,25 @@ fn advice_reads_the_facts_of_a_scenario() {
         SfcFacts { receiver: None, senders: None, threshold: None, pause: None, message: Bytes(116), ..expected };
     assert_eq!(facts, SfcFacts { pfc_threshold: Some(Bytes(400_000)), pfc_threshold_key: "switch.buffer", ..none });
 }
+
+/// A million flows at once are no more than one incast a host.
+#[test]
+fn a_large_incast_and_all_to_all_are_checked() {
+    let text = |pattern: &str, hosts: u32| {
+        format!(
+            "[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n\
+             [switch]\nbuffer = \"4 MB\"\n[pfc]\nxoff = \"2 MB\"\n[sfc]\nthreshold = \"1 MB\"\npause = \"1 us\"\n\
+             [[flow]]\n{pattern}size = \"1 MB\"\n"
+        )
+    };
+    for pattern in ["pattern = \"all-to-all\"\n", "from = \"1..999\"\nto = 0\n"] {
+        let scenario = Scenario::from_text(&text(pattern, 1000), "net.toml", Path::new(".")).unwrap();
+        let found = warned(&scenario, &[]);
+        for key in ["sfc.threshold", "sfc.pause"] {
+            assert!(
+                found.iter().any(|(k, said)| k == key && said.contains("999 senders into h")),
+                "{pattern}: {found:?}"
+            );
+        }
+    }
+}
