@@ -8,21 +8,21 @@ traceback, wherever an import happens to be. While simulations run they have a h
 
 from __future__ import annotations
 
-import contextlib
+# Few and small: until `script` runs, Ctrl-C is Python's to answer.
 import os
 import signal
 import sys
-from typing import NoReturn
 
 INTERRUPTED = 130
 # A live line of progress hides the cursor (ECMA-48, DEC private mode 25).
 CURSOR = b"\x1b[?25h"
 
 
-def _stop(_number: int, _frame: object) -> NoReturn:
-    with contextlib.suppress(OSError):
+def _stop(_number: int, _frame: object) -> None:
+    try:
         os.write(2, (CURSOR if os.isatty(2) else b"") + b"stopped\n")
-    os._exit(INTERRUPTED)
+    finally:
+        os._exit(INTERRUPTED)
 
 
 def script() -> None:
