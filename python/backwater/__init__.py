@@ -10,10 +10,38 @@ Times in tables are integer picoseconds, sizes bytes, rates bits per second; eve
 its unit in the metadata of its field.
 """
 
-from backwater._core import RunError, ScenarioError, Status
-from backwater.errors import InputError, Interrupted, ResultError
-from backwater.results import Run, open_run
-from backwater.scenario import Scenario, build, load, parse
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backwater._core import RunError, ScenarioError, Status, explain, new_scenario, schema
+    from backwater.errors import InputError, Interrupted, ResultError
+    from backwater.results import Run, open_run
+    from backwater.scenario import Scenario, build, load, parse
+else:
+    # Imported when first used: the command must be ready for Ctrl-C before heavy libraries load,
+    # and its help needs none of them.
+    _HOMES = {
+        "_core": ("RunError", "ScenarioError", "Status", "explain", "new_scenario", "schema"),
+        "errors": ("InputError", "Interrupted", "ResultError"),
+        "results": ("Run", "open_run"),
+        "scenario": ("Scenario", "build", "load", "parse"),
+    }
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        for home, names in _HOMES.items():
+            if name in names:
+                value = getattr(import_module(f"backwater.{home}"), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module 'backwater' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "InputError",
@@ -32,5 +60,3 @@ __all__ = [
     "parse",
     "schema",
 ]
-
-from backwater._core import explain, new_scenario, schema

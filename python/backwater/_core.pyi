@@ -40,7 +40,13 @@ class Scenario:
         """Override one dotted key; `value` is TOML text, a bare word or quantity is a string."""
 
     def with_flows(self, table: object, label: str) -> Scenario:
-        """Take flows from an Arrow stream: id, src, dst, bytes, start_ps, class, maybe path."""
+        """Add a group of flows from an Arrow stream.
+
+        Columns: id, src, dst, bytes, start_ps, and maybe class and path.
+        """
+
+    def with_table(self, table: object, path: str) -> Scenario:
+        """Give the rows of the Parquet file that `flow_table` named, for all groups it is of."""
 
     @property
     def title(self) -> str: ...
@@ -50,7 +56,7 @@ class Scenario:
     def seed(self) -> int: ...
     @property
     def flow_table(self) -> str | None:
-        """The absolute path of a Parquet flow table that is still to be read, if there is one."""
+        """The absolute path of a Parquet flow table that is still to be read, if any is left."""
 
     def check(self) -> list[dict[str, str]]:
         """Check everything; gives the warnings as {key, value, reason, hint}."""
@@ -60,6 +66,14 @@ class Scenario:
 
     def values(self) -> list[dict[str, str]]:
         """Every value with where it came from, as {key, value, origin}."""
+
+    def sfc_facts(self) -> dict[str, Any]:
+        """What the scenario says of the question of `advise_sfc`, quantities as text.
+
+        receiver, senders (None: no incast is known), rate, links, link_delay, switch_latency,
+        pfc_threshold (None: nothing limits the queue), pfc_threshold_key, threshold and pause
+        (None: not given), packet, message.
+        """
 
     def start(self, seed: int | None = None) -> Simulation:
         """Build the network; `seed` replaces the scenario's own."""
@@ -114,6 +128,8 @@ def advise_sfc(
     pfc_threshold: str,
     threshold: str | None,
     packet: str | None,
+    pause: str | None = None,
+    message: str | None = None,
 ) -> dict[str, Any]:
     """SFC headroom, largest threshold and legal pause times of an N:1 incast."""
 

@@ -1,4 +1,8 @@
-"""Scenarios as Python sees them: load, build, change, check, run."""
+"""Scenarios as Python sees them: load, build, change, check, run.
+
+The libraries that read tables and write results are imported when they are needed, so that a check
+is quick.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import tomli_w
-
 from backwater import _core
 from backwater.errors import InputError, Interrupted
-from backwater.results import Run, clear, fresh_directory
-from backwater.running import Job, interruptible, run_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from backwater.results import Run
+    from backwater.running import Job
 
 Value = str | int | float | bool | Sequence[Any]
 """What a key can be set to. A string is read as on the command line: `"400 KB"`, `"voq"`, `"7"`."""
@@ -39,6 +42,8 @@ def parse(text: str, origin: str = "<text>") -> Scenario:
 
 def build(content: Mapping[str, Any]) -> Scenario:
     """Make a scenario from nested dictionaries, keys as in a scenario file."""
+    import tomli_w
+
     try:
         text = tomli_w.dumps(content)
     except TypeError as error:
@@ -92,8 +97,8 @@ class Scenario:
     def flows(self, table: object, label: str = "table") -> Scenario:
         """Take the flows of an Arrow table (pyarrow, polars, pandas, ...) as a group `label`.
 
-        Columns: id, src, dst (host numbers), bytes, start_ps (picoseconds), class, and optionally
-        path (the nodes to pass).
+        Columns: id, src, dst (host numbers), bytes, start_ps (picoseconds), and optionally class
+        (0 to 7; missing or null: 3) and path (the nodes to pass).
         """
         return Scenario(self._core.with_flows(table, label), self._facts)
 
@@ -108,6 +113,13 @@ class Scenario:
     def values(self) -> list[dict[str, str]]:
         """Every value with where it came from, as {key, value, origin}."""
         return self._core.values()
+
+    def sfc_facts(self) -> dict[str, Any]:
+        """What the scenario says of the question that `backwater advise sfc` answers.
+
+        Its largest incast that is known beforehand (None: none is), delays, thresholds.
+        """
+        return self._core.sfc_facts()
 
     def run(
         self,
@@ -124,6 +136,9 @@ class Scenario:
         replaces earlier results in `out`. Ctrl-C raises `backwater.Interrupted`, which carries
         what there is.
         """
+        from backwater.results import clear, fresh_directory
+        from backwater.running import interruptible, run_job
+
         directory = None if out is None else Path(out)
         if directory is not None:
             fresh_directory(directory, force=force)
@@ -139,20 +154,24 @@ class Scenario:
 
     def job(self, seed: int | None, out: Path | None) -> Job:
         """Make a checked job of this scenario."""
+        from backwater.running import Job
+
         core = self.complete()
         core.check()
         return Job(core, self.seed if seed is None else seed, out, self._facts)
 
     def complete(self) -> _core.Scenario:
-        """Read the Parquet flow table that the scenario may refer to."""
+        """Read the Parquet flow tables that the scenario may refer to, each file once."""
         core = self._core
-        while core.flow_table is not None:
-            path = shorter(Path(core.flow_table))
-            core = core.with_flows(_read_parquet(path), path.stem)
+        while (path := core.flow_table) is not None:
+            core = core.with_table(_read_parquet(shorter(Path(path))), path)
         return core
 
 
 def _read_parquet(path: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         # Not as a data set: what is named like a partition is one file all the same.
         table = pq.ParquetFile(path).read()

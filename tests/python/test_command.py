@@ -58,6 +58,8 @@ BAD_INPUT = {
     "binary": ["check", "binary.toml"],
     "advice without senders": ["advise", "sfc"],
     "advice in no unit": ["advise", "sfc", "--senders", "3", "--rate", "200"],
+    "advice without an incast": ["advise", "sfc", "--scenario", "alone.toml"],
+    "advice with --set alone": ["advise", "sfc", "--senders", "3", "--set", "seed=1"],
 }
 
 
@@ -73,6 +75,8 @@ def test_bad_input(
     case: str, command: Command, small: Path, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     (tmp_path / "binary.toml").write_bytes(bytes(range(256)))
+    alone = small.read_text(encoding="utf-8").partition("[[flow]]")[0]
+    (tmp_path / "alone.toml").write_text(alone, encoding="utf-8")
     before = sorted(tmp_path.iterdir())
     said = command(*BAD_INPUT[case])
     assert said.code == 2
@@ -143,6 +147,66 @@ def test_check_tells_every_value_and_its_origin(command: Command, small: Path) -
     assert "default" in {value["origin"] for value in values}
 
 
+CASES = {
+    "8": ("sfc.pause", "30 us"),
+    "8'": ("sfc.pause", "50 us"),
+    "9": ("sfc.pause", "3 us"),
+    "10": ("sfc.threshold", "260 KB"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_illegal_sfc_settings_run_with_a_warning(case: str, tmp_path: Path) -> None:
+    key, value = CASES[case]
+    run = (
+        backwater.load(SCENARIO)
+        .variant("pfc-sfc")
+        .set(key, value)
+        .set("stop.at", "10 us")
+        .run(out=tmp_path / "out")
+    )
+    assert [(one["key"], one["value"]) for one in run.warnings] == [(key, value)]
+    assert run.warnings == backwater.open_run(tmp_path / "out").warnings
+
+
+def test_advice_from_a_scenario(command: Command) -> None:
+    study = ["advise", "sfc", "--scenario", str(SCENARIO), "--variant", "pfc-sfc", "--json", "-"]
+    said = command(*study)
+    assert (said.code, said.err) == (0, "")
+    own = json.loads(said.out)
+    same = command(
+        *["advise", "sfc", "--senders", "3", "--threshold", "200 KB", "--pause", "6 us"],
+        *["--packet", "4064 B", "--json", "-"],
+    )
+    assert own["headroom_bytes"] == json.loads(same.out)["headroom_bytes"] == 120_000
+    # The study's messages are shorter than those of the default.
+    assert own["with_serialisation"]["headroom_bytes"] == 144_768
+    six = command(*study, "--senders", "6")
+    assert six.code == 1
+    assert json.loads(six.out)["headroom_bytes"] == 300_000
+    assert "at most 80 KB" in six.err
+    late = command(*study, "--set", "sfc.pause=30 us")
+    assert late.code == 1
+    assert "a pause of 30 us is not shorter" in late.err
+
+
+def test_a_key_is_explained_as_check_prints_it(command: Command) -> None:
+    values = json.loads(command("check", str(SCENARIO), "--json", "-").out)["values"]
+    keys = [value["key"] for value in values if value["key"].endswith(".size")]
+    assert {"flow.incast.size", "flow.victim.size"} <= set(keys)
+    assert command("explain", "flow.incast.size").out == command("explain", "flow.size").out
+    facts = json.loads(command("explain", "flow.incast.size", "--json", "-").out)
+    assert facts["source"]
+    assert facts["range"] == "at least 1 B"
+
+
+def test_the_summary_of_a_run_fits_into_80_columns(command: Command, small: Path) -> None:
+    lines = command("run", str(small)).out.splitlines()
+    totals = [line for line in lines if "ports paused:" in line or "simulated" in line]
+    assert len(totals) == 2
+    assert all(len(line) < 80 for line in totals)
+
+
 def test_new_writes_a_scenario_that_runs(command: Command) -> None:
     assert command("new", "fresh.toml").code == 0
     assert command("check", "fresh.toml").code == 0
@@ -168,7 +232,7 @@ def test_our_own_fault_ends_in_one_message(
     def fail(*_: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr("backwater.cli.run.run_jobs", fail)
+    monkeypatch.setattr("backwater.running.run_jobs", fail)
     said = command("run", str(small))
     assert said.code == 1
     assert "error: Backwater is at fault" in said.err
@@ -180,7 +244,7 @@ def test_debugging_shows_where_it_happened(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BACKWATER_DEBUG", "1")
-    monkeypatch.setattr("backwater.cli.run.run_jobs", None)
+    monkeypatch.setattr("backwater.running.run_jobs", None)
     said = command("run", str(small))
     assert said.code == 1
     assert "Traceback" in said.err
@@ -222,6 +286,70 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert run.fingerprint
     assert "unfinished" in run.flows["state"].to_pylist()
     assert run.ports.num_rows > 0
+
+
+@pytest.mark.parametrize("delay_ms", [0, 20, 50, 100, 200, 400])
+@pytest.mark.parametrize("arguments", [["--help"], ["run", str(SCENARIO), "--out", "out"]])
+def test_ctrl_c_while_it_starts_is_quiet(
+    arguments: list[str], delay_ms: int, tmp_path: Path
+) -> None:
+    """At whatever moment it comes, from the program's first line on.
+
+    What the interpreter does before that line no program can answer for, so Ctrl-C is held back
+    for as long: blocked in this thread, and so in the process that it starts.
+    """
+    if arguments[0] == "run":
+        arguments = [*arguments, "--set", "flow.incast.size=100 GB"]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process = start(*arguments, cwd=tmp_path)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    time.sleep(delay_ms / 1000)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert "Traceback" not in said
+    if process.returncode != 0 or arguments[0] == "run":  # help may have been said by then
+        assert process.returncode == 130
+        assert said.startswith("stopped") or "\nstopped" in said
+
+
+def test_ctrl_c_is_ignored_where_the_starter_ignores_it(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = start("list", "mechanisms", cwd=tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, "")
+    assert "sfc" in out
+
+
+def test_ctrl_c_within_a_command_of_this_process(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("backwater._core.explain", interrupt)
+    said = command("explain", "pfc.xoff")
+    assert (said.code, "Traceback" in said.err) == (130, False)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["run", "--help"], ["explain", "pfc"], ["check", str(SCENARIO)]]
+)
+def test_what_runs_nothing_loads_no_heavy_library(arguments: list[str], tmp_path: Path) -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "backwater", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    assert "backwater.cli" in loaded
+    assert "pyarrow" not in loaded
 
 
 def test_killed_run_is_readable(tmp_path: Path) -> None:

@@ -108,6 +108,71 @@ def test_a_parquet_table_beside_the_scenario(start: str, tmp_path: Path) -> None
     assert set(flows["group"].to_pylist()) == {"jobs"}
 
 
+@pytest.mark.parametrize(
+    ("table", "classes"),
+    [
+        (pa.table({name: ROWS[name] for name in ROWS if name != "class"}), [3, 3, 3]),
+        (pa.table(ROWS | {"class": pa.nulls(3)}), [3, 3, 3]),
+        (pa.table(ROWS | {"class": pa.array([None, 5, None], pa.int8())}), [3, 5, 3]),
+        (pl.DataFrame(ROWS | {"class": [None, 5, None]}), [3, 5, 3]),
+        (pd.DataFrame(ROWS | {"class": [None, 5, None]}), [3, 5, 3]),
+    ],
+    ids=["missing", "nulls", "null int8", "polars", "pandas"],
+)
+def test_a_class_may_be_left_out(table: Any, classes: list[int]) -> None:  # noqa: ANN401
+    run = backwater.parse(SCENARIO).flows(table, "rows").run()
+    assert run.flows.sort_by("flow_id")["class"].to_pylist() == classes
+
+
+def test_any_number_of_tables_in_either_format(tmp_path: Path) -> None:
+    """Two files of one name, one file of two groups, and CSV; by the file and by its variants."""
+    for folder, size in (("a", 1_000), ("b", 2_000), ("c", 4_000)):
+        (tmp_path / folder).mkdir()
+        table = pa.table(ROWS | {"bytes": [size] * 3}).drop_columns(["class"])
+        pq.write_table(table, tmp_path / folder / "jobs.parquet")
+    (tmp_path / "jobs.csv").write_text("id,src,dst,bytes,start\n7,0,3,8000,0\n", "utf-8")
+    groups = {
+        "one": "a/jobs.parquet",
+        "two": "b/jobs.parquet",
+        "again": "a/jobs.parquet",
+        "text": "jobs.csv",
+    }
+    flow = "".join(
+        f'[[flow]]\nlabel = "{label}"\ntable = "{file}"\nclass = {number}\n'
+        for number, (label, file) in enumerate(groups.items())
+    )
+    drawn = '[[flow]]\nlabel = "drawn"\nfrom = 1\nto = 0\nsize = "16000 B"\n'
+    variants = (
+        '[variant.other.flow.one]\ntable = "c/jobs.parquet"\n'
+        '[variant.text.flow.two]\ntable = "jobs.csv"\n'
+    )
+    file = tmp_path / "case.toml"
+    file.write_text(SCENARIO + flow + drawn + variants, "utf-8")
+
+    def sums(case: backwater.Scenario) -> dict[str, tuple[int, list[int]]]:
+        found: dict[str, tuple[int, list[int]]] = {}
+        for row in case.run().flows.to_pylist():
+            total, classes = found.get(row["group"], (0, []))
+            found[row["group"]] = (total + row["bytes"], sorted({*classes, row["class"]}))
+        return found
+
+    plain = {
+        "one": (3_000, [0]),
+        "two": (6_000, [1]),
+        "again": (3_000, [2]),
+        "text": (8_000, [3]),
+        "drawn": (16_000, [3]),
+    }
+    case = backwater.load(file)
+    assert case.check() == []
+    assert sums(case) == plain
+    assert sums(case.variant("other")) == plain | {"one": (12_000, [0])}
+    assert sums(case.variant("text")) == plain | {"two": (8_000, [1])}
+    assert sums(case.set("flow.again.table", "b/jobs.parquet")) == plain | {"again": (6_000, [2])}
+    with_rows = sums(case.flows(pa.table(ROWS), "jobs"))
+    assert with_rows == plain | {"jobs": (sum(ROWS["bytes"]), [3])}
+
+
 def test_rows_of_a_filtered_frame() -> None:
     frame = pd.DataFrame(ROWS)
     table = frame[frame["bytes"] > ROWS["bytes"][0]]
@@ -124,6 +189,10 @@ def test_rows_of_a_filtered_frame() -> None:
         ({"bytes": [1, 0, 1]}, "bytes", "at least 1 byte"),
         ({"bytes": [1, None, 1]}, "bytes", "null"),
         ({"class": [3, 8, 3]}, "class", "class from 0 to 7"),
+        ({"class": [3, -1, 3]}, "class", "class from 0 to 7"),
+        ({"class": [3, 3.5, None]}, "class", "class from 0 to 7"),
+        ({"class": ["a", "b", "c"]}, "class", "not whole numbers"),
+        ({"start_ps": [0, None, 0]}, "start_ps", "null"),
         ({"id": ["a", "b", "c"]}, "id", "not whole numbers"),
         ({"id": [1, 1, 2]}, "id", "two flows have the id 1"),
         ({"path": ["s1", None, None]}, "path", "`s1`, which does not exist"),

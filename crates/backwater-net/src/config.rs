@@ -13,13 +13,13 @@ use std::fmt;
 #[serde(default, deny_unknown_fields)]
 pub struct PacketParams {
     /// Most payload bytes in one data packet. A flow's last packet carries what is left.
-    #[schemars(extend("x-source" = "choice: 4 KB, as in SFC-AIDC 2025 (contribution on IEEE P802.1Qdw)", "x-range" = "1 B to 4 GB"))]
+    #[schemars(extend("x-source" = "choice: 4 KB, as in SFC-AIDC 2025 (contribution on IEEE P802.1Qdw)", "x-range" = "1 B to 1 MiB"))]
     pub payload: Bytes,
     /// Bytes of headers and trailers of a data packet that buffers and links count: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4.
-    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17", "x-range" = "0 B to 4 GB"))]
+    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17", "x-range" = "0 B to 1 MiB"))]
     pub header: Bytes,
     /// Bytes per frame that only the link counts: preamble 8 and inter-frame gap 12. Several published models leave them out.
-    #[schemars(extend("x-source" = "IEEE 802.3 clause 4A.4.2", "x-range" = "0 B to 4 GB"))]
+    #[schemars(extend("x-source" = "IEEE 802.3 clause 4A.4.2", "x-range" = "0 B to 1 MiB"))]
     pub gap: Bytes,
 }
 
@@ -47,7 +47,7 @@ pub struct AckParams {
     #[schemars(extend("x-source" = "choice: RoCEv2 reliable connections acknowledge"))]
     pub enabled: bool,
     /// Frame length of an acknowledgement: Ethernet 14, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, FCS 4.
-    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17"))]
+    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17", "x-range" = "1 B to 1 MiB"))]
     pub size: Bytes,
     /// Class of acknowledgements, 0 to 7; absent: the data's class.
     #[schemars(range(min = 0, max = 7))]

@@ -69,7 +69,7 @@ fn quantity<T: FromStr<Err = QuantityError>>(key: &str, text: &str) -> Result<T,
 }
 
 #[pyfunction]
-#[pyo3(signature = (*, senders, rate, links, switches, link_delay, switch_latency, pfc_threshold, threshold, packet))]
+#[pyo3(signature = (*, senders, rate, links, switches, link_delay, switch_latency, pfc_threshold, threshold, packet, pause = None, message = None))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only arguments of the Python contract")]
 pub fn advise_sfc<'py>(
     py: Python<'py>,
@@ -82,6 +82,8 @@ pub fn advise_sfc<'py>(
     pfc_threshold: &str,
     threshold: Option<&str>,
     packet: Option<&str>,
+    pause: Option<&str>,
+    message: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let senders = whole_number(senders, "senders")?;
     let (links, switches) = (whole_number(links, "links")?, whole_number(switches, "switches")?);
@@ -96,6 +98,8 @@ pub fn advise_sfc<'py>(
             pfc_threshold: quantity("pfc_threshold", pfc_threshold)?,
             threshold: threshold.map(|text| quantity("threshold", text)).transpose()?,
             packet: packet.map(|text| quantity("packet", text)).transpose()?,
+            pause: pause.map(|text| quantity("pause", text)).transpose()?,
+            message: message.map_or(Ok(advise::SFC_MESSAGE), |text| quantity("message", text))?,
         };
         Ok((advise::sfc(&question)?, advise::sfc_numbers(&question)?))
     })?;

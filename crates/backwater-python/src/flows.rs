@@ -4,7 +4,8 @@ use crate::arrow;
 use crate::errors;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, Schema};
@@ -15,7 +16,7 @@ use pyo3::prelude::*;
 /// Most rows: 2 GB of memory.
 const MOST_ROWS: usize = 20_000_000;
 
-const HINT: &str = "columns are id, src, dst, bytes, start_ps, class (whole numbers) and maybe path (text)";
+const HINT: &str = "columns are id, src, dst, bytes, start_ps (whole numbers) and maybe class (0 to 7) and path (text)";
 
 /// Reads all rows of an object with `__arrow_c_stream__`.
 pub fn read(table: &Bound<'_, PyAny>) -> PyResult<Vec<TableFlow>> {
@@ -32,7 +33,7 @@ pub fn read(table: &Bound<'_, PyAny>) -> PyResult<Vec<TableFlow>> {
 
 fn check(schema: &Schema) -> Result<(), ScenarioError> {
     let known = ["id", "src", "dst", "bytes", "start_ps", "class", "path"];
-    for name in &known[..6] {
+    for name in &known[..5] {
         if schema.field_with_name(name).is_err() {
             return Err(ScenarioError::new("the flow table has no such column").key(*name).hint(HINT));
         }
@@ -55,7 +56,8 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
     }
     let column = |name: &str| whole_numbers(batch, name, before);
     let [ids, sizes, starts] = [column("id")?, column("bytes")?, column("start_ps")?];
-    let [sources, targets, classes] = [column("src")?, column("dst")?, column("class")?];
+    let [sources, targets] = [column("src")?, column("dst")?];
+    let classes = batch.column_by_name("class").map(|array| classes(array.as_ref(), before)).transpose()?;
     let paths = batch.column_by_name("path").map(|array| texts(array.as_ref())).transpose()?;
     for row in 0..batch.num_rows() {
         let narrow = |name: &str, value: u64| {
@@ -68,8 +70,7 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
             dst: narrow("dst", targets[row])?,
             bytes: sizes[row],
             start: Time::ps(starts[row]),
-            class: u8::try_from(classes[row])
-                .map_err(|_| at("class", before + row, &classes[row].to_string(), "not a class from 0 to 7"))?,
+            class: classes.as_ref().and_then(|classes| classes[row]),
             path: paths.as_ref().and_then(|paths| paths[row].clone()),
         });
     }
@@ -82,33 +83,65 @@ fn at(column: &str, row: usize, value: &str, reason: &str) -> ScenarioError {
     error
 }
 
-fn whole_numbers(batch: &RecordBatch, name: &str, before: usize) -> Result<Vec<u64>, ScenarioError> {
-    fn convert<T: ArrowPrimitiveType>(array: &dyn Array, name: &str, before: usize) -> Result<Vec<u64>, ScenarioError>
-    where
-        T::Native: TryInto<u64> + std::fmt::Display,
-    {
-        let values = array.as_primitive::<T>().iter().enumerate();
-        let number = |(row, value): (usize, Option<T::Native>)| match value {
-            None => Err(at(name, before + row, "null", "every flow has one")),
-            Some(value) => value.try_into().map_err(|_| at(name, before + row, &value.to_string(), "below 0")),
+/// Classes; null is the group's.
+fn classes(array: &dyn Array, before: usize) -> Result<Vec<Option<u8>>, ScenarioError> {
+    let class = |(row, value): (usize, Option<i128>)| match value {
+        None => Ok(None),
+        Some(value) => u8::try_from(value)
+            .map(Some)
+            .map_err(|_| at("class", before + row, &value.to_string(), "not a class from 0 to 7")),
+    };
+    // pandas makes a column of whole numbers one of floats as soon as one is missing.
+    if *array.data_type() == DataType::Float64 {
+        let floats = array.as_primitive::<Float64Type>().iter().enumerate();
+        let whole = |(row, value): (usize, Option<f64>)| match value.filter(|value| !value.is_nan()) {
+            Some(value) if value.fract() != 0.0 || !(0.0..=7.0).contains(&value) => {
+                Err(at("class", before + row, &value.to_string(), "not a class from 0 to 7"))
+            }
+            value => Ok(value.map(|value| value as u8)),
         };
-        values.map(number).collect()
+        return floats.map(whole).collect();
     }
+    integers(array, "class")?.enumerate().map(class).collect()
+}
+
+fn whole_numbers(batch: &RecordBatch, name: &str, before: usize) -> Result<Vec<u64>, ScenarioError> {
     let Some(array) = batch.column_by_name(name) else {
         return Err(ScenarioError::new("the flow table has no such column").key(name).hint(HINT));
     };
-    let array = array.as_ref();
-    match array.data_type() {
-        DataType::Int8 => convert::<Int8Type>(array, name, before),
-        DataType::Int16 => convert::<Int16Type>(array, name, before),
-        DataType::Int32 => convert::<Int32Type>(array, name, before),
-        DataType::Int64 => convert::<Int64Type>(array, name, before),
-        DataType::UInt8 => convert::<UInt8Type>(array, name, before),
-        DataType::UInt16 => convert::<UInt16Type>(array, name, before),
-        DataType::UInt32 => convert::<UInt32Type>(array, name, before),
-        DataType::UInt64 => convert::<UInt64Type>(array, name, before),
-        other => Err(ScenarioError::new(format!("the column holds {other}, not whole numbers")).key(name).hint(HINT)),
+    let number = |(row, value): (usize, Option<i128>)| match value {
+        None => Err(at(name, before + row, "null", "every flow has one")),
+        Some(value) => u64::try_from(value).map_err(|_| at(name, before + row, &value.to_string(), "below 0")),
+    };
+    integers(array.as_ref(), name)?.enumerate().map(number).collect()
+}
+
+type Integers<'a> = Box<dyn Iterator<Item = Option<i128>> + 'a>;
+
+/// Whole numbers of any type, one at a time.
+fn integers<'a>(array: &'a dyn Array, name: &str) -> Result<Integers<'a>, ScenarioError> {
+    fn wide<T: ArrowPrimitiveType>(array: &dyn Array) -> Integers<'_>
+    where
+        T::Native: Into<i128>,
+    {
+        Box::new(array.as_primitive::<T>().iter().map(|value| value.map(Into::into)))
     }
+    Ok(match array.data_type() {
+        DataType::Int8 => wide::<Int8Type>(array),
+        DataType::Int16 => wide::<Int16Type>(array),
+        DataType::Int32 => wide::<Int32Type>(array),
+        DataType::Int64 => wide::<Int64Type>(array),
+        DataType::UInt8 => wide::<UInt8Type>(array),
+        DataType::UInt16 => wide::<UInt16Type>(array),
+        DataType::UInt32 => wide::<UInt32Type>(array),
+        DataType::UInt64 => wide::<UInt64Type>(array),
+        // A column of nothing but nulls has no better type.
+        DataType::Null => Box::new(std::iter::repeat_n(None, array.len())),
+        other => {
+            let reason = format!("the column holds {other}, not whole numbers");
+            return Err(ScenarioError::new(reason).key(name).hint(HINT));
+        }
+    })
 }
 
 fn texts(array: &dyn Array) -> Result<Vec<Option<String>>, ScenarioError> {

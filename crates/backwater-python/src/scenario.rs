@@ -3,6 +3,7 @@
 use crate::errors::{call, guarded, whole_number};
 use crate::flows;
 use crate::simulation::Simulation;
+use backwater::advise::sfc_facts;
 use backwater::{Resolved, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -55,6 +56,11 @@ impl Scenario {
     fn with_flows(&self, table: &Bound<'_, PyAny>, label: &str) -> PyResult<Scenario> {
         let rows: Arc<[backwater::TableFlow]> = flows::read(table)?.into();
         call(table.py(), || Ok(Scenario::new(self.scenario.with_flows(label, rows))))
+    }
+
+    fn with_table(&self, table: &Bound<'_, PyAny>, path: &str) -> PyResult<Scenario> {
+        let rows: Arc<[backwater::TableFlow]> = flows::read(table)?.into();
+        call(table.py(), || Ok(Scenario::new(self.scenario.with_table(Path::new(path), rows))))
     }
 
     #[getter]
@@ -112,6 +118,25 @@ impl Scenario {
             Ok(dict)
         };
         values.iter().map(value).collect()
+    }
+
+    /// What the scenario says of the question that `advise_sfc` answers.
+    fn sfc_facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let facts = call(py, || sfc_facts(&*self.resolved()?))?;
+        let dict = PyDict::new(py);
+        dict.set_item("receiver", facts.receiver)?;
+        dict.set_item("senders", facts.senders)?;
+        dict.set_item("rate", facts.rate.to_string())?;
+        dict.set_item("links", facts.links)?;
+        dict.set_item("link_delay", facts.link_delay.to_string())?;
+        dict.set_item("switch_latency", facts.switch_latency.to_string())?;
+        dict.set_item("pfc_threshold", facts.pfc_threshold.map(|bytes| bytes.to_string()))?;
+        dict.set_item("pfc_threshold_key", facts.pfc_threshold_key)?;
+        dict.set_item("threshold", facts.threshold.map(|bytes| bytes.to_string()))?;
+        dict.set_item("pause", facts.pause.map(|time| time.to_string()))?;
+        dict.set_item("packet", facts.packet.to_string())?;
+        dict.set_item("message", facts.message.to_string())?;
+        Ok(dict)
     }
 
     #[pyo3(signature = (seed = None))]

@@ -6,7 +6,7 @@ use crate::file::{Arrivals, FlowGroup};
 use crate::flows::{Place, Plan, Who};
 use crate::hosts::MOST;
 use crate::resolved::Resolved;
-use crate::scenario::{Rows, is_parquet, stem};
+use crate::scenario::{RowsOf, is_parquet, place_of};
 use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
@@ -67,21 +67,19 @@ fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {
 /// Every flow table of the scenario and of the caller.
 fn tables(place: &Place<'_>, run: &mut Sources) -> Result<(), ScenarioError> {
     let resolved = place.resolved;
-    let mut given: Vec<Option<&Rows>> = resolved.tables.iter().map(Some).collect();
     let mut read: Vec<(Group, Table)> = Vec::new();
     for (i, group) in resolved.file.flow.iter().enumerate() {
         let Some(file) = &group.table else { continue };
         let key = format!("flow.{i}.table");
         let own = run.group(group);
         let table = if is_parquet(file) {
-            let stem = stem(file);
-            let rows = given.iter_mut().find(|g| g.is_some_and(|(label, _)| *label == stem)).and_then(Option::take);
-            let Some((_, rows)) = rows else {
+            let path = RowsOf::File(place_of(&resolved.base_dir, file));
+            let Some(given) = resolved.tables.iter().find(|given| given.of == path) else {
                 return Err(resolved
                     .error(&key, format!("`{file}` has not been read"))
-                    .hint("give its rows with `with_flows`"));
+                    .hint("give its rows with `with_table`"));
             };
-            table::from_rows(rows, file, place.index, &own)?
+            table::from_rows(&given.rows, file, place.index, &own)?
         } else {
             let path = resolved.base_dir.join(file);
             if !path.is_file() {
@@ -94,9 +92,10 @@ fn tables(place: &Place<'_>, run: &mut Sources) -> Result<(), ScenarioError> {
         };
         read.push((own, table));
     }
-    for (label, rows) in given.into_iter().flatten() {
+    for given in &resolved.tables {
+        let RowsOf::Label(label) = &given.of else { continue };
         let own = run.named(label, Class(3), true);
-        let table = table::from_rows(rows, label, place.index, &own)?;
+        let table = table::from_rows(&given.rows, label, place.index, &own)?;
         read.push((own, table));
     }
     for (own, table) in read {

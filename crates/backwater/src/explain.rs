@@ -1,8 +1,9 @@
 //! What a key means, from the schema of scenario files.
 
 use crate::error::{ScenarioError, nearest};
-use crate::schema::root;
-use crate::tree::{Kind, kind_of, shown, some_of};
+use crate::scenario::split_key;
+use crate::schema::{OWN, root};
+use crate::tree::{Kind, LABELS, kind_of, shown, some_of};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 use std::sync::OnceLock;
@@ -40,12 +41,20 @@ pub fn schema() -> String {
 
 /// Explains a dotted key such as `pfc.xoff`; an empty key is the whole file.
 pub fn explain(key: &str) -> Result<Explain, ScenarioError> {
-    let steps: Vec<&str> = key.split('.').map(str::trim).filter(|s| !s.is_empty()).collect();
+    // A label may hold anything; it is then quoted, as for `--set`.
+    let quoted = key.contains(['"', '\'']).then(|| split_key(key)).flatten();
+    let bare = || key.split('.').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect();
+    let steps: Vec<String> = quoted.unwrap_or_else(bare);
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let mut at = At { path: Vec::new(), schema: root().clone(), required: true };
     for (i, step) in steps.iter().enumerate() {
         // Entries of lists and variants have names that the file gives.
         let free = step.parse::<usize>().is_ok() || at.path == ["variant"];
-        at = match at.child(step) {
+        let child = at.child(step);
+        // So have entries with a label, where a key of theirs follows: `flow.incast.size`.
+        let label = i + 1 < steps.len() && at.labelled() && child.as_ref().is_none_or(|c| c.entries().is_none());
+        let (free, child) = if label { (true, None) } else { (free, child) };
+        at = match child {
             Some(next) => next,
             None if free && at.entries().is_some() => At { schema: at.entries().unwrap_or_default(), ..at },
             None => return Err(unknown(key, &at, &steps[i..])),
@@ -104,6 +113,12 @@ impl At {
         schema.get("items").or(free).cloned()
     }
 
+    /// Whether it is a list whose entries can be named by a label.
+    fn labelled(&self) -> bool {
+        some_of(&self.schema).get("items").is_some()
+            && self.tables().iter().any(|table| LABELS.iter().any(|label| table.contains_key(*label)))
+    }
+
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.tables().into_iter().flat_map(|t| t.into_iter().map(|(k, _)| k)) {
@@ -140,7 +155,9 @@ impl At {
             let name = form.pointer("/properties/kind/const")?;
             Some(serde_json::json!({ "const": name, "description": form.get("description") }))
         });
-        serde_json::json!({ "description": "Which form the table has.", "oneOf": forms.collect::<Vec<_>>() })
+        serde_json::json!({
+            "description": "Which form the table has.", "oneOf": forms.collect::<Vec<_>>(), "x-source": OWN,
+        })
     }
 
     fn explain(&self) -> Explain {
@@ -222,21 +239,24 @@ fn range(schema: &Json) -> Option<String> {
     }
 }
 
-fn unknown(key: &str, at: &At, rest: &[&str]) -> ScenarioError {
+fn unknown(asked: &str, at: &At, rest: &[&str]) -> ScenarioError {
     let here = at.path.join(".");
     let reason = match here.is_empty() {
-        true => format!("there is no key `{key}`"),
+        true => format!("there is no key `{asked}`"),
         false => format!("`{here}` has no key `{}`", rest.first().unwrap_or(&"")),
     };
     // The whole key first: a key at the wrong table is a frequent mistake.
     let all = keys();
     let last = rest.last().copied().unwrap_or_default();
     let mut same_name = all.iter().map(String::as_str).filter(|k| k.rsplit('.').next() == Some(last));
+    // Without the names that the file gave to entries.
+    let plain = at.path.iter().map(String::as_str).chain(rest.iter().copied()).collect::<Vec<_>>().join(".");
+    let key = if at.path.is_empty() { asked } else { plain.as_str() };
     let near = nearest(key, same_name.clone()).or_else(|| same_name.next());
     let near = near.or_else(|| nearest(key, all.iter().map(String::as_str)));
     let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known: {}", at.names().join(", ")),
     };
-    ScenarioError { value: Some(key.into()), reason, ..ScenarioError::default() }.hint(hint)
+    ScenarioError { value: Some(asked.into()), reason, ..ScenarioError::default() }.hint(hint)
 }

@@ -16,6 +16,7 @@ pub mod file;
 mod flows;
 mod graph;
 mod hosts;
+mod incast;
 mod items;
 mod resolved;
 pub mod results;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ResolvedValue {
-    /// Dotted key, such as `pfc.xoff`.
+    /// Dotted key, such as `pfc.xoff`; an entry of a list by its label where no other has it, else by its number.
     pub key: String,
     /// The value as in TOML, strings without quotes; `absent` where nothing is the default.
     pub value: String,
@@ -201,26 +201,35 @@ impl Resolved {
     /// Every value, defaults included.
     pub fn values(&self) -> Vec<ResolvedValue> {
         let mut out = Vec::new();
-        self.collect(&Json::Object(self.json()), &mut Vec::new(), &mut out);
+        self.collect(&Json::Object(self.json()), &mut Vec::new(), "", &mut out);
         out
     }
 
-    fn collect(&self, value: &Json, path: &mut Vec<String>, out: &mut Vec<ResolvedValue>) {
-        let mut each = |step: String, value: &Json, path: &mut Vec<String>| {
+    /// `path` leads through the tree, by numbers; `shown` is what a person calls it.
+    fn collect(&self, value: &Json, path: &mut Vec<String>, shown: &str, out: &mut Vec<ResolvedValue>) {
+        let mut each = |step: String, called: &str, value: &Json, path: &mut Vec<String>| {
             path.push(step);
-            self.collect(value, path, out);
+            let shown = if shown.is_empty() { called.to_owned() } else { format!("{shown}.{called}") };
+            self.collect(value, path, &shown, out);
             path.pop();
         };
         match value {
-            Json::Object(map) => map.iter().for_each(|(key, value)| each(key.clone(), value, path)),
+            Json::Object(map) => map.iter().for_each(|(key, value)| each(key.clone(), key, value, path)),
             Json::Array(list) if list.first().is_some_and(Json::is_object) => {
-                list.iter().enumerate().for_each(|(i, value)| each(i.to_string(), value, path));
+                let (node, depth) = self.tree.nearest(path);
+                let entries = node.list().filter(|_| depth == path.len()).unwrap_or_default();
+                let labels = tree::unique_labels(entries);
+                for (i, value) in list.iter().enumerate() {
+                    let number = i.to_string();
+                    let called = labels.get(&i).cloned().unwrap_or_else(|| number.clone());
+                    each(number, &called, value, path);
+                }
             }
             _ => {
                 let (node, depth) = self.tree.nearest(path);
                 let found = depth == path.len();
                 let origin = if found { node.origin.shown(&self.source) } else { "default".into() };
-                out.push(ResolvedValue { key: path.join("."), value: tree::shown(value), origin });
+                out.push(ResolvedValue { key: shown.to_owned(), value: tree::shown(value), origin });
             }
         }
     }

@@ -26,14 +26,27 @@ pub struct TableFlow {
     pub bytes: u64,
     /// When it starts.
     pub start: Time,
-    /// Class of its data.
-    pub class: u8,
+    /// Class of its data. `None`: the group's.
+    pub class: Option<u8>,
     /// Names of the nodes to pass with blanks between; hosts may be left out. `None`: ECMP.
     pub path: Option<String>,
 }
 
-/// Rows and the label of their group.
-pub(crate) type Rows = (String, Arc<[TableFlow]>);
+/// Rows that the caller has read.
+#[derive(Clone)]
+pub(crate) struct Rows {
+    pub of: RowsOf,
+    pub rows: Arc<[TableFlow]>,
+}
+
+/// What rows belong to.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum RowsOf {
+    /// Every group whose table is the file at this absolute path.
+    File(PathBuf),
+    /// A group of their own, of this label.
+    Label(String),
+}
 
 /// A scenario; every change gives a new one.
 #[derive(Clone)]
@@ -149,11 +162,19 @@ impl Scenario {
         ScenarioError { reason, ..error }.hint(format!("{}{known}", near.unwrap_or_default()))
     }
 
-    /// With the rows of a table as group `label`: those of [`Scenario::flow_table`] if that file's stem is `label`, else in
-    /// addition.
+    /// With the rows of a table as a group `label` of their own, in addition to the groups of the file.
     pub fn with_flows(&self, label: &str, rows: Arc<[TableFlow]>) -> Scenario {
+        self.with_rows(RowsOf::Label(label.to_owned()), rows)
+    }
+
+    /// With the rows of a Parquet file, for all groups whose table it is; `path` is what [`Scenario::flow_table`] gave.
+    pub fn with_table(&self, path: &Path, rows: Arc<[TableFlow]>) -> Scenario {
+        self.with_rows(RowsOf::File(path.to_owned()), rows)
+    }
+
+    fn with_rows(&self, of: RowsOf, rows: Arc<[TableFlow]>) -> Scenario {
         let mut changed = self.clone();
-        changed.tables.push((label.to_owned(), rows));
+        changed.tables.push(Rows { of, rows });
         changed
     }
 
@@ -176,16 +197,13 @@ impl Scenario {
         }
     }
 
-    /// The absolute path of a Parquet flow table that is still to be read and given to [`Scenario::with_flows`].
+    /// The absolute path of a Parquet flow table that is still to be read and given to [`Scenario::with_table`]; there may be
+    /// another after it.
     pub fn flow_table(&self) -> Option<PathBuf> {
         let groups = self.root.table()?.get("flow")?.list()?;
-        let paths = groups.iter().filter_map(|group| group.table()?.get("table")?.text());
-        let wanted = paths.filter(|path| is_parquet(path)).find(|path| {
-            let stem = stem(path);
-            !self.tables.iter().any(|(label, _)| *label == stem)
-        })?;
-        let path = self.base_dir.join(wanted);
-        Some(std::path::absolute(&path).unwrap_or(path))
+        let files = groups.iter().filter_map(|group| group.table()?.get("table")?.text());
+        let mut paths = files.filter(|file| is_parquet(file)).map(|file| place_of(&self.base_dir, file));
+        paths.find(|path| !self.tables.iter().any(|read| matches!(&read.of, RowsOf::File(own) if own == path)))
     }
 
     /// Merges everything and checks it, apart from the rows of flow tables, which [`build`](crate::build) reads.
@@ -199,9 +217,10 @@ pub(crate) fn is_parquet(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet"))
 }
 
-/// The name of a file without directory and extension.
-pub(crate) fn stem(path: &str) -> String {
-    Path::new(path).file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
+/// The absolute path of a flow table.
+pub(crate) fn place_of(base_dir: &Path, file: &str) -> PathBuf {
+    let path = base_dir.join(file);
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn too_large(bytes: u64) -> ScenarioError {
@@ -270,7 +289,7 @@ fn relabel(node: &mut Node, layer: &Layer) {
 }
 
 /// The steps of a dotted key; steps may be quoted as in TOML.
-fn split_key(key: &str) -> Option<Vec<String>> {
+pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
     if key.contains(['\n', '\r', '=', '#', '[', '{']) {
         return None;
     }

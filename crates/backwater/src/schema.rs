@@ -51,6 +51,9 @@ fn compose() -> Json {
     root
 }
 
+/// Source of a key that no document has.
+pub(crate) const OWN: &str = "Backwater's own";
+
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
@@ -62,7 +65,13 @@ fn plain<T: JsonSchema>(generator: &mut SchemaGenerator) -> Json {
 
 /// The parameters with `preset` and `at`.
 fn scoped(mut params: Json, generator: &mut SchemaGenerator, presets: &[Preset]) -> Json {
-    let select = plain::<Select>(generator);
+    let mut select = plain::<Select>(generator);
+    for (name, range) in [("tier", "a tier of the topology"), ("node", "the name of a switch")] {
+        if let Some(key) = properties_mut(&mut select).and_then(|p| p.get_mut(name)) {
+            key["x-range"] = range.into();
+            key["x-source"] = OWN.into();
+        }
+    }
     let mut at = params.clone();
     if let (Some(at), Some(select)) = (properties_mut(&mut at), select.get("properties").and_then(Json::as_object)) {
         let mut all = select.clone();
@@ -76,6 +85,7 @@ fn scoped(mut params: Json, generator: &mut SchemaGenerator, presets: &[Preset])
                 presets.iter().map(|p| json!({ "const": p.name, "description": p.source })).collect();
             let preset = json!({
                 "oneOf": forms, "description": "Named set of values, below those given here.", "default": null,
+                "x-source": "each names its own",
             });
             properties.insert("preset".into(), preset);
         }

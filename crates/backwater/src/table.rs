@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `src` and `dst` are host numbers or names, `bytes` and `start` bare numbers (B, ps) or quantities with a unit, `class` may be
-//! left out for the group's, `path` for ECMP; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
+//! left out or empty for the group's, `path` for ECMP; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
 //! bytes a row.
 
 use crate::error::{ScenarioError, nearest};
@@ -29,6 +29,15 @@ const MOST_ROWS: usize = 20_000_000;
 const LONGEST_LINE: usize = 64 << 10;
 
 const COLUMNS: [&str; 7] = ["id", "src", "dst", "bytes", "start", "class", "path"];
+
+/// What a flow cannot do without, in the order of the columns.
+const MEANINGS: [&str; 5] = [
+    "every flow has a number: 0, 1, 2, …",
+    "every flow has a sender: the number or the name of a host",
+    "every flow has a receiver: the number or the name of a host",
+    "every flow has a size: a number of bytes, or one with a unit as in 20 MB",
+    "every flow has a start: 0, a number of ps, or a time with a unit as in 5 us",
+];
 
 /// Reads a CSV file as flows of `group`.
 pub fn from_csv_file(path: &Path, index: &Index<'_>, group: &Group) -> Result<Table, ScenarioError> {
@@ -58,7 +67,7 @@ pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index<'_>, group: &G
     let mut rows = Rows::new(index, group);
     for (number, flow) in flows.iter().enumerate() {
         let (src, dst) = (HostId(flow.src), HostId(flow.dst));
-        let (class, path) = (Some(flow.class), flow.path.as_deref());
+        let (class, path) = (flow.class, flow.path.as_deref());
         let flow = Flow { id: flow.id, src, dst, bytes: flow.bytes, start: flow.start, class, path };
         rows.add(&flow).map_err(|wrong| Wrong { row: Some(number), ..wrong }.at(origin, None))?;
     }
@@ -117,7 +126,7 @@ impl Wrong {
 
 fn unreadable(error: &csv::Error, origin: &str) -> ScenarioError {
     let line = error.position().map(csv::Position::line);
-    let hint = "a flow table is CSV text with the columns id, src, dst, bytes, start, class and maybe path";
+    let hint = "a flow table is CSV text with the columns id, src, dst, bytes, start and maybe class and path";
     let reason = match error.kind() {
         csv::ErrorKind::Io(error) => format!("cannot read the flow table: {error}"),
         csv::ErrorKind::Utf8 { .. } => "not text (UTF-8)".to_owned(),
@@ -171,6 +180,10 @@ impl Columns {
 
     fn flow<'r>(&self, record: &'r csv::StringRecord, index: &Index<'_>) -> Result<Flow<'r>, Wrong> {
         let text = |column| self.text(record, column);
+        // Everything but class and path.
+        if let Some(empty) = (0..5).find(|column| text(*column).is_empty()) {
+            return Err(Wrong::new(COLUMNS[empty], "", "is empty").hint(MEANINGS[empty]));
+        }
         let number = |column: usize, what: &str| {
             let reason = || format!("`{:.60}` is not {what}", text(column));
             text(column).parse::<u64>().map_err(|_| Wrong::new(COLUMNS[column], text(column), reason()))

@@ -244,9 +244,16 @@ fn parquet_tables_wait_for_their_rows() {
     let scenario = Scenario::from_text(&text, "net.toml", Path::new("/data")).unwrap();
     assert_eq!(scenario.flow_table().as_deref(), Some(Path::new("/data/big.parquet")));
     assert!(build(&scenario.resolve().unwrap(), 1).is_err_and(|e| e.reason.contains("has not been read")));
-    let row =
-        |id| backwater::TableFlow { id, src: 0, dst: 1, bytes: 10, start: Default::default(), class: 3, path: None };
-    let read = scenario.with_flows("big", vec![row(5), row(6)].into());
+    let row = |id| backwater::TableFlow {
+        id,
+        src: 0,
+        dst: 1,
+        bytes: 10,
+        start: Default::default(),
+        class: Some(3),
+        path: None,
+    };
+    let read = scenario.with_table(Path::new("/data/big.parquet"), vec![row(5), row(6)].into());
     assert_eq!(read.flow_table(), None);
     assert_eq!(build(&read.resolve().unwrap(), 1).unwrap().flows_total, Some(2));
     let twice = read.with_flows("other", vec![row(6), row(6)].into());

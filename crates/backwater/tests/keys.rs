@@ -28,6 +28,44 @@ fn every_key_has_a_meaning_and_every_quantity_a_unit() {
 }
 
 #[test]
+fn every_key_has_a_range_and_a_source() {
+    let mut poor = Vec::new();
+    for key in keys().iter().filter(|key| *key != "variant") {
+        let about = explain(key).unwrap_or_else(|e| panic!("{key}: {e}"));
+        // A choice has its values for children; a table is what its keys are.
+        let choice = about.range.is_some();
+        if !about.children.is_empty() && !choice {
+            continue;
+        }
+        let told = about.range.is_some() || about.unit.as_deref() == Some("true or false");
+        if !told {
+            poor.push(format!("{key} has no range: {about:?}"));
+        }
+        if about.source.as_deref().is_none_or(|s| s.len() < 6) {
+            poor.push(format!("{key} has no source: {about:?}"));
+        }
+    }
+    assert!(poor.is_empty(), "{}", poor.join("\n"));
+}
+
+#[test]
+fn entries_of_lists_are_explained_by_their_labels() {
+    for (named, plain) in [
+        ("flow.incast.size", "flow.size"),
+        ("flow.size.size", "flow.size"),
+        ("flow.\"a.b\".start", "flow.start"),
+        ("topology.node.edge.tier", "topology.node.tier"),
+        ("variant.large.flow.incast.size", "variant.large.flow.size"),
+    ] {
+        assert_eq!(explain(named).unwrap(), explain(plain).unwrap(), "{named}");
+    }
+    for (wrong, hint) in [("flow.sise", "flow.size"), ("flow.incast.sise", "flow.size"), ("flow.incast", "flow")] {
+        let error = explain(wrong).unwrap_err();
+        assert!(error.hint.as_deref().unwrap_or_default().contains(hint), "{wrong}: {error}");
+    }
+}
+
+#[test]
 fn what_a_key_means() {
     let xoff = explain("pfc.xoff").unwrap();
     assert_eq!(xoff.meaning, "Static threshold: bytes above which the class is paused.");

@@ -157,6 +157,25 @@ fn entries_of_lists_are_overridden_by_label_or_number() {
 }
 
 #[test]
+fn values_are_named_by_the_label_that_sets_them() {
+    let group = |label: &str| format!("[[flow]]\n{label}from = 1\nto = 0\nsize = \"1 MB\"\n");
+    let labels = ["label = \"incast\"\n", "label = \"same\"\n", "label = \"same\"\n", "", "label = \"a.b\"\n"];
+    let text = labels.iter().fold(STAR.to_owned(), |text, label| text + &group(label));
+    let scenario = read(&text);
+    let keys = |s: &Scenario| s.resolve().unwrap().values().into_iter().map(|v| v.key).collect::<Vec<_>>();
+    let sizes: Vec<String> =
+        keys(&scenario).into_iter().filter(|k| k.starts_with("flow.") && k.ends_with(".size")).collect();
+    assert_eq!(sizes, ["flow.incast.size", "flow.1.size", "flow.2.size", "flow.3.size", "flow.\"a.b\".size"]);
+    for key in sizes {
+        let changed = scenario.with_set(&key, "7 KB").unwrap_or_else(|e| panic!("{e}"));
+        let values = changed.resolve().unwrap().values();
+        let seven: Vec<&str> = values.iter().filter(|v| v.value == "7 KB").map(|v| v.key.as_str()).collect();
+        assert_eq!(seven, [key.as_str()]);
+        assert_eq!(backwater::explain(&key).unwrap().key, "flow.size");
+    }
+}
+
+#[test]
 fn groups_become_flows() {
     let pairs = |text: &str| flows(&format!("{STAR}[stop]\nat = \"1 ms\"\n[[flow]]\n{text}"), 1);
     let of = |flows: &[FlowSpec]| flows.iter().map(|f| (f.src.0, f.dst.0)).collect::<Vec<_>>();

@@ -94,8 +94,3 @@ def _close_quietly() -> None:
     """Keep the interpreter from flushing into the closed pipe once more."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
-
-
-def script() -> None:
-    """Be the program `backwater`."""
-    sys.exit(main())

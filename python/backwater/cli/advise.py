@@ -7,76 +7,171 @@ from typing import Annotated, Any
 import typer
 
 from backwater import _core
-from backwater.cli.arguments import Json
+from backwater.cli.arguments import Json, Set, Variant, read
 from backwater.cli.output import message, show, table, writable, write_json
+from backwater.errors import InputError
 
 app = typer.Typer(
     help="Work out thresholds, headroom and pause times from rates and delays.",
     no_args_is_help=True,
 )
 
-# The threshold of the study's 3:1 cases, as the other defaults are its network.
+# The network of the study sfc-aidc-2025: what counts where neither an option nor a scenario says.
+STUDY: dict[str, Any] = {
+    "rate": "200 Gb/s",
+    "links": 3,
+    "switches": 3,
+    "link_delay": "150 ns",
+    "switch_latency": "300 ns",
+    "pfc_threshold": "380 KB",
+}
+# The threshold of its 3:1 cases.
 STUDY_THRESHOLD = "200 KB"
 
 Rate = Annotated[str, typer.Option("--rate", help="Rate of every link.")]
 LinkDelay = Annotated[str, typer.Option("--link-delay", help="Propagation delay of a link.")]
 
 
+def _help(text: str, key: str) -> str:
+    return f"{text} Default: the scenario's, or {STUDY[key]}."
+
+
 @app.command("sfc")
 def sfc(
-    senders: Annotated[int, typer.Option("--senders", min=1, help="Senders into one port.")],
-    rate: Rate = "200 Gb/s",
+    senders: Annotated[
+        int | None,
+        typer.Option(
+            "--senders", min=1, help="Senders into one port. Default: of the scenario's incast."
+        ),
+    ] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            "--scenario",
+            metavar="FILE",
+            help="Take what no option gives from a scenario; - reads stdin.",
+        ),
+    ] = None,
+    settings: Set = None,
+    variant: Variant = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", help=_help("Rate of every link.", "rate"))
+    ] = None,
     links: Annotated[
-        int, typer.Option("--links", min=1, help="Links from a sender to the receiver's switch.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            "--links", min=1, help=_help("Links from a sender to the receiver's switch.", "links")
+        ),
+    ] = None,
     switches: Annotated[
-        int, typer.Option("--switches", min=1, help="Switches on the way, the congested one too.")
-    ] = 3,
-    link_delay: LinkDelay = "150 ns",
+        int | None,
+        typer.Option(
+            "--switches",
+            min=1,
+            help=_help("Switches on the way, the congested one too.", "switches"),
+        ),
+    ] = None,
+    link_delay: Annotated[
+        str | None,
+        typer.Option("--link-delay", help=_help("Propagation delay of a link.", "link_delay")),
+    ] = None,
     switch_latency: Annotated[
-        str, typer.Option("--switch-latency", help="Processing delay of a switch.")
-    ] = "300 ns",
+        str | None,
+        typer.Option(
+            "--switch-latency", help=_help("Processing delay of a switch.", "switch_latency")
+        ),
+    ] = None,
     pfc_threshold: Annotated[
-        str, typer.Option("--pfc-threshold", help="Where PFC pauses an ingress.")
-    ] = "380 KB",
+        str | None,
+        typer.Option(
+            "--pfc-threshold", help=_help("Where PFC pauses an ingress.", "pfc_threshold")
+        ),
+    ] = None,
     threshold: Annotated[
         str | None,
         typer.Option(
             "--threshold",
-            help="The SFC threshold you have in mind. "
-            f"[default: {STUDY_THRESHOLD}, or the largest legal one if that is less]",
+            help="The SFC threshold you have in mind. Default: the scenario's, or "
+            f"{STUDY_THRESHOLD}, or the largest legal one if that is less.",
         ),
+    ] = None,
+    pause: Annotated[
+        str | None,
+        typer.Option("--pause", help="The pause time you have in mind. Default: the scenario's."),
     ] = None,
     packet: Annotated[
         str | None,
-        typer.Option("--packet", help="Largest frame; with it serialisation is counted too."),
+        typer.Option(
+            "--packet",
+            help="Largest frame; with it serialisation is counted too. Default: the scenario's.",
+        ),
     ] = None,
     json: Json = None,
 ) -> int:
     """Headroom, largest threshold and legal range of pause times of Source Flow Control.
 
-    The defaults are the network of the study sfc-aidc-2025. Ends with code 1 if there is no legal
-    setting.
+    What neither an option nor a scenario gives is the network of the study sfc-aidc-2025. Ends with
+    code 1 if there is no legal setting, or if the one in mind is not legal.
     """
     writable(json)
+    facts = _facts(scenario, variant, settings)
+    if senders is None and facts.get("senders") is None:
+        raise InputError(*_no_senders(scenario))
+    given = {
+        "senders": senders,
+        "rate": rate,
+        "links": links,
+        "switches": switches,
+        "link_delay": link_delay,
+        "switch_latency": switch_latency,
+        "pfc_threshold": pfc_threshold,
+        "threshold": threshold,
+        "pause": pause,
+        "packet": packet,
+        "message": None,
+    }
+    told = {key: facts.get(key) if value is None else value for key, value in given.items()}
+    question: dict[str, Any] = {
+        key: STUDY.get(key) if value is None else value for key, value in told.items()
+    }
+    source = _source(scenario, facts, given)
+    if scenario is not None or question["threshold"] is not None:
+        return _show(_core.advise_sfc(**question), json, source)
+    advice = _core.advise_sfc(**question | {"threshold": STUDY_THRESHOLD})
+    if not advice["feasible"]:
+        advice = _core.advise_sfc(**question)
+    return _show(advice, json, source)
 
-    def ask(threshold: str | None) -> dict[str, Any]:
-        return _core.advise_sfc(
-            senders=senders,
-            rate=rate,
-            links=links,
-            switches=switches,
-            link_delay=link_delay,
-            switch_latency=switch_latency,
-            pfc_threshold=pfc_threshold,
-            threshold=threshold,
-            packet=packet,
-        )
 
-    if threshold is not None:
-        return _show(ask(threshold), json)
-    advice = ask(STUDY_THRESHOLD)
-    return _show(advice if advice["feasible"] else ask(None), json)
+def _facts(file: str | None, variant: str | None, settings: list[str] | None) -> dict[str, Any]:
+    if file is None:
+        if variant is not None or settings:
+            raise InputError(
+                "--variant and --set are about a scenario", "name it with --scenario FILE"
+            )
+        return {}
+    facts = read(file, variant, settings).sfc_facts()
+    return facts | {"switches": facts["links"]}
+
+
+def _no_senders(scenario: str | None) -> tuple[str, str]:
+    if scenario is None:
+        return "--senders is missing", "how many send into one port, or --scenario FILE"
+    reason = "no flows are known to start at once from several hosts into one"
+    return f"{scenario}: {reason}", "say how many there may be with --senders"
+
+
+def _source(scenario: str | None, facts: dict[str, Any], given: dict[str, Any]) -> str | None:
+    """Say what was taken from where, in a line."""
+    if scenario is None:
+        return None
+    own = [key for key, value in given.items() if value is None and facts.get(key) is not None]
+    names = [key.replace("_", " ") for key in own]
+    if "pfc_threshold" in own and facts["pfc_threshold_key"] != "pfc.xoff":
+        # Without a fixed threshold of PFC the memory itself is the limit.
+        names[own.index("pfc_threshold")] = f"limit ({facts['pfc_threshold_key']})"
+    into = f" (into {facts['receiver']})" if "senders" in own else ""
+    return f"From {scenario}{into}: {', '.join(names)}."
 
 
 @app.command("pfc")
@@ -109,7 +204,7 @@ def pfc(
     return _show(advice, json)
 
 
-def _show(advice: dict[str, Any], json: str | None) -> int:
+def _show(advice: dict[str, Any], json: str | None, source: str | None = None) -> int:
     if json is not None:
         write_json(json, advice)
     if json != "-":
@@ -120,7 +215,7 @@ def _show(advice: dict[str, Any], json: str | None) -> int:
         view.add_column("from", overflow="fold")
         for row in advice["rows"]:
             view.add_row(row["name"], row["value"], row["unit"], row["formula"])
-        show(view, advice["title"], *_sentence(advice))
+        show(view, advice["title"], *_sentence(advice), *([source] if source else []))
     for problem in advice["problems"]:
         message(f"not feasible: {problem}")
     return 0 if advice["feasible"] else 1

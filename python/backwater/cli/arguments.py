@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backwater import scenario
 from backwater.errors import InputError
+
+if TYPE_CHECKING:
+    from backwater import scenario
 
 File = Annotated[str, typer.Argument(help="A scenario file; - reads stdin.", metavar="FILE")]
 Set = Annotated[
@@ -58,6 +60,8 @@ def read(
     file: str, variant: str | None = None, settings: Sequence[str] | None = None
 ) -> scenario.Scenario:
     """Read a scenario as the command line asks for it."""
+    from backwater import scenario
+
     pairs = overrides(settings)
     case = scenario.parse(_stdin(), "<stdin>") if file == "-" else scenario.load(file)
     if variant is not None:

@@ -12,7 +12,6 @@ from backwater import _core
 from backwater.cli.arguments import File, Force, Json, Set, Variant, read
 from backwater.cli.output import message, put, show, table, warn, writable, write, write_json
 from backwater.errors import InputError
-from backwater.study import load, names
 
 
 class Listable(StrEnum):
@@ -105,6 +104,8 @@ def list_items(
     """List what there is, with where it is defined."""
     writable(json)
     if what is Listable.STUDIES:
+        from backwater.study import load, names
+
         studies = [load(name) for name in names()]
         entries = [
             {"name": study.id, "summary": study.title, "source": study.document}

@@ -8,14 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
 from backwater.errors import InputError, ResultError
-from backwater.results import write_text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
+    from rich.table import Table
 
 # Where output is no terminal its width is not known; this is what tables are laid out for.
 PLAIN_WIDTH = 100
@@ -23,6 +20,8 @@ PLAIN_WIDTH = 100
 
 def console() -> Console:
     """A console for data, on stdout. Texts are shown as they are: `[[flow]]` is no markup."""
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
@@ -56,6 +55,8 @@ def warn(warnings: list[dict[str, str]]) -> None:
 
 def table() -> Table:
     """An empty table in the house's form."""
+    from rich.table import Table
+
     return Table(box=None, pad_edge=False, header_style="bold")
 
 
@@ -86,6 +87,8 @@ def write(target: str, text: str) -> None:
     if target == "-":
         sys.stdout.write(text)
         return
+    from backwater.results import write_text
+
     try:
         write_text(Path(target), text)
     except OSError as error:

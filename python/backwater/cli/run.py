@@ -1,10 +1,13 @@
-"""`backwater run`: simulate a scenario, for one seed or several."""
+"""`backwater run`: simulate a scenario, for one seed or several.
+
+The libraries that write results are imported when something runs, so that help is quick.
+"""
 
 from __future__ import annotations
 
 import statistics
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,13 +24,12 @@ from backwater.cli.output import (
     writable,
     write_json,
 )
-from backwater.cli.progress import Reporter, reporting
 from backwater.errors import InputError
-from backwater.results import FORMAT, MANIFEST, Run, clear, free_name, fresh_directory
-from backwater.results import write_json as write_json_file
-from backwater.running import Job, interruptible, run_jobs
-from backwater.scenario import Scenario
-from backwater.stats import group_times, port_totals
+
+if TYPE_CHECKING:
+    from backwater.results import Run
+    from backwater.running import Job
+    from backwater.scenario import Scenario
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -54,6 +56,8 @@ def run(
     Results are Parquet tables and a manifest in a directory of the run's own. Ctrl-C stops cleanly
     and keeps what has been simulated. With --json - the JSON is all that goes to stdout.
     """
+    from backwater.results import clear, free_name, fresh_directory
+
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
     writable(json)
@@ -74,6 +78,11 @@ def _name(file: str, variant: str | None) -> str:
 
 
 def _run(case: Scenario, jobs: list[Job], base: Path, json: str | None, *, several: bool) -> int:
+    from backwater.cli.progress import Reporter, reporting
+    from backwater.results import FORMAT, MANIFEST, Run
+    from backwater.results import write_json as write_json_file
+    from backwater.running import interruptible, run_jobs
+
     with interruptible() as stop, reporting() as display:
         outcomes = run_jobs(jobs, Reporter(len(jobs), display), stop)
     runs = [outcome for outcome in outcomes if isinstance(outcome, Run)]
@@ -101,6 +110,8 @@ def _run(case: Scenario, jobs: list[Job], base: Path, json: str | None, *, sever
 
 def report(run: Run) -> dict[str, Any]:
     """Sum up a run, as `run --json` has it. Times in us, or ps where the name says so."""
+    from backwater.stats import group_times, port_totals
+
     return {
         "title": run.manifest["title"],
         "file": run.manifest.get("file"),
@@ -140,17 +151,20 @@ def _show_one(case: Scenario, one: dict[str, Any]) -> None:
     )
 
 
-def _totals(one: dict[str, Any]) -> tuple[str, str]:
+def _totals(one: dict[str, Any]) -> tuple[str, ...]:
     ports, summary = one["ports"], one["summary"]
     parts = [
         f"simulated {simulated(summary.get('time_ps', 0))}",
         count(summary.get("hops", 0), "packet-hops"),
+    ]
+    frames = [
         f"{ports.get('drop_frames', 0)} frames dropped",
         f"{ports.get('marked_frames', 0)} marked",
         f"{ports.get('pauses_sent', 0)} pauses sent",
         f"ports paused: {ports.get('ports_paused', 0)}",
     ]
-    return f"{', '.join(parts)}.", f"fingerprint {one['fingerprint']}"
+    # Two lines: together they are longer than a terminal of 80 columns is wide.
+    return f"{', '.join(parts)}.", f"{', '.join(frames)}.", f"fingerprint {one['fingerprint']}"
 
 
 def _show_seeds(case: Scenario, reports: list[dict[str, Any]]) -> None:

@@ -1,10 +1,13 @@
 //! Thresholds, headroom and pause times from rates and delays, itemised.
 
+mod facts;
 mod pfc;
 mod sfc;
 
+pub use facts::{SfcFacts, sfc_facts};
 pub use pfc::{PfcModel, PfcQuestion, pfc};
-pub use sfc::{SfcNumbers, SfcQuestion, numbers as sfc_numbers, sfc};
+pub use sfc::{MESSAGE as SFC_MESSAGE, SfcNumbers, SfcQuestion, numbers as sfc_numbers, sfc};
+pub(crate) use sfc::{Way, headroom as sfc_headroom};
 
 use crate::error::ScenarioError;
 use serde::Serialize;

@@ -35,12 +35,42 @@ pub struct SfcQuestion {
     pub pfc_threshold: Bytes,
     /// The SFC threshold in mind; `None`: the largest legal one.
     pub threshold: Option<Bytes>,
+    /// The pause time in mind.
+    pub pause: Option<Time>,
     /// Largest frame; with it serialisation is counted too.
     pub packet: Option<Bytes>,
+    /// Length of an SFC message on the wire; [`MESSAGE`] unless there is reason for another.
+    pub message: Bytes,
 }
 
 /// Length of an SFC message on the wire \[bytes\]: the default of `sfc.message_size`.
-const MESSAGE: Bytes = Bytes(116);
+pub const MESSAGE: Bytes = Bytes(116);
+
+/// What lies between a sender and the congested port, each link and switch once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way {
+    /// Propagation over all links.
+    pub links: Time,
+    /// Latency of all switches.
+    pub switches: Time,
+    /// Latency of the congested switch, which a message does not pass.
+    pub congested: Time,
+    /// One data frame on every link.
+    pub frames: Time,
+    /// One message on every link.
+    pub messages: Time,
+}
+
+impl Way {
+    /// T_loop, without and with serialisation.
+    pub(crate) fn loops(&self) -> Result<(Time, Time), ScenarioError> {
+        let sum = |parts: &[u64]| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(*part));
+        let bare = sum(&[self.links.0, self.links.0, self.switches.0, self.switches.0]).map(|t| t - self.congested.0);
+        let long = bare.and_then(|t| sum(&[t, self.frames.0, self.messages.0]));
+        let times = bare.zip(long).ok_or_else(|| too_large("the loop time"))?;
+        Ok((Time(times.0), Time(times.1)))
+    }
+}
 
 /// What follows from a loop time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +89,52 @@ pub struct SfcNumbers {
     pub longest_pause: Time,
 }
 
+impl SfcNumbers {
+    /// Of a headroom.
+    pub(crate) fn new(
+        loop_time: Time,
+        headroom: Bytes,
+        rate: Rate,
+        pfc_threshold: Bytes,
+        threshold: Option<Bytes>,
+    ) -> Result<SfcNumbers, ScenarioError> {
+        let largest = (pfc_threshold > headroom).then(|| pfc_threshold - headroom);
+        let threshold = threshold.or(largest).unwrap_or(Bytes::ZERO);
+        let full = Bytes(threshold.0.checked_add(headroom.0).ok_or_else(|| too_large("threshold and headroom"))?);
+        Ok(SfcNumbers {
+            loop_time,
+            headroom,
+            largest_threshold: largest,
+            threshold,
+            shortest_pause: rate.time_for(headroom),
+            longest_pause: rate.time_for(full),
+        })
+    }
+
+    /// Whether the threshold leaves the headroom below the PFC threshold.
+    pub(crate) fn threshold_fits(&self) -> bool {
+        self.largest_threshold.is_some_and(|largest| self.threshold <= largest)
+    }
+
+    /// Whether sources are back before the queue is at the threshold again.
+    pub(crate) fn too_short(&self, pause: Time) -> bool {
+        pause <= self.shortest_pause
+    }
+
+    /// Whether the queue runs empty before sources are back.
+    pub(crate) fn too_long(&self, pause: Time) -> bool {
+        pause >= self.longest_pause
+    }
+}
+
+/// Bytes that still come from `senders` at line rate into one port of that rate.
+pub(crate) fn headroom(senders: u64, rate: Rate, loop_time: Time) -> Result<Bytes, ScenarioError> {
+    let excess = u128::from(senders.saturating_sub(1)) * u128::from(rate.0);
+    let bits_ps = excess.checked_mul(u128::from(loop_time.0)).ok_or_else(|| too_large("the headroom"))?;
+    let bytes = u64::try_from(bits_ps.div_ceil(8_000_000_000_000)).map_err(|_| too_large("the headroom"))?;
+    Ok(Bytes(bytes))
+}
+
 /// The numbers, without and with serialisation (`None` where no frame length is given).
 pub fn numbers(question: &SfcQuestion) -> Result<(SfcNumbers, Option<SfcNumbers>), ScenarioError> {
     let q = question;
@@ -71,36 +147,21 @@ pub fn numbers(question: &SfcQuestion) -> Result<(SfcNumbers, Option<SfcNumbers>
     if q.packet == Some(Bytes::ZERO) {
         return Err(ScenarioError::new("a frame has at least 1 B").key("packet").hint("as in 4064 B"));
     }
-    let times = |n: u64, t: Time| n.checked_mul(t.0).ok_or_else(|| too_large("the loop time"));
-    let links = times(q.links.checked_mul(2).ok_or_else(|| too_large("the number of links"))?, q.link_delay)?;
-    let passes = q.switches.checked_mul(2).ok_or_else(|| too_large("the number of switches"))? - 1;
-    let switches = times(passes, q.switch_latency)?;
-    let bare = links.checked_add(switches).ok_or_else(|| too_large("the loop time"))?;
-    let plain = after(q, Time(bare))?;
-    let Some(packet) = q.packet else { return Ok((plain, None)) };
-    let frames = times(q.links, q.rate.time_for(packet))?;
-    let messages = times(q.links, q.rate.time_for(MESSAGE))?;
-    let long =
-        bare.checked_add(frames).and_then(|t| t.checked_add(messages)).ok_or_else(|| too_large("the loop time"))?;
-    Ok((plain, Some(after(q, Time(long))?)))
-}
-
-fn after(q: &SfcQuestion, loop_time: Time) -> Result<SfcNumbers, ScenarioError> {
-    let excess = u128::from(q.senders - 1) * u128::from(q.rate.0);
-    let bits_ps = excess.checked_mul(u128::from(loop_time.0)).ok_or_else(|| too_large("the headroom"))?;
-    let headroom = u64::try_from(bits_ps.div_ceil(8_000_000_000_000)).map_err(|_| too_large("the headroom"))?;
-    let headroom = Bytes(headroom);
-    let largest = (q.pfc_threshold > headroom).then(|| q.pfc_threshold - headroom);
-    let threshold = q.threshold.or(largest).unwrap_or(Bytes::ZERO);
-    let full = Bytes(threshold.0.checked_add(headroom.0).ok_or_else(|| too_large("threshold and headroom"))?);
-    Ok(SfcNumbers {
-        loop_time,
-        headroom,
-        largest_threshold: largest,
-        threshold,
-        shortest_pause: q.rate.time_for(headroom),
-        longest_pause: q.rate.time_for(full),
-    })
+    let times = |n: u64, t: Time| n.checked_mul(t.0).map(Time).ok_or_else(|| too_large("the loop time"));
+    let packet = q.packet.unwrap_or_default();
+    let way = Way {
+        links: times(q.links, q.link_delay)?,
+        switches: times(q.switches, q.switch_latency)?,
+        congested: q.switch_latency,
+        frames: times(q.links, q.rate.time_for(packet))?,
+        messages: times(q.links, q.rate.time_for(q.message))?,
+    };
+    let (bare, long) = way.loops()?;
+    let of = |time: Time| {
+        let headroom = headroom(q.senders, q.rate, time)?;
+        SfcNumbers::new(time, headroom, q.rate, q.pfc_threshold, q.threshold)
+    };
+    Ok((of(bare)?, q.packet.map(|_| of(long)).transpose()?))
 }
 
 /// Headroom, largest threshold and legal pause times, as rows.
@@ -119,9 +180,9 @@ pub fn sfc(question: &SfcQuestion) -> Result<Advice, ScenarioError> {
     describe(q, &plain, "", &mut rows);
     if let (Some(numbers), Some(packet)) = (&serialised, q.packet) {
         let frame = q.rate.time_for(packet);
-        let message = q.rate.time_for(MESSAGE);
+        let message = q.rate.time_for(q.message);
         rows.push(Row::new("data frames", Time(l * frame.0), format!("{l} links x {frame} for {packet}")));
-        rows.push(Row::new("messages", Time(l * message.0), format!("{l} links x {message} for {MESSAGE}")));
+        rows.push(Row::new("messages", Time(l * message.0), format!("{l} links x {message} for {}", q.message)));
         describe(q, numbers, " with serialisation", &mut rows);
     }
     let problems: Vec<String> = match &serialised {
@@ -149,6 +210,9 @@ fn describe(q: &SfcQuestion, n: &SfcNumbers, suffix: &str, rows: &mut Vec<Row>) 
         row("pause longer than", n.shortest_pause.to_string(), "headroom / rate".into());
         row("pause shorter than", n.longest_pause.to_string(), "(threshold + headroom) / rate".into());
     }
+    if let Some(pause) = q.pause.filter(|_| suffix.is_empty()) {
+        row("pause", pause.to_string(), "as given".into());
+    }
 }
 
 fn problems(q: &SfcQuestion, n: &SfcNumbers, prefix: &str) -> Vec<String> {
@@ -159,18 +223,33 @@ fn problems(q: &SfcQuestion, n: &SfcNumbers, prefix: &str) -> Vec<String> {
             q.senders, n.headroom, q.pfc_threshold
         )];
     };
-    if n.threshold > largest {
-        return vec![format!(
+    let mut problems = Vec::new();
+    if !n.threshold_fits() {
+        problems.push(format!(
             "{prefix}a threshold of {} leaves less than the headroom ({}) below the PFC threshold ({}): PFC may fire first; at most {largest}",
             n.threshold, n.headroom, q.pfc_threshold
-        )];
+        ));
     }
     if n.threshold == Bytes::ZERO {
         return vec![format!(
             "{prefix}a threshold of 0 leaves no legal pause time: the queue runs empty before senders are back"
         )];
     }
-    Vec::new()
+    if let Some(pause) = q.pause.filter(|pause| n.too_short(*pause)) {
+        problems.push(format!(
+            "{prefix}a pause of {pause} is not longer than the headroom takes to leave ({}): sources are back before the queue \
+             has fallen to the threshold, and it grows beyond",
+            n.shortest_pause
+        ));
+    }
+    if let Some(pause) = q.pause.filter(|pause| n.too_long(*pause)) {
+        problems.push(format!(
+            "{prefix}a pause of {pause} is not shorter than threshold and headroom take to leave ({}): the queue runs empty \
+             before sources are back",
+            n.longest_pause
+        ));
+    }
+    problems
 }
 
 #[cfg(test)]
@@ -187,7 +266,9 @@ mod tests {
             switch_latency: Time::ns(300),
             pfc_threshold: Bytes(380_000),
             threshold: threshold.map(Bytes),
+            pause: None,
             packet: None,
+            message: MESSAGE,
         }
     }
 
@@ -225,6 +306,20 @@ mod tests {
         let advice = sfc(&study(3, Some(300_000))).unwrap();
         assert!(!advice.feasible && advice.problems[0].contains("at most 260 KB"), "{:?}", advice.problems);
         assert!(sfc(&study(3, None)).unwrap().feasible);
+    }
+
+    /// Document 000, cases 7 to 9: of 12, 30, 50 and 3 us only 12 us are between 4.8 and 12.8 us.
+    #[test]
+    fn a_pause_outside_its_range_is_told() {
+        let with = |pause| sfc(&SfcQuestion { pause: Some(pause), ..study(3, Some(200_000)) }).unwrap();
+        assert!(with(Time::us(12)).feasible);
+        for (pause, why) in [(30, "runs empty"), (50, "runs empty"), (3, "back before the queue")] {
+            let advice = with(Time::us(pause));
+            assert!(!advice.feasible && advice.problems[0].contains(why), "{pause} us: {:?}", advice.problems);
+        }
+        for (edge, fine) in [(4_800, false), (4_801, true), (12_799, true), (12_800, false)] {
+            assert_eq!(with(Time::ns(edge)).feasible, fine, "{edge} ns: the ends do not belong to the range");
+        }
     }
 
     #[test]

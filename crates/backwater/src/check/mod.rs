@@ -3,6 +3,7 @@
 
 mod load;
 mod mechanisms;
+mod sfc;
 
 use crate::error::{ScenarioError, Warning, nearest};
 use crate::faults;
@@ -41,6 +42,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
         }
     }
     load::check(&place, &plans)?;
+    warnings.extend(sfc::check(&place, &plans, &shapes)?);
     if resolved.file.flow.is_empty() && resolved.tables.is_empty() {
         warnings.push(Warning {
             key: "flow".into(),

@@ -14,78 +14,101 @@ pub enum FaultEntry {
     Loss {
         /// When it begins.
         #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         at: Time,
         /// Node that sends.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         from: String,
         /// Node that would receive.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         to: String,
         /// Probability of loss per frame.
         #[schemars(range(min = 0.0, max = 1.0))]
+        #[schemars(extend("x-source" = "Backwater's own; independent losses: choice"))]
         probability: f64,
     },
     /// One frame of a kind is lost.
     DropNth {
         /// From when on frames are counted.
         #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         at: Time,
         /// Node that sends.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         from: String,
         /// Node that would receive.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         to: String,
         /// Kind of frame: `data`, `ack`, or a kind of control frame such as `cnp`, `mac-control`, `sfc-pause`.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "data, ack, or a kind of control frame"))]
         frame: Frames,
         /// Which one, counted from 1.
         #[schemars(range(min = 1))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
         nth: u64,
     },
     /// All links between two nodes carry nothing, in both directions; frames under way are lost.
     LinkDown {
         /// When.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         at: Time,
         /// One node.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         a: String,
         /// The other.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         b: String,
     },
     /// All links between two nodes carry frames again.
     LinkUp {
         /// When.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         at: Time,
         /// One node.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         a: String,
         /// The other.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         b: String,
     },
     /// A link sends at another rate in one direction.
     RateChange {
         /// When.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         at: Time,
         /// Node that sends.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         from: String,
         /// Node that receives.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
         to: String,
         /// The new rate.
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
     },
     /// A host takes frames slowly from its receive buffer, and pauses its link when that fills.
     SlowReceiver {
         /// When it begins.
         #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         at: Time,
         /// The host.
         #[schemars(with = "super::hosts::Hosts")]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "one host: its number or its name"))]
         host: Host,
         /// Rate at which it takes frames.
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
         /// Bytes in the receive buffer above which the host pauses its link.
+        #[schemars(extend("x-source" = "Backwater's own; the threshold of PAUSE, IEEE 802.3 annex 31B", "x-range" = "xon and more"))]
         xoff: Bytes,
         /// Bytes below which the link may go on.
+        #[schemars(extend("x-source" = "Backwater's own; the threshold of PAUSE, IEEE 802.3 annex 31B", "x-range" = "0 B to xoff"))]
         xon: Bytes,
         /// Class that it pauses, 0 to 7.
         #[serde(default = "default_class")]
         #[schemars(range(min = 0, max = 7))]
+        #[schemars(extend("x-source" = "IEEE 802.1Q clause 36 (PFC); 3: choice, RoCEv2 deployments commonly use it"))]
         class: u8,
     },
 }

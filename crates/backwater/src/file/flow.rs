@@ -14,60 +14,74 @@ use std::fmt;
 pub struct FlowGroup {
     /// What results call the group. Groups of one label are one group in results. Variants and `--set` name a group by it: `flow.LABEL.size`.
     #[serde(default = "default_label")]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
     pub label: String,
     /// Who sends to whom: `pairs`, `all-to-all`, `permutation` or `random`.
     #[serde(default = "default_pattern")]
+    #[schemars(extend("x-source" = "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2; default: choice"))]
     pub pattern: Pattern,
     /// Senders. Absent: all hosts.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own"))]
     pub from: Option<Hosts>,
     /// Receivers. Absent: all hosts.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own"))]
     pub to: Option<Hosts>,
     /// Payload of each flow. Not for `bernoulli`, which has no end but `until`, and tables.
     #[serde(default)]
-    #[schemars(extend("x-min" = "1 B"))]
+    #[schemars(extend("x-min" = "1 B", "x-source" = "Backwater's own"))]
     pub size: Option<Bytes>,
     /// Distribution of the payload of flows, instead of `size`, for `periodic` and `poisson`: `google-rpc`, `web-search`, `hadoop`, `storage`, `data-mining`, or a file of lines `BYTES PERCENT`, relative to the scenario.
     #[serde(default)]
+    #[schemars(extend("x-source" = "each distribution names its own: `backwater list workloads`", "x-range" = "a name of the list, or a file"))]
     pub sizes: Option<String>,
     /// When the flows, or the arrivals of flows, begin.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; 0: choice", "x-range" = "0 s and more"))]
     pub start: Time,
     /// Class of the data, 0 to 7.
     #[serde(default = "default_class")]
-    #[schemars(range(min = 0, max = 7), extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
+    #[schemars(range(min = 0, max = 7), extend("x-source" = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it"))]
     pub class: u8,
     /// Whether the packets are ECN-capable.
     #[serde(default = "default_ect")]
+    #[schemars(extend("x-source" = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it"))]
     pub ect: bool,
     /// Every node of the way, both hosts included; a list of such lists gives each pair its own. Absent: ECMP.
     #[serde(default)]
     #[schemars(with = "Option<Waypoints>")]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "a way that links join"))]
     pub path: Option<Waypoints>,
     /// Nodes to pass in this order, by the shortest way between them; a list of lists gives each pair its own. Absent: ECMP.
     #[serde(default)]
     #[schemars(with = "Option<Waypoints>")]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "nodes between which one shortest way leads"))]
     pub via: Option<Waypoints>,
     /// When flows start: `once`, `periodic`, `poisson`, or as a stream, `bernoulli`.
     #[serde(default = "default_arrivals")]
+    #[schemars(extend("x-source" = "Backwater's own; default: choice"))]
     pub arrivals: Arrivals,
     /// Share of its link that each source offers, headers, preamble and gap included, over all its pairs together. For `periodic`, `poisson` and `bernoulli`.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own"))]
     pub load: Option<Share>,
     /// Time between two flows of one source (`poisson`: on average), instead of `load`.
     #[serde(default)]
-    #[schemars(extend("x-min" = "1 ps"))]
+    #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own"))]
     pub interval: Option<Time>,
     /// No flow starts from here on. Absent: `stop.at`.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
     pub until: Option<Time>,
     /// Flows of each pair (`random`: of each sender). Absent: 1 for `once`, else as many as begin before `until`.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own"))]
     pub count: Option<u64>,
-    /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or with a unit), class, and maybe path (node names with blanks between).
+    /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's) and path (node names with blanks between).
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
     pub table: Option<String>,
 }
 

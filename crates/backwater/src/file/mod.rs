@@ -26,15 +26,19 @@ use serde::{Deserialize, Serialize};
 pub struct File {
     /// What results and reports call the run.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
     pub title: String,
     /// What the scenario is for, in a sentence or a paragraph.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
     pub description: String,
     /// Seed of all random streams.
     #[serde(default = "one")]
+    #[schemars(extend("x-source" = "Backwater's own; 1: choice", "x-range" = "0 to 2^63 - 1"))]
     pub seed: u64,
     /// Whether the run promises not to drop a frame for want of memory; a drop then ends it, and too little PFC headroom is an error.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; what IEEE 802.1Q clause 36 (PFC) is there to keep"))]
     pub lossless: bool,
     /// When the run ends.
     #[serde(default)]
@@ -70,5 +74,6 @@ fn one() -> u64 {
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
     /// End of the run, finished flows or not. Absent: when every flow is complete.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
     pub at: Option<Time>,
 }

@@ -9,16 +9,21 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Output {
     /// Time between two samples of the time series below. Needed when one of them is on.
-    #[schemars(extend("x-min" = "1 ps"))]
+    #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own"))]
     pub interval: Option<Time>,
     /// Record the depth of every egress queue that is not empty.
+    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub queues: bool,
     /// Record the bytes that every port has sent since the last sample.
+    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub links: bool,
     /// Record which classes of which ports are paused by the neighbour.
+    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub pauses: bool,
     /// Record the payload rate of every active flow.
+    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub flows: bool,
     /// Names of the nodes to record. Empty: all.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "names of nodes of the topology"))]
     pub nodes: Vec<String>,
 }

@@ -13,86 +13,103 @@ pub enum Topology {
     Star {
         /// Number of hosts: `h0`, `h1`, …
         #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
         hosts: u32,
         /// Rate of each link.
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
         /// Propagation delay of each link.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         link_delay: Time,
     },
     /// Two switches, `left` and `right`, joined by a trunk, with hosts on both sides: the left ones are numbered first.
     Dumbbell {
         /// Number of hosts on the left.
         #[schemars(range(min = 1, max = 65_534))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
         left_hosts: u32,
         /// Number of hosts on the right.
         #[schemars(range(min = 1, max = 65_534))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
         right_hosts: u32,
         /// Rate of each host's link.
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
         /// Rate of each link between the switches. Absent: `rate`.
         #[serde(default)]
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         trunk_rate: Option<Rate>,
         /// Propagation delay of each host's link.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         link_delay: Time,
         /// Propagation delay of the links between the switches. Absent: `link_delay`.
         #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         trunk_delay: Option<Time>,
         /// Parallel links between the switches.
         #[serde(default = "one_link")]
         #[schemars(range(min = 1, max = 1_024))]
+        #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
         trunk_links: u32,
     },
     /// A chain of switches `s0`, `s1`, … with the same number of hosts at each, numbered switch by switch: the last host is at the end of the chain.
     ParkingLot {
         /// Number of switches.
         #[schemars(range(min = 2, max = 10_000))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
         switches: u32,
         /// Number of hosts at each switch.
         #[serde(default = "default_hosts_per_switch")]
         #[schemars(range(min = 1, max = 65_533))]
+        #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
         hosts_per_switch: u32,
         /// Rate of each host's link.
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
         /// Rate of the links between switches. Absent: `rate`.
         #[serde(default)]
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         trunk_rate: Option<Rate>,
         /// Propagation delay of each host's link.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         link_delay: Time,
         /// Propagation delay of the links between switches. Absent: `link_delay`.
         #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         trunk_delay: Option<Time>,
     },
     /// A two-layer Clos network: every `leaf` joined to every `spine`; hosts are numbered leaf by leaf.
     LeafSpine {
         /// Number of leaf switches: `leaf0`, `leaf1`, …
         #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
         leaves: u32,
         /// Number of spine switches: `spine0`, `spine1`, …
         #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
         spines: u32,
         /// Number of hosts at each leaf: `h0`, `h1`, …
         #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
         hosts_per_leaf: u32,
         /// Rate of each host's link.
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
         /// Rate of each link between a leaf and a spine. Absent: `rate`.
         #[serde(default)]
-        #[schemars(extend("x-min" = "1 b/s"))]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         fabric_rate: Option<Rate>,
         /// Propagation delay of each host's link.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         link_delay: Time,
         /// Propagation delay of each link between a leaf and a spine. Absent: `link_delay`.
         #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         fabric_delay: Option<Time>,
         /// Parallel links between each leaf and each spine.
         #[serde(default = "one_link")]
         #[schemars(range(min = 1, max = 1_024))]
+        #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
         links_per_pair: u32,
     },
     /// Every node and link written out.
@@ -127,11 +144,14 @@ pub enum NodeRole {
 #[serde(deny_unknown_fields)]
 pub struct ExplicitNode {
     /// Its name, used nowhere else.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text without blanks, commas and colons"))]
     pub name: String,
     /// `host` or `switch`.
+    #[schemars(extend("x-source" = "Backwater's own"))]
     pub kind: NodeRole,
     /// Tier, by which parameters can be overridden. Absent: its kind.
     #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
     pub tier: Option<String>,
 }
 
@@ -140,14 +160,16 @@ pub struct ExplicitNode {
 #[serde(deny_unknown_fields)]
 pub struct ExplicitLink {
     /// One end: the name of a node, or of a node and its port as in `leaf0:3`.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "NODE or NODE:PORT"))]
     pub a: String,
     /// The other end.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "NODE or NODE:PORT"))]
     pub b: String,
     /// Rate in each direction.
-    #[schemars(with = "Rate", extend("x-min" = "1 b/s", "x-per-direction" = true))]
+    #[schemars(with = "Rate", extend("x-min" = "1 b/s", "x-per-direction" = true, "x-source" = "IEEE 802.3: full duplex"))]
     pub rate: PerDirection<Rate>,
     /// Propagation delay in each direction.
-    #[schemars(with = "Time", extend("x-per-direction" = true))]
+    #[schemars(with = "Time", extend("x-per-direction" = true, "x-source" = "Backwater's own", "x-range" = "0 s and more"))]
     pub delay: PerDirection<Time>,
 }
 

@@ -50,6 +50,10 @@ fn errors_name_line_column_value_and_reason() {
     let expect = |row, column: &str, value: &str, reason: &str| {
         assert_eq!(with(row), (Some(3), column.into(), value.into(), reason.into()));
     };
+    expect("1,0,1,5,", "start", "", "is empty");
+    expect("1,0,1,,0", "bytes", "", "is empty");
+    expect("1,,1,5,0", "src", "", "is empty");
+    expect(",0,1,5,0", "id", "", "is empty");
     expect("x,0,1,5,0", "id", "x", "`x` is not a number below 2^40");
     expect("1099511627776,0,1,5,0", "id", "1099511627776", "1099511627776 is not below 2^40");
     expect("1,h9,1,5,0", "src", "h9", "there is no host `h9`");
@@ -114,7 +118,7 @@ fn rows_that_were_read_elsewhere() {
         dst: 3,
         bytes: 9,
         start: Time(4),
-        class: 5,
+        class: Some(5),
         path: Some("leaf0 spine0 leaf1".into()),
     };
     let table = from_rows(std::slice::from_ref(&flow), "table", &index, &group()).unwrap();
@@ -122,4 +126,20 @@ fn rows_that_were_read_elsewhere() {
     let error = from_rows(&[flow.clone(), TableFlow { src: 4, ..flow }], "table", &index, &group()).unwrap_err();
     assert_eq!((error.reason.as_str(), error.key.as_deref()), ("row 1 (from 0): there is no host 4", Some("src")));
     assert_eq!(error.hint.as_deref(), Some("hosts are numbered 0 to 3"));
+}
+
+#[test]
+fn an_empty_cell_is_told_with_what_belongs_there() {
+    assert_eq!(
+        refused("id,src,dst,bytes,start\n0,0,1,5,0\n1,0,1,5,\n"),
+        "flows.csv:3: start: is empty\nhint: every flow has a start: 0, a number of ps, or a time with a unit as in 5 us"
+    );
+}
+
+#[test]
+fn rows_without_a_class_have_the_group_s() {
+    let graph = graph();
+    let row = |id, class| TableFlow { id, src: 0, dst: 1, bytes: 1, start: Time::ZERO, class, path: None };
+    let table = from_rows(&[row(0, None), row(1, Some(5))], "rows", &Index::new(&graph), &group()).unwrap();
+    assert_eq!(table.rows().iter().map(|row| row.class).collect::<Vec<_>>(), [Class(3), Class(5)]);
 }

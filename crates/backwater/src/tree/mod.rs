@@ -11,6 +11,7 @@ pub(crate) use source::{Layer, Origin, Source};
 use crate::error::ScenarioError;
 use indexmap::IndexMap;
 use serde_json::{Map, Number, Value as Json};
+use std::collections::HashMap;
 use toml::de::{DeTable, DeValue};
 
 /// A value and where it was written.
@@ -260,7 +261,8 @@ pub(crate) struct Misfit {
     pub names: Vec<String>,
 }
 
-const LABELS: [&str; 2] = ["label", "name"];
+/// Keys by which an entry of a list can be named.
+pub(crate) const LABELS: [&str; 2] = ["label", "name"];
 
 fn entry_label(entry: &Node) -> Option<&str> {
     let table = entry.table()?;
@@ -269,6 +271,19 @@ fn entry_label(entry: &Node) -> Option<&str> {
 
 fn labels(list: &[Node]) -> Vec<String> {
     list.iter().enumerate().map(|(i, e)| entry_label(e).map_or_else(|| i.to_string(), str::to_owned)).collect()
+}
+
+/// By number: what each entry can be called in a dotted key, where its label is no other's.
+pub(crate) fn unique_labels(list: &[Node]) -> HashMap<usize, String> {
+    let mut numbers: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (i, label) in list.iter().enumerate().filter_map(|(i, entry)| Some((i, entry_label(entry)?))) {
+        numbers.entry(label).or_default().push(i);
+    }
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let plain = |label: &str| !label.is_empty() && label.chars().all(bare);
+    let single = numbers.into_iter().filter(|(_, numbers)| numbers.len() == 1);
+    // A label such as "a b" is quoted in a key, as in TOML.
+    single.map(|(l, at)| (at[0], if plain(l) { l.to_owned() } else { Json::from(l).to_string() })).collect()
 }
 
 /// Numbers of the entries of a label, else of a number.

@@ -1,0 +1,120 @@
+//! Whether the settings of Source Flow Control are legal for the incasts that a scenario is known to have, by the formulas of
+//! [`crate::advise`], with the serialisation of frames and messages counted.
+//!
+//! What is warned of is illegal whatever else goes on: thresholds and least pause times are held against the fewest senders
+//! and the shortest loop, greatest pause times against the most senders and the longest loop, and not at all where others may
+//! send to the receiver too, or where a message ends the pause (`resume`). Only the last hop is looked at.
+
+use super::{key_for, overrides};
+use crate::advise::{SfcNumbers, sfc_headroom};
+use crate::error::{ScenarioError, Warning};
+use crate::flows::{Place, Plan};
+use crate::incast::{Incast, Measure, incasts};
+use crate::resolved::Resolved;
+use backwater_mech::pfc::Threshold;
+use backwater_mech::sfc::Params;
+use backwater_net::Bytes;
+use backwater_net::hooks::SwitchShape;
+use std::collections::{BTreeMap, HashMap};
+
+pub(super) fn check(
+    place: &Place<'_>,
+    plans: &[Plan<'_>],
+    shapes: &[SwitchShape],
+) -> Result<Vec<Warning>, ScenarioError> {
+    let resolved = place.resolved;
+    let Some(scoped) = &resolved.mechanisms.sfc else { return Ok(Vec::new()) };
+    let overrides = overrides(resolved);
+    // Of the incasts under the same settings the largest and the smallest tell most.
+    let mut cases: BTreeMap<[String; 2], Vec<(Incast, &SwitchShape)>> = BTreeMap::new();
+    let mut all = incasts(place, plans);
+    all.sort_by_key(|incast| incast.senders.len());
+    // The switch of each host.
+    let ports = shapes.iter().enumerate().flat_map(|(n, shape)| shape.ports.iter().map(move |port| (port.host, n)));
+    let homes: HashMap<_, _> = ports.filter_map(|(host, number)| Some((host?, number))).collect();
+    for incast in all {
+        let Some(shape) = homes.get(&incast.receiver).map(|number| &shapes[*number]) else { continue };
+        let params = scoped.of(&shape.name, &shape.tier);
+        if !params.classes.contains(&incast.class) || Bytes(incast.bytes) <= params.threshold {
+            continue;
+        }
+        let keys = ["threshold", "pause"].map(|name| key_for(&overrides, "sfc", name, shape));
+        let same = cases.entry(keys).or_default();
+        if same.len() == 2 {
+            same.pop();
+        }
+        same.push((incast, shape));
+    }
+    let mut warnings: Vec<Warning> = Vec::new();
+    for (keys, cases) in &cases {
+        for (incast, shape) in cases.iter().rev() {
+            let params = scoped.of(&shape.name, &shape.tier);
+            for (key, reason, hint) in faults(place, plans, incast, shape, params)? {
+                let key = keys[key].clone();
+                if warnings.iter().any(|w| w.key == key) {
+                    continue;
+                }
+                let value = resolved.written(&key).unwrap_or_default();
+                warnings.push(Warning { key, value, reason, hint });
+            }
+        }
+    }
+    Ok(warnings)
+}
+
+/// What is illegal for an incast: 0 for the threshold or 1 for the pause time, the reason, and a hint.
+fn faults(
+    place: &Place<'_>,
+    plans: &[Plan<'_>],
+    incast: &Incast,
+    shape: &SwitchShape,
+    params: &Params,
+) -> Result<Vec<(usize, String, String)>, ScenarioError> {
+    let Some(ways) = Measure::new(place, params.message_size).ways(incast, plans)? else { return Ok(Vec::new()) };
+    let limit = pfc_threshold(place.resolved, shape, incast.class);
+    let numbers = |senders: u64, time| {
+        let headroom = sfc_headroom(senders, incast.rate, time)?;
+        SfcNumbers::new(time, headroom, incast.rate, limit.unwrap_or(Bytes::MAX), Some(params.threshold))
+    };
+    let all = incast.senders.len() as u64;
+    let least = numbers(ways.carried.min(all), ways.shortest.loops()?.1)?;
+    let most = numbers(all, ways.longest.loops()?.1)?;
+    let who = format!("{all} senders into {} at {}", place.name(incast.receiver), incast.rate);
+    let hint = |legal: String| format!("{legal}; `backwater advise sfc --scenario FILE` itemises it");
+    let mut found = Vec::new();
+    if let Some(limit) = limit.filter(|_| !least.threshold_fits()) {
+        let reason = format!(
+            "with {who} another {} come before they have heard, and threshold ({}) and headroom together are above the PFC \
+             threshold ({limit}): PFC may fire first",
+            least.headroom, params.threshold
+        );
+        let legal = match least.largest_threshold {
+            Some(largest) => format!("at most {largest} for this incast"),
+            None => "no threshold is legal for this incast".into(),
+        };
+        found.push((0, reason, hint(legal)));
+    }
+    let Some(pause) = params.pause else { return Ok(found) };
+    let range = format!("longer than {} and shorter than {} for this incast", least.shortest_pause, most.longest_pause);
+    if least.too_short(pause) {
+        let reason = format!(
+            "with {who} the headroom takes {} to leave: after {pause} they are back before the queue has fallen to the threshold",
+            least.shortest_pause
+        );
+        found.push((1, reason, hint(range.clone())));
+    }
+    if most.too_long(pause) && !incast.open && !params.resume {
+        let reason = format!(
+            "with {who} threshold and headroom take {} to leave: the queue runs empty before they are back after {pause}",
+            most.longest_pause
+        );
+        found.push((1, reason, hint(range)));
+    }
+    Ok(found)
+}
+
+/// Where PFC pauses the class at this switch, if that is at a fixed number of bytes.
+fn pfc_threshold(resolved: &Resolved, shape: &SwitchShape, class: u8) -> Option<Bytes> {
+    let pfc = resolved.mechanisms.pfc.as_ref()?.of(&shape.name, &shape.tier);
+    pfc.xoff.filter(|_| pfc.threshold == Threshold::Static && pfc.classes.contains(&class))
+}
