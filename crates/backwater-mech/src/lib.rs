@@ -8,6 +8,7 @@ mod headroom_check;
 pub mod mac_control;
 pub mod pause;
 pub mod pfc;
+pub mod qcn;
 pub mod registry;
 pub mod sfc;
 pub mod stack;

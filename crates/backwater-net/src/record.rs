@@ -61,7 +61,7 @@ pub struct ControlRow {
     pub class: Option<Class>,
     /// Host that it is for.
     pub to: Option<HostId>,
-    /// First word of the content: of MAC control the pause time in quanta, of an SFC message in ps.
+    /// First word of the content, whose meaning is the kind's: of MAC control the pause time in quanta.
     pub value: u64,
 }
 
