@@ -2,6 +2,7 @@
 //!
 //! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
 
+pub mod bcn;
 pub mod dcqcn;
 pub mod ecn;
 mod headroom_check;

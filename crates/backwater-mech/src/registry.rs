@@ -8,4 +8,5 @@ crate::stack::mechanisms! {
     dcqcn => crate::dcqcn::Dcqcn,
     sfc => crate::sfc::Sfc,
     qcn => crate::qcn::Qcn,
+    bcn => crate::bcn::Bcn,
 }

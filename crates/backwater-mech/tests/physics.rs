@@ -11,7 +11,7 @@ use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
-use backwater_mech::{dcqcn, ecn, qcn};
+use backwater_mech::{bcn, dcqcn, ecn, qcn};
 use backwater_net::config::{BufferPer, LatencyAt, PacketParams};
 use backwater_net::spec::Stream;
 use backwater_net::topology::Star;
@@ -90,7 +90,7 @@ fn hot_spot(mechanism: &str, config: Config) -> String {
     bench.ack.enabled = false;
     (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(250_000), BufferPer::Egress);
     for src in 0..4 {
-        bench.stream(src, 4, Stream { slot: Time::ns(1200), probability: 0.49, until: Time::ms(50) });
+        bench.stream(src, 4, Stream { slot: Time::ns(1200), probability: 0.49, until: Time::ms(50), queue: None });
     }
     bench.stop_at = Some(Time::ms(50));
     bench.mechanisms = config;
@@ -108,8 +108,11 @@ fn hot_spots() {
     let table = "\
 none  9.9998 249000  39754    0 f5216ab675c23cf0
 qcn   9.9600 160500      0  195 98ae18244d8a7c6e
+bcn   9.9998 249000   2233  411 30e24460ea90a875
 ";
     let on = Some(Scoped::everywhere(qcn::Params { rpg_time_reset: Time::ms(1), ..qcn::Params::default() }));
-    let got = [hot_spot("none", Config::default()), hot_spot("qcn", Config { qcn: on, ..Config::default() })].concat();
+    let qcn = Config { qcn: on, ..Config::default() };
+    let bcn = Config { bcn: Some(Scoped::everywhere(bcn::Params::default())), ..Config::default() };
+    let got = [("none", Config::default()), ("qcn", qcn), ("bcn", bcn)].map(|(name, on)| hot_spot(name, on)).concat();
     assert_eq!(got, table, "\n{got}");
 }

@@ -44,6 +44,8 @@ pub struct FlowRow {
     pub reordered: u64,
     /// Data packets that arrived with congestion experienced.
     pub marked: u64,
+    /// Payload bytes of a stream that found its source's queue full and were never sent.
+    pub blocked: u64,
 }
 
 /// One control frame, when it was sent.
