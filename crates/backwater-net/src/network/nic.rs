@@ -432,6 +432,7 @@ impl<A: Actors> Network<A> {
             received: recv.received,
             reordered: recv.reordered,
             marked: recv.marked,
+            blocked: flow.stream.as_ref().map_or(0, |stream| stream.blocked),
             retransmitted: sender.map_or(0, |sender| sender.retransmitted),
             timeouts: sender.map_or(0, |sender| sender.timeouts),
             ideal: flow.ideal,
@@ -469,9 +470,10 @@ impl<A: Actors> Network<A> {
 impl<F: FlowSide> Controller<F> {
     /// When the packet after one sent at `sent` may go.
     fn due(&self, sent: Time) -> Time {
-        match self.side.rate() {
+        let paced = match self.side.rate() {
             Some(rate) if rate < self.shape.line => sent.after(rate.time_for(Bytes(u64::from(self.last_size)))),
             _ => sent,
-        }
+        };
+        paced.max(self.side.stopped_until())
     }
 }

@@ -79,6 +79,10 @@ pub struct FlowGroup {
     #[schemars(range(min = 1, max = 1_000_000_000))]
     #[schemars(extend("x-source" = "Backwater's own"))]
     pub count: Option<u64>,
+    /// Packets of a `bernoulli` stream that may wait at its source, the one on the wire not counted; a packet that finds so many there is never sent, and counted in `blocked_bytes`. Absent: any number.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-source" = "choice; 4 is fitted to BCN + Pause Simulation Results, October 2006"))]
+    pub queue: Option<u32>,
     /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's) and path (node names with blanks between).
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
