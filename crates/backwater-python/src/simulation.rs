@@ -58,7 +58,7 @@ impl Simulation {
     /// Builds the network of a scenario.
     pub fn build(resolved: &Resolved, seed: u64) -> Result<Simulation, ScenarioError> {
         let spec = backwater::build(resolved, seed)?;
-        let tables = Tables::new(Names::new(&spec.graph, &spec.groups), spec.ack.enabled);
+        let tables = Tables::new(Names::new(&spec.graph, &spec.groups));
         let (end, flows_total) = (spec.stop_at, spec.flows_total);
         let network = Network::new(spec).map_err(ScenarioError::new)?;
         let (progress, handed_over) = (Progress::default(), Instant::now());
@@ -183,8 +183,9 @@ impl Simulation {
         summary.set_item("events", progress.events)?;
         summary.set_item("hops", progress.hops)?;
         summary.set_item("data_hops", progress.data_hops)?;
-        summary.set_item("flows", progress.flows_done + progress.flows_active)?;
+        summary.set_item("flows", progress.flows_done + progress.flows_failed + progress.flows_active)?;
         summary.set_item("flows_done", progress.flows_done)?;
+        summary.set_item("flows_failed", progress.flows_failed)?;
         summary.set_item("flows_unfinished", progress.flows_active)?;
         summary.set_item("drops", progress.drops)?;
         summary.set_item("fault_losses", progress.fault_losses)?;

@@ -38,6 +38,7 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         graph: (*resolved.graph).clone(),
         packet: resolved.file.packet.clone(),
         ack: resolved.file.ack.clone(),
+        transport: resolved.file.transport.clone(),
         switches: switches.collect(),
         nic: resolved.file.nic.clone(),
         actors: resolved.mechanisms.clone(),

@@ -4,6 +4,7 @@
 mod load;
 mod mechanisms;
 mod sfc;
+mod transport;
 
 use crate::error::{ScenarioError, Warning, nearest};
 use crate::faults;
@@ -27,6 +28,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     let graph = Arc::new(graph::build(resolved)?);
     let index = Index::new(&graph);
     frames(resolved)?;
+    transport::check(resolved)?;
     selectors(resolved, &graph)?;
     let shapes = shapes(resolved, &graph)?;
     switches(resolved, &shapes)?;

@@ -16,7 +16,7 @@ pub use output::Output;
 pub use topology::{ExplicitLink, ExplicitNode, NodeRole, PerDirection, Topology};
 
 use backwater_engine::Time;
-use backwater_net::config::{AckParams, NicParams, PacketParams};
+use backwater_net::config::{AckParams, NicParams, PacketParams, TransportParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,9 @@ pub struct File {
     /// Acknowledgements.
     #[serde(default)]
     pub ack: AckParams,
+    /// Connections: what is sent again, and how much may be unacknowledged.
+    #[serde(default)]
+    pub transport: TransportParams,
     /// Network interfaces of the hosts.
     #[serde(default)]
     pub nic: NicParams,

@@ -64,12 +64,22 @@ const FLOWS: &[Spec] = &[
         "B",
         "of a stream: payload that found the source's queue full and was never sent; not part of bytes",
     ),
+    always("retransmitted", DataType::UInt64, "packets", "data packets sent again"),
+    always("timeouts", DataType::UInt32, "", "times that the flow made no progress for transport.timeout"),
+    maybe(
+        "ideal_fct_ps",
+        DataType::Int64,
+        "ps",
+        "what fct_last_byte_ps would have been in an idle network, exactly; null for a stream",
+    ),
+    maybe("slowdown", DataType::Float64, "", "fct_last_byte_ps / ideal_fct_ps"),
     always(
         "state",
         DataType::Utf8,
         "",
-        "complete: the last acknowledgement (without acknowledgements: the last byte) was received; unfinished: it was not",
+        "complete: the last acknowledgement (without acknowledgements: the last byte) was received; failed: transport.retries timeouts in a row; unfinished: the run ended first",
     ),
+    maybe("waits_for", DataType::Utf8, "", "what an unfinished flow waited for when the run ended"),
 ];
 
 const PORTS: &[Spec] = &[

@@ -6,12 +6,14 @@
 
 pub mod columns;
 
-use arrow_array::builder::{ArrayBuilder, Int64Builder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder};
+use arrow_array::builder::{
+    ArrayBuilder, Float64Builder, Int64Builder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder,
+};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
 use backwater_net::packet::NodeId;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink, State};
 use backwater_net::topology::Graph;
 use columns::Table;
 use std::sync::Arc;
@@ -47,6 +49,7 @@ enum Column {
     U32(UInt32Builder),
     U64(UInt64Builder),
     I64(Int64Builder),
+    F64(Float64Builder),
     Text(StringBuilder),
 }
 
@@ -68,13 +71,13 @@ enum Cell<'a> {
     U32(Option<u32>),
     U64(Option<u64>),
     I64(Option<i64>),
-    Text(&'a str),
+    F64(Option<f64>),
+    Text(Option<&'a str>),
 }
 
 /// All tables of a run.
 pub struct Tables {
     names: Names,
-    acknowledged: bool,
     open: [Open; 4],
     error: Option<ArrowError>,
 }
@@ -83,9 +86,9 @@ impl Tables {
     /// Rows after which a batch is closed: about 8 MB of the widest table.
     pub const ROWS: usize = 65_536;
 
-    /// Empty tables. With `acknowledged` a flow is complete at its last acknowledgement, else at its last byte.
-    pub fn new(names: Names, acknowledged: bool) -> Tables {
-        Tables { names, acknowledged, open: Table::ALL.map(Open::new), error: None }
+    /// Empty tables.
+    pub fn new(names: Names) -> Tables {
+        Tables { names, open: Table::ALL.map(Open::new), error: None }
     }
 
     /// Batches closed since the last call, with `partial` also those that are not full.
@@ -133,7 +136,8 @@ impl Open {
                 (Column::U32(to), Cell::U32(value)) => to.append_option(value),
                 (Column::U64(to), Cell::U64(value)) => to.append_option(value),
                 (Column::I64(to), Cell::I64(value)) => to.append_option(value),
-                (Column::Text(to), Cell::Text(value)) => to.append_value(value),
+                (Column::F64(to), Cell::F64(value)) => to.append_option(value),
+                (Column::Text(to), Cell::Text(value)) => to.append_option(value),
                 _ => return Err(ArrowError::SchemaError(format!("a cell of {:?} has another type", self.table))),
             }
         }
@@ -158,6 +162,7 @@ impl Column {
             DataType::UInt32 => Column::U32(UInt32Builder::new()),
             DataType::UInt64 => Column::U64(UInt64Builder::new()),
             DataType::Int64 => Column::I64(Int64Builder::new()),
+            DataType::Float64 => Column::F64(Float64Builder::new()),
             _ => Column::Text(StringBuilder::new()),
         }
     }
@@ -168,6 +173,7 @@ impl Column {
             Column::U32(builder) => ArrayBuilder::finish(builder),
             Column::U64(builder) => ArrayBuilder::finish(builder),
             Column::I64(builder) => ArrayBuilder::finish(builder),
+            Column::F64(builder) => ArrayBuilder::finish(builder),
             Column::Text(builder) => ArrayBuilder::finish(builder),
         }
     }
@@ -180,12 +186,17 @@ fn ps(time: Time) -> i64 {
 
 impl Sink for Tables {
     fn flow(&mut self, row: &FlowRow) {
-        use Cell::{I64, Text, U8, U32, U64};
-        let done = if self.acknowledged { row.fct_last_ack } else { row.fct_last_byte };
+        use Cell::{F64, I64, Text, U8, U32, U64};
+        let slowdown = row.fct_last_byte.zip(row.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64);
+        let (state, waits_for) = match row.state {
+            State::Complete => ("complete", None),
+            State::Failed => ("failed", None),
+            State::Unfinished(why) => ("unfinished", Some(why)),
+        };
         let group = self.names.groups.get(row.group as usize).map_or("", String::as_str);
         let cells = [
             U64(Some(row.id)),
-            Text(group),
+            Text(Some(group)),
             U32(Some(row.src.0)),
             U32(Some(row.dst.0)),
             U8(Some(row.class.0)),
@@ -198,7 +209,12 @@ impl Sink for Tables {
             U64(Some(row.reordered)),
             U64(Some(row.marked)),
             U64(Some(row.blocked)),
-            Text(if done.is_some() { "complete" } else { "unfinished" }),
+            U64(Some(row.retransmitted)),
+            U32(Some(row.timeouts)),
+            I64(row.ideal.map(ps)),
+            F64(slowdown),
+            Text(Some(state)),
+            Text(waits_for),
         ];
         keep(&mut self.error, self.open[Table::Flows as usize].push(cells));
     }
@@ -208,8 +224,8 @@ impl Sink for Tables {
         let node = self.names.node(row.node);
         let cells = [
             I64(Some(ps(row.time))),
-            Text(row.kind),
-            Text(node),
+            Text(Some(row.kind)),
+            Text(Some(node)),
             U32(row.port.map(|port| port.0.into())),
             U8(row.class.map(|class| class.0)),
             U32(row.to.map(|host| host.0)),
@@ -223,11 +239,11 @@ impl Sink for Tables {
         let node = self.names.node(row.node);
         let cells = [
             I64(Some(ps(row.time))),
-            Text(node),
+            Text(Some(node)),
             U32(row.port.map(|port| port.0.into())),
             U8(row.queue),
             U64(row.flow),
-            Text(row.quantity),
+            Text(Some(row.quantity)),
             U64(Some(row.value)),
         ];
         keep(&mut self.error, self.open[Table::Series as usize].push(cells));
@@ -239,10 +255,10 @@ impl Sink for Tables {
         let peer = self.names.node(row.peer);
         let stats = &row.stats;
         let cells = [
-            Text(node),
+            Text(Some(node)),
             U32(Some(row.port.0.into())),
-            Text(peer),
-            Text(tier),
+            Text(Some(peer)),
+            Text(Some(tier)),
             U64(Some(row.rate_bps)),
             U64(Some(stats.tx_frames)),
             U64(Some(stats.tx_data_frames)),

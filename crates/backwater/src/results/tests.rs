@@ -1,15 +1,15 @@
 use super::*;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, StringArray};
 use backwater_net::Rate;
 use backwater_net::packet::{Class, HostId, Port};
-use backwater_net::record::PortStats;
+use backwater_net::record::{PortStats, State};
 use backwater_net::topology::Star;
 
-fn tables(acknowledged: bool) -> Tables {
+fn tables() -> Tables {
     let graph = Star { hosts: 2, ..Star::default() }.build().unwrap();
-    Tables::new(Names::new(&graph, &["incast".into(), "victim".into()]), acknowledged)
+    Tables::new(Names::new(&graph, &["incast".into(), "victim".into()]))
 }
 
 fn flow(id: u64) -> FlowRow {
@@ -28,6 +28,10 @@ fn flow(id: u64) -> FlowRow {
         reordered: 0,
         marked: 1,
         blocked: 0,
+        retransmitted: 0,
+        timeouts: 0,
+        ideal: Some(Time::ns(500)),
+        state: State::Complete,
     }
 }
 
@@ -37,7 +41,7 @@ fn text<'b>(batch: &'b RecordBatch, column: &str) -> &'b StringArray {
 
 #[test]
 fn batches_close_when_full_and_nothing_is_lost() {
-    let mut tables = tables(true);
+    let mut tables = tables();
     let total = 2 * Tables::ROWS + 5;
     for id in 0..total {
         tables.flow(&flow(id as u64));
@@ -56,7 +60,7 @@ fn batches_close_when_full_and_nothing_is_lost() {
 
 #[test]
 fn the_end_tells_the_columns_of_empty_tables() {
-    let mut tables = tables(true);
+    let mut tables = tables();
     tables.flow(&flow(1));
     let rest = tables.finish().unwrap();
     let names: Vec<_> = rest.iter().map(|(name, batch)| (*name, batch.num_rows())).collect();
@@ -65,22 +69,30 @@ fn the_end_tells_the_columns_of_empty_tables() {
 }
 
 #[test]
-fn a_flow_is_complete_at_its_last_ack_or_without_acks_at_its_last_byte() {
-    for (acknowledged, state) in [(true, "unfinished"), (false, "complete")] {
-        let mut tables = tables(acknowledged);
-        tables.flow(&flow(1));
+fn a_flow_says_how_it_ended_and_how_much_longer_it_took_than_alone() {
+    let states = [
+        (State::Complete, "complete", None),
+        (State::Failed, "failed", None),
+        (State::Unfinished("payload"), "unfinished", Some("payload")),
+    ];
+    for (state, name, waits_for) in states {
+        let mut tables = tables();
+        tables.flow(&FlowRow { state, ..flow(1) });
         let (_, batch) = &tables.take(true).unwrap()[0];
-        assert_eq!(text(batch, "state").value(0), state);
+        assert_eq!(text(batch, "state").value(0), name);
+        let waits = text(batch, "waits_for");
+        assert_eq!((!waits.is_null(0)).then(|| waits.value(0)), waits_for);
         assert_eq!(text(batch, "group").value(0), "victim");
         assert!(batch.column_by_name("fct_last_ack_ps").unwrap().is_null(0));
         let fct = batch.column_by_name("fct_last_byte_ps").unwrap().as_primitive::<Int64Type>();
         assert_eq!(fct.value(0), 2_000_000);
+        assert_eq!(batch.column_by_name("slowdown").unwrap().as_primitive::<Float64Type>().value(0), 4.0);
     }
 }
 
 #[test]
 fn control_and_series_and_ports() {
-    let mut tables = tables(true);
+    let mut tables = tables();
     tables.control(&ControlRow {
         time: Time::ns(5),
         kind: "mac-control",

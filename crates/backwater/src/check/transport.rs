@@ -1,0 +1,45 @@
+//! `[transport]` and what it needs of `[ack]` and `[packet]`.
+
+use crate::error::ScenarioError;
+use crate::resolved::Resolved;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::config::{Recovery, Window};
+
+/// Refuses what cannot work.
+pub(super) fn check(resolved: &Resolved) -> Result<(), ScenarioError> {
+    let (transport, ack, packet) = (&resolved.file.transport, &resolved.file.ack, &resolved.file.packet);
+    let refuse = |key: &str, reason: String, hint: String| Err(resolved.error(key, reason).hint(hint));
+    if ack.every == 0 || ack.every > u32::from(u16::MAX) {
+        let reason = format!("one acknowledgement for {} packets cannot be", ack.every);
+        return refuse("ack.every", reason, "1 to 65535".into());
+    }
+    let acknowledged = [
+        (transport.recovery != Recovery::None, "transport.recovery", "what is lost shows in missing acknowledgements"),
+        (transport.window.is_some(), "transport.window", "a window opens by acknowledgements"),
+    ];
+    for (asked, key, why) in acknowledged {
+        if asked && !ack.enabled {
+            return refuse(key, format!("{why}, and receivers send none"), "ack.enabled = true".into());
+        }
+    }
+    if transport.recovery != Recovery::None && transport.timeout < Time::ns(1) {
+        let reason = format!("a timeout of {} leaves no time for an acknowledgement", transport.timeout);
+        return refuse("transport.timeout", reason, "some round-trip times, such as 500 us".into());
+    }
+    let least = Bytes(packet.payload.0 * u64::from(ack.every));
+    if let Some(Window::Bytes(window)) = transport.window
+        && window < least
+    {
+        let reason = format!("{window} is less than the {least} that are acknowledged at a time: nothing would move");
+        return refuse("transport.window", reason, format!("{least} and more (packet.payload x ack.every)"));
+    }
+    if transport.window_scaling && transport.window.is_none() {
+        return refuse(
+            "transport.window_scaling",
+            "there is no window to be scaled".into(),
+            "transport.window = \"bdp\"".into(),
+        );
+    }
+    Ok(())
+}
