@@ -52,6 +52,7 @@ fn parking_lot(seed: u64) -> Bench {
         links: false,
         pauses: false,
         flows: true,
+        backlogs: false,
         nodes: vec![],
     });
     bench

@@ -17,8 +17,17 @@ pub struct Output {
     pub links: bool,
     /// Record which classes of which ports are paused by the neighbour.
     pub pauses: bool,
-    /// Record the payload rate of every active flow.
+    /// Record the payload rate of every active flow, and what its receiver has got by then.
     pub flows: bool,
+    /// Record, for every switch port that something waited for, exact statistics of the backlog since the last sample: mean, mean square, most, and the time without any.
+    pub backlogs: bool,
     /// Names of the nodes to record. Empty: all.
     pub nodes: Vec<String>,
+}
+
+impl Output {
+    /// Whether there is a time series to record.
+    pub fn any(&self) -> bool {
+        self.queues || self.links || self.pauses || self.flows || self.backlogs
+    }
 }
