@@ -15,7 +15,7 @@ import tomli_w
 from backwater import _core
 from backwater.errors import InputError, Interrupted
 from backwater.results import Run, clear, fresh_directory
-from backwater.running import Job, interruptible, run_job
+from backwater.running import Job, Prepared, interruptible, run_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,9 +139,11 @@ class Scenario:
 
     def job(self, seed: int | None, out: Path | None) -> Job:
         """Make a checked job of this scenario."""
-        core = self.complete()
-        core.check()
-        return Job(core, self.seed if seed is None else seed, out, self._facts)
+        return Job(self.prepare(), self.seed if seed is None else seed, out)
+
+    def prepare(self) -> Prepared:
+        """Check this scenario, and work out what all its runs have in common."""
+        return Prepared.of(self.complete(), self._facts)
 
     def complete(self) -> _core.Scenario:
         """Read the Parquet flow table that the scenario may refer to."""

@@ -117,8 +117,9 @@ def test_same_seed_same_fingerprint(command: Command, small: Path) -> None:
 def test_seeds_repeat_a_run(command: Command, small: Path) -> None:
     said = command("run", str(small), "--seeds", "4..6", "--json", "seeds.json", "--out", "o")
     assert said.code == 0, said.err
-    reports = json.loads(Path("seeds.json").read_text(encoding="utf-8"))
-    assert [report["seed"] for report in reports] == [4, 5, 6]
+    repeated = json.loads(Path("seeds.json").read_text(encoding="utf-8"))
+    assert [report["seed"] for report in repeated["runs"]] == [4, 5, 6]
+    assert {row["n"] for row in repeated["statistics"]} == {3}
     assert backwater.open_run("o/seed-5").seed == 5
 
 

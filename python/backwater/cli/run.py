@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import statistics
+import json as json_module
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import typer
 
 from backwater import _core
 from backwater.cli.arguments import File, Force, Json, Out, Set, Variant, read, seeds
 from backwater.cli.output import (
     count,
+    figure,
     message,
     show,
     simulated,
@@ -22,14 +26,17 @@ from backwater.cli.output import (
     write_json,
 )
 from backwater.cli.progress import Reporter, reporting
-from backwater.errors import InputError
+from backwater.errors import InputError, ResultError
 from backwater.results import FORMAT, MANIFEST, Run, clear, free_name, fresh_directory
 from backwater.results import write_json as write_json_file
-from backwater.running import Job, interruptible, run_jobs
+from backwater.running import Job, find_done, interruptible, run_jobs
 from backwater.scenario import Scenario
-from backwater.stats import group_times, port_totals
+from backwater.stats import group_times, over_runs, port_totals
 
 FAILED, INTERRUPTED = 1, 130
+
+# The kind of a directory that holds the runs of several seeds.
+SEEDS = "seeds"
 
 
 def run(
@@ -53,19 +60,29 @@ def run(
 
     Results are Parquet tables and a manifest in a directory of the run's own. Ctrl-C stops cleanly
     and keeps what has been simulated. With --json - the JSON is all that goes to stdout.
+    With --seeds and the --out of an earlier command, only runs that are not there yet are done.
     """
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
     writable(json)
     case = read(file, variant, settings)
-    numbers = [case.seed if seed is None else seed] if many is None else seeds(many, case.seed)
+    numbers = None if many is None else seeds(many, case.seed)
     base = free_name(Path("results") / _name(file, variant)) if out is None else Path(out)
-    fresh_directory(base, force=force)
-    folders = [base] if many is None else [base / f"seed-{number}" for number in numbers]
-    jobs = [case.job(number, folder) for number, folder in zip(numbers, folders, strict=True)]
-    warn(jobs[0].scenario.check())
-    clear(base)
-    return _run(case, jobs, base, json, several=many is not None)
+    if numbers is None:
+        fresh_directory(base, force=force)
+        job = case.job(seed, base)
+        warn(job.prepared.warnings)
+        clear(base)
+        return _once(case, job, base, json)
+    prepared = case.prepare()
+    jobs = [Job(prepared, number, base / f"seed-{number}") for number in numbers]
+    if _kind(base) != SEEDS:
+        fresh_directory(base, force=force)
+        clear(base)
+    done = find_done(jobs, force=force)
+    warn(prepared.warnings)
+    again = ["run", file, *_options("--set", settings), *_options("--variant", variant)]
+    return _repeat(case, jobs, done, base, json, shlex.join([*again, "--seeds", str(many)]))
 
 
 def _name(file: str, variant: str | None) -> str:
@@ -73,30 +90,122 @@ def _name(file: str, variant: str | None) -> str:
     return stem if variant is None else f"{stem}-{variant}"
 
 
-def _run(case: Scenario, jobs: list[Job], base: Path, json: str | None, *, several: bool) -> int:
+def _options(name: str, values: str | list[str] | None) -> list[str]:
+    given = [values] if isinstance(values, str) else values or []
+    return [word for value in given for word in (name, value)]
+
+
+def _kind(base: Path) -> str | None:
+    """What kind of results a directory holds; None: none that can be read."""
+    try:
+        manifest = json_module.loads((base / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return manifest.get("kind") if isinstance(manifest, dict) else None
+
+
+def _once(case: Scenario, job: Job, base: Path, json: str | None) -> int:
     with interruptible() as stop, reporting() as display:
-        outcomes = run_jobs(jobs, Reporter(len(jobs), display), stop)
-    runs = [outcome for outcome in outcomes if isinstance(outcome, Run)]
-    errors = [outcome for outcome in outcomes if isinstance(outcome, _core.RunError)]
-    reports = [report(one) for one in runs]
-    if several:
-        folders = [str(one.directory.name) for one in runs if one.directory is not None]
-        base.mkdir(parents=True, exist_ok=True)
-        write_json_file(base / MANIFEST, {"format": FORMAT, "kind": "seeds", "runs": folders})
-    if json is not None and reports:
-        write_json(json, reports if several else reports[0])
-    if json != "-" and reports:
-        if several:
-            _show_seeds(case, reports)
-        else:
-            _show_one(case, reports[0])
-    for error in errors:
-        message(f"error: {error}")
+        [outcome] = run_jobs([job], Reporter(1, display), stop, report)
+    if isinstance(outcome, dict):
+        if json is not None:
+            write_json(json, outcome)
+        if json != "-":
+            _show_one(case, outcome)
+    elif outcome is not None:
+        message(f"error: {outcome}")
     if stop.is_set():
         message(f"stopped; what was simulated by then is in {base}")
         return INTERRUPTED
     message(f"results: {base}")
+    return FAILED if isinstance(outcome, _core.RunError) else 0
+
+
+def _repeat(
+    case: Scenario,
+    jobs: list[Job],
+    done: list[Run | None],
+    base: Path,
+    json: str | None,
+    again: str,
+) -> int:
+    """Do the runs that are not there yet, and sum up all of them."""
+    missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
+    if len(missing) < len(jobs):
+        message(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {base} already")
+    base.mkdir(parents=True, exist_ok=True)
+    manifest = {
+        "format": FORMAT,
+        "kind": SEEDS,
+        "runs": [str(job.out.name) for job in jobs if job.out is not None],
+    }
+    write_json_file(base / MANIFEST, {**manifest, "status": "running"})
+    with interruptible() as stop, reporting() as display:
+        fresh = dict(
+            zip(
+                (job.seed for job in missing),
+                run_jobs(missing, Reporter(len(missing), display), stop, report),
+                strict=True,
+            )
+        )
+    outcomes = [
+        fresh[job.seed] if run is None else report(run) for job, run in zip(jobs, done, strict=True)
+    ]
+    reports = [one for one in outcomes if isinstance(one, dict) and one["status"] == "done"]
+    errors = [one for one in outcomes if isinstance(one, _core.RunError)]
+    status = "interrupted" if stop.is_set() else "failed" if errors else "done"
+    statistics = over_runs(reports)
+    _write_statistics(base, statistics)
+    write_json_file(base / MANIFEST, {**manifest, "status": status})
+    if json is not None and reports:
+        write_json(json, {"title": case.title, "statistics": statistics, "runs": reports})
+    if json != "-" and reports:
+        _show_statistics(case, statistics, len(reports))
+    for error in errors:
+        message(f"error: {error}")
+    if stop.is_set():
+        message(
+            f"stopped; {len(reports)} of {len(jobs)} runs are complete in {base}",
+            f"hint: `backwater {again} --out {shlex.quote(str(base))}` does the others",
+        )
+        return INTERRUPTED
+    message(f"results: {base}")
     return FAILED if errors else 0
+
+
+STATISTICS = (
+    ("of", pa.string(), "", "label of a group of flows; `ports`: all of them; `run`: the run"),
+    ("quantity", pa.string(), "", "number of a run's report, such as fct_last_ack_us.mean"),
+    ("unit", pa.string(), "", "its unit; empty: a count"),
+    ("n", pa.int64(), "runs", "runs that have such a number"),
+    ("mean", pa.float64(), "see unit", "mean over the runs"),
+    ("min", pa.float64(), "see unit", "least"),
+    ("max", pa.float64(), "see unit", "greatest"),
+    ("std", pa.float64(), "see unit", "standard deviation of the sample (n - 1); null: one run"),
+    ("ci_low", pa.float64(), "see unit", "lower end of the mean's 95 % confidence interval"),
+    ("ci_high", pa.float64(), "see unit", "upper end of it (Student's t)"),
+)
+
+
+def statistics_schema() -> pa.Schema:
+    """Columns of `statistics.parquet`, with description and unit as in the tables of runs."""
+    return pa.schema(
+        [
+            pa.field(name, kind, metadata={"description": description, "unit": unit})
+            for name, kind, unit, description in STATISTICS
+        ],
+        metadata={"description": "One row a number of the runs' reports, over all runs."},
+    )
+
+
+def _write_statistics(base: Path, rows: list[dict[str, Any]]) -> None:
+    path = base / "statistics.parquet"
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        pq.write_table(pa.Table.from_pylist(rows, statistics_schema()), temporary)
+        temporary.replace(path)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def report(run: Run) -> dict[str, Any]:
@@ -153,25 +262,32 @@ def _totals(one: dict[str, Any]) -> tuple[str, str]:
     return f"{', '.join(parts)}.", f"fingerprint {one['fingerprint']}"
 
 
-def _show_seeds(case: Scenario, reports: list[dict[str, Any]]) -> None:
+def _show_statistics(case: Scenario, rows: list[dict[str, Any]], runs: int) -> None:
     view = table()
-    view.add_column("group")
-    view.add_column("seeds", justify="right")
-    for column in ("mean", "std. deviation", "least", "greatest"):
-        view.add_column(f"{column}\nus", justify="right")
-    for name in [group["group"] for group in reports[0]["groups"]]:
-        means = [
-            group["fct_last_ack_us"]["mean"]
-            for one in reports
-            for group in one["groups"]
-            if group["group"] == name and group["fct_last_ack_us"]
-        ]
-        if means:
-            spread = statistics.stdev(means) if len(means) > 1 else 0.0
-            values = (statistics.fmean(means), spread, min(means), max(means))
-            view.add_row(name, str(len(means)), *(us(value) for value in values))
-    show(
-        view,
-        f"{case.title} ({len(reports)} seeds)",
-        "Each seed's number is the mean completion time of its group's flows, to the last ACK.",
-    )
+    view.add_column("of")
+    view.add_column("quantity", no_wrap=True)
+    view.add_column("unit")
+    for column in ("n", "mean", "least", "greatest", "std. dev."):
+        view.add_column(column, justify="right")
+    view.add_column("95 % of the mean", justify="right")
+    same = []
+    for row in rows:
+        if row["min"] == row["max"] and row["n"] == runs > 1:
+            same.append(f"{row['of']} {row['quantity']} {figure(row['mean'])}")
+            continue
+        view.add_row(
+            row["of"],
+            row["quantity"],
+            row["unit"],
+            str(row["n"]),
+            *(figure(row[name]) for name in ("mean", "min", "max", "std")),
+            "-" if row["std"] is None else f"±{_three(row['ci_high'] - row['mean'])}",
+        )
+    remarks = ["n: runs that have the number. The interval is Student's t."]
+    if same:
+        remarks.append(f"The same in all runs: {', '.join(same)}.")
+    show(view, f"{case.title} ({runs} runs)", "", *remarks)
+
+
+def _three(value: float) -> str:
+    return figure(float(f"{value:.3g}"))
