@@ -26,7 +26,7 @@ from backwater.errors import Interrupted
 from backwater.results import free_name
 from backwater.study import Outcome, Row, names
 from backwater.study import reproduce as reproduce_study
-from backwater.study.verdict import OWN, common_unit
+from backwater.study.verdict import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,9 +149,10 @@ def _remarks(outcome: Outcome) -> list[str]:
     labels = {measure.name: measure.label for measure in measures}
     # The statistics of one measure over the same seeds have one thing to say.
     remarks += dict.fromkeys(
-        f"case {row.case} {row.mechanism} {labels[row.quantity]}: {row.note}"
+        f"case {row.case} {row.mechanism} {labels[row.quantity]}: {note}"
         for row in numbers
-        if row.note
+        for note in (row.note or "").split("; ")
+        if note
     )
     return remarks
 
@@ -165,13 +166,14 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     study = outcome.study
     rows = [row for row in outcome.rows if not row.is_claim]
     measures = {row.quantity: study.measure(row.quantity) for row in rows}
-    unit = common_unit(measures.values())
+    units = {measure.unit for measure in measures.values()}
+    unit = units.pop() if len(units) == 1 else None
     bounds = study.model is not None
     seeds = any(row.seeds is not None and row.seeds > 1 for row in rows)
     view = table()
-    view.add_column("case")
-    view.add_column("mechanism")
-    view.add_column(study.column)
+    view.add_column("case", no_wrap=True)
+    view.add_column("mechanism", no_wrap=True)
+    view.add_column(study.column, no_wrap=True)
     if seeds:
         view.add_column("over")
     if unit is None:
@@ -220,7 +222,7 @@ def _measured(row: Row, measure: Measure) -> str:
 def _band(row: Row) -> str:
     if row.band is None or row.band_kind == "relative":
         return f"±{percent(row.band, signed=False)}"
-    return f"±{row.band:g}" if row.band_kind == "absolute" else f"x or / {row.band:g}"
+    return f"±{row.band:g}" if row.band_kind == "absolute" else f"factor {row.band:g}"
 
 
 def _value(value: float | None, measure: Measure) -> str:

@@ -53,6 +53,8 @@ class Case:
     scenario: Path
     seeds: tuple[int, ...]
     """Seeds of its repetitions; none: one run with the scenario's own seed."""
+    mechanisms: tuple[str, ...]
+    """Mechanisms to run also where the document has no number of this case."""
     set: dict[str, str]
     """What the document changes for this case: dotted keys and values as on the command line."""
     set_for: dict[str, dict[str, str]]
@@ -80,11 +82,6 @@ class Band:
             # Both are given to so many digits; the difference must not fail on a last bit.
             return round(abs(measured - published), 9) <= self.width
         return published / self.width <= measured <= published * self.width
-
-    def __str__(self) -> str:
-        if self.kind == "relative":
-            return f"±{100 * self.width:.0f} %"
-        return f"±{self.width:g}" if self.kind == "absolute" else f"x/÷ {self.width:g}"
 
 
 STATISTICS = ("mean", "min", "max", "std")
@@ -185,8 +182,9 @@ class Study:
         raise InputError(f"study {self.id} has no measure {name!r}", f"its measures are {names}")
 
     def mechanisms_of(self, case: str) -> list[str]:
-        """Mechanisms for which the document has numbers of a case."""
-        return list(dict.fromkeys(n.mechanism for n in self.numbers if n.case == case))
+        """Mechanisms of which the document has numbers in a case, and those that the case names."""
+        numbers = (n.mechanism for n in self.numbers if n.case == case)
+        return list(dict.fromkeys((*numbers, *self.case(case).mechanisms)))
 
     def published(self, case: str, mechanism: str, quantity: str) -> float | None:
         """Give a published mean, over most seeds; None where the document has none."""
@@ -316,7 +314,7 @@ def _cases(
     """Read the cases, each after the one that it is like."""
     known: dict[str, Case] = {}
     for entry in entries:
-        base = Case("", "", scenario, seeds, {}, {})
+        base = Case("", "", scenario, seeds, (), {}, {})
         if "like" in entry:
             if entry["like"] not in known:
                 raise InputError(
@@ -330,6 +328,7 @@ def _cases(
             text=entry["text"],
             scenario=shorter(folder / entry["scenario"]) if "scenario" in entry else base.scenario,
             seeds=_seeds(folder, entry["seeds"]) if "seeds" in entry else base.seeds,
+            mechanisms=tuple(entry.get("mechanisms", base.mechanisms)),
             set=base.set | entry.get("set", {}),
             set_for={
                 mechanism: base.set_for.get(mechanism, {}) | own.get(mechanism, {})

@@ -132,7 +132,7 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
                         "mechanism": mechanism,
                         "unit": common_unit(plan.study.measures),
                         **{m.name: point[m.name].statistic("mean") for m in plan.study.measures},
-                        "note": _problem(point),
+                        "note": _problem(point, beside.shows),
                         "seeds": len(plan.points[Key(case, mechanism, setup)]),
                         "units": {m.name: m.unit for m in plan.study.measures},
                         "ci": {m.name: point[m.name].interval() for m in plan.study.measures},
@@ -147,9 +147,9 @@ def common_unit(measures: Iterable[Measure]) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
-def _problem(point: Point) -> str | None:
-    """Say why numbers are missing, each reason once."""
-    problems = (sample.problem for sample in point.values())
+def _problem(point: Point, names: Iterable[str]) -> str | None:
+    """Say why some numbers are missing, each reason once."""
+    problems = (point[name].problem for name in names)
     return "; ".join(dict.fromkeys(text for text in problems if text is not None)) or None
 
 
