@@ -2,12 +2,14 @@
 //!
 //! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
 
+pub mod bcn;
 pub mod dcqcn;
 pub mod ecn;
 mod headroom_check;
 pub mod mac_control;
 pub mod pause;
 pub mod pfc;
+pub mod qcn;
 pub mod registry;
 pub mod sfc;
 pub mod stack;

@@ -7,4 +7,6 @@ crate::stack::mechanisms! {
     pfc => crate::pfc::Pfc,
     dcqcn => crate::dcqcn::Dcqcn,
     sfc => crate::sfc::Sfc,
+    qcn => crate::qcn::Qcn,
+    bcn => crate::bcn::Bcn,
 }

@@ -116,6 +116,7 @@ macro_rules! mechanisms {
             Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Mechanism, NicCx, NicShape, NicSide,
             Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
         };
+        use backwater_engine::Time;
         use backwater_net::packet::{Control, HostId, Packet, Port};
         use backwater_net::{Bytes, Rate};
         use $crate::stack::{Entry, Scoped, clashes, findings};
@@ -320,6 +321,12 @@ macro_rules! mechanisms {
                     least = Some(least.map_or(rate, |r: Rate| r.min(rate)));
                 })+
                 least
+            }
+            #[inline]
+            fn stopped_until(&self) -> Time {
+                let mut latest = Time::ZERO;
+                $(if let Some(side) = &self.$name { latest = latest.max(side.stopped_until()); })+
+                latest
             }
             #[inline]
             fn window(&self) -> Option<Bytes> {

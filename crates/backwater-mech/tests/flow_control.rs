@@ -41,7 +41,7 @@ fn parking_lot(seed: u64) -> Bench {
     let at_core = pause(140_000, 130_000, Counter::Egress, Signal::Timed);
     let edge = At { select: Select { tier: None, node: Some("es".into()) }, params: at_edge };
     bench.mechanisms.pause = Some(Scoped { base: at_core, at: vec![edge] });
-    let stream = |probability| Stream { slot: Time::ns(1200), probability, until: Time::ms(60) };
+    let stream = |probability| Stream { slot: Time::ns(1200), probability, until: Time::ms(60), queue: None };
     for (src, dst, load) in [(0, 5, 0.49), (1, 6, 0.5), (2, 5, 0.49), (3, 5, 0.49), (4, 5, 0.49)] {
         bench.stream(src, dst, stream(load));
     }

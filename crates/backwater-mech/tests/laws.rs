@@ -4,11 +4,12 @@
 mod common;
 
 use backwater_engine::Time;
-use backwater_mech::dcqcn;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::{Threshold, headroom};
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{Granularity, Points};
+use backwater_mech::stack::Scoped;
+use backwater_mech::{bcn, dcqcn, qcn};
 use backwater_net::config::{AckPath, Architecture, BufferPer, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::spec::{FaultKind, FrameKind, Stream};
@@ -120,11 +121,20 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
     prop::collection::vec(load, 1..14)
 }
 
+/// What decides at what rate flows send.
+#[derive(Clone, Copy, Debug)]
+enum Rates {
+    Dcqcn(dcqcn::Law),
+    Qcn(qcn::Per),
+    /// with BCN(0,0)
+    Bcn(bool),
+}
+
 /// Mechanisms beside those that pause links.
 #[derive(Clone, Copy, Debug)]
 struct Extras {
     sfc: Option<(bool, bool, bool)>,
-    dcqcn: Option<dcqcn::Law>,
+    rates: Option<Rates>,
     tx_queue: u32,
     fetch: bool,
     ack_class: Option<u8>,
@@ -179,14 +189,21 @@ fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
 fn extras() -> impl Strategy<Value = Extras> {
     (
         prop::option::of(any::<(bool, bool, bool)>()),
-        prop::option::of(select(vec![dcqcn::Law::Paper, dcqcn::Law::Ns3])),
+        prop::option::of(select(vec![
+            Rates::Dcqcn(dcqcn::Law::Paper),
+            Rates::Dcqcn(dcqcn::Law::Ns3),
+            Rates::Qcn(qcn::Per::Flow),
+            Rates::Qcn(qcn::Per::Class),
+            Rates::Bcn(false),
+            Rates::Bcn(true),
+        ])),
         (select(vec![1u32, 1, 4]), any::<bool>()),
         (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
         (select(vec![0u64, 20]), select(vec![0u64, 64])),
     )
-        .prop_map(|(sfc, dcqcn, (tx_queue, fetch), (ack_class, ack_first, acks, ecmp), (gap, header))| Extras {
+        .prop_map(|(sfc, rates, (tx_queue, fetch), (ack_class, ack_first, acks, ecmp), (gap, header))| Extras {
             sfc,
-            dcqcn,
+            rates,
             tx_queue,
             fetch,
             ack_class,
@@ -211,7 +228,7 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
         let (src, dst) = (load.src % hosts, load.dst % hosts);
         let dst = if dst == src { (src + 1) % hosts } else { dst };
         let until = Time::ns(load.start) + Time::us(20);
-        let stream = Stream { slot: Time::ns(500), probability: 0.3, until };
+        let stream = Stream { slot: Time::ns(500), probability: 0.3, until, queue: None };
         let flow = b.flow(src, dst, load.bytes);
         (flow.start, flow.class) = (Time::ns(load.start), Class(load.class));
         if load.stream {
@@ -263,8 +280,38 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
         config = config.sfc(params);
     }
-    if let Some(law) = extras.dcqcn {
-        config = config.ecn(step(10_000)).dcqcn(dcqcn::Params { law, ..dcqcn::Params::default() });
+    match extras.rates {
+        None => {}
+        Some(Rates::Dcqcn(law)) => {
+            config = config.ecn(step(10_000)).dcqcn(dcqcn::Params { law, ..dcqcn::Params::default() });
+        }
+        // So short that runs of some 20 us see all of it.
+        Some(Rates::Qcn(per)) => {
+            let (cp_qsp, cp_sample_base) = (Bytes(5_000), Bytes(10_000));
+            let (rpg_time_reset, rpg_byte_reset) = (Time::us(5), Bytes(10_000));
+            let params =
+                qcn::Params { per, cp_qsp, cp_sample_base, rpg_time_reset, rpg_byte_reset, ..Default::default() };
+            config.qcn = Some(Scoped::everywhere(params));
+        }
+        Some(Rates::Bcn(bcn_00)) => {
+            let (qeq, qsc) = (Some(Bytes(5_000)), Some(Bytes(15_000)));
+            let (sample, jitter, bcn_max) = (Bytes(6_000), Bytes(2_000), !bcn_00);
+            let (self_increase, self_increase_interval) = (Rate::gbps(1), Time::us(10));
+            let params = bcn::Params {
+                qeq,
+                qsc,
+                sample,
+                jitter,
+                bcn_00,
+                bcn_max,
+                self_increase,
+                self_increase_interval,
+                response_time: Time::us(1),
+                min_rate: Rate(100_000_000),
+                ..Default::default()
+            };
+            config.bcn = Some(Scoped::everywhere(params));
+        }
     }
     config
 }
@@ -365,7 +412,7 @@ proptest! {
     ) {
         let loads: Vec<Load> = loads.into_iter().map(|l| Load { class: 3, ..l }).collect();
         // Frames of other classes share the memory here, so there are none.
-        let extras = Extras { ack_class: None, dcqcn: None, sfc: None, ..extras };
+        let extras = Extras { ack_class: None, rates: None, sfc: None, ..extras };
         let pausing = Pausing::Pfc(signal, xoff, xoff * share / 100, response);
         let mut b = bench(graph, switch, pausing, &loads, extras, seed);
         let need = most_headroom(&b, signal, response);

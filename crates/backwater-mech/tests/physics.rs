@@ -1,16 +1,20 @@
-//! The physics table: completion times and fingerprints of nine runs, as text. A change of behaviour is a diff here that a
+//! The physics tables: completion times, queues and fingerprints of some runs, as text. A change of behaviour is a diff here that a
 //! person can read; the commit that moves a line says which physics changed, and why it is right.
 //!
 //! Cases 1 to 3 of contribution dw-chen "SFC AIDC results 2025" (study `sfc-aidc-2025` holds the published numbers and how
-//! near these come): 128 x 200 Gb/s, incast into host 0, victim from host 9 to host 1.
+//! near these come): 128 x 200 Gb/s, incast into host 0, victim from host 9 to host 1. Hot spot: four Bernoulli sources of 4.9 Gb/s
+//! into one port of 10 Gb/s, frames of 1500 B, as in the studies of rate control by the queue's own messages.
 
 mod common;
 
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
-use backwater_mech::{dcqcn, ecn};
-use backwater_net::config::LatencyAt;
+use backwater_mech::stack::Scoped;
+use backwater_mech::{bcn, dcqcn, ecn, qcn};
+use backwater_net::config::{BufferPer, LatencyAt, PacketParams};
+use backwater_net::spec::Stream;
+use backwater_net::topology::Star;
 use backwater_net::{Bytes, Rate};
 use common::{Bench, On, pfc, sfc, step};
 
@@ -76,5 +80,39 @@ fn study_cases_1_to_3() {
 ";
     let lines = [1, 2, 3].into_iter().flat_map(|case| ["pfc", "pfc+sfc", "pfc+dcqcn"].map(|m| line(case, m) + "\n"));
     let got: String = lines.collect();
+    assert_eq!(got, table, "\n{got}");
+}
+
+fn hot_spot(mechanism: &str, config: Config) -> String {
+    let star = Star { hosts: 5, rate: Rate::gbps(10), delay: Time::ns(500) };
+    let mut bench = Bench::new(star.build().expect("a star"));
+    bench.packet = PacketParams { payload: Bytes(1436), header: Bytes(64), gap: Bytes(0) };
+    bench.ack.enabled = false;
+    (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(250_000), BufferPer::Egress);
+    for src in 0..4 {
+        bench.stream(src, 4, Stream { slot: Time::ns(1200), probability: 0.49, until: Time::ms(50), queue: None });
+    }
+    bench.stop_at = Some(Time::ms(50));
+    bench.mechanisms = config;
+    let out = bench.run();
+    let port = out.port(bench.node("s0"), bench.node("h4")).stats;
+    let gbps = port.tx_bytes as f64 * 8.0 / 50e6;
+    let (messages, drops) = (out.rows.control.len(), out.progress.drops);
+    let most = port.max_egress_bytes;
+    format!("{mechanism:<4} {gbps:>7.4} {most:>6} {drops:>6} {messages:>4} {:016x}\n", out.fingerprint)
+}
+
+#[test]
+fn hot_spots() {
+    // mechanism, rate out of the port [Gb/s], most bytes that waited, frames dropped, messages, fingerprint
+    let table = "\
+none  9.9998 249000  39754    0 f5216ab675c23cf0
+qcn   9.9600 160500      0  195 98ae18244d8a7c6e
+bcn   9.9998 249000   2233  411 30e24460ea90a875
+";
+    let on = Some(Scoped::everywhere(qcn::Params { rpg_time_reset: Time::ms(1), ..qcn::Params::default() }));
+    let qcn = Config { qcn: on, ..Config::default() };
+    let bcn = Config { bcn: Some(Scoped::everywhere(bcn::Params::default())), ..Config::default() };
+    let got = [("none", Config::default()), ("qcn", qcn), ("bcn", bcn)].map(|(name, on)| hot_spot(name, on)).concat();
     assert_eq!(got, table, "\n{got}");
 }

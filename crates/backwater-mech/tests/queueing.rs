@@ -1,10 +1,13 @@
-//! Oracles from queueing theory: the M/D/1 queue, the saturation throughput of the four architectures, deficit round robin.
+//! Oracles from queueing theory: the M/D/1 queue, the saturation throughput of the four architectures, deficit round robin; and
+//! sources whose queues are short.
 
 mod common;
 
 use backwater_engine::{Rng, Time, rng};
 use backwater_net::config::{Architecture, LatencyAt};
 use backwater_net::packet::Class;
+use backwater_net::record::FlowRow;
+use backwater_net::spec::Stream;
 use backwater_net::{Bytes, Rate};
 use common::{Bench, Outcome, network};
 use rand::RngExt;
@@ -168,4 +171,22 @@ fn weight_zero_is_strict_priority() {
     let got = shares(Architecture::OutputQueued, [1, 1, 1, 1, 1, 1, 0, 1], [1000; 8], &[3, 6, 7]);
     // Class 6 offers 1.3 MB, more than the link carries in 100 us: frames of others slip in only before its first.
     assert!(got[0] + got[2] <= 2 * 1000, "{got:?}");
+}
+
+/// Two streams of one host offer a frame in every slot of a frame's time. The wire takes one frame a slot, the source's queues of
+/// `n` frames fill, and whatever else arrives is never sent: of 2 x 100 frames the 100 that the wire has begun and 2n that wait.
+#[test]
+fn a_full_source_queue_refuses_packets() {
+    for queue in [Some(1), Some(4), Some(50), None] {
+        let mut bench = Bench::star(3, Rate::gbps(10));
+        (bench.packet.payload, bench.packet.header, bench.ack.enabled) = (Bytes(1436), Bytes(64), false);
+        for dst in [1, 2] {
+            bench.stream(0, dst, Stream { slot: Time::ns(1200), probability: 1.0, until: Time::us(120), queue });
+        }
+        let out = bench.run();
+        out.at_rest();
+        let sum = |of: fn(&FlowRow) -> u64| out.rows.flows.iter().map(of).sum::<u64>() / 1436;
+        let sent = (100 + 2 * queue.map_or(50, u64::from)).min(200);
+        assert_eq!((sum(|f| f.received), sum(|f| f.bytes), sum(|f| f.blocked)), (sent, sent, 200 - sent), "{queue:?}");
+    }
 }

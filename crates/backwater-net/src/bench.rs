@@ -42,6 +42,7 @@ impl SwitchBench {
             ports: (0..ports).map(port).collect(),
             max_frame: Bytes(4064),
             latency: params.latency,
+            port_buffer: params.buffer_per.of_egress(params.buffer),
         };
         SwitchBench {
             now: Time::ZERO,

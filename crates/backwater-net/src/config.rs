@@ -95,6 +95,13 @@ pub enum BufferPer {
     None,
 }
 
+impl BufferPer {
+    /// What may wait for one egress port with a `buffer`, where this limits it.
+    pub fn of_egress(self, buffer: Bytes) -> Option<Bytes> {
+        matches!(self, BufferPer::Egress | BufferPer::Queue).then_some(buffer)
+    }
+}
+
 /// Where a frame spends the switch's fixed latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

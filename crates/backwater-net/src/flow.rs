@@ -58,6 +58,8 @@ pub(crate) struct StreamState {
     pub rng: Rng,
     /// Nothing more becomes available.
     pub ended: bool,
+    /// \[bytes\] of packets that found the source's queue full
+    pub blocked: u64,
 }
 
 /// The receiver's half.

@@ -137,6 +137,8 @@ pub struct SwitchShape {
     pub max_frame: Bytes,
     /// Fixed processing delay.
     pub latency: Time,
+    /// \[bytes\] What may wait for one egress port, where the switch limits that (`buffer_per` is `egress` or `queue`).
+    pub port_buffer: Option<Bytes>,
 }
 
 /// A host's interface as a mechanism sees it at start.
@@ -416,6 +418,11 @@ pub trait FlowSide {
     #[inline(always)]
     fn rate(&self) -> Option<Rate> {
         None
+    }
+    /// No packet goes before this time. Unlike a rate of zero it has an end, so that a run can wait for it.
+    #[inline(always)]
+    fn stopped_until(&self) -> Time {
+        Time::ZERO
     }
     /// Most unacknowledged bytes.
     #[inline(always)]

@@ -44,6 +44,8 @@ pub struct FlowRow {
     pub reordered: u64,
     /// Data packets that arrived with congestion experienced.
     pub marked: u64,
+    /// Payload bytes of a stream that found its source's queue full and were never sent.
+    pub blocked: u64,
 }
 
 /// One control frame, when it was sent.
@@ -61,7 +63,7 @@ pub struct ControlRow {
     pub class: Option<Class>,
     /// Host that it is for.
     pub to: Option<HostId>,
-    /// First word of the content: of MAC control the pause time in quanta, of an SFC message in ps.
+    /// First word of the content, whose meaning is the kind's: of MAC control the pause time in quanta.
     pub value: u64,
 }
 

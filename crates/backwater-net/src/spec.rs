@@ -42,6 +42,8 @@ pub struct Stream {
     pub probability: f64,
     /// No packet becomes available from here on.
     pub until: Time,
+    /// Packets that may wait in the source's queue, the one on the wire not counted; one that finds it full is never sent. `None`: any number.
+    pub queue: Option<u32>,
 }
 
 /// Something that goes wrong, or changes, at a time.

@@ -165,7 +165,7 @@ impl Sources {
         for ((slot, sharing), pairs) in gathered(slots) {
             let group = self.group(plan.group);
             let pairs = Picked::of(&all, &pairs);
-            let stream = Stream { slot, probability: (load / sharing as f64).min(1.0), until };
+            let stream = Stream { slot, probability: (load / sharing as f64).min(1.0), until, queue: plan.group.queue };
             self.total = self.total.map(|n| n + pairs.0.len() as u64);
             self.sources.push(Box::new(List::streams(&group, Arc::new(pairs.rows(&group, plan)), stream)));
         }

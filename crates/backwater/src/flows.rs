@@ -215,6 +215,9 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
         }
         _ => Ok(()),
     }?;
+    if group.queue.is_some() && group.arrivals != Arrivals::Bernoulli {
+        return fail("queue", "only a bernoulli stream has a queue that can be full", "arrivals = \"bernoulli\"");
+    }
     let pinned = [("path", &group.path), ("via", &group.via)].into_iter().find(|(_, w)| w.is_some());
     match (pinned, group.pattern) {
         (Some(("path", _)), _) if group.via.is_some() => fail("via", "`path` is given too", "give one of them"),

@@ -60,6 +60,7 @@ impl<A: Actors> Network<A> {
                 ports: shape_of(node.0 as usize),
                 max_frame,
                 latency: params.latency,
+                port_buffer: params.buffer_per.of_egress(params.buffer),
             };
             let lossless = spec.actors.lossless_classes(name, tier);
             let n = shape.ports.len();

@@ -455,6 +455,7 @@ impl<A: Actors> Network<A> {
             received: recv.received,
             reordered: recv.reordered,
             marked: recv.marked,
+            blocked: flow.stream.as_ref().map_or(0, |stream| stream.blocked),
         }
     }
 
@@ -488,10 +489,11 @@ impl<A: Actors> Network<A> {
 impl<F: FlowSide> Controller<F> {
     /// When the packet after one sent at `sent` may go.
     fn due(&self, sent: Time) -> Time {
-        match self.side.rate() {
+        let paced = match self.side.rate() {
             Some(rate) if rate < self.shape.line => sent.after(rate.time_for(Bytes(u64::from(self.last_size)))),
             _ => sent,
-        }
+        };
+        paced.max(self.side.stopped_until())
     }
 }
 

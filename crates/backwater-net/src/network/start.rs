@@ -37,7 +37,7 @@ impl<A: Actors> Network<A> {
         let (path, back) = self.pin(spec, hash);
         let stream = spec.stream.map(|stream| {
             let rng = rng::stream(self.seed, "bernoulli source", spec.id);
-            Box::new(StreamState { spec: stream, rng, ended: false })
+            Box::new(StreamState { spec: stream, rng, ended: false, blocked: 0 })
         });
         let shape = FlowShape { src: spec.src, dst: spec.dst, class: spec.class, line: self.host_rate(spec.src.0) };
         let controller = self.controller(&shape, hash);
@@ -201,7 +201,13 @@ impl<A: Actors> Network<A> {
             }
             return self.maybe_complete(at);
         }
-        flow.available += u64::from(self.payload);
+        let (payload, waiting) = (u64::from(self.payload), flow.available - flow.sent);
+        let full = |stream: &StreamState| stream.spec.queue.is_some_and(|most| waiting >= payload * u64::from(most));
+        if let Some(stream) = flow.stream.as_mut().filter(|stream| full(stream)) {
+            stream.blocked += payload;
+            return self.next_slot(slot, false);
+        }
+        flow.available += payload;
         let src = flow.src.0 as usize;
         self.next_slot(slot, false);
         if self.flows.send[at].status == Status::Idle {

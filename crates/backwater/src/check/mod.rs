@@ -141,13 +141,15 @@ fn shapes(resolved: &Resolved, graph: &Graph) -> Result<Vec<SwitchShape>, Scenar
             let link = &graph.links[port.link as usize];
             PortShape { rate: link.rate, delay: link.delay, peer: port.peer, host: index.host_of(port.peer) }
         });
+        let params = resolved.switch.of(&about.name, &about.tier);
         SwitchShape {
             node,
             name: about.name.clone(),
             tier: about.tier.clone(),
             ports: ports.collect(),
             max_frame: max_frame(resolved),
-            latency: resolved.switch.of(&about.name, &about.tier).latency,
+            latency: params.latency,
+            port_buffer: params.buffer_per.of_egress(params.buffer),
         }
     });
     Ok(switches.collect())
@@ -206,6 +208,7 @@ fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
         ("interval", group.interval.is_some()),
         ("until", group.until.is_some()),
         ("count", group.count.is_some()),
+        ("queue", group.queue.is_some()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((name, _)) => {

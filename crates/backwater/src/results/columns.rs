@@ -59,6 +59,12 @@ const FLOWS: &[Spec] = &[
     always("reordered", DataType::UInt64, "packets", "data packets that arrived after a later one"),
     always("marked", DataType::UInt64, "packets", "data packets that arrived with congestion experienced (ECN)"),
     always(
+        "blocked_bytes",
+        DataType::UInt64,
+        "B",
+        "of a stream: payload that found the source's queue full and was never sent; not part of bytes",
+    ),
+    always(
         "state",
         DataType::Utf8,
         "",
@@ -98,7 +104,7 @@ const PORTS: &[Spec] = &[
 
 const CONTROL: &[Spec] = &[
     always("time_ps", DataType::Int64, "ps", "when the message was sent"),
-    always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause"),
+    always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative"),
     always("node", DataType::Utf8, "", "name of the node that sent it"),
     maybe("port", DataType::UInt32, "", "port that it concerns; null: it is for a host, not for a neighbour"),
     maybe("class", DataType::UInt8, "0 to 7", "class that it concerns or travels in; null: the whole link"),
@@ -107,7 +113,7 @@ const CONTROL: &[Spec] = &[
         "value",
         DataType::UInt64,
         "see kind",
-        "its first word: of MAC control the pause time in quanta of 512 bit times, of SFC in ps",
+        "its first word: of MAC control the pause time in quanta of 512 bit times, of SFC in ps; of a CNM the quantised feedback, 1 to 63; of BCN the amount of Fb in B",
     ),
 ];
 

@@ -197,6 +197,7 @@ impl Sink for Tables {
             U64(Some(row.received)),
             U64(Some(row.reordered)),
             U64(Some(row.marked)),
+            U64(Some(row.blocked)),
             Text(if done.is_some() { "complete" } else { "unfinished" }),
         ];
         keep(&mut self.error, self.open[Table::Flows as usize].push(cells));

@@ -27,6 +27,7 @@ fn flow(id: u64) -> FlowRow {
         received: 4000,
         reordered: 0,
         marked: 1,
+        blocked: 0,
     }
 }
 

@@ -1,0 +1,167 @@
+//! The congestion point: one per egress queue.
+
+use super::{MAX, NEGATIVE, POSITIVE, Params, STOP, Sampling, SignRule};
+use backwater_net::Bytes;
+use backwater_net::hooks::{Place, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::packet::{CLASSES, Class, Control, Kind, NodeId, Packet};
+use rand::RngExt;
+
+/// What a message says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Message {
+    pub kind: &'static str,
+    /// the queue's name
+    pub cpid: u64,
+    /// \[bytes\]
+    pub qoff: i64,
+    pub qdelta: i64,
+    /// \[bytes\] what gains by formula are relative to
+    pub qeq: u64,
+    /// of a STOP: which share of the greatest time it lasts, in 2^-64
+    pub random: u64,
+}
+
+impl Message {
+    /// Fb, bytes.
+    pub fn fb(&self, w: f64) -> f64 {
+        self.qoff as f64 - w * self.qdelta as f64
+    }
+
+    pub fn frame(&self, w: f64) -> Control {
+        let strength = self.fb(w).abs() as u64;
+        let words = [strength, self.cpid, self.qoff as u64, self.qdelta as u64, self.qeq, self.random];
+        Control { kind: self.kind, size: 0, flow: None, words }
+    }
+
+    pub fn read(frame: &Control) -> Option<Message> {
+        let [_, cpid, qoff, qdelta, qeq, random] = frame.words;
+        let ours = [NEGATIVE, POSITIVE, MAX, STOP].contains(&frame.kind);
+        ours.then_some(Message { kind: frame.kind, cpid, qoff: qoff as i64, qdelta: qdelta as i64, qeq, random })
+    }
+}
+
+/// One egress queue.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    /// \[bytes\] accepted since the last sample, and how many are an interval
+    accepted: u64,
+    interval: u64,
+    /// \[bytes\] its length at the last sample
+    qold: u64,
+}
+
+/// The egress queues of one switch.
+pub struct CongestionPoint {
+    /// by port and queue
+    points: Vec<Point>,
+    /// classes whose queues are congestion points, a bit each
+    classes: u8,
+    /// \[bytes\]
+    qeq: i64,
+    qsc: Bytes,
+    params: Params,
+}
+
+impl CongestionPoint {
+    pub(super) fn new(params: &Params, shape: &SwitchShape, qeq: Bytes, qsc: Bytes) -> CongestionPoint {
+        // A frame that is looked at by itself has no interval to wait for.
+        let interval = if params.sampling == Sampling::Bernoulli { 0 } else { params.sample.0 };
+        CongestionPoint {
+            points: vec![Point { accepted: 0, interval, qold: 0 }; shape.ports.len() * CLASSES],
+            classes: params.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c),
+            qeq: qeq.0 as i64,
+            qsc,
+            params: params.clone(),
+        }
+    }
+}
+
+/// The name of a queue; never 0, which is the tag of a frame that no reaction point limits.
+pub(super) fn cpid(node: NodeId, number: usize) -> u64 {
+    u64::from(node.0) << 32 | (number as u64 + 1)
+}
+
+// The specification.
+impl SwitchSide for CongestionPoint {
+    // Called for frames that memory was found for, so dropped bytes bring no sample nearer.
+    #[inline(always)]
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        if self.classes & (1 << at.class.0) != 0 {
+            let number = usize::from(at.egress.0) * CLASSES + usize::from(at.queue.0);
+            let point = &mut self.points[number];
+            point.accepted += u64::from(pkt.size);
+            if point.accepted * u64::from(self.params.oversampling) >= point.interval {
+                self.perhaps(cx, at, pkt, number);
+            }
+        }
+    }
+}
+
+impl CongestionPoint {
+    /// A sample is due, or would be in severe congestion, or chance decides.
+    #[cold]
+    fn perhaps(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, number: usize) {
+        let q = cx.seen().egress(at.egress, at.queue);
+        let severe = q > self.qsc;
+        let often = if severe { u64::from(self.params.oversampling) } else { 1 };
+        let due = match self.params.sampling {
+            Sampling::Bernoulli => {
+                cx.rng().random::<f64>() * (self.params.sample.0 as f64) < (u64::from(pkt.size) * often) as f64
+            }
+            Sampling::Uniform | Sampling::BelowNominal => {
+                self.points[number].accepted * often >= self.points[number].interval
+            }
+        };
+        if due {
+            self.sample(cx, pkt, number, q.0 as i64, severe);
+        }
+    }
+
+    fn sample(&mut self, cx: &mut SwitchCx<'_>, pkt: &Packet, number: usize, q: i64, severe: bool) {
+        let (qoff, qdelta) = self.offsets(q, self.points[number].qold as i64);
+        self.points[number] = Point { accepted: 0, interval: self.interval(cx), qold: q as u64 };
+        if pkt.kind != Kind::Data {
+            return;
+        }
+        let name = cpid(cx.shape().node, number);
+        let message = |kind, qoff, qdelta| Message { kind, cpid: name, qoff, qdelta, qeq: self.qeq as u64, random: 0 };
+        let message = if severe && self.params.bcn_00 {
+            Message { random: cx.rng().random(), ..message(STOP, 0, 0) }
+        } else if severe && self.params.bcn_max {
+            message(MAX, -self.qeq, 2 * self.qeq)
+        } else {
+            let mild = message(NEGATIVE, qoff, qdelta);
+            let fb = mild.fb(self.params.w);
+            let wanted = match self.params.sign_rule {
+                SignRule::Fb => fb < 0.0 || (fb > 0.0 && pkt.tag == name),
+                // Two zeroes would be a STOP.
+                SignRule::Q => (q > self.qeq || pkt.tag == name) && (qoff, qdelta) != (0, 0),
+            };
+            if !wanted {
+                return;
+            }
+            Message { kind: if fb < 0.0 { NEGATIVE } else { POSITIVE }, ..mild }
+        };
+        let size = self.params.message_size.0 as u32;
+        let frame = Control { size, flow: Some(pkt.flow), ..message.frame(self.params.w) };
+        cx.route(pkt.src, Class(self.params.message_class), frame);
+    }
+
+    /// Qoff and Qdelta.
+    fn offsets(&self, q: i64, qold: i64) -> (i64, i64) {
+        let within = |clamp: bool, x: i64, most: i64| if clamp { x.clamp(-most, most) } else { x };
+        let qoff = within(self.params.clamp_qoff, self.qeq - q, self.qeq);
+        (qoff, within(self.params.clamp_qdelta, q - qold, 2 * self.qeq))
+    }
+
+    /// Accepted bytes until the next sample.
+    fn interval(&self, cx: &mut SwitchCx<'_>) -> u64 {
+        let (nominal, jitter) = (self.params.sample.0, self.params.jitter.0);
+        let (least, most) = match self.params.sampling {
+            Sampling::Uniform => (nominal - jitter, nominal + jitter),
+            Sampling::BelowNominal => (nominal - jitter, nominal),
+            Sampling::Bernoulli => return 0,
+        };
+        cx.rng().random_range(least..=most)
+    }
+}

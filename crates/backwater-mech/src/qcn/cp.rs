@@ -1,0 +1,118 @@
+//! The congestion point of IEEE 802.1Q clause 32.8: one per egress queue.
+
+use super::{CNM, Params};
+use backwater_net::Bytes;
+use backwater_net::hooks::{Place, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::packet::{CLASSES, Class, Control, Kind, Packet};
+use rand::RngExt;
+
+/// Octets of a CNM beside the returned ones: two addresses 12, VLAN tag 4, EtherType 2, PDU 24, FCS 4.
+const CNM_OCTETS: u64 = 46;
+
+/// Sampling intervals by `qntz >> 3`, in 1/300 of cpSampleBase: 150, 75, 50, 37.5, 30, 25, 21.5 and 18.5 KB of 150 KB.
+const INTERVALS: [u64; 8] = [300, 150, 100, 75, 60, 50, 43, 37];
+
+/// The feedback: whole numbers throughout, so that its steps lie where the formula has them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Feedback {
+    /// cpQsp, w and 1, each times 2^s, so that w = 2^cpW is a whole number
+    qsp: i128,
+    w: i128,
+    one: i128,
+}
+
+impl Feedback {
+    pub(super) fn new(params: &Params) -> Feedback {
+        let cp_w = params.cp_w.clamp(-10, 10);
+        let (w, one) = (1 << cp_w.max(0), 1 << (-cp_w).max(0));
+        Feedback { qsp: i128::from(params.cp_qsp.0), w, one }
+    }
+
+    /// qntz
+    pub(super) fn quantised(&self, qlen: u64, qlen_old: u64) -> u64 {
+        let (qlen, old) = (i128::from(qlen), i128::from(qlen_old));
+        let most = (self.qsp * (2 * self.w + self.one)).max(1);
+        let congestion = (qlen - self.qsp) * self.one + self.w * (qlen - old);
+        (congestion.clamp(0, most) * 63 / most) as u64
+    }
+}
+
+/// Bytes until the next sample, without jitter.
+pub(super) fn interval(base: Bytes, qntz: u64) -> u64 {
+    base.0 * INTERVALS[(qntz >> 3) as usize & 7] / 300
+}
+
+/// One egress queue.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    /// \[bytes\] cpEnqued
+    enqued: i64,
+    /// \[bytes\] cpQLenOld
+    qlen_old: u64,
+}
+
+/// The egress queues of one switch.
+pub struct CongestionPoint {
+    /// by port and queue
+    points: Vec<Point>,
+    /// classes whose queues are congestion points, a bit each
+    classes: u8,
+    feedback: Feedback,
+    qsp: Bytes,
+    base: Bytes,
+    jitter: f64,
+    /// of CNMs
+    priority: Class,
+    /// \[bytes\] of CNMs
+    size: u32,
+}
+
+impl CongestionPoint {
+    pub(super) fn new(params: &Params, shape: &SwitchShape) -> CongestionPoint {
+        let fresh = Point { enqued: params.cp_sample_base.0 as i64, qlen_old: 0 };
+        let size = (CNM_OCTETS + params.cp_min_header_octets.0).max(u64::from(Control::MIN_FRAME));
+        CongestionPoint {
+            points: vec![fresh; shape.ports.len() * CLASSES],
+            classes: params.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c),
+            feedback: Feedback::new(params),
+            qsp: params.cp_qsp,
+            base: params.cp_sample_base,
+            jitter: params.cp_jitter,
+            priority: Class(params.cnm_transmit_priority),
+            size: size as u32,
+        }
+    }
+}
+
+// The specification.
+impl SwitchSide for CongestionPoint {
+    #[inline(always)]
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        if self.classes & (1 << at.class.0) != 0 {
+            let number = usize::from(at.egress.0) * CLASSES + usize::from(at.queue.0);
+            self.points[number].enqued -= i64::from(pkt.size);
+            if self.points[number].enqued <= 0 {
+                self.sample(cx, at, pkt, number);
+            }
+        }
+    }
+}
+
+impl CongestionPoint {
+    #[cold]
+    fn sample(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, number: usize) {
+        let (qlen, old) = (cx.seen().egress(at.egress, at.queue).0, self.points[number].qlen_old);
+        let qntz = self.feedback.quantised(qlen, old);
+        if qntz > 0 && pkt.kind == Kind::Data {
+            let cpid = u64::from(cx.shape().node.0) << 32 | number as u64;
+            let (offset, delta) = (self.qsp.0.wrapping_sub(qlen), qlen.wrapping_sub(old));
+            let words = [qntz, cpid, offset, delta, u64::from(at.class.0), 0];
+            cx.route(pkt.src, self.priority, Control { kind: CNM, size: self.size, flow: Some(pkt.flow), words });
+        }
+        let mut next = interval(self.base, qntz) as f64;
+        if self.jitter > 0.0 {
+            next *= 1.0 + self.jitter * (2.0 * cx.rng().random::<f64>() - 1.0);
+        }
+        self.points[number] = Point { enqued: next as i64, qlen_old: qlen };
+    }
+}
