@@ -338,7 +338,11 @@ def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:
                 "give --out the name of a new directory",
             )
         return None
-    run = open_run(directory)
+    try:
+        run = open_run(directory)
+    except ResultError as error:
+        hint = "give --out another name, or --force to replace it"
+        raise InputError(error.reason, hint) from None
     for fact, what in (("scenario", "scenario"), ("seed", "seed"), ("versions", "version")):
         if run.manifest.get(fact) != manifest[fact]:
             raise InputError(

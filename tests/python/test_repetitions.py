@@ -126,6 +126,12 @@ def test_a_different_run_is_replaced_only_when_told(command: Command, small: Pat
     assert command(*change, "--force").code == 0
     assert ended(Path("o"))["seed-1"] == before["seed-1"]
     assert command(*change).err.startswith("3 of 3 runs")
+    Path("o/seed-2/manifest.json").write_text("{", encoding="utf-8")
+    damaged = command(*change)
+    assert damaged.code == 2
+    assert "o/seed-2/manifest.json" in damaged.err
+    assert "--force" in damaged.err
+    assert command(*change, "--force").code == 0
 
 
 def test_results_of_another_kind_are_in_the_way(command: Command, small: Path) -> None:

@@ -140,8 +140,12 @@ def _remarks(outcome: Outcome) -> list[str]:
     shown = {row.quantity for row in numbers}
     measures = [measure for measure in outcome.study.measures if measure.name in shown]
     remarks = [f"{measure.label}: {measure.text}" for measure in measures]
-    if any(row.seeds is not None and row.seeds > 1 for row in numbers):
+    seeds = sorted({row.seeds for row in numbers if row.over is not None and row.seeds})
+    if _differ(numbers):
         remarks.append("over: statistic and number of seeds; a mean has its 95 % interval")
+    elif seeds:
+        counts = " or ".join(str(count) for count in seeds)
+        remarks.append(f"measured: mean over {counts} seeds, with its 95 % interval")
     if any(row.lower_bound is not None for row in numbers):
         remarks.append(
             "bound: no congestion control can take less (links, sizes and latencies alone)"
@@ -169,7 +173,7 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     units = {measure.unit for measure in measures.values()}
     unit = units.pop() if len(units) == 1 else None
     bounds = study.model is not None
-    seeds = any(row.seeds is not None and row.seeds > 1 for row in rows)
+    seeds = _differ(rows)
     view = table()
     view.add_column("case", no_wrap=True)
     view.add_column("mechanism", no_wrap=True)
@@ -207,6 +211,11 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     return view
 
 
+def _differ(rows: list[Row]) -> bool:
+    """Whether rows are over different statistics, so that each must say over which."""
+    return any(row.over not in (None, "mean") for row in rows)
+
+
 def _over(row: Row) -> str:
     return f"{row.over or 'mean'} {row.seeds}"
 
@@ -222,7 +231,7 @@ def _measured(row: Row, measure: Measure) -> str:
 def _band(row: Row) -> str:
     if row.band is None or row.band_kind == "relative":
         return f"±{percent(row.band, signed=False)}"
-    return f"±{row.band:g}" if row.band_kind == "absolute" else f"factor {row.band:g}"
+    return f"±{row.band:g}" if row.band_kind == "absolute" else f"{row.band:g}x"
 
 
 def _value(value: float | None, measure: Measure) -> str:
@@ -230,7 +239,7 @@ def _value(value: float | None, measure: Measure) -> str:
     if value is None:
         return "-"
     if measure.counts:
-        return figure(round(value, 1))
+        return figure(round(value, 1) if abs(value) < 1000 else round(value))
     return us(value) if measure.unit else f"{value:.3f}"
 
 
