@@ -30,7 +30,7 @@ fn source(probability: f64) -> Stream {
     Stream { slot: Time::ns(1200), probability, until: END, queue: None }
 }
 
-/// Clause 30.2 asks that the queue stand at the set point. Four sources of 4.9 Gb/s into 10 Gb/s: once the first cuts are made
+/// Congestion points aim at cpQsp. Four sources of 4.9 Gb/s into 10 Gb/s: once the first cuts are made
 /// up for, which takes the MIB's timer of 15 ms some ten stages, the port neither idles nor lets the queue go.
 #[test]
 fn queue_stands_near_the_set_point() {

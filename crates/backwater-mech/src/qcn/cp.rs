@@ -1,4 +1,4 @@
-//! The congestion point of IEEE 802.1Q clause 32.8: one per egress queue.
+//! The congestion point of IEEE 802.1Q clause 32: one per egress queue.
 
 use super::{CNM, Params};
 use backwater_net::Bytes;

@@ -5,7 +5,7 @@
 //! time: first to the rate before the cut, then beyond it. Bridges send no positive feedback and keep nothing about flows.
 //!
 //! ```text
-//! congestion point (clause 32.8), for each frame f that joins the queue; w = 2^cpW:
+//! congestion point (clause 32), for each frame f that joins the queue; w = 2^cpW:
 //!     cpFb    = max(-cpQsp (2w + 1), min(0, cpQsp - cpQLen - w (cpQLen - cpQLenOld)))
 //!     qntz    = floor(-cpFb 63 / (cpQsp (2w + 1)))                                    six bits
 //!     cpEnqued -= length(f)
@@ -13,7 +13,7 @@
 //!         if qntz > 0: send CNM{qntz, cpQsp - cpQLen, cpQLen - cpQLenOld} to source(f)
 //!         cpQLenOld = cpQLen;  cpEnqued = interval(qntz) x uniform(0.85, 1.15)
 //!
-//! reaction point (clauses 32.10 to 32.15), SI for byte stage and timer stage:
+//! reaction point (clause 32), SI for byte stage and timer stage:
 //!     CNM      none yet: rpCurrentRate = rpTargetRate = rpgMaxRate
 //!              if rpByteStage != 0: rpTargetRate = rpCurrentRate; byte counter = rpgByteReset
 //!              rpByteStage = rpTimeStage = 0; timer = rpgTimeReset
@@ -32,7 +32,7 @@
 //! | cpQsp | `cp_qsp` | bytes | 26 KB | ieee8021CnCpQueueSizeSetPoint |
 //! | cpW | `cp_w` | power of 2 | 1, w = 2 | ieee8021CnCpFeedbackWeight |
 //! | cpSampleBase | `cp_sample_base` | bytes | 150 KB | ieee8021CnCpMinSampleBase |
-//! | – | `cp_jitter` | share | 0.15 | clause 32.8: 0.85 to 1.15 |
+//! | – | `cp_jitter` | share | 0.15 | clause 32: 0.85 to 1.15 |
 //! | cpMinHeaderOctets | `cp_min_header_octets` | bytes | 0 | ieee8021CnCpMinHeaderOctets |
 //! | cngCnmTransmitPriority | `cnm_transmit_priority` | class | 6 | ieee8021CnGlobalCnmTransmitPriority |
 //! | rpgTimeReset | `rpg_time_reset` | time | 15 ms | ieee8021CnRpgTimeReset |
@@ -44,8 +44,8 @@
 //! | rpgMinDecFac | `rpg_min_dec_fac` | factor | 0.5 | ieee8021CnRpgMinDecFac |
 //! | rpgMinRate | `rpg_min_rate` | rate | 5 Mb/s | ieee8021CnRpgMinRate |
 //!
-//! **Not modelled:** the CN-TAG (the simulated message names its flow); congestion notification domains and their defences (clause
-//! 30.4); LLDP. A CNM whose flow has ended when it arrives is without effect, also where flows share a reaction point.
+//! **Not modelled:** the CN-TAG (the simulated message names its flow); congestion notification domains and their defences;
+//! LLDP. A CNM whose flow has ended when it arrives is without effect, also where flows share a reaction point.
 //! **Where we differ:** a congestion point counts the octets of frames as buffers count them, headers and FCS, without preamble and
 //! gap; a reaction point counts those that it sends likewise. A sampled frame that no flow sends (an acknowledgement) renews the
 //! sample and causes no CNM. Rates are whole b/s and halving rounds up, so that rpCurrentRate reaches rpgMaxRate after at most 34
@@ -111,7 +111,7 @@ pub struct Params {
     #[schemars(extend("x-source" = "IEEE8021-CN-MIB", "x-range" = "10 KB and more", "x-alias" = "cp-min-sample-base"))]
     pub cp_sample_base: Bytes,
     /// CP: half the width of the random factor of a sampling interval: 0.15 is 0.85 to 1.15.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "IEEE 802.1Q clause 32.8"))]
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "IEEE 802.1Q clause 32"))]
     pub cp_jitter: f64,
     /// CP: octets of the sampled frame that a CNM returns; they lengthen it.
     #[serde(alias = "cp-min-header-octets")]
@@ -139,7 +139,7 @@ pub struct Params {
     pub rpg_threshold: u32,
     /// RP: rate at which it ends. Absent: the line rate.
     #[serde(alias = "rpg-max-rate")]
-    #[schemars(extend("x-source" = "IEEE 802.1Q clause 32.11", "x-range" = "rpg_min_rate and more", "x-alias" = "rpg-max-rate"))]
+    #[schemars(extend("x-source" = "IEEE 802.1Q clause 32", "x-range" = "rpg_min_rate and more", "x-alias" = "rpg-max-rate"))]
     pub rpg_max_rate: Option<Rate>,
     /// RP: active increase of the target rate.
     #[serde(alias = "rpg-ai-rate")]
@@ -155,14 +155,14 @@ pub struct Params {
     pub rpg_gd: u8,
     /// RP: least factor by which one CNM multiplies the rate.
     #[serde(alias = "rpg-min-dec-fac")]
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "IEEE8021-CN-MIB: 50 %", "x-alias" = "rpg-min-dec-fac"))]
+    #[schemars(range(min = 0.01, max = 1.0), extend("x-source" = "IEEE8021-CN-MIB: 50 %", "x-alias" = "rpg-min-dec-fac"))]
     pub rpg_min_dec_fac: f64,
     /// RP: least rate.
     #[serde(alias = "rpg-min-rate")]
     #[schemars(extend("x-source" = "IEEE8021-CN-MIB", "x-range" = "1 b/s to the line rate", "x-alias" = "rpg-min-rate"))]
     pub rpg_min_rate: Rate,
     /// RP: whether periods are halved in `hyper-active` increase only, or each `after-recovery`.
-    #[schemars(extend("x-source" = "IEEE 802.1Q clause 32.15; after-recovery: QCN pseudo-code of 2007"))]
+    #[schemars(extend("x-source" = "IEEE 802.1Q clause 32; after-recovery: QCN pseudo-code of 2007"))]
     pub halve: Halve,
 }
 
@@ -274,9 +274,9 @@ fn out_of_range(params: &Params) -> Vec<Finding> {
         (max_rate < params.rpg_min_rate, "rpg_max_rate", "it is below rpg_min_rate", "absent: the line rate"),
         (params.rpg_gd > 31, "rpg_gd", "the gain would be nothing", "the MIB's default is 7"),
         (
-            !(0.0..=1.0).contains(&params.rpg_min_dec_fac),
+            !(0.01..=1.0).contains(&params.rpg_min_dec_fac),
             "rpg_min_dec_fac",
-            "a decrease multiplies by 0 to 1",
+            "the MIB allows 1 to 100 %",
             "the MIB's default is 50 %: 0.5",
         ),
     ];

@@ -1,4 +1,4 @@
-//! The reaction point of IEEE 802.1Q clauses 32.10 to 32.15.
+//! The reaction point of IEEE 802.1Q clause 32.
 
 use super::{CNM, Halve, Params};
 use backwater_engine::Time;
@@ -161,7 +161,7 @@ impl ReactionPoint {
         } else {
             0
         };
-        if (self.byte_stage == 1 || self.time_stage == 1) && self.rt / 10 > self.rc {
+        if (self.byte_stage == 1 || self.time_stage == 1) && self.rt > self.rc.saturating_mul(10) {
             self.rt /= 8;
         } else {
             self.rt = self.rt.saturating_add(increase).min(max_rate);

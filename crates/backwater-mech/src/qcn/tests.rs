@@ -14,7 +14,7 @@ fn exact() -> Params {
     Params { cp_jitter: 0.0, ..Params::default() }
 }
 
-/// Clause 32.8 with the MIB's values: cpQsp 26000 B and w = 2, so the greatest feedback is 26000 x 5 = 130000 B.
+/// Clause 32 with the MIB's values: cpQsp 26000 B and w = 2, so the greatest feedback is 26000 x 5 = 130000 B.
 #[test]
 fn feedback_is_quantised_to_six_bits_over_its_whole_range() {
     let feedback = Feedback::new(&exact());
@@ -57,7 +57,7 @@ fn feedback_weighs_growth() {
     assert_eq!((quick.quantised(26_000, 25_175), quick.quantised(26_000, 25_174)), (0, 1));
 }
 
-/// Table of clause 32.8 for cpSampleBase 150 KB, by the upper three of the six bits.
+/// Table of clause 32 for cpSampleBase 150 KB, by the upper three of the six bits.
 #[test]
 fn sampling_intervals_over_all_feedback() {
     let table = [150_000, 75_000, 50_000, 37_500, 30_000, 25_000, 21_500, 18_500];
@@ -127,7 +127,7 @@ fn only_data_of_its_classes_causes_messages() {
     assert!(Qcn::switch(&Params { classes: vec![], ..exact() }, at.bench.shape()).is_none());
 }
 
-/// Clause 32.8: the interval is drawn from 0.85 to 1.15 of the table's.
+/// Clause 32: the interval is drawn from 0.85 to 1.15 of the table's.
 #[test]
 fn jitter_spreads_intervals_evenly() {
     let mut at = At::new(&Params::default());
@@ -210,7 +210,7 @@ impl Rp {
     }
 }
 
-/// Clause 32.12: the rate falls by qntz/128, at most by half (rpgMinDecFac), and never below rpgMinRate.
+/// Clause 32: the rate falls by qntz/128, at most by half (rpgMinDecFac), and never below rpgMinRate.
 #[test]
 fn decrease_by_all_feedback() {
     for qntz in 1..64 {
@@ -228,7 +228,7 @@ fn decrease_by_all_feedback() {
     assert_eq!(rp.mbps(), 5.0);
 }
 
-/// Clause 32.15 with the byte counter alone: four stages halve the distance to the old rate; from stage 5 on, 5 Mb/s more each.
+/// Clause 32 with the byte counter alone: four stages halve the distance to the old rate; from stage 5 on, 5 Mb/s more each.
 #[test]
 fn byte_counter_recovers_then_increases() {
     let mut rp = Rp::new(&Params { rpg_max_rate: Some(Rate(9_000_000_000)), ..Params::default() });
@@ -332,10 +332,15 @@ fn extra_fast_recovery() {
     assert_eq!(rp.send(150_000), 937.5);
     // Stage 2: target 1250, no rule.
     assert_eq!(rp.send(150_000), 1093.75);
-    // Tenfold exactly is not more than tenfold: 1000 under 10000.
+    // Tenfold exactly is not more than tenfold: 1000 Mb/s under 10000. 5 b/s more than tenfold is.
     let mut rp = Rp::new(&Params { rpg_gd: 0, rpg_min_dec_fac: 0.1, ..Params::default() });
     assert_eq!(rp.cnm(1), 1000.0);
     assert_eq!(rp.send(150_000), 5500.0);
+    let (rpg_min_dec_fac, rpg_max_rate) = (0.1, Some(Rate(9_999_999_995)));
+    let mut rp = Rp::new(&Params { rpg_gd: 0, rpg_min_dec_fac, rpg_max_rate, ..Params::default() });
+    assert_eq!(rp.cnm(1), 999.999999);
+    // (999999999 + 1249999999)/2
+    assert_eq!(rp.send(150_000), 1124.999999);
 }
 
 /// The limiter ends when rpCurrentRate reaches rpgMaxRate: halving 5 Gb/s of distance takes 33 stages.
@@ -363,4 +368,27 @@ fn reaction_points_are_shared_as_asked() {
         [Per::Flow, Per::Destination, Per::Class].map(key),
         [RateKey::Flow, RateKey::Dest(HostId(1)), RateKey::Class(C3)]
     );
+}
+
+/// The ranges of the MIB, each under its own key.
+#[test]
+fn what_is_refused() {
+    let keys = |params: &Params, buffer_per| {
+        let switch = SwitchParams { buffer: Bytes(26_000), buffer_per, ..SwitchParams::default() };
+        let bench = SwitchBench::new(&switch, 4, LINE, 0);
+        let (switches, switch_params) = (std::slice::from_ref(bench.shape()), std::slice::from_ref(&switch));
+        let cx = CheckCx { switches, switch_params, gap: Bytes(0), lossless: false };
+        Qcn::check(params, &cx).into_iter().map(|f| f.key).collect::<Vec<_>>()
+    };
+    let of = |params: Params| keys(&params, BufferPer::None);
+    assert_eq!(of(exact()), [""; 0]);
+    assert_eq!(keys(&exact(), BufferPer::Egress), ["cp_qsp"], "it could never be reached");
+    assert_eq!(keys(&Params { classes: vec![], ..exact() }, BufferPer::Egress), [""; 0]);
+    assert_eq!(of(Params { cp_qsp: Bytes(99), ..exact() }), ["cp_qsp"]);
+    assert_eq!(of(Params { cp_w: -11, ..exact() }), ["cp_w"]);
+    assert_eq!(of(Params { cp_sample_base: Bytes(9_999), ..exact() }), ["cp_sample_base"]);
+    assert_eq!(of(Params { cp_min_header_octets: Bytes(65), ..exact() }), ["cp_min_header_octets"]);
+    assert_eq!(of(Params { rpg_min_dec_fac: 0.0, ..exact() }), ["rpg_min_dec_fac"]);
+    assert_eq!(of(Params { rpg_time_reset: Time::ZERO, ..exact() }), ["rpg_time_reset"]);
+    assert_eq!(of(Params { rpg_max_rate: Some(Rate(4_999_999)), ..exact() }), ["rpg_max_rate"]);
 }
