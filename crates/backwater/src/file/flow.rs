@@ -66,9 +66,9 @@ pub struct FlowGroup {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub count: Option<u64>,
-    /// Packets of a `bernoulli` stream that may wait at its source, the one on the wire not counted; one that finds them there is never sent, and counted in `blocked_bytes`. Absent: any number.
+    /// Packets of a `bernoulli` stream that may wait at its source, the one on the wire not counted; a packet that finds so many there is never sent, and counted in `blocked_bytes`. Absent: any number.
     #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000), extend("x-source" = "choice; 4 reproduces BCN + Pause Simulation Results, October 2006"))]
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-source" = "choice; 4 is fitted to BCN + Pause Simulation Results, October 2006"))]
     pub queue: Option<u32>,
     /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or with a unit), class, and maybe path (node names with blanks between).
     #[serde(default)]
