@@ -28,7 +28,7 @@ from backwater.errors import InputError, ResultError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 TABLES = ("flows", "ports", "control", "series")
 MANIFEST = "manifest.json"
@@ -41,6 +41,13 @@ FORMAT = 1
 PART_ROWS = 500_000
 PART_BYTES = 64 << 20
 PART_SECONDS = (1.0, 60.0)
+
+# Below this size compression saves less than it costs.
+COMPRESS_BYTES = 64 << 10
+
+# As much of a run's tables stays in memory after they were written: whoever sums up hundreds of
+# short runs need not read back what was at hand.
+KEPT_BYTES = 16 << 20
 
 
 @dataclass
@@ -127,7 +134,8 @@ def _read_parts(directory: Path, table: str) -> pa.Table:
     if not parts:
         return pa.table({})
     try:
-        return pa.concat_tables(pq.read_table(part, partitioning=None) for part in parts)
+        # Not `pq.read_table`, whose data sets take a second to import.
+        return pa.concat_tables(pq.ParquetFile(part).read() for part in parts)
     except (OSError, pa.ArrowException) as error:
         raise ResultError(f"{directory / table}: {error}") from None
 
@@ -174,6 +182,8 @@ class DirectorySink:
         self._open: dict[str, _OpenPart] = {}
         self._parts: dict[str, int] = {}
         self._rows: dict[str, int] = {}
+        self._kept: dict[str, list[pa.Table]] | None = {}
+        self._kept_bytes = 0
         self._began = time.monotonic()
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -214,7 +224,14 @@ class DirectorySink:
             write_json(self.directory / MANIFEST, self.manifest)
         except OSError as failure:
             raise _unwritable(self.directory, failure) from None
-        return open_run(self.directory)
+        if self._kept is None:
+            return open_run(self.directory)
+        kept = self._kept
+
+        def read(table: str) -> pa.Table:
+            return pa.concat_tables(kept[table]) if table in kept else pa.table({})
+
+        return Run(self.manifest, self.directory, read)
 
     def _close(self, table: str) -> None:
         part = self._open.pop(table)
@@ -227,12 +244,24 @@ class DirectorySink:
         temporary = folder / f".{final.name}.tmp"
         try:
             folder.mkdir(exist_ok=True)
-            pq.write_table(pa.Table.from_batches(part.batches), temporary, compression="zstd")
+            content = pa.Table.from_batches(part.batches)
+            large = part.nbytes > COMPRESS_BYTES
+            pq.write_table(content, temporary, compression="zstd" if large else "none")
             temporary.replace(final)
         except OSError as error:
             raise _unwritable(final, error) from None
+        self._keep(table, content)
         self._parts[table] = number + 1
         self._rows[table] = self._rows.get(table, 0) + part.rows
+
+    def _keep(self, table: str, content: pa.Table) -> None:
+        if self._kept is None:
+            return
+        self._kept_bytes += content.nbytes
+        if self._kept_bytes > KEPT_BYTES:
+            self._kept = None
+        else:
+            self._kept.setdefault(table, []).append(content)
 
 
 def opening(**facts: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
@@ -264,11 +293,67 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: object) -> None:
     """Write a JSON file that is never seen half written."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, json_text(value))
+
+
+def json_text(value: object) -> str:
+    """Give JSON with a line for each key of an object, or entry of a list, at the top.
+
+    With a line for everything, as `indent` has it, a manifest would take ten times as long.
+    """
+
+    def lines(parts: Iterable[str], brackets: str, margin: str) -> str:
+        inner = f",\n{margin}  ".join(parts)
+        return f"{brackets[0]}\n{margin}  {inner}\n{margin}{brackets[1]}"
+
+    def text(part: object, margin: str) -> str:
+        if isinstance(part, list) and part and isinstance(part[0], dict):
+            return lines((_compact(entry) for entry in part), "[]", margin)
+        return _compact(part)
+
+    if isinstance(value, dict) and value:
+        pairs = (f"{_compact(str(key))}: {text(part, '  ')}" for key, part in value.items())
+        return lines(pairs, "{}", "") + "\n"
+    return text(value, "") + "\n"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _unwritable(path: Path, error: OSError) -> ResultError:
     return ResultError(f"{path}: cannot write results: {error.strerror or error}")
+
+
+def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:
+    """Give the complete run in a directory if it is the one that `manifest` would begin.
+
+    None if there is none, or one that did not come to its end: it is to be run (again). Raises
+    `InputError` if what is there is a run of something else.
+    """
+    if not (directory / MANIFEST).is_file():
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise InputError(
+                f"{directory}: is in the way and holds no results of Backwater's",
+                "give --out the name of a new directory",
+            )
+        return None
+    try:
+        run = open_run(directory)
+    except ResultError as error:
+        hint = "give --out another name, or --force to replace it"
+        raise InputError(error.reason, hint) from None
+    for fact, what in (("scenario", "scenario"), ("seed", "seed"), ("versions", "version")):
+        if run.manifest.get(fact) != manifest[fact]:
+            raise InputError(
+                f"{directory}: holds a run of another {what}",
+                "give --out another name, or --force to replace it",
+            )
+    if run.status != "done":
+        return None
+    tables: dict[str, dict[str, int]] = run.manifest.get("tables") or {}
+    parts = {table: len(list((directory / table).glob("part-*.parquet"))) for table in tables}
+    return run if all(parts[table] == tables[table]["parts"] for table in tables) else None
 
 
 def fresh_directory(path: Path, *, force: bool) -> None:

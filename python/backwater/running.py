@@ -12,16 +12,27 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from backwater import _core
-from backwater.results import DirectorySink, MemorySink, Run, opening
+from backwater.errors import InputError
+from backwater.results import (
+    MANIFEST,
+    DirectorySink,
+    MemorySink,
+    Run,
+    clear,
+    earlier_run,
+    opening,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+T = TypeVar("T")
 
 # Wall time of one slice: how often progress moves and how late Ctrl-C may be noticed.
 SLICE_MS = 100
@@ -38,14 +49,48 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """A checked scenario, and all that every manifest of its runs says, worked out once."""
+
+    scenario: _core.Scenario
+    resolved: str
+    """Every value, as the text of a scenario file."""
+    warnings: list[dict[str, str]]
+    facts: dict[str, Any]
+    """What the manifest says that does not depend on the seed."""
+
+    @staticmethod
+    def of(scenario: _core.Scenario, facts: Mapping[str, Any]) -> Prepared:
+        """Check a scenario; `facts` is what it does not know itself: file, variant, overrides."""
+        warnings = scenario.check()
+        resolved = scenario.resolved_toml()
+        return Prepared(
+            scenario,
+            resolved,
+            warnings,
+            {
+                "title": scenario.title,
+                **facts,
+                "versions": _core.version(),
+                "warnings": warnings,
+                "scenario": resolved,
+                "origins": scenario.values(),
+            },
+        )
+
+
+@dataclass(frozen=True)
 class Job:
     """One run to be done: a checked scenario, a seed, and where the results go (None: memory)."""
 
-    scenario: _core.Scenario
+    prepared: Prepared
     seed: int
     out: Path | None
-    facts: dict[str, Any]
-    """What the manifest says beside what the scenario itself tells: file, variant, overrides."""
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Its manifest as far as it is known before the run."""
+        return opening(seed=self.seed, **self.prepared.facts)
 
 
 @contextlib.contextmanager
@@ -79,20 +124,11 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
 
     Raises `backwater.RunError` if the run broke a promise; its rows up to then are kept too.
     """
-    resolved = job.scenario.resolved_toml()
-    warnings = job.scenario.check()
-    simulation = job.scenario.start(job.seed)
-    manifest = opening(
-        title=job.scenario.title,
-        seed=job.seed,
-        **job.facts,
-        versions=_core.version(),
-        warnings=warnings,
-        scenario=resolved,
-        origins=job.scenario.values(),
-    )
+    simulation = job.prepared.scenario.start(job.seed)
     sink: DirectorySink | MemorySink = (
-        MemorySink(manifest) if job.out is None else DirectorySink(job.out, manifest, resolved)
+        MemorySink(job.manifest)
+        if job.out is None
+        else DirectorySink(job.out, job.manifest, job.prepared.resolved)
     )
     try:
         while True:
@@ -127,18 +163,20 @@ def run_jobs(
     jobs: Sequence[Job],
     progress: Progress | None,
     stop: threading.Event,
+    digest: Callable[[Run], T],
     workers: int | None = None,
-) -> list[Run | _core.RunError | None]:
-    """Run jobs over the cores; gives, in the order of `jobs`, a run or the error that ended it.
+) -> list[T | _core.RunError | None]:
+    """Run jobs over the cores; gives, in the order of `jobs`, what `digest` makes of each run.
 
-    None stands for a job that `stop` kept from starting.
+    An error stands for a run that it ended, None for a job that `stop` kept from starting. A run is
+    forgotten once it is digested, so that hundreds of them need no memory.
     """
 
-    def work(number: int) -> Run | _core.RunError | None:
+    def work(number: int) -> T | _core.RunError | None:
         if stop.is_set():
             return None
         try:
-            return run_job(jobs[number], number, progress, stop)
+            return digest(run_job(jobs[number], number, progress, stop))
         except _core.RunError as error:
             return error
         except BaseException:
@@ -150,3 +188,27 @@ def run_jobs(
         return [work(0)]
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         return list(pool.map(work, range(len(jobs))))
+
+
+def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
+    """Find, for each job, the complete run of the same scenario, seed and version in its place.
+
+    A run of something else in its place is an error; `force` removes it, to be run anew.
+    """
+    found: list[Run | None] = []
+    for job in jobs:
+        if job.out is None:
+            found.append(None)
+            continue
+        try:
+            run = earlier_run(job.out, job.manifest)
+        except InputError:
+            if not (force and (job.out / MANIFEST).is_file()):
+                raise
+            run = None
+        found.append(run)
+    for job, run in zip(jobs, found, strict=True):
+        # Only now: an error has removed nothing.
+        if run is None and job.out is not None:
+            clear(job.out)
+    return found

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from backwater.results import Run
-    from backwater.running import Job
+    from backwater.running import Job, Prepared
 
 Value = str | int | float | bool | Sequence[Any]
 """What a key can be set to. A string is read as on the command line: `"400 KB"`, `"voq"`, `"7"`."""
@@ -156,9 +156,13 @@ class Scenario:
         """Make a checked job of this scenario."""
         from backwater.running import Job
 
-        core = self.complete()
-        core.check()
-        return Job(core, self.seed if seed is None else seed, out, self._facts)
+        return Job(self.prepare(), self.seed if seed is None else seed, out)
+
+    def prepare(self) -> Prepared:
+        """Check this scenario, and work out what all its runs have in common."""
+        from backwater.running import Prepared
+
+        return Prepared.of(self.complete(), self._facts)
 
     def complete(self) -> _core.Scenario:
         """Read the Parquet flow tables that the scenario may refer to, each file once."""

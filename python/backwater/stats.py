@@ -1,16 +1,25 @@
-"""Numbers about a run's tables: completion times of flow groups, totals of ports."""
+"""Numbers about a run's tables and about repeated runs: completion times, totals, spreads."""
 
 from __future__ import annotations
 
+import math
+import statistics
+from dataclasses import asdict, dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from backwater.results import Run
 
 PS_PER_US = 1e6
+
+# What is told of the completion times of a group.
+TIMES = ("mean", "p50", "p99", "min", "max")
 
 
 def group_times(flows: pa.Table) -> list[dict[str, Any]]:
@@ -32,6 +41,7 @@ def group_times(flows: pa.Table) -> list[dict[str, Any]]:
                 "flows": members.num_rows,
                 "complete": complete.num_rows,
                 "bytes": pc.sum(members["bytes"]).as_py(),
+                "received": pc.sum(members["received"]).as_py(),
                 "fct_last_byte_us": spread(complete["fct_last_byte_ps"]),
                 "fct_last_ack_us": spread(complete["fct_last_ack_ps"]),
             }
@@ -46,8 +56,8 @@ def spread(times_ps: pa.ChunkedArray[Any]) -> dict[str, float] | None:
         return None
     p50, p99 = (pc.quantile(times, q=q)[0].as_py() for q in (0.5, 0.99))
     least, greatest = pc.min(times).as_py(), pc.max(times).as_py()
-    values = {"mean": pc.mean(times).as_py(), "p50": p50, "p99": p99, "min": least, "max": greatest}
-    return {name: value / PS_PER_US for name, value in values.items()}
+    values = (pc.mean(times).as_py(), p50, p99, least, greatest)
+    return {name: value / PS_PER_US for name, value in zip(TIMES, values, strict=True)}
 
 
 def port_totals(ports: pa.Table) -> dict[str, int]:
@@ -65,3 +75,93 @@ def count_control(run: Run, kind: str) -> int:
     if run.control.num_rows == 0:
         return 0
     return run.control.filter(pc.field("kind") == kind).num_rows
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What independent repetitions of a number came to."""
+
+    n: int
+    mean: float
+    min: float
+    max: float
+    std: float | None
+    """Standard deviation of the sample (n - 1); None of one value."""
+    ci_low: float | None
+    ci_high: float | None
+    """The 95 % confidence interval of the mean (Student's t); None of one value."""
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        """Sum up at least one value; their order does not matter."""
+        # Summed in an order of their own, so that the last bit does not depend on who came first.
+        ordered = sorted(values)
+        n = len(ordered)
+        mean, least, greatest = statistics.fmean(ordered), ordered[0], ordered[-1]
+        if n == 1:
+            return Spread(1, mean, least, greatest, None, None, None)
+        std = statistics.stdev(ordered, mean)
+        half = student_t(n - 1) * std / math.sqrt(n)
+        return Spread(n, mean, least, greatest, std, mean - half, mean + half)
+
+
+@cache
+def student_t(degrees: int) -> float:
+    """How many standard errors either way hold 95 % of Student's t with `degrees` of freedom."""
+    # Imported here: it takes a third of a second that only repetitions need.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 0.975))
+
+
+# Unit of each number of a run's summary and of its ports; None: a count.
+SUMMARY_UNITS = {"time_ps": "ps", "paused_ps": "ps"}
+GROUP_UNITS = {"flows": "flows", "complete": "flows", "bytes": "B", "received": "B"}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a run's report: of a group of flows, of all `ports`, or of the `run`."""
+
+    of: str
+    name: str
+    unit: str
+    value: float | None
+
+
+def quantities(report: Mapping[str, Any]) -> list[Quantity]:
+    """Every number of a run's report (`cli.runs.report`), in its order."""
+    found = []
+    for group in report["groups"]:
+        found += [
+            Quantity(group["group"], name, unit, group[name]) for name, unit in GROUP_UNITS.items()
+        ]
+        for name in ("fct_last_byte_us", "fct_last_ack_us"):
+            times = group[name] or dict.fromkeys(TIMES)
+            found += [
+                Quantity(group["group"], f"{name}.{statistic}", "us", times[statistic])
+                for statistic in TIMES
+            ]
+    for of, numbers in (("ports", report["ports"]), ("run", report["summary"])):
+        found += [
+            Quantity(of, name, SUMMARY_UNITS.get(name, ""), value)
+            for name, value in numbers.items()
+            if isinstance(value, (int, float))
+        ]
+    return found
+
+
+def over_runs(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Sum up every number of the reports of repeated runs, one row a number.
+
+    A run that has no such number (no flow of the group was complete) is not among its `n`.
+    """
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for report in reports:
+        for one in quantities(report):
+            if one.value is not None:
+                values.setdefault((one.of, one.name, one.unit), []).append(one.value)
+    return [
+        {"of": of, "quantity": name, "unit": unit, **asdict(Spread.of(numbers))}
+        for (of, name, unit), numbers in values.items()
+    ]

@@ -121,8 +121,9 @@ def test_same_seed_same_fingerprint(command: Command, small: Path) -> None:
 def test_seeds_repeat_a_run(command: Command, small: Path) -> None:
     said = command("run", str(small), "--seeds", "4..6", "--json", "seeds.json", "--out", "o")
     assert said.code == 0, said.err
-    reports = json.loads(Path("seeds.json").read_text(encoding="utf-8"))
-    assert [report["seed"] for report in reports] == [4, 5, 6]
+    repeated = json.loads(Path("seeds.json").read_text(encoding="utf-8"))
+    assert [report["seed"] for report in repeated["runs"]] == [4, 5, 6]
+    assert {row["n"] for row in repeated["statistics"]} == {3}
     assert backwater.open_run("o/seed-5").seed == 5
 
 
@@ -232,7 +233,7 @@ def test_our_own_fault_ends_in_one_message(
     def fail(*_: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr("backwater.running.run_jobs", fail)
+    monkeypatch.setattr("backwater.cli.runs.run_jobs", fail)
     said = command("run", str(small))
     assert said.code == 1
     assert "error: Backwater is at fault" in said.err
@@ -244,7 +245,7 @@ def test_debugging_shows_where_it_happened(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BACKWATER_DEBUG", "1")
-    monkeypatch.setattr("backwater.running.run_jobs", None)
+    monkeypatch.setattr("backwater.cli.runs.run_jobs", None)
     said = command("run", str(small))
     assert said.code == 1
     assert "Traceback" in said.err

@@ -15,12 +15,19 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import backwater
+from backwater.cli.runs import statistics_schema
 from backwater.results import TABLES
 from conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
 
 DOCUMENTS = [
     path
@@ -85,31 +92,40 @@ def test_examples_run(document: Path, tmp_path: Path) -> None:
         perform(example, tmp_path)
 
 
+def described(name: str, schema: pa.Schema) -> str:
+    """The columns of one table as docs/results.md has them."""
+    about = (schema.metadata or {})[b"description"].decode()
+    text = f"\n**{name}** — {about}\n\n| column | unit | |\n|---|---|---|\n"
+    for field in schema:
+        facts = {key.decode(): text.decode() for key, text in (field.metadata or {}).items()}
+        text += f"| `{field.name}` | {facts['unit']} | {facts['description']} |\n"
+    return text
+
+
 def columns() -> str:
-    """The result tables' columns as docs/results.md has them, from the tables of a run."""
+    """The result tables' columns, from the tables of a run."""
     run = backwater.parse(backwater.new_scenario()).run()
-    parts = []
-    for name in TABLES:
-        schema = run.read(name).schema
-        about = (schema.metadata or {})[b"description"].decode()
-        parts.append(f"\n**{name}** — {about}\n\n| column | unit | |\n|---|---|---|\n")
-        for field in schema:
-            facts = {key.decode(): text.decode() for key, text in (field.metadata or {}).items()}
-            parts.append(f"| `{field.name}` | {facts['unit']} | {facts['description']} |\n")
-    return "".join(parts) + "\n"
+    return "".join(described(name, run.read(name).schema) for name in TABLES) + "\n"
 
 
-def test_every_column_is_described() -> None:
-    before, begin, rest = RESULTS.read_text(encoding="utf-8").partition("<!-- columns: ")
+def statistics() -> str:
+    """The columns of the statistics over repeated runs."""
+    return described("statistics", statistics_schema()) + "\n"
+
+
+@pytest.mark.parametrize("what", [columns, statistics])
+def test_every_column_is_described(what: Callable[[], str]) -> None:
+    text = RESULTS.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(f"<!-- {what.__name__}: ")
     marker, newline, rest = rest.partition("\n")
-    written, end, after = rest.partition("<!-- end of columns -->")
+    written, end, after = rest.partition(f"<!-- end of {what.__name__} -->")
     assert begin
     assert end
     if os.environ.get("BLESS"):
-        text = before + begin + marker + newline + columns() + end + after
+        text = before + begin + marker + newline + what() + end + after
         RESULTS.write_text(text, encoding="utf-8")
     else:
-        assert written == columns()
+        assert written == what()
 
 
 def test_marked_blocks_are_found() -> None:

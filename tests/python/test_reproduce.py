@@ -69,3 +69,33 @@ def test_a_study_runs_with_an_override(architecture: str) -> None:
         "sfc-aidc-2025", case="1", overrides=[("switch.architecture", architecture)]
     )
     assert all(row.measured is not None for row in outcome.rows)
+
+
+def test_pause_and_bcn_with_few_seeds(command: Command) -> None:
+    said = command("reproduce", "bcn-pause-2006", "--seeds", "4", "--json", "o.json", "--out", "o")
+    rows = json.loads(Path("o.json").read_text(encoding="utf-8"))
+    assert all(r.keys() >= COLUMNS | {"statistic", "seeds", "ci"} for r in rows)
+    paused = [r for r in rows if r["mechanism"] == "pause" and r["unit"] == "Mb/s"]
+    assert len(paused) == 6
+    assert {r["verdict"] for r in paused} == {"agrees"}
+    index = [r for r in rows if (r["mechanism"], r["over"]) == ("pause", "mean") and not r["unit"]]
+    assert [r["measured"] for r in index] == pytest.approx([0.25] * 4, abs=0.01)
+    claims = {r["quantity"]: r["verdict"] for r in rows if r["verdict"] in ("holds", "fails")}
+    assert claims.keys() == {"no-loss", "victim", "fairness"}
+    assert claims["no-loss"] == claims["victim"] == "holds"
+    beside = json.loads(Path("o/beside.json").read_text(encoding="utf-8"))
+    assert {r["setup"] for r in beside} >= {"unlimited-sources", "pause-qcn", "pfc-dcqcn"}
+    assert max(len(line) for line in said.out.splitlines()) <= 100
+
+
+@pytest.mark.parametrize(
+    ("case", "most"),
+    [("single-2400KB", 0), ("single-200us", 1.5 * 185), ("multi-12us", 1.25 * 9164)],
+)
+def test_bcn_with_delay_drops_as_published(case: str, most: float) -> None:
+    rows = study.reproduce("bcn-delay-2007", case=case, seeds=lambda own, _: own[:1]).rows
+    drops = [row for row in rows if row.quantity == "drops"]
+    assert len(drops) == 1
+    assert drops[0].measured is not None
+    assert (most / 2 if most else 0) <= drops[0].measured <= most
+    assert all(row.good for row in rows if row.quantity == "throughput")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,31 +13,37 @@ from backwater import _core
 from backwater.errors import InputError
 from backwater.study import definition
 from backwater.study.bounds import Model
-from backwater.study.claims import PREDICATES
-from backwater.study.definition import INCAST, VICTIM
-from backwater.study.execute import TABLE, Key, Plan, Point
+from backwater.study.claims import predicates
+from backwater.study.definition import Band
+from backwater.study.execute import TABLE, Key, Plan, Point, Sample
 from backwater.study.verdict import Row, compare, summarise
 from conftest import ROOT
 
 STUDY = definition.load("sfc-aidc-2025")
+assert STUDY.model is not None
 MODEL = STUDY.model
+INCAST, VICTIM = "incast_mean_fct", "victim_fct"
 
 
 @pytest.mark.parametrize("name", definition.names())
 def test_files_are_consistent(name: str) -> None:
     study = definition.load(name)
     cases = {case.id for case in study.cases}
-    assert {number.case for number in study.numbers} == cases
+    assert {number.case for number in study.numbers} <= cases
+    assert all(study.mechanisms_of(case) for case in cases)
     assert {number.mechanism for number in study.numbers} <= study.mechanisms.keys()
-    assert set(study.statistics) == {INCAST, VICTIM}
-    assert all(claim.id in PREDICATES for claim in study.claims)
+    assert {claim.id for claim in study.claims} == predicates(name).keys()
+    measures = [measure.name for measure in study.measures]
+    assert len(measures) == len(set(measures))
     for beside in study.beside:
         assert set(beside.cases) <= cases
         assert set(beside.mechanisms) <= study.mechanisms.keys()
+        assert set(beside.shows) <= set(measures)
     setups = [setup.id for beside in study.beside for setup in beside.setups]
     assert len(setups) == len(set(setups))
     for case in study.cases:
         assert case.set_for.keys() <= study.mechanisms.keys()
+        assert case.scenario.is_file()
 
 
 def test_the_whole_table_is_there() -> None:
@@ -53,26 +58,36 @@ def test_near_name_is_named() -> None:
         definition.load("sfc-adc-2025")
 
 
+def measured(
+    incast: float | None,
+    victim: float | None,
+    messages: int = 100,
+    paused: int = 0,
+    problem: str | None = None,
+) -> Point:
+    """One point of the study, of one seed."""
+
+    def sample(value: float | None, sizes: tuple[int, ...] = ()) -> Sample:
+        return Sample(() if value is None else (value,), problem if value is None else None, sizes)
+
+    return {
+        INCAST: sample(incast, (2_000_000,) * 3),
+        VICTIM: sample(victim, (5_000_000,)),
+        "sfc_messages": sample(messages),
+        "ports_paused": sample(paused),
+    }
+
+
 def outcome(change: dict[Key, Point] | None = None) -> list[Row]:
     """Compare the published numbers with themselves, some points changed."""
-    points = {}
+    points: dict[Key, Point] = {}
     for number in STUDY.numbers:
         key = Key(number.case, number.mechanism, TABLE)
-        points[key] = Point(
-            incast=STUDY.published(number.case, number.mechanism, INCAST),
-            incast_sizes=[2_000_000] * 3,
-            victim=STUDY.published(number.case, number.mechanism, VICTIM),
-            victim_size=5_000_000,
-            messages=150 if number.case == "9" else 100,
-            paused_ports=0,
-            fingerprint="f",
-            problem=None,
-        )
-    case_2 = points[Key("2", "pfc", TABLE)]
-    points[Key("2", "pfc", "output-queued")] = replace(case_2, paused_ports=9)
-    points[Key("2", "pfc", "voq")] = replace(case_2, paused_ports=3)
+        points |= point(key, messages=150 if number.case == "9" else 100)
+    points[Key("2", "pfc", "output-queued")] = measured(1, 1, paused=9)
+    points[Key("2", "pfc", "voq")] = measured(1, 1, paused=3)
     points |= change or {}
-    plan = Plan(STUDY, dict.fromkeys(points, 0), [], ())
+    plan = Plan(STUDY, {key: [0] for key in points}, [], ())
     return compare(plan, points)
 
 
@@ -82,17 +97,11 @@ def row(rows: list[Row], case: str, mechanism: str, quantity: str) -> Row:
 
 def point(key: Key, **change: object) -> dict[Key, Point]:
     """One point of the published table, changed."""
-    base = Point(
-        incast=STUDY.published(key.case, key.mechanism, INCAST),
-        incast_sizes=[2_000_000] * 3,
-        victim=STUDY.published(key.case, key.mechanism, VICTIM),
-        victim_size=5_000_000,
-        messages=100,
-        paused_ports=0,
-        fingerprint="f",
-        problem=None,
-    )
-    return {key: replace(base, **change)}  # type: ignore[arg-type]
+    values = {
+        "incast": STUDY.published(key.case, key.mechanism, INCAST),
+        "victim": STUDY.published(key.case, key.mechanism, VICTIM),
+    }
+    return {key: measured(**(values | change))}  # type: ignore[arg-type]
 
 
 def test_the_document_agrees_with_itself() -> None:
@@ -145,7 +154,7 @@ def test_claims_wait_for_their_cases() -> None:
     points: dict[Key, Point] = {}
     for key in keys:
         points |= point(key)
-    rows = compare(Plan(STUDY, dict.fromkeys(keys, 0), [], ()), points)
+    rows = compare(Plan(STUDY, {key: [0] for key in keys}, [], ()), points)
     assert {r.quantity for r in rows} == {INCAST, VICTIM, "dcqcn-short"}
 
 
@@ -156,11 +165,11 @@ CLAIMS_BROKEN = {
     "dcqcn-duration": point(Key("6", "pfc+dcqcn", TABLE), victim=38_000.0),
     "over-pause": point(Key("8'", "pfc+sfc", TABLE), incast=2900.0),
     "short-pause-messages": point(Key("9", "pfc+sfc", TABLE), messages=149),
-    "architecture-oq": point(Key("2", "pfc", "voq"), paused_ports=9),
+    "architecture-oq": {Key("2", "pfc", "voq"): measured(1, 1, paused=9)},
 }
 
 
-@pytest.mark.parametrize("claim", PREDICATES)
+@pytest.mark.parametrize("claim", predicates("sfc-aidc-2025"))
 def test_each_claim_can_fail(claim: str) -> None:
     verdicts = {r.quantity: r.verdict for r in outcome(CLAIMS_BROKEN[claim]) if r.is_claim}
     assert [name for name, verdict in verdicts.items() if verdict == "fails"] == [claim]
@@ -216,9 +225,9 @@ def test_messages_name_a_study_s_files_by_the_shorter_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT / "studies")
-    assert definition.load("sfc-aidc-2025").scenario == Path("sfc-aidc-2025/scenario.toml")
+    assert definition.load("sfc-aidc-2025").cases[0].scenario == Path("sfc-aidc-2025/scenario.toml")
     monkeypatch.chdir(tmp_path)
-    scenario = definition.load("sfc-aidc-2025").scenario
+    scenario = definition.load("sfc-aidc-2025").cases[0].scenario
     assert len(str(scenario)) <= len(str(ROOT / "studies/sfc-aidc-2025/scenario.toml"))
 
 
@@ -231,3 +240,33 @@ def test_a_case_is_like_another() -> None:
     assert eight.set == two.set
     assert dict(eight.changes("pfc+sfc"))["sfc.pause"] == "50 us"
     assert eight.changes("pfc") == two.changes("pfc")
+
+
+def test_seeds_repeat_a_point() -> None:
+    sample = Sample((1.0, 2.0, 3.0, 10.0))
+    assert sample.statistic("mean") == 4.0
+    assert sample.statistic("mean", 3) == 2.0
+    assert (sample.statistic("min"), sample.statistic("max")) == (1.0, 10.0)
+    assert sample.statistic("std", 3) == pytest.approx(1.0)
+    # Student's t of two degrees of freedom is 4.303: 2 ± 4.303 / sqrt(3).
+    assert sample.interval(3) == pytest.approx((-0.4841, 4.4841), abs=1e-4)
+    assert Sample((7.0,)).interval() is None
+    assert Sample((7.0,)).statistic("std") is None
+    assert Sample((), "lost").statistic("mean") is None
+
+
+@pytest.mark.parametrize(
+    ("band", "published", "inside", "outside"),
+    [
+        (Band("relative", 0.05), 100.0, (95.0, 105.0), (94.9, 105.1)),
+        (Band("absolute", 0.01), 0.25, (0.24, 0.26), (0.239, 0.261)),
+        (Band("factor", 1.25), 100.0, (80.0, 125.0), (79.9, 125.1)),
+        (Band("absolute", 0), 0.0, (0.0,), (1.0, -1.0)),
+        (Band("factor", 1.25), 0.0, (0.0,), (1.0,)),
+    ],
+)
+def test_bands(
+    band: Band, published: float, inside: tuple[float, ...], outside: tuple[float, ...]
+) -> None:
+    assert all(band.holds(value, published) for value in inside)
+    assert not any(band.holds(value, published) for value in outside)

@@ -32,8 +32,15 @@ fn hot_spot(load: f64, delay: Time, buffer: u64, end: Time, params: Params) -> B
     bench.stop_at = Some(end);
     bench.mechanisms = Config { bcn: Some(Scoped::everywhere(params)), ..Config::default() };
     let nodes = vec![bench.node("s0")];
-    bench.series =
-        Some(SeriesSpec { interval: Time::us(10), queues: true, links: false, pauses: false, flows: false, nodes });
+    bench.series = Some(SeriesSpec {
+        interval: Time::us(10),
+        queues: true,
+        links: false,
+        pauses: false,
+        flows: false,
+        backlogs: false,
+        nodes,
+    });
     bench
 }
 

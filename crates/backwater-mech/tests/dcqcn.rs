@@ -24,8 +24,15 @@ fn long_run(n: u32) -> (Vec<f64>, f64) {
     }
     bench.stop_at = Some(Time::ms(60));
     let nodes = vec![];
-    bench.series =
-        Some(SeriesSpec { interval: Time::us(100), queues: true, links: false, pauses: false, flows: true, nodes });
+    bench.series = Some(SeriesSpec {
+        interval: Time::us(100),
+        queues: true,
+        links: false,
+        pauses: false,
+        flows: true,
+        backlogs: false,
+        nodes,
+    });
     let out = bench.run();
     let late = |quantity: &str, flow: Option<u64>| {
         let all = out.rows.series.iter().filter(|r| r.time > Time::ms(30) && r.quantity == quantity && r.flow == flow);

@@ -52,6 +52,7 @@ fn parking_lot(seed: u64) -> Bench {
         links: false,
         pauses: false,
         flows: true,
+        backlogs: false,
         nodes: vec![],
     });
     bench
@@ -68,7 +69,9 @@ fn pause_parking_lot_has_the_closed_form_shares() {
     assert_eq!(out.broken, None);
     assert_eq!(out.progress.drops, 0);
     let rate = |id: u64| {
-        let late = |r: &&backwater_net::record::SeriesRow| r.flow == Some(id) && r.time > Time::ms(20);
+        let late = |r: &&backwater_net::record::SeriesRow| {
+            r.flow == Some(id) && r.time > Time::ms(20) && r.quantity == "flow_rate_bps"
+        };
         let rates: Vec<f64> = out.rows.series.iter().filter(late).map(|r| r.value as f64 / 1e6).collect();
         assert_eq!(rates.len(), 2);
         rates.iter().sum::<f64>() / 2.0

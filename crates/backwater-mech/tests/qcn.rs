@@ -40,8 +40,15 @@ fn queue_stands_near_the_set_point() {
             bench.stream(src, 4, source(0.49));
         }
         let nodes = vec![bench.node("s0")];
-        bench.series =
-            Some(SeriesSpec { interval: Time::us(10), queues: true, links: true, pauses: false, flows: false, nodes });
+        bench.series = Some(SeriesSpec {
+            interval: Time::us(10),
+            queues: true,
+            links: true,
+            pauses: false,
+            flows: false,
+            backlogs: false,
+            nodes,
+        });
         let out = bench.run();
         let port = out.port(bench.node("s0"), bench.node("h4"));
         let late = |quantity: &str| {

@@ -149,7 +149,7 @@ impl JsonSchema for Window {
         "Window".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "x-unit": "size (B, KB = 1000 B, MB, …), or `bdp`", "examples": ["100 KB", "bdp"] })
+        json_schema!({ "type": "string", "x-unit": "`bdp`, or a size (B, KB = 1000 B, MB, …)", "examples": ["100 KB", "bdp"] })
     }
     fn inline_schema() -> bool {
         true

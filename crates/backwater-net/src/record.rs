@@ -99,7 +99,8 @@ pub struct SeriesRow {
     pub queue: Option<u8>,
     /// Flow, where the quantity belongs to one.
     pub flow: Option<u64>,
-    /// `queue_bytes`, `sent_bytes`, `paused`, `flow_rate_bps`.
+    /// `queue_bytes`, `sent_bytes`, `paused`, `flow_rate_bps`, `flow_received_bytes`, `backlog_mean_bytes`,
+    /// `backlog_mean_square_bytes2`, `backlog_max_bytes`, `backlog_empty_ps`.
     pub quantity: &'static str,
     /// Value in the quantity's unit.
     pub value: u64,

@@ -138,10 +138,19 @@ pub struct SeriesSpec {
     pub links: bool,
     /// Record every class of every port that is held by its neighbour (1 = paused).
     pub pauses: bool,
-    /// Record payload sent since the last sample by every active flow \[b/s\].
+    /// Record of every active flow the rate of its payload since the last sample \[b/s\] and the payload received \[bytes\].
     pub flows: bool,
+    /// Record statistics of what waited for every switch port since the last sample.
+    pub backlogs: bool,
     /// Nodes to record; empty: all.
     pub nodes: Vec<NodeId>,
+}
+
+impl SeriesSpec {
+    /// Whether a node is recorded.
+    pub fn records(&self, node: NodeId) -> bool {
+        self.nodes.is_empty() || self.nodes.contains(&node)
+    }
 }
 
 /// A run.

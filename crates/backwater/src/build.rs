@@ -54,13 +54,13 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
 
 fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {
     let output = &resolved.file.output;
-    let any = output.queues || output.links || output.pauses || output.flows;
-    output.interval.filter(|_| any).map(|interval| SeriesSpec {
+    output.interval.filter(|_| output.any()).map(|interval| SeriesSpec {
         interval,
         queues: output.queues,
         links: output.links,
         pauses: output.pauses,
         flows: output.flows,
+        backlogs: output.backlogs,
         nodes: output.nodes.iter().filter_map(|name| index.node(name)).collect(),
     })
 }

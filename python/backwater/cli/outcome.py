@@ -1,23 +1,17 @@
-"""What `backwater reproduce` prints: a study's tables, measured beside published."""
+"""What a reproduction came to, as tables on the terminal."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from backwater.cli.output import percent, put, show, table, us
-from backwater.study import Outcome, Row
-from backwater.study.definition import INCAST, VICTIM, Beside
+from backwater.cli.output import figure, percent, put, show, table, us
 from backwater.study.verdict import OWN
 
-# What is shown of each run beside the table, with its unit; a count has none.
-BESIDE = (
-    ("incast", INCAST, "{study_unit}"),
-    ("victim", VICTIM, "{study_unit}"),
-    ("ports paused", "ports_paused", ""),
-)
-SHORT = {INCAST: "incast", VICTIM: "victim"}
+if TYPE_CHECKING:
+    from backwater.study import Outcome, Row
+    from backwater.study.definition import Beside, Measure, Study
 
 
 def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
@@ -36,7 +30,7 @@ def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
             labels = [(beside.own, beside.own_text), *((s.label, s.text) for s in beside.setups)]
             remarks = [f"{label}: {text}" for label, text in labels]
             title = f"\n{beside.title}, beside the table: nothing published to compare with"
-            show(_beside(beside, rows), title, "", *remarks)
+            show(_beside(study, beside, rows), title, "", *remarks)
     put("\n" + "\n".join(outcome.summary.sentences), style="bold")
     if outcome.summary.required_off:
         put(f"{outcome.summary.required_off} of the required rows and claims are off.")
@@ -44,13 +38,28 @@ def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
 
 def _remarks(outcome: Outcome) -> list[str]:
     """What each column is, and what there is to say about single numbers."""
-    remarks = [f"{SHORT[quantity]}: {text}" for quantity, text in outcome.study.statistics.items()]
-    remarks.append("bound: no congestion control can take less (links, sizes and latencies alone)")
-    remarks += [
-        f"case {row.case} {row.mechanism} {SHORT[row.quantity]}: {row.note}"
-        for row in outcome.rows
-        if row.note and not row.is_claim
-    ]
+    numbers = [row for row in outcome.rows if not row.is_claim]
+    shown = {row.quantity for row in numbers}
+    measures = [measure for measure in outcome.study.measures if measure.name in shown]
+    remarks = [f"{measure.label}: {measure.text}" for measure in measures]
+    seeds = sorted({row.seeds for row in numbers if row.over is not None and row.seeds})
+    if _differ(numbers):
+        remarks.append("over: statistic and number of seeds; a mean has its 95 % interval")
+    elif seeds:
+        counts = " or ".join(str(count) for count in seeds)
+        remarks.append(f"measured: mean over {counts} seeds, with its 95 % interval")
+    if any(row.lower_bound is not None for row in numbers):
+        remarks.append(
+            "bound: no congestion control can take less (links, sizes and latencies alone)"
+        )
+    labels = {measure.name: measure.label for measure in measures}
+    # The statistics of one measure over the same seeds have one thing to say.
+    remarks += dict.fromkeys(
+        f"case {row.case} {row.mechanism} {labels[row.quantity]}: {note}"
+        for row in numbers
+        for note in (row.note or "").split("; ")
+        if note
+    )
     return remarks
 
 
@@ -62,15 +71,25 @@ def _verdict(row: Row) -> Text:
 def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     study = outcome.study
     rows = [row for row in outcome.rows if not row.is_claim]
+    measures = {row.quantity: study.measure(row.quantity) for row in rows}
+    units = {measure.unit for measure in measures.values()}
+    unit = units.pop() if len(units) == 1 else None
+    bounds = study.model is not None
+    seeds = _differ(rows)
     view = table()
-    view.add_column("case")
-    view.add_column("mechanism")
-    view.add_column("flow")
+    view.add_column("case", no_wrap=True)
+    view.add_column("mechanism", no_wrap=True)
+    view.add_column(study.column, no_wrap=True)
+    if seeds:
+        view.add_column("over")
+    if unit is None:
+        view.add_column("unit")
     for column in ("published", "measured"):
-        view.add_column(f"{column}\n{study.unit}", justify="right")
+        view.add_column(column if unit is None else f"{column}\n{unit}", justify="right")
     view.add_column("deviation", justify="right")
     view.add_column("band", justify="right")
-    view.add_column(f"bound\n{study.unit}", justify="right")
+    if bounds:
+        view.add_column("bound" if unit is None else f"bound\n{unit}", justify="right")
     view.add_column("verdict")
     before: tuple[str, str] | None = None
     for row in rows:
@@ -80,16 +99,50 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
         view.add_row(
             "" if before is not None and before[0] == row.case else row.case,
             "" if here == before else row.mechanism,
-            SHORT[row.quantity],
-            us(row.published),
-            us(row.measured),
+            measures[row.quantity].label,
+            *([_over(row)] if seeds else []),
+            *([row.unit] if unit is None else []),
+            _value(row.published, measures[row.quantity]),
+            _measured(row, measures[row.quantity]),
             percent(row.deviation),
-            f"±{percent(row.band, signed=False)}",
-            us(row.lower_bound),
+            _band(row),
+            *([us(row.lower_bound)] if bounds else []),
             _verdict(row),
         )
         before = here
     return view
+
+
+def _differ(rows: list[Row]) -> bool:
+    """Whether rows are over different statistics, so that each must say over which."""
+    return any(row.over not in (None, "mean") for row in rows)
+
+
+def _over(row: Row) -> str:
+    return f"{row.over or 'mean'} {row.seeds}"
+
+
+def _measured(row: Row, measure: Measure) -> str:
+    """A measured value, a mean over seeds with its 95 % interval to the same digits."""
+    value = _value(row.measured, measure)
+    if row.ci is None or row.measured is None:
+        return value
+    return f"{value} ±{_value(row.ci[1] - row.measured, measure)}"
+
+
+def _band(row: Row) -> str:
+    if row.band is None or row.band_kind == "relative":
+        return f"±{percent(row.band, signed=False)}"
+    return f"±{row.band:g}" if row.band_kind == "absolute" else f"{row.band:g}x"
+
+
+def _value(value: float | None, measure: Measure) -> str:
+    """A value to the digits that matter: whole for counts, three after the point for ratios."""
+    if value is None:
+        return "-"
+    if measure.counts:
+        return figure(round(value, 1) if abs(value) < 1000 else round(value))
+    return us(value) if measure.unit else f"{value:.3f}"
 
 
 def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
@@ -102,7 +155,7 @@ def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
     return view
 
 
-def _beside(beside: Beside, rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a rich table
+def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a rich table
     """Lay out what was run beside the table: a column a setup, the table's own first."""
     setups = {OWN: beside.own, **{setup.id: setup.label for setup in beside.setups}}
     found = {(row["case"], row["mechanism"], row["setup"]): row for row in rows}
@@ -114,19 +167,15 @@ def _beside(beside: Beside, rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 
         view.add_column("\n".join(label.rsplit(" ", 1)), justify="right", no_wrap=True)
     before: tuple[str, str] | None = None
     for case, mechanism in points:
-        for name, quantity, unit in BESIDE:
-            values = [found.get((case, mechanism, setup), {}).get(quantity) for setup in setups]
+        for measure in (study.measure(name) for name in beside.shows):
+            runs = [found.get((case, mechanism, setup), {}) for setup in setups]
             here = (case, mechanism)
             view.add_row(
                 "" if before is not None and before[0] == case else case,
                 "" if here == before else mechanism,
-                name,
-                unit.format(study_unit=rows[0]["unit"]),
-                *(us(value) if unit else _whole(value) for value in values),
+                measure.label,
+                "" if measure.counts else measure.unit,
+                *(_value(run.get(measure.name), measure) for run in runs),
             )
             before = here
     return view
-
-
-def _whole(value: int | None) -> str:
-    return "-" if value is None else str(value)

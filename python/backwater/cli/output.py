@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,16 @@ def us(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.2f}" if abs(value) < 10_000 else f"{value:.1f}"
+
+
+def figure(value: float | None) -> str:
+    """A number of any unit to the digits that matter: six, and no more than it has."""
+    if value is None:
+        return "-"
+    if isinstance(value, int) or float(value).is_integer():
+        return str(int(value))
+    digits = max(0, 5 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 12)}f}".rstrip("0").rstrip(".") if digits else f"{value:.0f}"
 
 
 def percent(value: float | None, *, signed: bool = True) -> str:

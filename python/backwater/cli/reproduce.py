@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backwater.cli import arguments
 from backwater.cli.arguments import Force, Json, Out, Set, overrides
 from backwater.cli.output import message, writable, write_json
 from backwater.errors import Interrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backwater.cli.progress import Display, Reporter
-    from backwater.study.execute import Plan
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -29,6 +31,14 @@ def reproduce(
         str | None, typer.Option("--case", metavar="C", help="Only this case of the study.")
     ] = None,
     settings: Set = None,
+    many: Annotated[
+        str | None,
+        typer.Option(
+            "--seeds",
+            metavar="N|A..B",
+            help="Repeat with N seeds, or with the seeds A to B, instead of the study's own.",
+        ),
+    ] = None,
     out: Out = None,
     json: Json = None,
     force: Force = False,
@@ -36,7 +46,8 @@ def reproduce(
     """Rerun a published study and compare: published, measured, deviation, verdict.
 
     Ends with code 1 if a number or claim that the study marks as required is off. --set overrides a
-    value in every case, for example --set switch.architecture=voq.
+    value in every case, for example --set switch.architecture=voq. With the --out of an earlier
+    command, only runs that are not there yet are done; --force does all anew.
     """
     from backwater.cli.outcome import show_outcome
     from backwater.cli.progress import reporting
@@ -46,6 +57,7 @@ def reproduce(
 
     writable(json)
     pairs = overrides(settings)
+    seeds = _seeds(many)
     wanted = names() if study == "all" else [study]
     rows: list[dict[str, Any]] = []
     met = True
@@ -56,10 +68,20 @@ def reproduce(
         try:
             with reporting() as display:
                 outcome = reproduce_study(
-                    name, case, pairs, base, force=force, progress=_listener(display)
+                    name,
+                    case,
+                    pairs,
+                    base,
+                    seeds=seeds,
+                    force=force,
+                    progress=_listener(display),
                 )
         except Interrupted:
-            message(f"stopped; what was simulated by then is in {base}")
+            message(
+                f"stopped; what was simulated by then is in {base}",
+                f"hint: the same command with --out {base if len(wanted) == 1 else base.parent} "
+                "goes on from there",
+            )
             return INTERRUPTED
         rows += [row.as_dict() for row in outcome.rows]
         met = met and outcome.met
@@ -71,10 +93,15 @@ def reproduce(
     return 0 if met else FAILED
 
 
-def _listener(display: Display) -> Any:  # noqa: ANN401 - a function of a plan
+def _seeds(many: str | None) -> Callable[[tuple[int, ...], int], tuple[int, ...]] | None:
+    """Read --seeds: a number counts from the first of a point's own seeds on."""
+    if many is None:
+        return None
+    arguments.seeds(many, 0)
+    return lambda own, scenario: tuple(arguments.seeds(many, own[0] if own else scenario))
+
+
+def _listener(display: Display) -> Callable[[int], Reporter]:
     from backwater.cli.progress import Reporter
 
-    def listener(plan: Plan) -> Reporter:
-        return Reporter(len(plan.jobs), display)
-
-    return listener
+    return lambda runs: Reporter(runs, display)

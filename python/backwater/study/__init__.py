@@ -10,6 +10,7 @@ for row in outcome.rows:
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from backwater._core import version
 from backwater.errors import Interrupted
 from backwater.results import FORMAT, MANIFEST, clear, fresh_directory, write_json
-from backwater.running import Progress, interruptible
+from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, load, names
 from backwater.study.execute import Plan, execute, plan
 from backwater.study.verdict import Row, Summary, compare, compare_beside, summarise
@@ -54,28 +55,32 @@ def reproduce(
     overrides: Sequence[tuple[str, str]] = (),
     out: str | os.PathLike[str] | None = None,
     *,
+    seeds: Callable[[tuple[int, ...], int], tuple[int, ...]] | None = None,
     force: bool = False,
     workers: int | None = None,
-    progress: Callable[[Plan], Progress | None] | None = None,
+    progress: Callable[[int], Progress | None] | None = None,
 ) -> Outcome:
     """Rerun a study (one case of it) and compare.
 
-    `overrides` are keys and values set over what the study says. With `out` every run and the
-    tables are kept there. `workers` is the number of runs at a time, the number of cores if not
-    given; the results do not depend on it. `progress` makes a listener once it is known what will
-    be run.
+    `overrides` are keys and values set over what the study says, `seeds` makes other repetitions
+    of those that the study says and the scenario's own seed. With `out` every run and the tables
+    are kept there; what an earlier reproduction has completed there is not run again, unless
+    `force` replaces it. `workers` is the number of runs at a time, the number of cores if not
+    given; the results do not depend on it. `progress` makes a listener once it is known how many
+    runs are to be done.
     """
     definition = load(study) if isinstance(study, str) else study
     directory = None if out is None else Path(out)
-    if directory is not None:
+    if directory is not None and (force or _study_in(directory) != definition.id):
         fresh_directory(directory, force=force)
-    planned = plan(definition, case, overrides, directory)
-    if directory is not None:
+    planned = plan(definition, case, overrides, directory, seeds)
+    if directory is not None and force:
         clear(directory)
+    there = find_done(planned.jobs)
+    if directory is not None:
         _write_manifest(directory, _manifest(planned, case, overrides, "running"))
     with interruptible() as stop:
-        listener = progress(planned) if progress is not None else None
-        points, runs = execute(planned, listener, stop, workers)
+        points = execute(planned, there, progress, stop, workers)
     rows = compare(planned, points)
     outcome = Outcome(
         definition, rows, compare_beside(planned, points), summarise(definition, rows), directory
@@ -87,14 +92,34 @@ def reproduce(
             write_json(directory / "table.json", [row.as_dict() for row in outcome.rows])
             write_json(directory / "beside.json", outcome.beside)
     if stop.is_set():
-        raise Interrupted(runs)
+        raise Interrupted([])
     return outcome
+
+
+def _study_in(directory: Path) -> str | None:
+    """Which study's results a directory holds; None: none that can be read."""
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    found = manifest.get("study") if isinstance(manifest, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
     """Write a study's manifest, making its directory if need be."""
     directory.mkdir(parents=True, exist_ok=True)
     write_json(directory / MANIFEST, manifest)
+
+
+def _places(planned: Plan, runs: list[int]) -> list[str]:
+    """Where runs lie, below `runs`."""
+    places = (planned.jobs[number].out for number in runs)
+    return [
+        place.name if place.parent.name == "runs" else f"{place.parent.name}/{place.name}"
+        for place in places
+        if place is not None
+    ]
 
 
 def _manifest(
@@ -114,8 +139,10 @@ def _manifest(
                 "case": key.case,
                 "mechanism": key.mechanism,
                 "setup": key.setup or None,
-                "run": out.name if (out := planned.jobs[number].out) is not None else None,
+                "run": runs[0] if len(runs) == 1 else None,
+                "runs": runs,
             }
-            for key, number in planned.points.items()
+            for key, numbers in planned.points.items()
+            for runs in [_places(planned, numbers)]
         ],
     }

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 BITS = 8
 
@@ -52,11 +56,11 @@ class Model:
         """Completion of one flow of `size` bytes alone in the network."""
         return self.packets(size) * self.slot_us + self.pipe_us
 
-    def incast_last_us(self, sizes: list[int]) -> float:
+    def incast_last_us(self, sizes: Sequence[int]) -> float:
         """Completion of the last of flows that one receiver link must carry."""
         return sum(self.packets(size) for size in sizes) * self.slot_us + self.pipe_us
 
-    def incast_mean_us(self, sizes: list[int]) -> float:
+    def incast_mean_us(self, sizes: Sequence[int]) -> float:
         """Least possible *mean* completion of flows that one receiver link must carry.
 
         The mean is least when they are served one after another, shortest first: the k-th ends when
@@ -68,3 +72,10 @@ class Model:
             through += self.packets(size)
             total += through * self.slot_us + self.pipe_us
         return total / len(sizes)
+
+
+BOUNDS: dict[str, Callable[[Model, Sequence[int]], float]] = {
+    "alone": lambda model, sizes: model.alone_us(sizes[0]),
+    "shared-link": Model.incast_mean_us,
+}
+"""Bounds that a measure of completion times can name, from the sizes of its flows in bytes."""

@@ -1,7 +1,8 @@
 """What a study is: its cases and mechanisms (study.toml) and the numbers to meet (published.toml).
 
-A study reruns a published experiment. One scenario serves all its cases; a case overrides only what
-the document itself changes, a mechanism is a variant of the scenario.
+A study reruns a published experiment. One scenario serves all its cases (or several of them); a
+case overrides only what the document itself changes, a mechanism is a variant of the scenario. Its
+measures say what is read from each run.
 """
 
 from __future__ import annotations
@@ -14,12 +15,33 @@ from typing import Any
 
 from backwater.errors import InputError
 from backwater.scenario import shorter
-from backwater.study.bounds import Model
+from backwater.study import measures
+from backwater.study.bounds import BOUNDS, Model
 
 # Resolved, since in the source tree it is a link: messages name the real place.
 STUDIES = (Path(__file__).resolve().parent.parent / "studies").resolve()
-INCAST = "incast_mean_fct"
-VICTIM = "victim_fct"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One quantity that is read from every run."""
+
+    name: str
+    kind: str
+    """Its function in `study.measures`."""
+    unit: str
+    text: str
+    """Which statistic of what it is."""
+    label: str
+    """What tables call it."""
+    parameters: dict[str, Any]
+    bound: str | None
+    """Its lower bound in `study.bounds`, if it has one."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a number of things."""
+        return self.kind in measures.COUNTS
 
 
 @dataclass(frozen=True)
@@ -28,8 +50,11 @@ class Case:
 
     id: str
     text: str
-    victim: str
-    """Label of the flow group whose one flow is observed as the victim."""
+    scenario: Path
+    seeds: tuple[int, ...]
+    """Seeds of its repetitions; none: one run with the scenario's own seed."""
+    mechanisms: tuple[str, ...]
+    """Mechanisms to run also where the document has no number of this case."""
     set: dict[str, str]
     """What the document changes for this case: dotted keys and values as on the command line."""
     set_for: dict[str, dict[str, str]]
@@ -41,15 +66,40 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Band:
+    """How near a measured number must come to the published one."""
+
+    kind: str
+    """`relative` or `absolute` deviation either way, or a `factor` either way."""
+    width: float
+
+    def holds(self, measured: float, published: float) -> bool:
+        """Whether the two agree."""
+        if self.kind == "relative":
+            # As the deviation is printed: a band of 5 % is one of the printed 5 %.
+            return published != 0 and abs((measured - published) / published) <= self.width
+        if self.kind == "absolute":
+            # Both are given to so many digits; the difference must not fail on a last bit.
+            return round(abs(measured - published), 9) <= self.width
+        return published / self.width <= measured <= published * self.width
+
+
+STATISTICS = ("mean", "min", "max", "std")
+
+
+@dataclass(frozen=True)
 class Number:
     """One published number."""
 
     case: str
     mechanism: str
     quantity: str
+    over: str
+    """Which statistic over the seeds it is."""
+    first: int | None
+    """Over how many seeds, counted from the first; None: all."""
     value: float
-    band: float
-    """Largest relative deviation, either way, that counts as agreement."""
+    band: Band
     required: bool
     tolerance: float | None
     """Largest absolute deviation for a number that no free parameter moves."""
@@ -89,6 +139,10 @@ class Beside:
     cases: tuple[str, ...]
     mechanisms: tuple[str, ...]
     setups: tuple[Setup, ...]
+    shows: tuple[str, ...]
+    """Measures to print; all are in its JSON."""
+    seeds: tuple[int, ...]
+    """Seeds of its own setups; none: those of each case."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +152,16 @@ class Study:
     id: str
     title: str
     document: str
-    unit: str
-    scenario: Path
-    incast: str
-    statistics: dict[str, str]
-    """For each quantity, which statistic of which flows it is."""
+    column: str
+    """What its tables call the column of measures."""
+    measures: tuple[Measure, ...]
     mechanisms: dict[str, str]
-    """For each mechanism of the document, the scenario's variant."""
+    """For each mechanism of the document, the scenario's variant; none: the scenario as it is."""
     cases: tuple[Case, ...]
     numbers: tuple[Number, ...]
     claims: tuple[ClaimText, ...]
     beside: tuple[Beside, ...]
-    model: Model
+    model: Model | None
     bound_ignores: tuple[str, ...]
     """Keys that a user may set without moving the lower bounds."""
 
@@ -121,13 +173,25 @@ class Study:
         known_ids = ", ".join(c.id for c in self.cases)
         raise InputError(f"study {self.id} has no case {case!r}", f"its cases are {known_ids}")
 
+    def measure(self, name: str) -> Measure:
+        """Give one measure by its name."""
+        for known in self.measures:
+            if known.name == name:
+                return known
+        names = ", ".join(m.name for m in self.measures)
+        raise InputError(f"study {self.id} has no measure {name!r}", f"its measures are {names}")
+
+    def mechanisms_of(self, case: str) -> list[str]:
+        """Mechanisms of which the document has numbers in a case, and those that the case names."""
+        numbers = (n.mechanism for n in self.numbers if n.case == case)
+        return list(dict.fromkeys((*numbers, *self.case(case).mechanisms)))
+
     def published(self, case: str, mechanism: str, quantity: str) -> float | None:
-        """Give a published number, None where the document has none."""
-        wanted = (case, mechanism, quantity)
-        for number in self.numbers:
-            if (number.case, number.mechanism, number.quantity) == wanted:
-                return number.value
-        return None
+        """Give a published mean, over most seeds; None where the document has none."""
+        wanted = (case, mechanism, quantity, "mean")
+        found = [n for n in self.numbers if (n.case, n.mechanism, n.quantity, n.over) == wanted]
+        most = max(found, key=lambda n: float("inf") if n.first is None else n.first, default=None)
+        return None if most is None else most.value
 
 
 def names() -> list[str]:
@@ -163,50 +227,94 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Study:
-    tolerance = published["exact"]["tolerance"]
-    exact = {tuple(entry) for entry in published["exact"]["numbers"]}
-    numbers = []
-    for row in published["row"]:
-        for quantity in (INCAST, VICTIM):
-            key = (row["case"], row["mechanism"], quantity)
-            numbers.append(
-                Number(
-                    case=row["case"],
-                    mechanism=row["mechanism"],
-                    quantity=quantity,
-                    value=row[quantity],
-                    band=row["band"],
-                    required=row.get("required", True),
-                    tolerance=tolerance if key in exact else None,
-                    note=row.get("note"),
-                )
-            )
-    return Study(
+    known = tuple(_measure(entry) for entry in text["measure"])
+    seeds = _seeds(folder, text.get("seeds"))
+    cases = _cases(folder, text["case"], shorter(folder / text["scenario"]), seeds)
+    study = Study(
         id=folder.name,
         title=text["title"],
         document=published["document"],
-        unit=published["unit"],
-        scenario=shorter(folder / text["scenario"]),
-        incast=text["incast"],
-        statistics=text["statistics"],
+        column=text.get("column", "quantity"),
+        measures=known,
         mechanisms=text["mechanisms"],
-        cases=tuple(_cases(folder, text["case"])),
-        numbers=tuple(numbers),
+        cases=tuple(cases),
+        numbers=tuple(_numbers(folder, published)),
         claims=tuple(
             ClaimText(c["id"], c["text"], c["predicate"], c.get("required", True))
-            for c in published["claim"]
+            for c in published.get("claim", [])
         ),
-        beside=tuple(_beside(b) for b in text.get("beside", [])),
-        model=Model(**text["model"]),
+        beside=tuple(_beside(folder, b, known) for b in text.get("beside", [])),
+        model=Model(**text["model"]) if "model" in text else None,
         bound_ignores=tuple(text.get("bound_ignores", ())),
+    )
+    for number in study.numbers:
+        study.case(number.case)
+        study.measure(number.quantity)
+        if number.mechanism not in study.mechanisms:
+            raise InputError(f"{folder}: there is no mechanism {number.mechanism!r}")
+    return study
+
+
+def _measure(entry: dict[str, Any]) -> Measure:
+    known = ("name", "kind", "unit", "text", "label", "bound")
+    parameters = {key: value for key, value in entry.items() if key not in known}
+    measures.check(entry["kind"], parameters)
+    bound = entry.get("bound")
+    if bound is not None and bound not in BOUNDS:
+        raise InputError(f"there is no bound {bound!r}", f"there are {', '.join(BOUNDS)}")
+    return Measure(
+        name=entry["name"],
+        kind=entry["kind"],
+        unit=entry["unit"],
+        text=entry["text"],
+        label=entry.get("label", entry["name"]),
+        parameters=parameters,
+        bound=bound,
     )
 
 
-def _cases(folder: Path, entries: list[dict[str, Any]]) -> list[Case]:
+def _seeds(folder: Path, text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    low, dots, high = text.partition("..")
+    if not (low.isdigit() and dots and high.isdigit() and int(low) <= int(high)):
+        raise InputError(f"{folder}: seeds = {text!r}", "seeds are a range, as in 1..300")
+    return tuple(range(int(low), int(high) + 1))
+
+
+def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
+    exact = published.get("exact", {"tolerance": None, "numbers": []})
+    exactly = {tuple(entry) for entry in exact["numbers"]}
+    numbers = []
+    for row in published["row"]:
+        [(key, width)] = [(key, row[key]) for key in row if key.split("_")[0] == "band"]
+        over = row.get("over", "mean")
+        if over not in STATISTICS:
+            raise InputError(f"{folder}: over = {over!r}", f"there are {', '.join(STATISTICS)}")
+        for quantity, value in row["values"].items():
+            place = (row["case"], row["mechanism"], quantity)
+            numbers.append(
+                Number(
+                    *place,
+                    over=over,
+                    first=row.get("first"),
+                    value=value,
+                    band=Band(key.removeprefix("band").removeprefix("_") or "relative", width),
+                    required=row.get("required", True),
+                    tolerance=exact["tolerance"] if place in exactly else None,
+                    note=row.get("note"),
+                )
+            )
+    return numbers
+
+
+def _cases(
+    folder: Path, entries: list[dict[str, Any]], scenario: Path, seeds: tuple[int, ...]
+) -> list[Case]:
     """Read the cases, each after the one that it is like."""
     known: dict[str, Case] = {}
     for entry in entries:
-        base = Case("", "", "", {}, {})
+        base = Case("", "", scenario, seeds, (), {}, {})
         if "like" in entry:
             if entry["like"] not in known:
                 raise InputError(
@@ -214,14 +322,13 @@ def _cases(folder: Path, entries: list[dict[str, Any]]) -> list[Case]:
                     "before it"
                 )
             base = known[entry["like"]]
-        victim = entry.get("victim", base.victim)
-        if not victim:
-            raise InputError(f"{folder}: case {entry['id']} names no victim")
         own = entry.get("set_for", {})
         known[entry["id"]] = Case(
             id=entry["id"],
             text=entry["text"],
-            victim=victim,
+            scenario=shorter(folder / entry["scenario"]) if "scenario" in entry else base.scenario,
+            seeds=_seeds(folder, entry["seeds"]) if "seeds" in entry else base.seeds,
+            mechanisms=tuple(entry.get("mechanisms", base.mechanisms)),
             set=base.set | entry.get("set", {}),
             set_for={
                 mechanism: base.set_for.get(mechanism, {}) | own.get(mechanism, {})
@@ -231,7 +338,7 @@ def _cases(folder: Path, entries: list[dict[str, Any]]) -> list[Case]:
     return list(known.values())
 
 
-def _beside(entry: dict[str, Any]) -> Beside:
+def _beside(folder: Path, entry: dict[str, Any], known: tuple[Measure, ...]) -> Beside:
     return Beside(
         id=entry["id"],
         title=entry["title"],
@@ -243,4 +350,6 @@ def _beside(entry: dict[str, Any]) -> Beside:
             Setup(s["id"], s["label"], s["text"], s.get("variant"), s.get("set", {}))
             for s in entry["setup"]
         ),
+        shows=tuple(entry.get("shows", (measure.name for measure in known))),
+        seeds=_seeds(folder, entry.get("seeds")),
     )

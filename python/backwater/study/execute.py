@@ -1,26 +1,25 @@
-"""Runs a study: which runs its cases and mechanisms need, each done once, over all cores."""
+"""Runs a study: which runs its cases, mechanisms and seeds need, each done once, over all cores."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
 from backwater import _core
-from backwater.results import Run
 from backwater.running import Job, Progress, run_jobs
 from backwater.scenario import load as load_scenario
-from backwater.stats import PS_PER_US, count_control, port_totals
+from backwater.stats import Spread
 from backwater.study.claims import NotKnownError, NotMeasuredError
+from backwater.study.measures import Observed, Reading, read
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
-
+    from backwater.results import Run
+    from backwater.scenario import Scenario
     from backwater.study.definition import Case, Study
 
 TABLE = ""
@@ -41,26 +40,48 @@ class Plan:
     """What will be run: every point of a study, and the distinct runs behind the points."""
 
     study: Study
-    points: dict[Key, int]
-    """For each point the number of its run; points with equal scenario and seed share one."""
+    points: dict[Key, list[int]]
+    """For each point its runs, one a seed; points with equal scenario and seed share them."""
     jobs: list[Job]
     changed: tuple[str, ...]
     """Keys that the user overrides over what the study says."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """What one point of a study came to. Times in us, None where a flow did not complete."""
+class Sample:
+    """What one measure came to at one point: a value a seed, or why there is none."""
 
-    incast: float | None
-    incast_sizes: list[int]
-    victim: float | None
-    victim_size: int | None
-    messages: int
-    paused_ports: int
-    fingerprint: str | None
-    problem: str | None
-    """Why a number is missing."""
+    values: tuple[float, ...]
+    problem: str | None = None
+    sizes: tuple[int, ...] = ()
+
+    def first(self, count: int | None) -> tuple[float, ...]:
+        """Give the values of the first so many seeds."""
+        return self.values if count is None else self.values[:count]
+
+    def statistic(self, over: str, first: int | None = None) -> float | None:
+        """Give mean, min, max or std over the first so many seeds; None if there is none."""
+        values = self.first(first)
+        if self.problem is not None or not values:
+            return None
+        if len(values) == 1 and over != "std":
+            return values[0]
+        value: float | None = getattr(Spread.of(values), over)
+        return value
+
+    def interval(self, first: int | None = None) -> tuple[float, float] | None:
+        """Give the 95 % confidence interval of the mean; None of less than two seeds."""
+        values = self.first(first)
+        if self.problem is not None or len(values) < 2:
+            return None
+        spread = Spread.of(values)
+        assert spread.ci_low is not None
+        assert spread.ci_high is not None
+        return spread.ci_low, spread.ci_high
+
+
+Point = dict[str, Sample]
+"""What one point came to, by the names of the measures."""
 
 
 def plan(
@@ -68,93 +89,107 @@ def plan(
     case: str | None,
     overrides: Sequence[tuple[str, str]],
     out: Path | None,
+    seeds: Callable[[tuple[int, ...], int], tuple[int, ...]] | None = None,
 ) -> Plan:
-    """Read, change and check every scenario of a study (of one case); nothing is written yet."""
-    base = load_scenario(study.scenario)
+    """Read, change and check every scenario of a study (of one case); nothing is written yet.
+
+    `seeds` replaces the seeds of each point, from those that the study says and the scenario's own.
+    """
     wanted = study.cases if case is None else (study.case(case),)
-    points: dict[Key, int] = {}
+    bases = {one.scenario: load_scenario(one.scenario) for one in wanted}
+    points: dict[Key, list[int]] = {}
     jobs: list[Job] = []
     known: dict[tuple[str, int], int] = {}
 
-    def add(key: Key, variant: str, sets: Sequence[tuple[str, str]]) -> None:
-        scenario = base.variant(variant)
-        for name, value in sets:
-            scenario = scenario.set(name, value)
-        identity = (scenario.resolved(), scenario.seed)
-        if identity not in known:
-            known[identity] = len(jobs)
-            place = None if out is None else out / "runs" / _folder(key)
-            jobs.append(scenario.job(None, place))
-        points[key] = known[identity]
+    def add(
+        key: Key, one: Case, variant: str, sets: Sequence[tuple[str, str]], own: tuple[int, ...]
+    ) -> None:
+        scenario = _change(bases[one.scenario], variant, sets)
+        prepared = scenario.prepare()
+        place = None if out is None else out / "runs" / _folder(key)
+        numbers = own if seeds is None else seeds(own, scenario.seed)
+        runs = []
+        for seed in numbers or (scenario.seed,):
+            identity = (prepared.resolved, seed)
+            if identity not in known:
+                known[identity] = len(jobs)
+                inner = place / f"seed-{seed}" if place is not None and numbers else place
+                jobs.append(Job(prepared, seed, inner))
+            runs.append(known[identity])
+        points[key] = runs
 
     for one in wanted:
-        for mechanism in _mechanisms(study, one):
+        for mechanism in study.mechanisms_of(one.id):
             sets = [*one.changes(mechanism), *overrides]
-            add(Key(one.id, mechanism, TABLE), study.mechanisms[mechanism], sets)
+            key = Key(one.id, mechanism, TABLE)
+            add(key, one, study.mechanisms[mechanism], sets, one.seeds)
     for beside in study.beside:
         for one in (one for one in wanted if one.id in beside.cases):
-            for mechanism in beside.mechanisms:
-                for setup in beside.setups:
-                    variant = setup.variant or study.mechanisms[mechanism]
-                    # What makes a setup the one it is stays, whatever the user sets.
-                    sets = [*one.changes(mechanism), *overrides, *setup.set.items()]
-                    add(Key(one.id, mechanism, setup.id), variant, sets)
+            for mechanism, setup in itertools.product(beside.mechanisms, beside.setups):
+                variant = study.mechanisms[mechanism] if setup.variant is None else setup.variant
+                # What makes a setup the one it is stays, whatever the user sets.
+                sets = [*one.changes(mechanism), *overrides, *setup.set.items()]
+                key = Key(one.id, mechanism, setup.id)
+                add(key, one, variant, sets, beside.seeds or one.seeds)
     return Plan(study, points, jobs, tuple(name for name, _ in overrides))
 
 
-def _mechanisms(study: Study, case: Case) -> list[str]:
-    """Mechanisms for which the document has numbers of this case."""
-    return list(dict.fromkeys(n.mechanism for n in study.numbers if n.case == case.id))
+def _change(base: Scenario, variant: str, sets: Sequence[tuple[str, str]]) -> Scenario:
+    scenario = base.variant(variant) if variant else base
+    for name, value in sets:
+        scenario = scenario.set(name, value)
+    return scenario
 
 
 def _folder(key: Key) -> str:
     setup = f"-{key.setup}" if key.setup else ""
-    return f"case-{key.case}-{key.mechanism}{setup}".replace("'", "-prime")
+    name = f"case-{key.case}-{key.mechanism}{setup}".replace("'", "-prime")
+    return name.replace(" ", "-")
 
 
 def execute(
-    plan: Plan, progress: Progress | None, stop: threading.Event, workers: int | None = None
-) -> tuple[dict[Key, Point], list[Run]]:
-    """Do the runs of a plan; gives its points and the runs, whatever came of each."""
-    outcomes = run_jobs(plan.jobs, progress, stop, workers)
-    points = {}
-    for key, number in plan.points.items():
-        outcome = outcomes[number]
-        if isinstance(outcome, Run):
-            points[key] = measure(outcome, plan.study.incast, plan.study.case(key.case).victim)
-        elif isinstance(outcome, _core.RunError):
-            points[key] = Point(
-                None, [], None, None, 0, 0, None, f"the run failed: {outcome.reason}"
-            )
-    return points, [outcome for outcome in outcomes if isinstance(outcome, Run)]
+    plan: Plan,
+    there: Sequence[Run | None],
+    progress: Callable[[int], Progress | None] | None,
+    stop: threading.Event,
+    workers: int | None = None,
+) -> dict[Key, Point]:
+    """Do the runs of a plan that are not `there` yet, and measure all of them.
+
+    `progress` makes a listener once it is known how many runs are to be done.
+    """
+
+    def measure(run: Run) -> dict[str, Reading] | None:
+        if run.status != "done":
+            return None
+        observed = Observed(run)
+        return {m.name: read(observed, m.kind, m.parameters) for m in plan.study.measures}
+
+    missing = [number for number, run in enumerate(there) if run is None]
+    listener = progress(len(missing)) if progress is not None else None
+    jobs = [plan.jobs[number] for number in missing]
+    fresh = dict(zip(missing, run_jobs(jobs, listener, stop, measure, workers), strict=True))
+    outcomes = [fresh[number] if run is None else measure(run) for number, run in enumerate(there)]
+    return {
+        key: {m.name: _sample([outcomes[n] for n in runs], m.name) for m in plan.study.measures}
+        for key, runs in plan.points.items()
+    }
 
 
-def measure(run: Run, incast: str, victim: str) -> Point:
-    """Read a study's two quantities, and what its claims count, from a run."""
-    incast_us, incast_sizes, incast_problem = _completion(run.flows, incast)
-    victim_us, victim_sizes, victim_problem = _completion(run.flows, victim)
-    return Point(
-        incast=incast_us,
-        incast_sizes=incast_sizes,
-        victim=victim_us,
-        victim_size=victim_sizes[0] if victim_sizes else None,
-        messages=count_control(run, "sfc-pause"),
-        paused_ports=port_totals(run.ports).get("ports_paused", 0),
-        fingerprint=run.fingerprint,
-        problem=incast_problem or victim_problem,
-    )
-
-
-def _completion(flows: pa.Table, group: str) -> tuple[float | None, list[int], str | None]:
-    """Mean completion at the last ACK, in us, of a group's flows, and their sizes in bytes."""
-    members = flows.filter(pc.field("group") == group)
-    sizes: list[int] = pc.drop_null(members["bytes"]).to_pylist()  # type: ignore[assignment]
-    times = members["fct_last_ack_ps"]
-    if members.num_rows == 0:
-        return None, sizes, f"there is no flow in group {group!r}"
-    if times.null_count:
-        return None, sizes, f"{times.null_count} of {members.num_rows} {group} flows not complete"
-    return pc.mean(times).as_py() / PS_PER_US, sizes, None
+def _sample(outcomes: Sequence[dict[str, Reading] | _core.RunError | None], name: str) -> Sample:
+    values: list[float] = []
+    sizes: tuple[int, ...] = ()
+    for outcome in outcomes:
+        if outcome is None:
+            return Sample((), "not run to its end")
+        if isinstance(outcome, _core.RunError):
+            return Sample((), f"the run failed: {outcome.reason}")
+        reading = outcome[name]
+        sizes = sizes or reading.sizes
+        if reading.value is None:
+            return Sample((), reading.problem or "no value", sizes)
+        values.append(reading.value)
+    return Sample(tuple(values), None, sizes)
 
 
 @dataclass(frozen=True)
@@ -164,34 +199,31 @@ class MeasuredNumbers:
     plan: Plan
     points: dict[Key, Point]
 
-    def _point(self, case: str, mechanism: str, setup: str = TABLE) -> Point:
+    def _sample(self, case: str, mechanism: str, quantity: str, setup: str) -> Sample:
         key = Key(case, mechanism, setup)
         if key not in self.plan.points:
             raise NotKnownError(case, mechanism, setup)
         point = self.points.get(key)
-        if point is None or point.problem is not None:
-            reason = point.problem if point else "not run to its end"
-            raise NotMeasuredError(f"case {case} {mechanism} {setup}".rstrip() + f": {reason}")
-        return point
+        problem = "not run to its end" if point is None else point[quantity].problem
+        if point is None or problem is not None:
+            place = f"case {case} {mechanism} {setup}".rstrip()
+            raise NotMeasuredError(f"{place}: {problem}")
+        return point[quantity]
 
-    def incast(self, case: str, mechanism: str) -> float:
-        """Mean completion time of the incast flows, us."""
-        return _known(self._point(case, mechanism).incast)
+    def value(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> float:
+        """Mean over the seeds; with one seed, its number."""
+        value = self._sample(case, mechanism, quantity, setup).statistic("mean")
+        assert value is not None
+        return value
 
-    def victim(self, case: str, mechanism: str) -> float:
-        """Completion time of the observed flow, us."""
-        return _known(self._point(case, mechanism).victim)
+    def samples(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> list[float]:
+        """The number of every seed, in the order of seeds."""
+        return list(self._sample(case, mechanism, quantity, setup).values)
 
-    def messages(self, case: str, mechanism: str) -> int:
-        """Number of SFC messages that asked for a pause."""
-        return self._point(case, mechanism).messages
-
-    def paused_ports(self, case: str, mechanism: str, setup: str) -> int:
-        """Number of ports that received a pause."""
-        return self._point(case, mechanism, setup).paused_ports
-
-
-def _known(value: float | None) -> float:
-    if value is None:
-        raise NotMeasuredError
-    return value
+    def interval(
+        self, case: str, mechanism: str, quantity: str, setup: str = TABLE
+    ) -> tuple[float, float]:
+        """95 % confidence interval of the mean; with one seed, its number twice."""
+        sample = self._sample(case, mechanism, quantity, setup)
+        value = sample.values[0]
+        return sample.interval() or (value, value)

@@ -6,12 +6,14 @@ import itertools
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from backwater.study.claims import PREDICATES, Finding, NotKnownError, NotMeasuredError
-from backwater.study.definition import INCAST, VICTIM, ClaimText, Number, Study
-from backwater.study.execute import TABLE, Key, MeasuredNumbers, Plan, Point
+from backwater.study.bounds import BOUNDS
+from backwater.study.claims import Finding, NotKnownError, NotMeasuredError, predicates
+from backwater.study.execute import TABLE, Key, MeasuredNumbers, Plan, Point, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from backwater.study.definition import ClaimText, Measure, Number, Study
 
 OWN = "table"
 """How the rows beside the table call the table's own setup."""
@@ -32,8 +34,10 @@ class Row:
     published: float | None
     measured: float | None
     deviation: float | None
-    """(measured - published) / published."""
+    """(measured - published) / published; None of a published 0."""
     band: float | None
+    band_kind: str | None
+    """`relative` or `absolute` to either side, or a `factor` either way."""
     verdict: str
     """`agrees` or `differs` for a number, `holds` or `fails` for a claim."""
     statistic: str
@@ -41,6 +45,12 @@ class Row:
     """No congestion control can take less; None where an override changed what it rests on."""
     required: bool
     note: str | None
+    seeds: int | None
+    """How many repetitions the measured number is over."""
+    ci: tuple[float, float] | None
+    """95 % confidence interval of a mean over seeds; None of less than two."""
+    over: str | None
+    """Which statistic over the seeds it is: mean, min, max or std."""
 
     @property
     def good(self) -> bool:
@@ -50,7 +60,7 @@ class Row:
     @property
     def is_claim(self) -> bool:
         """Whether this is a claim rather than a number."""
-        return self.quantity not in (INCAST, VICTIM)
+        return self.verdict in ("holds", "fails")
 
     def as_dict(self) -> dict[str, Any]:
         """Give the row as JSON has it."""
@@ -120,15 +130,27 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
                         "setup": name,
                         "case": case,
                         "mechanism": mechanism,
-                        "unit": plan.study.unit,
-                        INCAST: point.incast,
-                        VICTIM: point.victim,
-                        "ports_paused": point.paused_ports,
-                        "sfc_messages": point.messages,
-                        "note": point.problem,
+                        "unit": common_unit(plan.study.measures),
+                        **{m.name: point[m.name].statistic("mean") for m in plan.study.measures},
+                        "note": _problem(point, beside.shows),
+                        "seeds": len(plan.points[Key(case, mechanism, setup)]),
+                        "units": {m.name: m.unit for m in plan.study.measures},
+                        "ci": {m.name: point[m.name].interval() for m in plan.study.measures},
                     }
                 )
     return rows
+
+
+def common_unit(measures: Iterable[Measure]) -> str | None:
+    """Give the unit that all measures share but those that count things; None if there is none."""
+    units = {measure.unit for measure in measures if not measure.counts}
+    return units.pop() if len(units) == 1 else None
+
+
+def _problem(point: Point, names: Iterable[str]) -> str | None:
+    """Say why some numbers are missing, each reason once."""
+    problems = (point[name].problem for name in names)
+    return "; ".join(dict.fromkeys(text for text in problems if text is not None)) or None
 
 
 def summarise(study: Study, rows: Iterable[Row]) -> Summary:
@@ -163,40 +185,57 @@ def _off(measured: float | None, published: float | None) -> float:
 
 def _number_row(plan: Plan, number: Number, point: Point | None) -> Row:
     study = plan.study
-    incast = number.quantity == INCAST
-    measured = None if point is None else point.incast if incast else point.victim
-    deviation = None if measured is None else (measured - number.value) / number.value
-    agrees = deviation is not None and abs(deviation) <= number.band
+    measure = study.measure(number.quantity)
+    sample = Sample((), "not run to its end") if point is None else point[number.quantity]
+    measured = sample.statistic(number.over, number.first)
+    count = len(sample.first(number.first))
+    agrees = measured is not None and number.band.holds(measured, number.value)
     notes = [number.note] if number.note else []
     if measured is None:
-        notes.insert(0, (point.problem if point else None) or "not run to its end")
+        notes.insert(0, sample.problem or f"takes two seeds or more, not {count}")
     elif number.tolerance is not None and _off(measured, number.value) > number.tolerance:
         agrees = False
-        notes.insert(0, f"must be met to {number.tolerance} {study.unit}")
+        notes.insert(0, f"must be met to {number.tolerance} {measure.unit}")
+    if number.first is not None and measured is not None and count < number.first:
+        notes.insert(0, f"over {count} seeds instead of {number.first}")
     return Row(
         study=study.id,
         case=number.case,
         mechanism=number.mechanism,
         quantity=number.quantity,
-        unit=study.unit,
+        unit=measure.unit,
         published=number.value,
         measured=measured,
-        deviation=deviation,
-        band=number.band,
+        deviation=(measured - number.value) / number.value
+        if measured is not None and number.value
+        else None,
+        band=number.band.width,
+        band_kind=number.band.kind,
         verdict="agrees" if agrees else "differs",
-        statistic=study.statistics[number.quantity],
-        lower_bound=_bound(plan, point, incast=incast),
+        statistic=measure.text + _over(number.over, count),
+        lower_bound=_bound(plan, measure, sample),
         required=number.required,
         note="; ".join(notes) or None,
+        seeds=count,
+        ci=sample.interval(number.first) if number.over == "mean" else None,
+        over=number.over if count > 1 else None,
     )
 
 
-def _bound(plan: Plan, point: Point | None, *, incast: bool) -> float | None:
-    if point is None or any(key not in plan.study.bound_ignores for key in plan.changed):
+OVER = {"mean": "mean", "min": "least", "max": "greatest", "std": "standard deviation"}
+
+
+def _over(over: str, count: int) -> str:
+    return f"; {OVER[over]} of {count} seeds" if count > 1 else ""
+
+
+def _bound(plan: Plan, measure: Measure, sample: Sample) -> float | None:
+    study = plan.study
+    if study.model is None or measure.bound is None or not sample.sizes:
         return None
-    if incast:
-        return plan.study.model.incast_mean_us(point.incast_sizes) if point.incast_sizes else None
-    return None if point.victim_size is None else plan.study.model.alone_us(point.victim_size)
+    if any(key not in study.bound_ignores for key in plan.changed):
+        return None
+    return BOUNDS[measure.bound](study.model, sample.sizes)
 
 
 @dataclass(frozen=True)
@@ -205,29 +244,25 @@ class _PublishedNumbers:
 
     study: Study
 
-    def _number(self, case: str, mechanism: str, quantity: str) -> float:
-        value = self.study.published(case, mechanism, quantity)
+    def value(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> float:
+        value = None if setup else self.study.published(case, mechanism, quantity)
         if value is None:
             raise NotKnownError(case, mechanism, quantity)
         return value
 
-    def incast(self, case: str, mechanism: str) -> float:
-        return self._number(case, mechanism, INCAST)
+    def samples(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> list[float]:
+        raise NotKnownError(case, mechanism, quantity, setup)
 
-    def victim(self, case: str, mechanism: str) -> float:
-        return self._number(case, mechanism, VICTIM)
-
-    def messages(self, case: str, mechanism: str) -> int:
-        raise NotKnownError(case, mechanism)
-
-    def paused_ports(self, case: str, mechanism: str, setup: str) -> int:
-        raise NotKnownError(case, mechanism, setup)
+    def interval(
+        self, case: str, mechanism: str, quantity: str, setup: str = TABLE
+    ) -> tuple[float, float]:
+        raise NotKnownError(case, mechanism, quantity, setup)
 
 
 def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | None:
     """Judge a claim; None if the plan does not hold the runs that it needs."""
     study = plan.study
-    predicate = PREDICATES[claim.id]
+    predicate = predicates(study.id)[claim.id]
     finding: Finding | None = None
     try:
         finding = predicate(MeasuredNumbers(plan, points))
@@ -250,9 +285,13 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         measured=finding.value if finding else None,
         deviation=None,
         band=None,
+        band_kind=None,
         verdict="holds" if finding and finding.holds else "fails",
         statistic=claim.predicate,
         lower_bound=None,
         required=claim.required,
         note=f"{claim.text}: {detail}",
+        seeds=None,
+        ci=None,
+        over=None,
     )

@@ -1,5 +1,6 @@
 //! From a spec to a network at rest.
 
+use super::backlog::Backlogs;
 use super::crossbar::Crossbar;
 use super::event::Event;
 use super::host::Host;
@@ -67,6 +68,7 @@ impl<A: Actors> Network<A> {
                 Architecture::OutputQueued | Architecture::SharedMemory => None,
                 Architecture::InputQueued | Architecture::Voq => Some(Box::new(Crossbar::new(params, n))),
             };
+            let recorded = spec.series.as_ref().is_some_and(|series| series.backlogs && series.records(node));
             let stack = spec.actors.switch(&shape);
             switches.push(Switch {
                 first_port: first_port[node.0 as usize],
@@ -75,6 +77,7 @@ impl<A: Actors> Network<A> {
                 occupancy: Occupancy::new(params, n, lossless),
                 stack,
                 crossbar,
+                backlogs: recorded.then(|| Box::new(Backlogs::new(n))),
                 home: Home { shape, rngs: vec![None; A::OWNERS], seed: spec.seed },
             });
         }

@@ -7,6 +7,7 @@
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
 //! have passed. Switches and NICs store a frame before they look at it.
 
+mod backlog;
 mod build;
 mod control;
 mod crossbar;
@@ -99,6 +100,8 @@ struct Switch<S> {
     occupancy: Occupancy,
     stack: S,
     crossbar: Option<Box<Crossbar>>,
+    /// Statistics of what waits for each port, where they were asked for.
+    backlogs: Option<Box<backlog::Backlogs>>,
 }
 
 /// Events between two deliveries of rows.

@@ -9,22 +9,29 @@ impl<A: Actors> Network<A> {
     pub(super) fn sample(&mut self) {
         let Some(series) = self.series.clone() else { return };
         let mut rows = std::mem::take(&mut self.rows.series);
-        let wanted = |node: NodeId| series.nodes.is_empty() || series.nodes.contains(&node);
-        let row = |node, port, queue, flow, quantity, value| SeriesRow {
-            time: self.now,
-            node,
-            port,
-            queue,
-            flow,
-            quantity,
-            value,
-        };
+        let time = self.now;
+        let row =
+            |node, port, queue, flow, quantity, value| SeriesRow { time, node, port, queue, flow, quantity, value };
         for (i, port) in self.ports.iter().enumerate() {
             let node = NodeId(self.node_of(port));
-            if !wanted(node) {
+            if !series.records(node) {
                 continue;
             }
             let local = PortNo(port.local);
+            if let (true, Belongs::Switch(s)) = (series.backlogs, port.belongs) {
+                let backlogs = self.switches[s as usize].backlogs.as_mut();
+                let moments = backlogs.map(|backlogs| backlogs.take(local, self.now, series.interval));
+                if let Some(moments) = moments.filter(|moments| moments.most > 0) {
+                    for (quantity, value) in [
+                        ("backlog_mean_bytes", moments.mean),
+                        ("backlog_mean_square_bytes2", moments.mean_square),
+                        ("backlog_max_bytes", moments.most),
+                        ("backlog_empty_ps", moments.empty),
+                    ] {
+                        rows.push(row(node, Some(local), None, None, quantity, value));
+                    }
+                }
+            }
             if let (true, Belongs::Switch(s)) = (series.queues, port.belongs) {
                 for queue in 0..CLASSES as u8 {
                     let bytes = self.switches[s as usize].occupancy.egress(local, Queue(queue)).0;
@@ -54,18 +61,11 @@ impl<A: Actors> Network<A> {
                 let flow = &mut self.flows.send[slot as usize];
                 let sent = flow.sent - std::mem::replace(&mut flow.sampled, flow.sent);
                 let bps = (u128::from(sent) * 8_000_000_000_000 / u128::from(series.interval.0.max(1))) as u64;
-                let node = NodeId(self.host_node[flow.src.0 as usize]);
-                if wanted(node) {
-                    let (time, id) = (self.now, flow.id);
-                    rows.push(SeriesRow {
-                        time,
-                        node,
-                        port: None,
-                        queue: None,
-                        flow: Some(id),
-                        quantity: "flow_rate_bps",
-                        value: bps,
-                    });
+                let (node, id) = (NodeId(self.host_node[flow.src.0 as usize]), flow.id);
+                if series.records(node) {
+                    let received = self.flows.recv[slot as usize].received;
+                    rows.push(row(node, None, None, Some(id), "flow_rate_bps", bps));
+                    rows.push(row(node, None, None, Some(id), "flow_received_bytes", received));
                 }
             }
         }

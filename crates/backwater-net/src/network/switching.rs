@@ -181,6 +181,9 @@ impl<A: Actors> Network<A> {
         slot.queued = slot.pkt.size;
         let port = s.first_port + u32::from(place.egress.0);
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
+        if let Some(backlogs) = &mut s.backlogs {
+            backlogs.change(place.egress, &s.occupancy, self.now);
+        }
         s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
         p.max_egress_bytes = p.max_egress_bytes.max(waiting as u32);
@@ -215,6 +218,9 @@ impl<A: Actors> Network<A> {
         s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
         p.marked_frames += u64::from(slot.pkt.ecn != before);
         s.occupancy.leave_egress(&place, u64::from(queued));
+        if let Some(backlogs) = &mut s.backlogs {
+            backlogs.change(place.egress, &s.occupancy, self.now);
+        }
         if charged != 0 {
             s.occupancy.release(&place, u64::from(charged), slot.pool);
         }

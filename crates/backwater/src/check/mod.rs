@@ -225,8 +225,7 @@ fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
 
 fn output(resolved: &Resolved, index: &Index<'_>) -> Result<(), ScenarioError> {
     let output = &resolved.file.output;
-    let any = output.queues || output.links || output.pauses || output.flows;
-    if any && output.interval.is_none() {
+    if output.any() && output.interval.is_none() {
         let error = resolved.error("output.interval", "is missing, and a time series is on");
         return Err(error.hint("time between two samples, as in interval = \"10 us\""));
     }

@@ -20,10 +20,20 @@ pub struct Output {
     /// Record which classes of which ports are paused by the neighbour.
     #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub pauses: bool,
-    /// Record the payload rate of every active flow.
+    /// Record the payload rate of every active flow, and what its receiver has got by then.
     #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub flows: bool,
+    /// Record, for every switch port that something waited for, exact statistics of the backlog since the last sample: mean, mean square, most, and the time without any.
+    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
+    pub backlogs: bool,
     /// Names of the nodes to record. Empty: all.
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "names of nodes of the topology"))]
     pub nodes: Vec<String>,
+}
+
+impl Output {
+    /// Whether there is a time series to record.
+    pub fn any(&self) -> bool {
+        self.queues || self.links || self.pauses || self.flows || self.backlogs
+    }
 }

@@ -133,12 +133,17 @@ const SERIES: &[Spec] = &[
     maybe("port", DataType::UInt32, "", "port, where the quantity belongs to one"),
     maybe("queue", DataType::UInt8, "0 to 7", "queue or class, where the quantity belongs to one"),
     maybe("flow", DataType::UInt64, "", "flow_id, where the quantity belongs to one"),
-    always("quantity", DataType::Utf8, "", "what was sampled: queue_bytes, sent_bytes, paused, flow_rate_bps"),
+    always(
+        "quantity",
+        DataType::Utf8,
+        "",
+        "what was sampled: queue_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes, mean_square_bytes2, max_bytes, empty_ps",
+    ),
     always(
         "value",
         DataType::UInt64,
         "see quantity",
-        "queue_bytes: B waiting; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload since the last sample",
+        "queue_bytes: B waiting; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload since the last sample; flow_received_bytes: B of payload received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps",
     ),
 ];
 

@@ -1,0 +1,240 @@
+"""Does the runs of `backwater run`, one or many, and prints what came of them."""
+
+from __future__ import annotations
+
+import json as json_module
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backwater import _core
+from backwater.cli.output import (
+    count,
+    figure,
+    message,
+    show,
+    simulated,
+    table,
+    us,
+    write_json,
+)
+from backwater.cli.progress import Reporter, reporting
+from backwater.errors import ResultError
+from backwater.results import FORMAT, MANIFEST, Run
+from backwater.results import write_json as write_json_file
+from backwater.running import interruptible, run_jobs
+from backwater.stats import group_times, over_runs, port_totals
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backwater.running import Job
+    from backwater.scenario import Scenario
+
+FAILED, INTERRUPTED = 1, 130
+# The kind of a directory that holds the runs of several seeds.
+SEEDS = "seeds"
+
+
+def kind(base: Path) -> str | None:
+    """What kind of results a directory holds; None: none that can be read."""
+    try:
+        manifest = json_module.loads((base / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return manifest.get("kind") if isinstance(manifest, dict) else None
+
+
+def once(case: Scenario, job: Job, base: Path, json: str | None) -> int:
+    """Do one run, and print its report."""
+    with interruptible() as stop, reporting() as display:
+        [outcome] = run_jobs([job], Reporter(1, display), stop, report)
+    if isinstance(outcome, dict):
+        if json is not None:
+            write_json(json, outcome)
+        if json != "-":
+            _show_one(case, outcome)
+    elif outcome is not None:
+        message(f"error: {outcome}")
+    if stop.is_set():
+        message(f"stopped; what was simulated by then is in {base}")
+        return INTERRUPTED
+    message(f"results: {base}")
+    return FAILED if isinstance(outcome, _core.RunError) else 0
+
+
+def repeat(
+    case: Scenario,
+    jobs: list[Job],
+    done: list[Run | None],
+    base: Path,
+    json: str | None,
+    again: str,
+) -> int:
+    """Do the runs that are not there yet, and sum up all of them."""
+    missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
+    if len(missing) < len(jobs):
+        message(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {base} already")
+    base.mkdir(parents=True, exist_ok=True)
+    manifest = {
+        "format": FORMAT,
+        "kind": SEEDS,
+        "runs": [str(job.out.name) for job in jobs if job.out is not None],
+    }
+    write_json_file(base / MANIFEST, {**manifest, "status": "running"})
+    with interruptible() as stop, reporting() as display:
+        fresh = dict(
+            zip(
+                (job.seed for job in missing),
+                run_jobs(missing, Reporter(len(missing), display), stop, report),
+                strict=True,
+            )
+        )
+    outcomes = [
+        fresh[job.seed] if run is None else report(run) for job, run in zip(jobs, done, strict=True)
+    ]
+    reports = [one for one in outcomes if isinstance(one, dict) and one["status"] == "done"]
+    errors = [one for one in outcomes if isinstance(one, _core.RunError)]
+    status = "interrupted" if stop.is_set() else "failed" if errors else "done"
+    statistics = over_runs(reports)
+    _write_statistics(base, statistics)
+    write_json_file(base / MANIFEST, {**manifest, "status": status})
+    if json is not None and reports:
+        write_json(json, {"title": case.title, "statistics": statistics, "runs": reports})
+    if json != "-" and reports:
+        _show_statistics(case, statistics, len(reports))
+    for error in errors:
+        message(f"error: {error}")
+    if stop.is_set():
+        message(
+            f"stopped; {len(reports)} of {len(jobs)} runs are complete in {base}",
+            f"hint: `backwater {again} --out {shlex.quote(str(base))}` does the others",
+        )
+        return INTERRUPTED
+    message(f"results: {base}")
+    return FAILED if errors else 0
+
+
+STATISTICS = (
+    ("of", pa.string(), "", "label of a group of flows; `ports`: all of them; `run`: the run"),
+    ("quantity", pa.string(), "", "number of a run's report, such as fct_last_ack_us.mean"),
+    ("unit", pa.string(), "", "its unit; empty: a count"),
+    ("n", pa.int64(), "runs", "runs that have such a number"),
+    ("mean", pa.float64(), "see unit", "mean over the runs"),
+    ("min", pa.float64(), "see unit", "least"),
+    ("max", pa.float64(), "see unit", "greatest"),
+    ("std", pa.float64(), "see unit", "standard deviation of the sample (n - 1); null: one run"),
+    ("ci_low", pa.float64(), "see unit", "lower end of the mean's 95 % confidence interval"),
+    ("ci_high", pa.float64(), "see unit", "upper end of it (Student's t)"),
+)
+
+
+def statistics_schema() -> pa.Schema:
+    """Columns of `statistics.parquet`, with description and unit as in the tables of runs."""
+    return pa.schema(
+        [
+            pa.field(name, kind, metadata={"description": description, "unit": unit})
+            for name, kind, unit, description in STATISTICS
+        ],
+        metadata={"description": "One row a number of the runs' reports, over all runs."},
+    )
+
+
+def _write_statistics(base: Path, rows: list[dict[str, Any]]) -> None:
+    path = base / "statistics.parquet"
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        pq.write_table(pa.Table.from_pylist(rows, statistics_schema()), temporary)
+        temporary.replace(path)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def report(run: Run) -> dict[str, Any]:
+    """Sum up a run, as `run --json` has it. Times in us, or ps where the name says so."""
+    return {
+        "title": run.manifest["title"],
+        "file": run.manifest.get("file"),
+        "variant": run.manifest.get("variant"),
+        "set": run.manifest.get("set", {}),
+        "seed": run.seed,
+        "status": run.status,
+        "fingerprint": run.fingerprint,
+        "directory": str(run.directory),
+        "groups": group_times(run.flows),
+        "ports": port_totals(run.ports),
+        "summary": run.summary,
+        "warnings": run.warnings,
+    }
+
+
+def _show_one(case: Scenario, one: dict[str, Any]) -> None:
+    view = table()
+    for column in ("group", "flows", "complete"):
+        view.add_column(column, justify="left" if column == "group" else "right")
+    for column in ("mean", "median", "99th perc.", "greatest", "mean to last byte"):
+        view.add_column(f"{column}\nus", justify="right")
+    for group in one["groups"]:
+        ack, byte = group["fct_last_ack_us"] or {}, group["fct_last_byte_us"] or {}
+        view.add_row(
+            group["group"],
+            str(group["flows"]),
+            str(group["complete"]),
+            *(us(ack.get(name)) for name in ("mean", "p50", "p99", "max")),
+            us(byte.get("mean")),
+        )
+    show(
+        view,
+        f"{case.title} (seed {one['seed']})",
+        "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
+        *_totals(one),
+    )
+
+
+def _totals(one: dict[str, Any]) -> tuple[str, ...]:
+    ports, summary = one["ports"], one["summary"]
+    parts = [
+        f"simulated {simulated(summary.get('time_ps', 0))}",
+        count(summary.get("hops", 0), "packet-hops"),
+    ]
+    frames = [
+        f"{ports.get('drop_frames', 0)} frames dropped",
+        f"{ports.get('marked_frames', 0)} marked",
+        f"{ports.get('pauses_sent', 0)} pauses sent",
+        f"ports paused: {ports.get('ports_paused', 0)}",
+    ]
+    # Two lines: together they are longer than a terminal of 80 columns is wide.
+    return f"{', '.join(parts)}.", f"{', '.join(frames)}.", f"fingerprint {one['fingerprint']}"
+
+
+def _show_statistics(case: Scenario, rows: list[dict[str, Any]], runs: int) -> None:
+    view = table()
+    view.add_column("of")
+    view.add_column("quantity", no_wrap=True)
+    view.add_column("unit")
+    for column in ("n", "mean", "least", "greatest", "std. dev."):
+        view.add_column(column, justify="right")
+    view.add_column("95 % of the mean", justify="right")
+    same = []
+    for row in rows:
+        if row["min"] == row["max"] and row["n"] == runs > 1:
+            same.append(f"{row['of']} {row['quantity']} {figure(row['mean'])}")
+            continue
+        view.add_row(
+            row["of"],
+            row["quantity"],
+            row["unit"],
+            str(row["n"]),
+            *(figure(row[name]) for name in ("mean", "min", "max", "std")),
+            "-" if row["std"] is None else f"±{_three(row['ci_high'] - row['mean'])}",
+        )
+    remarks = ["n: runs that have the number. The interval is Student's t."]
+    if same:
+        remarks.append(f"The same in all runs: {', '.join(same)}.")
+    show(view, f"{case.title} ({runs} runs)", "", *remarks)
+
+
+def _three(value: float) -> str:
+    return figure(float(f"{value:.3g}"))

@@ -1,0 +1,68 @@
+"""What the claims of all studies have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class NotKnownError(LookupError):
+    """A number that a claim needs was not asked for (or was not published)."""
+
+
+class NotMeasuredError(LookupError):
+    """A number that a claim needs was asked for, but its run did not give it."""
+
+
+class Numbers(Protocol):
+    """Where a predicate finds its numbers, by case, mechanism and the name of the measure.
+
+    `setup` is one of those beside the table, or the table's own. Each may raise the errors above.
+    """
+
+    def value(self, case: str, mechanism: str, quantity: str, setup: str = "") -> float:
+        """Mean over the seeds; with one seed, its number."""
+
+    def samples(self, case: str, mechanism: str, quantity: str, setup: str = "") -> list[float]:
+        """The number of every seed, in the order of seeds."""
+
+    def interval(
+        self, case: str, mechanism: str, quantity: str, setup: str = ""
+    ) -> tuple[float, float]:
+        """95 % confidence interval of the mean; with one seed, its number twice."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a claim came to."""
+
+    holds: bool
+    value: float
+    """The one number that tells most, in `unit`."""
+    unit: str
+    detail: str
+    """The numbers behind the verdict, for people."""
+    cases: str
+    mechanism: str
+
+
+Predicate = Callable[[Numbers], Finding]
+
+
+class Claims(dict[str, Predicate]):
+    """The predicates of one study by the ids of its claims."""
+
+    def claim(self, name: str) -> Callable[[Predicate], Predicate]:
+        """Register a predicate."""
+
+        def register(predicate: Predicate) -> Predicate:
+            self[name] = predicate
+            return predicate
+
+        return register
+
+
+def percent(ratio: float) -> str:
+    """Give a ratio as a percentage."""
+    return f"{100 * ratio:.1f} %"

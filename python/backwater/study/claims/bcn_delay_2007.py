@@ -1,0 +1,101 @@
+"""The claims of the study bcn-delay-2007; throughput in Mb/s, queues in KB, utilisation in %."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from backwater.study.claims.base import Claims, Finding, Numbers, percent
+
+BCN = "bcn"
+LINE = 10_000
+
+CLAIMS = Claims()
+
+
+def _rises(values: list[float]) -> bool:
+    return all(before < after for before, after in pairwise(values))
+
+
+def _list(values: list[float]) -> str:
+    return ", ".join(f"{value:.1f}" for value in values)
+
+
+@CLAIMS.claim("multistage-robust")
+def multistage_robust(n: Numbers) -> Finding:
+    """From 12 to 600 us drops change by a quarter at most, the hot port's use by 1 %."""
+    short, long = (n.value(f"multi-{us}us", BCN, "drops") for us in (12, 600))
+    used = [n.value(f"multi-{us}us", BCN, "hot_port_utilisation") for us in (12, 600)]
+    ratio = long / short if short else float("inf")
+    return Finding(
+        holds=0.8 <= ratio <= 1.25 and abs(used[1] / used[0] - 1) <= 0.01,
+        value=ratio,
+        unit="ratio",
+        detail=f"{long:.0f} drops instead of {short:.0f}; hot port used {_list(used)} %",
+        cases="multi-12us,multi-600us",
+        mechanism=BCN,
+    )
+
+
+@CLAIMS.claim("delay-hurts")
+def delay_hurts(n: Numbers) -> Finding:
+    """The queue varies more with every step of delay; at 200 us less gets through than at 12 us."""
+    delays = (12, 50, 100, 200, 500)
+    deviations = [n.value(f"single-{us}us", BCN, "queue_std") for us in delays]
+    through = [n.value(f"single-{us}us", BCN, "throughput") for us in (12, 200)]
+    drops = [n.value(f"single-{us}us", BCN, "drops") for us in (12, 200)]
+    return Finding(
+        holds=_rises(deviations) and through[1] < through[0] and drops[1] > drops[0],
+        value=deviations[-1],
+        unit="KB",
+        detail=f"deviation {_list(deviations)} KB; 12 and 200 us: {_list(through)} Mb/s, "
+        f"{_list(drops)} drops",
+        cases=",".join(f"single-{us}us" for us in delays),
+        mechanism=BCN,
+    )
+
+
+@CLAIMS.claim("oversampling")
+def oversampling(n: Numbers) -> Finding:
+    """At 200 us both drops and throughput are less with oversampling."""
+    cases = ("single-200us", "single-oversampling")
+    drops = [n.value(case, BCN, "drops") for case in cases]
+    through = [n.value(case, BCN, "throughput") for case in cases]
+    return Finding(
+        holds=drops[1] < drops[0] and through[1] < through[0],
+        value=through[1] - through[0],
+        unit="Mb/s",
+        detail=f"without and with: {_list(drops)} drops, {_list(through)} Mb/s",
+        cases=",".join(cases),
+        mechanism=BCN,
+    )
+
+
+@CLAIMS.claim("buffer")
+def buffer(n: Numbers) -> Finding:
+    """Throughput and the queue's deviation rise with the buffer."""
+    cases = ("single-200us", "single-1200KB", "single-2400KB")
+    through = [n.value(case, BCN, "throughput") for case in cases]
+    deviations = [n.value(case, BCN, "queue_std") for case in cases]
+    return Finding(
+        holds=_rises(through) and _rises(deviations),
+        value=through[-1] - through[0],
+        unit="Mb/s",
+        detail=f"{_list(through)} Mb/s; deviation {_list(deviations)} KB",
+        cases=",".join(cases),
+        mechanism=BCN,
+    )
+
+
+@CLAIMS.claim("oversubscription")
+def oversubscription(n: Numbers) -> Finding:
+    """At 500 us the single hop loses more of its port than the multi-stage network of its own."""
+    single = 1 - n.value("single-500us", BCN, "throughput") / LINE
+    multi = 1 - n.value("multi-500us", BCN, "hot_port_utilisation") / 100
+    return Finding(
+        holds=single > multi,
+        value=100 * (single - multi),
+        unit="percentage points",
+        detail=f"unused: {percent(single)} of the single hop, {percent(multi)} in several stages",
+        cases="single-500us,multi-500us",
+        mechanism=BCN,
+    )

@@ -1,0 +1,361 @@
+"""What a study can measure: functions of a run, registered under the name that study.toml calls.
+
+A kind takes a `Window` on one run and its parameters, and gives a `Reading`. Times in study.toml
+are written as in scenarios (`"5 ms"`); the unit of each kind is stated here and in its measure.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backwater.errors import InputError
+from backwater.stats import PS_PER_US, count_control, port_totals
+
+if TYPE_CHECKING:
+    from backwater.results import Run
+
+PS_PER_S = 1e12
+BITS = 8
+FACTORS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+RATES = {"b/s": 1, "Kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9}
+SIZES = {"B": 1, "KB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one measure read from one run."""
+
+    value: float | None
+    problem: str | None = None
+    """Why there is no value."""
+    sizes: tuple[int, ...] = ()
+    """Sizes of the flows behind it, in bytes, where a lower bound may need them."""
+
+
+class NotThereError(LookupError):
+    """A run does not hold what a measure needs; its text says what."""
+
+
+class Observed:
+    """A run as the measures look at it: what several of them need is worked out once."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @cached_property
+    def end_ps(self) -> int:
+        """When the run ended."""
+        return int(self.run.summary["time_ps"])
+
+    @cached_property
+    def _flows(self) -> dict[str, list[dict[str, Any]]]:
+        columns = ["group", "flow_id", "start_ps", "received", "fct_last_byte_ps", "state"]
+        groups: dict[str, list[dict[str, Any]]] = {}
+        for flow in self.run.flows.select(columns).to_pylist():
+            groups.setdefault(flow["group"], []).append(flow)
+        return groups
+
+    @cached_property
+    def _samples(self) -> dict[str, pa.Table]:
+        """The time series by quantity."""
+        series = self.run.series
+        if series.num_rows == 0:
+            return {}
+        names = pc.unique(series["quantity"]).to_pylist()
+        return {str(name): series.filter(pc.field("quantity") == name) for name in names}
+
+    @cached_property
+    def _received(self) -> dict[int, dict[int, int]]:
+        """Payload received, in bytes, by time and flow."""
+        found: dict[int, dict[int, int]] = {}
+        table = self._samples.get("flow_received_bytes")
+        if table is not None:
+            for row in table.select(["time_ps", "flow", "value"]).to_pylist():
+                found.setdefault(row["time_ps"], {})[row["flow"]] = row["value"]
+        return found
+
+    @cached_property
+    def _port_numbers(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
+        """Numbers and rates, in b/s, of the ports from a node to another."""
+        numbers: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for port in self.run.ports.select(["node", "peer", "port", "rate_bps"]).to_pylist():
+            key = (port["node"], port["peer"])
+            numbers.setdefault(key, []).append((port["port"], port["rate_bps"]))
+        return numbers
+
+    def port(self, node: str, to: str) -> tuple[int, int]:
+        """Give number and rate, in b/s, of the one port from a node to another."""
+        found = self._port_numbers.get((node, to), [])
+        if len(found) != 1:
+            raise NotThereError(f"{len(found)} ports lead from {node} to {to}")
+        return found[0]
+
+    def group(self, label: str) -> list[dict[str, Any]]:
+        """Give the flows of a group."""
+        if label not in self._flows:
+            raise NotThereError(f"there is no flow in group {label!r}")
+        return self._flows[label]
+
+    def delivered(self, label: str, time_ps: int) -> int:
+        """Payload bytes that a group's receivers have got by a time, that instant included."""
+        samples = self._received.get(time_ps, {})
+        total = 0
+        for flow in self.group(label):
+            last = flow["fct_last_byte_ps"]
+            if flow["flow_id"] in samples:
+                total += samples[flow["flow_id"]]
+            elif flow["start_ps"] >= time_ps:
+                continue
+            elif time_ps >= self.end_ps or (
+                last is not None and flow["start_ps"] + last <= time_ps
+            ):
+                total += flow["received"]
+            else:
+                raise NotThereError(
+                    f"no sample of the flows at {time_ps / 1e9:g} ms: see output.interval"
+                )
+        return total
+
+    def rate(self, label: str, window: Sequence[str] | None) -> float:
+        """Payload that a group's receivers got, in b/s over the window or the whole run."""
+        begin, end = (0, self.end_ps) if window is None else interval(window)
+        bits = BITS * (self.delivered(label, end) - self.delivered(label, begin))
+        return bits * PS_PER_S / (end - begin)
+
+    def over(self, name: str, node: str, port: int, window: Sequence[str]) -> list[tuple[int, int]]:
+        """Give (end in ps, value) of the samples of a port whose intervals lie in a window."""
+        begin, end = interval(window)
+        table = self._samples.get(name)
+        if table is None:
+            return []
+        here = (pc.field("node") == node) & (pc.field("port") == port)
+        inside = (pc.field("time_ps") > begin) & (pc.field("time_ps") <= end)
+        found = table.filter(here & inside)
+        rows = found.select(["time_ps", "value"]).to_pylist()
+        return [(row["time_ps"], row["value"]) for row in rows]
+
+    @cached_property
+    def sampling_ps(self) -> int:
+        """Time between two samples."""
+        match = re.search(
+            r'^interval = "(.+)"', _table(self.run.manifest["scenario"], "output"), re.M
+        )
+        if match is None:
+            raise NotThereError("the scenario has no output.interval")
+        return time_ps(match[1])
+
+    def steps(self, window: Sequence[str]) -> int:
+        """How many whole sampling intervals make up a window."""
+        begin, end = interval(window)
+        if begin % self.sampling_ps or end % self.sampling_ps:
+            raise NotThereError(f"{window[0]} to {window[1]} is no whole number of output.interval")
+        if end > self.end_ps:
+            raise NotThereError(f"the run ended before {window[1]}")
+        return (end - begin) // self.sampling_ps
+
+
+def _table(text: str, name: str) -> str:
+    """Give the lines of one table of a resolved scenario, which begin with its name."""
+    match = re.search(rf"^\[{name}\]\n((?:(?!\[).*\n?)*)", text, re.M)
+    return match[1] if match else ""
+
+
+def _quantity(text: str, units: Mapping[str, int], what: str) -> float:
+    match = re.fullmatch(r"\s*([0-9.]+)\s*(\S+)\s*", text)
+    if match is None or match[2] not in units:
+        raise InputError(f"{text!r} is not {what}", f"its unit is one of {', '.join(units)}")
+    return float(match[1]) * units[match[2]]
+
+
+def time_ps(text: str) -> int:
+    """Read a time, as in `"5 ms"`."""
+    return round(_quantity(text, FACTORS, "a time"))
+
+
+def interval(window: Sequence[str]) -> tuple[int, int]:
+    """Read a window, as in `["5 ms", "80 ms"]`."""
+    if len(window) != 2 or time_ps(window[0]) >= time_ps(window[1]):
+        raise InputError(f"{list(window)} is not a window", 'a window is ["BEGIN", "END"]')
+    return time_ps(window[0]), time_ps(window[1])
+
+
+Kind = Callable[..., Reading]
+KINDS: dict[str, Kind] = {}
+COUNTS: set[str] = set()
+"""Kinds whose readings are whole numbers of things."""
+
+
+def _kind(name: str, *, counts: bool = False) -> Callable[[Kind], Kind]:
+    def register(function: Kind) -> Kind:
+        KINDS[name] = function
+        if counts:
+            COUNTS.add(name)
+        return function
+
+    return register
+
+
+def check(kind: str, parameters: Mapping[str, Any]) -> None:
+    """Complain about a measure that names no kind, or parameters that its kind does not have."""
+    if kind not in KINDS:
+        raise InputError(f"there is no kind of measure {kind!r}", f"there are {', '.join(KINDS)}")
+    try:
+        inspect.signature(KINDS[kind]).bind(None, **parameters)
+    except TypeError as error:
+        names = list(inspect.signature(KINDS[kind]).parameters)[1:]
+        raise InputError(f"measure {kind}: {error}", f"it takes {', '.join(names)}") from None
+
+
+def read(run: Observed, kind: str, parameters: Mapping[str, Any]) -> Reading:
+    """Read one measure from a run."""
+    try:
+        return KINDS[kind](run, **parameters)
+    except NotThereError as error:
+        return Reading(None, str(error))
+
+
+def _of(values: Sequence[float], statistic: str) -> float:
+    mean = math.fsum(values) / len(values)
+    if statistic in ("variance", "std"):
+        variance = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+        return variance if statistic == "variance" else math.sqrt(variance)
+    if statistic in ("p50", "p99"):
+        quantile: float = pc.quantile(pa.array(values), q=float(statistic[1:]) / 100)[0].as_py()
+        return quantile
+    statistics: dict[str, float] = {"mean": mean, "min": min(values), "max": max(values)}
+    if statistic not in statistics:
+        raise InputError(
+            f"{statistic!r} is no statistic", "there are mean, min, max, p50, p99, std, variance"
+        )
+    return statistics[statistic]
+
+
+@_kind("fct")
+def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") -> Reading:
+    """Completion times of a group's flows, all of which must be complete, in us."""
+    flows = run.run.flows.filter(pc.field("group") == group)
+    sizes = tuple(row["bytes"] for row in flows.select(["bytes"]).to_pylist())
+    name = f"fct_{until}_ps"
+    times = flows[name]
+    if flows.num_rows == 0:
+        return Reading(None, f"there is no flow in group {group!r}", sizes)
+    if times.null_count:
+        left = f"{times.null_count} of {flows.num_rows} {group} flows not complete"
+        return Reading(None, left, sizes)
+    if of == "mean":
+        return Reading(pc.mean(times).as_py() / PS_PER_US, None, sizes)
+    values = [row[name] / PS_PER_US for row in flows.select([name]).to_pylist()]
+    return Reading(_of(values, of), None, sizes)
+
+
+@_kind("transaction_time")
+def transaction_time(run: Observed, groups: Sequence[str], of: str = "variance") -> Reading:
+    """Times to the last byte of the flows of some groups that were complete, in us (us²)."""
+    flows = [flow for group in groups for flow in run.group(group)]
+    times = [flow["fct_last_byte_ps"] for flow in flows if flow["fct_last_byte_ps"] is not None]
+    if len(times) < 2:
+        return Reading(None, f"only {len(times)} of {len(flows)} flows are complete")
+    return Reading(_of([time / PS_PER_US for time in times], of))
+
+
+@_kind("throughput")
+def throughput(
+    run: Observed,
+    groups: Sequence[str],
+    window: Sequence[str] | None = None,
+    count: str = "payload",
+) -> Reading:
+    """What the receivers of some groups got together, in Mb/s of payload, or of whole frames."""
+    payload = math.fsum(run.rate(group, window) for group in groups) / 1e6
+    if count == "payload":
+        return Reading(payload)
+    packet = _table(run.run.manifest["scenario"], "packet")
+    sizes = {
+        name: _quantity(text, SIZES, "a size")
+        for name, text in re.findall(r'^(payload|header) = "(.+)"', packet, re.M)
+    }
+    return Reading(payload * (sizes["payload"] + sizes["header"]) / sizes["payload"])
+
+
+@_kind("rms_fairness")
+def rms_fairness(
+    run: Observed, groups: Sequence[str], target: str, window: Sequence[str]
+) -> Reading:
+    """Root mean square of the groups' relative distances from a target rate of payload."""
+    wanted = _quantity(target, RATES, "a rate")
+    errors = [(run.rate(group, window) - wanted) / wanted for group in groups]
+    return Reading(math.sqrt(math.fsum(error**2 for error in errors) / len(errors)))
+
+
+@_kind("drops", counts=True)
+def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
+    """Frames dropped for want of memory in the whole run, at some nodes or at all."""
+    ports = run.run.ports
+    if nodes is not None:
+        ports = ports.filter(pc.field("node").isin(list(nodes)))
+    return Reading(int(pc.sum(ports["drop_frames"]).as_py() or 0))
+
+
+@_kind("queue")
+def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "mean") -> Reading:
+    """What waited for the port from a node to another, exactly: mean, std, max in KB; empty in %.
+
+    Needs `output.backlogs`; the window is a whole number of `output.interval`.
+    """
+    steps = run.steps(window)
+    port, _ = run.port(node, to)
+
+    def values(name: str) -> list[int]:
+        return [value for _, value in run.over(f"backlog_{name}", node, port, window)]
+
+    # An interval without a byte has no row.
+    if of == "max":
+        return Reading(max(values("max_bytes"), default=0) / 1e3)
+    if of == "empty":
+        rows = values("empty_ps")
+        empty = sum(rows) + (steps - len(rows)) * run.sampling_ps
+        return Reading(100 * empty / (steps * run.sampling_ps))
+    mean = sum(values("mean_bytes")) / steps
+    if of == "mean":
+        return Reading(mean / 1e3)
+    if of != "std":
+        raise InputError(f"queue: of = {of!r}", "there are mean, std, max, empty")
+    square = sum(values("mean_square_bytes2")) / steps
+    return Reading(math.sqrt(max(0.0, square - mean**2)) / 1e3)
+
+
+@_kind("utilisation")
+def utilisation(
+    run: Observed, node: str, to: str, window: Sequence[str], rate: str | None = None
+) -> Reading:
+    """Share of its rate that the port from a node to another sent, in %, headers included.
+
+    Needs `output.links`. A frame counts when its transmission begins. `rate` where it changes.
+    """
+    port, bps = run.port(node, to)
+    full = bps if rate is None else _quantity(rate, RATES, "a rate")
+    run.steps(window)
+    begin, end = interval(window)
+    sent = BITS * sum(value for _, value in run.over("sent_bytes", node, port, window))
+    return Reading(100 * sent * PS_PER_S / ((end - begin) * full))
+
+
+@_kind("control_messages", counts=True)
+def control_messages(run: Observed, message: str) -> Reading:
+    """Control messages of a kind that were sent."""
+    return Reading(count_control(run.run, message))
+
+
+@_kind("paused_ports", counts=True)
+def paused_ports(run: Observed) -> Reading:
+    """Ports that received a pause."""
+    return Reading(port_totals(run.run.ports).get("ports_paused", 0))

@@ -1,0 +1,138 @@
+"""What studies measure, by runs whose numbers follow from sizes and rates alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import backwater
+from backwater.errors import InputError
+from backwater.study.measures import KINDS, Observed, check, interval, read, time_ps
+
+# A frame of 1000 B takes 0.8 us on a link; links and the switch add nothing.
+STAR: dict[str, Any] = {
+    "topology": {"kind": "star", "hosts": 3, "rate": "10 Gb/s", "link_delay": "0 ns"},
+    "packet": {"payload": "1000 B", "header": "0 B", "gap": "0 B"},
+    "ack": {"enabled": False},
+    "switch": {"latency": "0 ns", "buffer": "1 MB", "buffer_per": "egress"},
+    "stop": {"at": "20 us"},
+    "output": {"interval": "4 us", "flows": True, "links": True, "backlogs": True},
+}
+
+
+def observe(*flows: dict[str, Any], **tables: dict[str, Any]) -> Observed:
+    content = {**STAR, "flow": list(flows)}
+    for name, table in tables.items():
+        content[name] = {**content.get(name, {}), **table}
+    return Observed(backwater.build(content).run())
+
+
+def value(run: Observed, kind: str, **parameters: object) -> float:
+    reading = read(run, kind, parameters)
+    assert reading.problem is None
+    assert reading.value is not None
+    return reading.value
+
+
+ONE = {"label": "one", "from": "h1", "to": "h0", "size": "11 KB"}
+PAIR = {"label": "pair", "from": ["h1", "h2"], "to": "h0", "size": "1 KB"}
+
+
+def test_throughput_counts_what_was_delivered_within_the_window() -> None:
+    # 4000 B are in by 4 us, 9000 B by 8 us; the last of 11000 B comes at 10.4 us.
+    run = observe(ONE)
+    assert value(run, "throughput", groups=["one"], window=["0 ns", "4 us"]) == 8000
+    assert value(run, "throughput", groups=["one"], window=["4 us", "8 us"]) == 10000
+    assert value(run, "throughput", groups=["one"], window=["8 us", "12 us"]) == 4000
+    assert value(run, "throughput", groups=["one"], window=["12 us", "16 us"]) == 0
+    with_headers = observe(ONE, packet={"payload": "800 B", "header": "200 B"})
+    window = ["4 us", "8 us"]
+    payload = value(with_headers, "throughput", groups=["one"], window=window)
+    frames = value(with_headers, "throughput", groups=["one"], window=window, count="frame")
+    assert (payload, frames) == (8000, 10000)
+
+
+def test_throughput_says_what_it_lacks() -> None:
+    run = observe(ONE)
+    odd = read(run, "throughput", {"groups": ["one"], "window": ["0 ns", "5 us"]})
+    assert odd.value is None
+    assert "output.interval" in (odd.problem or "")
+    assert "no flow" in (read(run, "throughput", {"groups": ["two"]}).problem or "")
+
+
+def test_fairness_is_the_root_mean_square() -> None:
+    # 10 Gb/s and nothing, of a target of 5 Gb/s: each is off by 100 %.
+    late = {**ONE, "label": "late", "start": "8 us"}
+    run = observe(ONE, late)
+    window = ["4 us", "8 us"]
+    index = value(run, "rms_fairness", groups=["one", "late"], target="5 Gb/s", window=window)
+    assert index == 1.0
+    alone = value(run, "rms_fairness", groups=["one"], target="8 Gb/s", window=window)
+    assert alone == 0.25
+
+
+def test_queue_is_weighted_by_time() -> None:
+    # 2000 B for 0.8 us, 1000 B for 0.8 us, nothing for 6.4 of 8 us: 0.3 KB, 0.5 KB² in the mean.
+    run = observe(PAIR)
+    place = {"node": "s0", "to": "h0", "window": ["0 ns", "8 us"]}
+    assert value(run, "queue", **place, of="mean") == 0.3
+    assert value(run, "queue", **place, of="std") == pytest.approx((0.5 - 0.09) ** 0.5)
+    assert value(run, "queue", **place, of="max") == 2.0
+    assert value(run, "queue", **place, of="empty") == 80.0
+    long = read(run, "queue", place | {"window": ["0 ns", "40 us"]})
+    assert "ended before" in (long.problem or "")
+
+
+def test_utilisation_is_the_share_of_the_rate() -> None:
+    run = observe(ONE)
+    # Frames begin at 0.8, 1.6, ... 8.8 us.
+    window = ["0 ns", "20 us"]
+    assert value(run, "utilisation", node="s0", to="h0", window=window) == pytest.approx(44.0)
+    half = value(run, "utilisation", node="s0", to="h0", window=window, rate="20 Gb/s")
+    assert half == pytest.approx(22.0)
+
+
+def test_completion_and_transaction_times() -> None:
+    run = observe(PAIR)
+    # The two end at 1.6 and 2.4 us.
+    mean = value(run, "fct", group="pair", until="last_byte")
+    assert mean == pytest.approx(2.0)
+    assert value(run, "fct", group="pair", of="max", until="last_byte") == pytest.approx(2.4)
+    variance = value(run, "transaction_time", groups=["pair"], of="variance")
+    assert variance == pytest.approx(0.32)
+    unfinished = observe({**ONE, "size": "1 MB"})
+    assert "not complete" in (read(unfinished, "fct", {"group": "one"}).problem or "")
+
+
+def test_counts() -> None:
+    flows = {"label": "all", "from": ["h1", "h2"], "to": "h0", "size": "20 KB"}
+    run = observe(flows, switch={"buffer": "3 KB"})
+    dropped = value(run, "drops")
+    assert dropped > 0
+    assert value(run, "drops", nodes=["s0"]) == dropped
+    assert value(run, "drops", nodes=["h0"]) == 0
+    paused = observe(flows, pause={"xoff": "4 KB", "xon": "2 KB"}, switch={"buffer": "100 KB"})
+    assert value(paused, "paused_ports") == 2
+    assert value(paused, "control_messages", message="mac-control") > 0
+    assert value(paused, "control_messages", message="cnp") == 0
+
+
+def test_quantities() -> None:
+    assert time_ps("1.5 ms") == 1_500_000_000
+    assert interval(["5 ms", "80 ms"]) == (5 * 10**9, 80 * 10**9)
+    for wrong in ("5", "5 min", "ms"):
+        with pytest.raises(InputError, match="is not a time"):
+            time_ps(wrong)
+    with pytest.raises(InputError, match="is not a window"):
+        interval(["80 ms", "5 ms"])
+
+
+def test_a_measure_names_a_kind_and_its_parameters() -> None:
+    with pytest.raises(InputError, match="no kind of measure 'speed'"):
+        check("speed", {})
+    with pytest.raises(InputError, match="unexpected keyword argument 'grup'"):
+        check("fct", {"group": "incast", "grup": "incast"})
+    with pytest.raises(InputError, match="missing a required argument: 'group'"):
+        check("fct", {})
+    assert all(function.__doc__ for function in KINDS.values())

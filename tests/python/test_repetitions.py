@@ -1,0 +1,167 @@
+"""Repeated runs: statistics over them, independent of cores, resumed where they were left."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import backwater
+from backwater.stats import Spread, over_runs, student_t
+from conftest import start
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+
+def statistics(file: str) -> dict[tuple[str, str], dict[str, Any]]:
+    rows = json.loads(Path(file).read_text(encoding="utf-8"))["statistics"]
+    return {(row["of"], row["quantity"]): row for row in rows}
+
+
+def test_student_s_t() -> None:
+    # Two-sided 5 % points as every table has them.
+    assert student_t(1) == pytest.approx(12.706, abs=1e-3)
+    assert student_t(24) == pytest.approx(2.064, abs=1e-3)
+    assert student_t(299) == pytest.approx(1.968, abs=1e-3)
+
+
+def test_spread() -> None:
+    spread = Spread.of([2.0, 4.0, 9.0])
+    assert (spread.n, spread.mean, spread.min, spread.max) == (3, 5.0, 2.0, 9.0)
+    assert spread.std == pytest.approx(13**0.5)
+    assert spread.ci_high == pytest.approx(5 + 4.30265 * (13 / 3) ** 0.5, abs=1e-3)
+    assert Spread.of([7.0]) == Spread(1, 7.0, 7.0, 7.0, None, None, None)
+    values = [0.1 * n for n in range(50)]
+    assert Spread.of(values) == Spread.of(values[::-1])
+
+
+def test_statistics_are_over_runs_that_have_the_number() -> None:
+    def report(mean: float | None) -> dict[str, Any]:
+        times = None if mean is None else dict.fromkeys(("mean", "p50", "p99", "min", "max"), mean)
+        group = {"group": "g", "flows": 1, "complete": 1, "bytes": 5, "received": 5}
+        return {
+            "groups": [group | {"fct_last_byte_us": times, "fct_last_ack_us": times}],
+            "ports": {"drop_frames": 3},
+            "summary": {"time_ps": 10, "fingerprint": "f"},
+        }
+
+    rows = {row["quantity"]: row for row in over_runs([report(1.0), report(None), report(3.0)])}
+    assert (rows["fct_last_ack_us.mean"]["n"], rows["fct_last_ack_us.mean"]["mean"]) == (2, 2.0)
+    assert rows["drop_frames"]["n"] == 3
+    assert rows["time_ps"]["unit"] == "ps"
+    assert "fingerprint" not in rows
+
+
+def test_table_json_and_file_say_the_same(command: Command, small: Path) -> None:
+    said = command("run", str(small), "--seeds", "1..5", "--out", "o", "--json", "o.json")
+    assert said.code == 0, said.err
+    rows = statistics("o.json")
+    victim = rows["incast", "fct_last_ack_us.mean"]
+    runs = [backwater.open_run(f"o/seed-{seed}") for seed in range(1, 6)]
+    means = []
+    for run in runs:
+        flows = run.flows.to_pylist()
+        times = [f["fct_last_ack_ps"] / 1e6 for f in flows if f["group"] == "incast"]
+        means.append(sum(times) / len(times))
+    assert victim["n"] == 5
+    assert victim["mean"] == pytest.approx(sum(means) / 5)
+    assert (victim["min"], victim["max"]) == pytest.approx((min(means), max(means)))
+    assert victim["ci_low"] < victim["mean"] < victim["ci_high"]
+    table = pq.ParquetFile("o/statistics.parquet").read()
+    assert table.to_pylist() == json.loads(Path("o.json").read_text())["statistics"]
+    assert "fct_last_ack_us.mean" in said.out
+    assert max(len(line) for line in said.out.splitlines()) <= 100
+
+
+def test_numbers_do_not_depend_on_the_number_of_cores(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cores in (1, 2):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        command("run", str(small), "--seeds", "6", "--out", f"o{cores}", "--json", f"o{cores}.json")
+    assert statistics("o1.json") == statistics("o2.json")
+
+
+def ended(directory: Path) -> dict[str, float]:
+    return {path.parent.name: path.stat().st_mtime_ns for path in directory.glob("*/manifest.json")}
+
+
+def test_only_what_is_not_there_is_run(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--seeds", "1..4", "--out", "o").code == 0
+    before = ended(Path("o"))
+    # Cut short, damaged and gone: each is run again.
+    manifest = Path("o/seed-2/manifest.json")
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(text.replace('"status": "done"', '"status": "interrupted"'))
+    shutil.rmtree("o/seed-3/flows")
+    shutil.rmtree("o/seed-4")
+    said = command("run", str(small), "--seeds", "1..5", "--out", "o", "--json", "o.json")
+    assert said.code == 0, said.err
+    assert "1 of 5 runs are in o already" in said.err
+    after = ended(Path("o"))
+    assert after["seed-1"] == before["seed-1"]
+    assert backwater.open_run("o/seed-3").flows.num_rows > 0
+    command("run", str(small), "--seeds", "1..5", "--out", "fresh", "--json", "fresh.json")
+    assert statistics("o.json") == statistics("fresh.json")
+
+
+def test_a_different_run_is_replaced_only_when_told(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--seeds", "1..3", "--out", "o").code == 0
+    before = ended(Path("o"))
+    change = ("run", str(small), "--set", "flow.incast.size=1 MB", "--seeds", "2..4", "--out", "o")
+    said = command(*change)
+    assert said.code == 2
+    assert said.err.count("error") == 1
+    assert "o/seed-2: holds a run of another scenario" in said.err
+    assert "--force" in said.err
+    assert ended(Path("o")) == before, "an error has changed nothing"
+    assert command(*change, "--force").code == 0
+    assert ended(Path("o"))["seed-1"] == before["seed-1"]
+    assert command(*change).err.startswith("3 of 3 runs")
+    Path("o/seed-2/manifest.json").write_text("{", encoding="utf-8")
+    damaged = command(*change)
+    assert damaged.code == 2
+    assert "o/seed-2/manifest.json" in damaged.err
+    assert "--force" in damaged.err
+    assert command(*change, "--force").code == 0
+
+
+def test_results_of_another_kind_are_in_the_way(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--out", "o").code == 0
+    said = command("run", str(small), "--seeds", "2", "--out", "o")
+    assert said.code == 2
+    assert "holds earlier results" in said.err
+    assert command("run", str(small), "--seeds", "2", "--out", "o", "--force").code == 0
+    assert not Path("o/flows").exists()
+    Path("o/seed-1/manifest.json").unlink()
+    said = command("run", str(small), "--seeds", "2", "--out", "o")
+    assert said.code == 2
+    assert "holds no results of Backwater's" in said.err
+
+
+def test_ctrl_c_keeps_what_is_complete_and_says_how_to_go_on(tmp_path: Path, small: Path) -> None:
+    slow = ["--set", "flow.incast.size=40 MB"]
+    process = start("run", str(small), *slow, "--seeds", "1..500", "--out", "o", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not any('"status": "done"' in path.read_text() for path in tmp_path.glob("o/seed-*/m*")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    complete = [
+        path for path in tmp_path.glob("o/seed-*") if backwater.open_run(path).status == "done"
+    ]
+    assert 0 < len(complete) < 500
+    assert f"stopped; {len(complete)} of 500 runs are complete in o" in said
+    assert "--seeds 1..500 --out o` does the others" in said
+    assert pq.ParquetFile(tmp_path / "o" / "statistics.parquet").read().num_rows > 0
