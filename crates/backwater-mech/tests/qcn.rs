@@ -103,3 +103,24 @@ fn a_switch_without_classes_sends_nothing() {
     let out = bench.run();
     assert!(out.rows.control.is_empty() && out.progress.drops > 0);
 }
+
+/// A reaction point that all flows to a destination share outlives them: a message about a flow that has ended meanwhile still
+/// reaches it. One for each flow of a packet cannot help.
+#[test]
+fn a_shared_reaction_point_hears_of_flows_that_have_ended() {
+    let drops = |per| {
+        let mut bench = star(5, Params { per, ..Params::default() });
+        bench.stop_at = Some(Time::ms(60));
+        for n in 0..20_000u64 {
+            for src in 0..4u32 {
+                bench.flow(src, 4, 1_436).start = Time::ns(2_450 * n + 600 * u64::from(src));
+            }
+        }
+        let out = bench.run();
+        (out.rows.control.len(), out.progress.drops)
+    };
+    let (messages, lost) = drops(Per::Destination);
+    assert!(messages > 100 && lost < 1_000, "{messages} messages, {lost} drops");
+    let (_, lost) = drops(Per::Flow);
+    assert!(lost > 30_000, "{lost} drops");
+}

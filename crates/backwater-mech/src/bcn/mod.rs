@@ -37,8 +37,7 @@
 //! | Ru, Rmin | `ru`, `min_rate` | rate | 1 Mb/s | both documents; Rmin: choice |
 //! | Tmax, K | `stop_time`, `restart_divisor` | time, – | 100 us, 10 | choice |
 //!
-//! **Not modelled:** the octets of the tag in data frames; rounding of Qoff and Qdelta to pages of 64 B. A message whose flow has
-//! ended when it arrives is without effect, also on the other flows to that destination.
+//! **Not modelled:** the octets of the tag in data frames; rounding of Qoff and Qdelta to pages of 64 B.
 //! **Where we differ:** the message carries Qeq, so that gains by formula follow each queue's; stations would be configured with them.
 //! The random part of a STOP is drawn by the congestion point, whose stream of random numbers it is, and travels in the message.
 //! Messages that arrive during a STOP are without effect: they speak of frames sent before it. A sampled frame that no flow sends

@@ -45,7 +45,7 @@
 //! | rpgMinRate | `rpg_min_rate` | rate | 5 Mb/s | ieee8021CnRpgMinRate |
 //!
 //! **Not modelled:** the CN-TAG (the simulated message names its flow); congestion notification domains and their defences;
-//! LLDP. A CNM whose flow has ended when it arrives is without effect, also where flows share a reaction point.
+//! LLDP. A CNM whose flow has ended when it arrives is without effect, unless the flow shared its reaction point.
 //! **Where we differ:** a congestion point counts the octets of frames as buffers count them, headers and FCS, without preamble and
 //! gap; a reaction point counts those that it sends likewise. A sampled frame that no flow sends (an acknowledgement) renews the
 //! sample and causes no CNM. Rates are whole b/s and halving rounds up, so that rpCurrentRate reaches rpgMaxRate after at most 34

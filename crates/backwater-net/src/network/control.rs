@@ -3,7 +3,7 @@
 use super::{Actors, Event, Network, STAGE, controller_order};
 use crate::flow::NO_CONTROLLER;
 use crate::hold::{Act, Hold};
-use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NicSide, Note, Owner, SwitchSide, Token};
+use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NicSide, Note, Owner, RateKey, SwitchSide, Token};
 use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo};
 use crate::port::Belongs;
 use crate::record::ControlRow;
@@ -122,6 +122,10 @@ impl<A: Actors> Network<A> {
         let mut pkt = Packet::control(frame, HostId(u32::MAX), to, class, uid);
         (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.now);
         pkt.seq = self.slab.insert_control(*frame);
+        if let Some(at) = frame.flow.and_then(|f| self.flows.find(f)) {
+            let flow = &self.flows.send[at];
+            pkt.tag = spoken_of(flow.dst, flow.class);
+        }
         pkt
     }
 
@@ -301,18 +305,29 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A routed control frame has arrived at its host: for the NIC, else for the flow that it names.
-    pub(super) fn take_control(&mut self, host: u32, frame: &Control) {
+    /// A routed control frame has arrived at its host: for the NIC, else for the controller of the flow that it names. That may
+    /// outlive the flow: `tag` then still says which it is.
+    pub(super) fn take_control(&mut self, host: u32, frame: &Control, tag: u64) {
         let fate = self.at_nic(host, |stack, cx| stack.on_control(cx, frame));
         self.act_nic(host);
-        let flow = frame.flow.and_then(|f| self.flows.find(f));
-        if let (Fate::Passed, Some(at)) = (fate, flow) {
-            let controller = self.flows.send[at].controller;
-            if controller != NO_CONTROLLER {
-                self.at_controller(controller, |side, cx| side.on_control(cx, frame));
-                self.repace(controller);
-            }
+        if fate == Fate::Consumed {
+            return;
         }
+        let controller = match frame.flow.and_then(|f| self.flows.find(f)) {
+            Some(at) => self.flows.send[at].controller,
+            None => self.kept_controller(HostId(host), tag),
+        };
+        if controller != NO_CONTROLLER {
+            self.at_controller(controller, |side, cx| side.on_control(cx, frame));
+            self.repace(controller);
+        }
+    }
+
+    /// The controller that a host keeps for flows like the one that a frame spoke of.
+    fn kept_controller(&self, host: HostId, tag: u64) -> u32 {
+        let Some((dst, class)) = read_spoken_of(tag) else { return NO_CONTROLLER };
+        let kept = [RateKey::Dest(dst), RateKey::Class(class)].map(|key| self.kept_controllers.get(&(host, key)));
+        kept.into_iter().flatten().next().copied().unwrap_or(NO_CONTROLLER)
     }
 
     pub(super) fn switch_timer(&mut self, switch: u32, owner: Owner, token: Token) {
@@ -383,4 +398,13 @@ impl<A: Actors> Network<A> {
         }
         self.take(host, pkt);
     }
+}
+
+/// The tag of a control packet: destination and class of the flow that it speaks of.
+fn spoken_of(dst: HostId, class: Class) -> u64 {
+    1 << 63 | u64::from(class.0) << 32 | u64::from(dst.0)
+}
+
+fn read_spoken_of(tag: u64) -> Option<(HostId, Class)> {
+    (tag >> 63 == 1).then_some((HostId(tag as u32), Class((tag >> 32) as u8)))
 }

@@ -262,7 +262,7 @@ impl<A: Actors> Network<A> {
             Kind::Control | Kind::Mac => {
                 let frame = self.slab.take_control(header.seq);
                 self.slab.remove(pkt);
-                self.take_control(host, &frame);
+                self.take_control(host, &frame, header.tag);
             }
         }
     }
