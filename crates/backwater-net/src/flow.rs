@@ -21,7 +21,7 @@ pub(crate) enum Status {
     Idle,
 }
 
-/// The sender's half. What every packet needs comes first, in one cache line and a word of the next.
+/// The sender's half. What every packet needs comes first, in two cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct SendFlow {
@@ -47,16 +47,16 @@ pub(crate) struct SendFlow {
     /// Owners that hold it shut, a bit each.
     pub shut: u16,
     pub packets: u64,
+    /// \[bytes\] that it may leave unacknowledged
+    pub window: u64,
+    /// What it sends again.
+    pub recovery: Option<Box<Sender>>,
     /// Pinned path of acknowledgements, or `NO_PATH`.
     pub back: u32,
     pub group: u32,
     pub id: u64,
     pub start: Time,
     pub stream: Option<Box<StreamState>>,
-    /// \[bytes\] that it may leave unacknowledged
-    pub window: u64,
-    /// What it sends again.
-    pub recovery: Option<Box<Sender>>,
     /// Start until the last byte's arrival, had the network been idle.
     pub ideal: Option<Time>,
     /// \[bytes\] sent at the last sample of the time series
@@ -74,8 +74,9 @@ pub(crate) struct StreamState {
     pub blocked: u64,
 }
 
-/// The receiver's half.
-#[derive(Clone, Debug, Default)]
+/// The receiver's half, in one cache line.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct RecvFlow {
     /// \[bytes\]
     pub received: u64,
@@ -83,7 +84,8 @@ pub(crate) struct RecvFlow {
     pub furthest: u64,
     pub reordered: u64,
     pub marked: u64,
-    pub last_byte: Option<Time>,
+    /// When its last byte arrived; `NEVER`: it has not.
+    pub last_byte: Time,
     /// \[bytes\] All before this offset have arrived (with recovery).
     pub expected: u64,
     /// Data packets not yet acknowledged, and whether one of them was marked.
@@ -92,6 +94,24 @@ pub(crate) struct RecvFlow {
     /// How it fills gaps.
     pub recovery: Option<Box<Receiver>>,
 }
+
+impl Default for RecvFlow {
+    fn default() -> Self {
+        RecvFlow {
+            received: 0,
+            furthest: 0,
+            reordered: 0,
+            marked: 0,
+            last_byte: Time::NEVER,
+            expected: 0,
+            pending: 0,
+            pending_mark: false,
+            recovery: None,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<RecvFlow>() == 64, "one cache line");
 
 impl SendFlow {
     /// Whether no more payload will become available.
@@ -191,7 +211,7 @@ impl Flows {
     #[inline(always)]
     pub fn touch(&self, slot: u32) -> u64 {
         let slot = slot as usize;
-        self.send.get(slot).map_or(0, |f| f.acked ^ u64::from(f.tag)) ^ self.recv.get(slot).map_or(0, |f| f.received)
+        self.send.get(slot).map_or(0, |f| f.acked ^ f.packets) ^ self.recv.get(slot).map_or(0, |f| f.received)
     }
 
     /// Slots of all flows under way.

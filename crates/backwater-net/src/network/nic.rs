@@ -284,8 +284,8 @@ impl<A: Actors> Network<A> {
             };
             let (flow, recv) = (&mut self.flows.send[at], &mut self.flows.recv[at]);
             let whole = recv.received >= flow.available;
-            if whole && flow.ended() && recv.last_byte.is_none() {
-                recv.last_byte = Some(self.now);
+            if whole && flow.ended() && recv.last_byte == Time::NEVER {
+                recv.last_byte = self.now;
             }
             if self.ack.enabled {
                 self.answer(host, at, &header, answer, whole);
@@ -372,9 +372,9 @@ impl<A: Actors> Network<A> {
         if flow.acked < flow.available || !flow.ended() {
             return;
         }
-        if self.flows.recv[at].last_byte.is_none() {
+        if self.flows.recv[at].last_byte == Time::NEVER {
             // A stream that ended after its last packet had been received.
-            self.flows.recv[at].last_byte = Some(self.now);
+            self.flows.recv[at].last_byte = self.now;
         }
         self.totals.progress.flows_done += 1;
         self.end_flow(at, State::Complete);
@@ -426,7 +426,7 @@ impl<A: Actors> Network<A> {
             class: flow.class,
             bytes: flow.available,
             start: flow.start,
-            fct_last_byte: recv.last_byte.map(|t| t - flow.start),
+            fct_last_byte: (recv.last_byte != Time::NEVER).then(|| recv.last_byte - flow.start),
             fct_last_ack: acknowledged.then(|| self.now - flow.start),
             packets: flow.packets,
             received: recv.received,
