@@ -20,7 +20,7 @@ impl<A: Actors> Network<A> {
         let touched = self.queue.at_hand().fold(0, |touched, event| {
             touched
                 ^ match *event {
-                    Event::Sent { port } => self.touch_for_sent(&self.ports[port as usize]),
+                    Event::Sent { port } | Event::Wake { port } => self.touch_for_sent(&self.ports[port as usize]),
                     Event::Arrive { port, pkt } => self.touch_for_arrival(&self.ports[port as usize], pkt),
                     _ => 0,
                 }

@@ -208,6 +208,7 @@ impl<A: Actors> Network<A> {
             match event {
                 Event::Sent { port } => self.sent(port),
                 Event::Arrive { port, pkt } => self.arrive(port, pkt),
+                Event::Wake { port } => self.woken(port),
                 _ => self.rare(event),
             }
             if self.totals.stopped {
@@ -224,12 +225,6 @@ impl<A: Actors> Network<A> {
         match event {
             Event::Crossed { switch, ingress, egress } => self.crossed(switch, ingress, egress),
             Event::Match { switch } => self.match_crossbar(switch),
-            Event::Wake { port } => {
-                if self.ports[port as usize].wake_at == self.now {
-                    self.ports[port as usize].wake_at = Time::NEVER;
-                    self.kick(port);
-                }
-            }
             Event::Pace { controller, tag } => self.pace(controller, tag),
             Event::Signal { port, control, .. } => {
                 let frame = self.slab.take_control(u64::from(control));
@@ -252,7 +247,7 @@ impl<A: Actors> Network<A> {
             Event::Sample => self.sample(),
             Event::Stop => self.totals.stopped = true,
             Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt),
-            Event::Sent { .. } | Event::Arrive { .. } => unreachable!("handled in the loop"),
+            Event::Sent { .. } | Event::Arrive { .. } | Event::Wake { .. } => unreachable!("handled in the loop"),
         }
     }
 
@@ -398,8 +393,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn wake(&mut self, port: u32, at: Time) {
         let p = &mut self.ports[port as usize];
         if p.wake_at > at || p.wake_at <= self.now {
@@ -449,6 +443,16 @@ impl<A: Actors> Network<A> {
             self.ports[port as usize].loses = true;
         } else {
             self.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
+        }
+    }
+
+    /// A frame that was not ready when the port last looked may be now.
+    #[inline(always)]
+    fn woken(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        if p.wake_at == self.now {
+            p.wake_at = Time::NEVER;
+            self.kick(port);
         }
     }
 
