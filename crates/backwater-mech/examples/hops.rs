@@ -108,7 +108,7 @@ fn permutation(leaves: u32, spines: u32, packets: u64) -> Spec<Config> {
         ecn: Some(Scoped::everywhere(ecn)),
         ..Config::default()
     };
-    let packet = PacketParams { payload: Bytes(4096), header: Bytes(62), gap: Bytes(20) };
+    let packet = PacketParams { payload: Bytes(4096), header: Bytes(62), gap: Bytes(20), ..PacketParams::default() };
     let ack = AckParams { path: AckPath::Reverse, ..AckParams::default() };
     spec(graph, flows, actors, packet, ack, LatencyAt::Output)
 }
@@ -136,7 +136,7 @@ fn study_case_2(percent: u64, with_sfc: bool) -> Spec<Config> {
         sfc: with_sfc.then(|| Scoped::everywhere(sfc)),
         ..Config::default()
     };
-    let packet = PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0) };
+    let packet = PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0), ..PacketParams::default() };
     let ack = AckParams { size: Bytes(64), path: AckPath::Reverse, ..AckParams::default() };
     spec(graph, flows, actors, packet, ack, LatencyAt::Fabric)
 }

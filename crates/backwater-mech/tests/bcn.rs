@@ -22,7 +22,7 @@ fn source(probability: f64, until: Time) -> Stream {
 fn hot_spot(load: f64, delay: Time, buffer: u64, end: Time, params: Params) -> Bench {
     let star = Star { hosts: 5, rate: Rate::gbps(10), delay };
     let mut bench = Bench::new(star.build().expect("a star"));
-    bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0) };
+    bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0), ..PacketParams::default() };
     bench.ack.enabled = false;
     (bench.switch.latency, bench.switch.buffer, bench.switch.buffer_per) =
         (Time::us(1), Bytes(buffer), BufferPer::Egress);
@@ -132,7 +132,7 @@ fn of_document_2006(seed: u64) -> Bench {
     ];
     let mut bench = Bench::new(network(7, &["es", "cs"], &links.map(|(a, b)| (a, b, rate, delay))));
     bench.seed = seed;
-    bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0) };
+    bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0), ..PacketParams::default() };
     bench.ack.enabled = false;
     (bench.switch.latency, bench.switch.latency_at) = (Time::us(1), LatencyAt::Output);
     (bench.switch.buffer, bench.switch.buffer_per, bench.lossless) = (Bytes(150_000), BufferPer::Egress, true);

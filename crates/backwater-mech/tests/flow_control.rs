@@ -30,7 +30,7 @@ fn parking_lot(seed: u64) -> Bench {
     ];
     let mut bench = Bench::new(network(7, &["es", "cs"], &links.map(|(a, b)| (a, b, rate, delay))));
     bench.seed = seed;
-    bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0) };
+    bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0), ..PacketParams::default() };
     bench.ack.enabled = false;
     bench.switch.latency = Time::us(1);
     // Before the counters, the latency would let 12 KB more into the 10 KB above XOFF.

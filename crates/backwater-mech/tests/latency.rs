@@ -31,7 +31,12 @@ fn lone_packet_takes_the_sum_of_its_parts() {
             for latency_at in [LatencyAt::Input, LatencyAt::Fabric, LatencyAt::Output] {
                 for release_at in [ReleaseAt::Start, ReleaseAt::End] {
                     let mut bench = chain(switches, &rates);
-                    bench.packet = PacketParams { payload: Bytes(1000), header: Bytes(62), gap: Bytes(20) };
+                    bench.packet = PacketParams {
+                        payload: Bytes(1000),
+                        header: Bytes(62),
+                        gap: Bytes(20),
+                        ..PacketParams::default()
+                    };
                     bench.switch = SwitchParams {
                         architecture,
                         latency_at,

@@ -220,7 +220,12 @@ const PAYLOAD: u64 = 1000;
 fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], extras: Extras, seed: u64) -> Bench {
     let hosts = graph.hosts().count() as u32;
     let mut b = Bench { seed, switch, ..Bench::new(graph) };
-    b.packet = PacketParams { payload: Bytes(PAYLOAD), header: Bytes(extras.header), gap: Bytes(extras.gap) };
+    b.packet = PacketParams {
+        payload: Bytes(PAYLOAD),
+        header: Bytes(extras.header),
+        gap: Bytes(extras.gap),
+        ..PacketParams::default()
+    };
     (b.nic.tx_queue, b.nic.store_and_forward) = (extras.tx_queue, extras.fetch);
     (b.ack.class, b.ack.first_at_nic, b.ack.enabled) = (extras.ack_class, extras.ack_first, extras.acks);
     b.ack.path = if extras.ecmp { AckPath::Ecmp } else { AckPath::Reverse };

@@ -86,7 +86,7 @@ fn study_cases_1_to_3() {
 fn hot_spot(mechanism: &str, config: Config) -> String {
     let star = Star { hosts: 5, rate: Rate::gbps(10), delay: Time::ns(500) };
     let mut bench = Bench::new(star.build().expect("a star"));
-    bench.packet = PacketParams { payload: Bytes(1436), header: Bytes(64), gap: Bytes(0) };
+    bench.packet = PacketParams { payload: Bytes(1436), header: Bytes(64), gap: Bytes(0), ..PacketParams::default() };
     bench.ack.enabled = false;
     (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(250_000), BufferPer::Egress);
     for src in 0..4 {

@@ -17,7 +17,7 @@ const END: Time = Time::ms(500);
 fn star(hosts: u32, params: Params) -> Bench {
     let star = Star { hosts, rate: Rate::gbps(10), delay: Time::ns(500) };
     let mut bench = Bench::new(star.build().expect("a star"));
-    bench.packet = PacketParams { payload: Bytes(1436), header: Bytes(64), gap: Bytes(0) };
+    bench.packet = PacketParams { payload: Bytes(1436), header: Bytes(64), gap: Bytes(0), ..PacketParams::default() };
     bench.ack.enabled = false;
     (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(600_000), BufferPer::Egress);
     bench.stop_at = Some(END);

@@ -21,11 +21,14 @@ pub struct PacketParams {
     /// Bytes per frame that only the link counts: preamble 8 and inter-frame gap 12. Several published models leave them out.
     #[schemars(extend("x-source" = "IEEE 802.3 clause 4A.4.2", "x-range" = "0 B to 1 MiB"))]
     pub gap: Bytes,
+    /// Times on a link are cut off to whole multiples of this, as simulators with a coarse clock do. Absent: exact. Only to reproduce results that were made so.
+    #[schemars(extend("x-source" = "choice; public ns-3 RDMA code: 1 ns", "x-range" = "1 ps to 4 ms"))]
+    pub clock: Option<Time>,
 }
 
 impl Default for PacketParams {
     fn default() -> Self {
-        PacketParams { payload: Bytes(4096), header: Bytes(62), gap: Bytes(20) }
+        PacketParams { payload: Bytes(4096), header: Bytes(62), gap: Bytes(20), clock: None }
     }
 }
 
@@ -257,6 +260,10 @@ pub struct SwitchParams {
     #[schemars(range(min = 0.0))]
     #[schemars(extend("x-source" = "Choudhury and Hahne, IEEE/ACM ToN 1998"))]
     pub alpha_egress: f64,
+    /// Shared memory: what a lossless (port, class) holds beyond this times the free shared memory goes to its headroom, which drains first; give it the value of `pfc.alpha`. Absent: headroom is used when the shared memory is full.
+    #[schemars(range(min = 0.0))]
+    #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 1/8 at the rate of the interfaces"))]
+    pub headroom_above: Option<f64>,
     /// DWRR weight of each of the 8 queues; queues of weight 0 are served before all others, the highest number first. Absent: strict priority for all.
     #[schemars(extend("x-source" = "Shreedhar and Varghese, SIGCOMM 1995; default: choice", "x-range" = "0 to 2^32 - 1 each"))]
     pub weights: Option<[u32; 8]>,
@@ -286,6 +293,7 @@ impl Default for SwitchParams {
             headroom: Bytes::ZERO,
             alpha_ingress: 8.0,
             alpha_egress: 1.0,
+            headroom_above: None,
             weights: None,
             speedup: None,
             iterations: 4,

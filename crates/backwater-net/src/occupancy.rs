@@ -15,6 +15,8 @@ pub(crate) enum Pool {
     Reserve,
     Shared,
     Headroom,
+    /// To the three of them together, by [`SwitchParams::headroom_above`].
+    Aggregate,
 }
 
 /// \[bytes\] counters of one port, in one cache line because a frame touches them together. 32 bits are enough: see
@@ -40,6 +42,8 @@ fn sum(counts: &[u32; CLASSES]) -> u64 {
 pub struct Occupancy {
     per: BufferPer,
     dynamic: Option<(f64, f64)>,
+    /// See [`SwitchParams::headroom_above`].
+    headroom_above: Option<f64>,
     reserve: u64,
     headroom: u64,
     /// Classes that have headroom and are exempt from dynamic limits, a bit each.
@@ -71,6 +75,7 @@ impl Occupancy {
         Occupancy {
             per: params.buffer_per,
             dynamic: dynamic.then_some((params.alpha_ingress, params.alpha_egress)),
+            headroom_above: params.headroom_above.filter(|_| dynamic && partitioned),
             plain: !(dynamic || partitioned && params.reserve.0 != 0),
             reserve: if partitioned { params.reserve.0 } else { 0 },
             headroom: if partitioned { params.headroom.0 } else { 0 },
@@ -173,13 +178,52 @@ impl Occupancy {
         if self.total + size > LARGEST {
             return None;
         }
+        if let (Some(alpha), true) = (self.headroom_above, self.lossless & (1 << at.class.0) != 0) {
+            return self.admit_up_to_threshold(at, size, unit, alpha);
+        }
         let pool = self.pick(at, size, self.pools[unit])?;
         match pool {
             Pool::Shared => self.pools[unit] += size,
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] += size,
             Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] += size,
+            Pool::Aggregate => {}
         }
         Some(pool)
+    }
+
+    /// As HPCC's `switch-mmu` does: reserve first, then shared memory up to alpha times what is free of it, the rest headroom.
+    fn admit_up_to_threshold(&mut self, at: &Place, size: u64, unit: usize, alpha: f64) -> Option<Pool> {
+        let slot = slot(at.ingress, at.class.0);
+        let below = self.below_threshold(at) + size;
+        let limit = (alpha * (self.shared - self.pools[unit]) as f64) as u64;
+        if below <= self.reserve {
+            return Some(Pool::Aggregate);
+        }
+        if below - self.reserve <= limit {
+            self.pools[unit] += size.min(below - self.reserve);
+            return Some(Pool::Aggregate);
+        }
+        if self.in_headroom[slot] + size > self.headroom {
+            return None;
+        }
+        self.in_headroom[slot] += size;
+        Some(Pool::Aggregate)
+    }
+
+    /// \[bytes\] of (port, class) that are not in headroom.
+    fn below_threshold(&self, at: &Place) -> u64 {
+        self.ingress(at.ingress, at.class).0 - self.in_headroom[slot(at.ingress, at.class.0)]
+    }
+
+    /// Headroom drains first, whichever frame leaves.
+    fn release_aggregate(&mut self, at: &Place, size: u64) {
+        let unit = self.pool(at);
+        let below = self.below_threshold(at);
+        let headroom = &mut self.in_headroom[slot(at.ingress, at.class.0)];
+        let drained = size.min(*headroom);
+        *headroom -= drained;
+        let shared = |below: u64| below.saturating_sub(self.reserve);
+        self.pools[unit] -= shared(below) - shared(below - (size - drained));
     }
 
     fn pick(&self, at: &Place, size: u64, used: u64) -> Option<Pool> {
@@ -225,6 +269,7 @@ impl Occupancy {
             }
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] -= size,
             Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] -= size,
+            Pool::Aggregate => self.release_aggregate(at, size),
         }
         let counts = &mut self.ports[usize::from(at.ingress.0)];
         counts.ingress[within(at.class.0)] -= size as u32;
@@ -296,6 +341,35 @@ mod tests {
         assert_eq!(o.admit(&at(1, 0, 0), 100), Some(Pool::Reserve), "another class still has its reserve");
         o.release(&at(1, 0, 0), 100, Pool::Reserve);
         charges.into_iter().for_each(|pool| o.release(&here, 100, pool));
+        assert!(o.is_empty());
+    }
+
+    /// HPCC's `switch-mmu`: 9000 B less 2 x (8 x 100 + 500) leave 6400 B; one class may hold a quarter of what is free of them.
+    #[test]
+    fn headroom_above_the_threshold_drains_first() {
+        let params = SwitchParams {
+            architecture: Architecture::SharedMemory,
+            buffer: Bytes(9_000),
+            reserve: Bytes(100),
+            headroom: Bytes(500),
+            headroom_above: Some(0.25),
+            ..SwitchParams::default()
+        };
+        let mut o = Occupancy::new(&params, 2, 1 << 3);
+        let here = at(0, 1, 3);
+        // Reserve 100, then shared while s + 100 <= (6400 - s) / 4: 1300; then 500 of headroom.
+        let mut admitted = 0;
+        while o.admit(&here, 100).is_some() {
+            admitted += 100;
+        }
+        assert_eq!((admitted, o.in_headroom(Port(0), Class(3))), (100 + 1_300 + 500, Bytes(500)));
+        assert_eq!(o.free(Port(0)), Bytes(5_100));
+        for left in [400, 300, 200, 100, 0, 0] {
+            o.release(&here, 100, Pool::Aggregate);
+            assert_eq!(o.in_headroom(Port(0), Class(3)), Bytes(left));
+        }
+        assert_eq!(o.free(Port(0)), Bytes(5_200), "headroom has drained, and then one frame of shared memory");
+        (0..13).for_each(|_| o.release(&here, 100, Pool::Aggregate));
         assert!(o.is_empty());
     }
 

@@ -115,7 +115,7 @@ struct Held {
 }
 
 impl Port {
-    pub fn new(belongs: Belongs, local: u16, peer: u32, rate: Rate, delay: Time) -> Port {
+    pub fn new(belongs: Belongs, local: u16, peer: u32, rate: Rate, delay: Time, clock: Option<Time>) -> Port {
         let rest = Rest {
             weights: None,
             mac: VecDeque::new(),
@@ -145,7 +145,7 @@ impl Port {
             lane: Fingerprint::default(),
             rest: Box::new(rest),
             queues: [Fifo::default(); CLASSES],
-            serialiser: Serialiser::new(rate),
+            serialiser: Serialiser::new(rate, clock),
             tx_frames: 0,
             tx_data_frames: 0,
             tx_bytes: 0,

@@ -85,14 +85,19 @@ impl Rate {
 #[derive(Clone, Copy, Debug)]
 pub struct Serialiser {
     rate: Rate,
-    ps_per_byte: u64,
+    /// 0: not a whole number, or cut off to a clock.
+    ps_per_byte: u32,
+    /// \[ps\] 0: exact.
+    clock: u32,
 }
 
 impl Serialiser {
-    /// For a link of `rate`.
-    pub fn new(rate: Rate) -> Serialiser {
-        let exact = rate.0 != 0 && 8_000_000_000_000u64.is_multiple_of(rate.0);
-        Serialiser { rate, ps_per_byte: if exact { 8_000_000_000_000 / rate.0 } else { 0 } }
+    /// For a link of `rate`. Times are cut off to whole multiples of `clock` (at most 4 ms), where there is one.
+    pub fn new(rate: Rate, clock: Option<Time>) -> Serialiser {
+        let clock = clock.map_or(0, |clock| u32::try_from(clock.0).unwrap_or(u32::MAX));
+        let exact = clock == 0 && rate.0 != 0 && 8_000_000_000_000u64.is_multiple_of(rate.0);
+        let ps_per_byte = if exact { u32::try_from(8_000_000_000_000 / rate.0).unwrap_or(0) } else { 0 };
+        Serialiser { rate, ps_per_byte, clock }
     }
 
     /// The link's rate.
@@ -104,9 +109,18 @@ impl Serialiser {
     #[inline(always)]
     pub fn time(&self, octets: u32) -> Time {
         if self.ps_per_byte != 0 {
-            Time(self.ps_per_byte * u64::from(octets))
+            Time(u64::from(self.ps_per_byte) * u64::from(octets))
         } else {
-            self.rate.time_for(Bytes(u64::from(octets)))
+            self.time_cut_off(octets)
+        }
+    }
+
+    #[cold]
+    fn time_cut_off(&self, octets: u32) -> Time {
+        let exact = self.rate.time_for(Bytes(u64::from(octets)));
+        match u64::from(self.clock) {
+            0 => exact,
+            clock => Time(exact.0 - exact.0 % clock),
         }
     }
 }
@@ -230,8 +244,10 @@ mod tests {
     #[test]
     fn serialisation_is_exact_or_rounds_up() {
         assert_eq!(Rate::gbps(200).time_for(Bytes(4064)), Time(162_560));
-        assert_eq!(Serialiser::new(Rate::gbps(200)).time(4064), Time(162_560));
-        assert_eq!(Serialiser::new(Rate(3_000_000_000)).time(1), Time(2_667));
+        assert_eq!(Serialiser::new(Rate::gbps(200), None).time(4064), Time(162_560));
+        assert_eq!(Serialiser::new(Rate(3_000_000_000), None).time(1), Time(2_667));
+        // 41.92 ns
+        assert_eq!(Serialiser::new(Rate::gbps(200), Some(Time::ns(1))).time(1048), Time::ns(41));
         assert_eq!(Rate(0).time_for(Bytes(1)), Time::NEVER);
         assert_eq!(Rate::gbps(200).bytes_in(Time::us(6)), Bytes(150_000));
     }

@@ -46,7 +46,7 @@ impl Bench {
         Bench {
             seed: 1,
             graph,
-            packet: PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0) },
+            packet: PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0), ..PacketParams::default() },
             ack: AckParams { size: Bytes(64), path: AckPath::Reverse, ..AckParams::default() },
             transport: TransportParams::default(),
             switch: SwitchParams { buffer_per: BufferPer::None, ..SwitchParams::default() },

@@ -35,7 +35,7 @@ impl<A: Actors> Network<A> {
             for (local, end) in ends.iter().enumerate() {
                 let link = &graph.links[end.link as usize];
                 let peer = first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
-                ports.push(Port::new(belongs[node], local as u16, peer, link.rate, link.delay));
+                ports.push(Port::new(belongs[node], local as u16, peer, link.rate, link.delay, spec.packet.clock));
                 neighbours[node].push((end.peer.0, true));
             }
         }
@@ -113,7 +113,7 @@ impl<A: Actors> Network<A> {
             payload: sizes(spec.packet.payload)?.max(1),
             header: sizes(spec.packet.header)?,
             gap: sizes(spec.packet.gap)?,
-            packet: spec.packet,
+            clock: spec.packet.clock,
             ack: spec.ack,
             transport: spec.transport,
             nic: spec.nic,

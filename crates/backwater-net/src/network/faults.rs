@@ -41,8 +41,9 @@ impl<A: Actors> Network<A> {
             FaultKind::LinkDown { a, b } => self.set_link(a, b, false),
             FaultKind::LinkUp { a, b } => self.set_link(a, b, true),
             FaultKind::RateChange { from, to, rate } => {
+                let clock = self.clock;
                 for port in self.ports_between(from, to) {
-                    self.ports[port as usize].serialiser = crate::units::Serialiser::new(rate);
+                    self.ports[port as usize].serialiser = crate::units::Serialiser::new(rate, clock);
                 }
             }
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {

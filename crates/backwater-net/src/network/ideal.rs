@@ -14,7 +14,6 @@
 use super::{Actors, Network};
 use crate::port::Belongs;
 use crate::routing::NO_PATH;
-use crate::units::Bytes;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
@@ -54,7 +53,7 @@ impl<A: Actors> Network<A> {
     }
 
     fn time_on(&self, port: u32, frame: u64) -> Time {
-        self.ports[port as usize].serialiser.rate().time_for(Bytes(frame + u64::from(self.gap)))
+        self.ports[port as usize].serialiser.time(frame as u32 + self.gap)
     }
 
     /// Start until the arrival of the last of `bytes` payload bytes in an idle network.

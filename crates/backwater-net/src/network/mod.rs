@@ -22,7 +22,7 @@ mod start;
 mod switching;
 pub(crate) mod transport;
 
-use crate::config::{AckParams, LatencyAt, NicParams, PacketParams, TransportParams};
+use crate::config::{AckParams, LatencyAt, NicParams, TransportParams};
 use crate::flow::{Controller, Flows};
 use crate::hooks::{
     FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, SwitchCx, SwitchShape, SwitchSide,
@@ -138,7 +138,7 @@ struct Totals {
 pub struct Network<A: Actors> {
     seed: u64,
     graph: Graph,
-    packet: PacketParams,
+    clock: Option<Time>,
     /// \[bytes\] of payload and header of a full packet, header, gap
     payload: u32,
     header: u32,
@@ -495,10 +495,5 @@ impl<A: Actors> Network<A> {
     /// The line rate of a host's link.
     fn host_rate(&self, host: u32) -> Rate {
         self.ports[self.hosts[host as usize].port as usize].serialiser.rate()
-    }
-
-    /// Parameters of frames, for those who report.
-    pub fn packet_params(&self) -> &PacketParams {
-        &self.packet
     }
 }
