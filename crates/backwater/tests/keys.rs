@@ -112,7 +112,7 @@ fn unknown_keys_name_the_nearest() {
 fn lists() {
     let names = |what| items(what).unwrap().into_iter().map(|i| i.name).collect::<Vec<_>>();
     assert_eq!(names("mechanisms"), ["pause", "ecn", "pfc", "dcqcn", "sfc"]);
-    assert_eq!(names("topologies"), ["star", "dumbbell", "parking-lot", "leaf-spine", "explicit"]);
+    assert_eq!(names("topologies"), ["star", "dumbbell", "parking-lot", "leaf-spine", "fat-tree", "explicit"]);
     assert!(names("workloads").contains(&"poisson".to_owned()));
     assert!(
         ["mechanisms", "topologies", "workloads"]
