@@ -8,7 +8,7 @@ use backwater_mech::dcqcn;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::{Threshold, headroom};
 use backwater_mech::registry::Config;
-use backwater_mech::sfc::{Granularity, Points};
+use backwater_mech::sfc::{AtSource, Granularity, Points};
 use backwater_net::config::{AckPath, Architecture, BufferPer, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::spec::{FaultKind, FrameKind, Stream};
@@ -123,7 +123,7 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
 /// Mechanisms beside those that pause links.
 #[derive(Clone, Copy, Debug)]
 struct Extras {
-    sfc: Option<(bool, bool, bool)>,
+    sfc: Option<(bool, bool, bool, bool)>,
     dcqcn: Option<dcqcn::Law>,
     tx_queue: u32,
     fetch: bool,
@@ -178,7 +178,7 @@ fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
 
 fn extras() -> impl Strategy<Value = Extras> {
     (
-        prop::option::of(any::<(bool, bool, bool)>()),
+        prop::option::of(any::<(bool, bool, bool, bool)>()),
         prop::option::of(select(vec![dcqcn::Law::Paper, dcqcn::Law::Ns3])),
         (select(vec![1u32, 1, 4]), any::<bool>()),
         (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
@@ -252,7 +252,7 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
         Pausing::Pause(signal, counter) => config = config.pause(pause(20_000, 10_000, counter, signal)),
     }
-    if let Some((resume, by_flow, computed)) = extras.sfc {
+    if let Some((resume, by_flow, computed, proxy)) = extras.sfc {
         let mut params = sfc(15_000, Time::us(3));
         params.resume = resume;
         if by_flow {
@@ -261,12 +261,27 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         if computed {
             params.pause = None;
         }
+        if proxy {
+            (params.granularity, params.at_source) = (Granularity::Class, AtSource::Proxy);
+            // One port signals in one way.
+            params.signal = signal_of(pausing);
+        }
         config = config.sfc(params);
     }
     if let Some(law) = extras.dcqcn {
         config = config.ecn(step(10_000)).dcqcn(dcqcn::Params { law, ..dcqcn::Params::default() });
     }
     config
+}
+
+fn signal_of(pausing: Pausing) -> Signal {
+    match pausing {
+        Pausing::Off => Signal::Timed,
+        Pausing::Pfc(signal, ..)
+        | Pausing::PfcEgress(signal)
+        | Pausing::PfcDynamic(signal)
+        | Pausing::Pause(signal, _) => signal,
+    }
 }
 
 /// The most headroom that any port of the network needs.

@@ -110,6 +110,19 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("KiB against KB, into the headroom", star("[pfc]\nxoff = \"390 KiB\"\n")),
         ("headroom of a lossless scenario", whole(&format!("lossless = true\n{STAR}[pfc]\nxoff = \"399 KB\"\n"))),
         ("SFC threshold above buffer", star("[sfc]\nthreshold = \"2 MB\"\n")),
+        ("proxy of flows", star("[sfc]\nthreshold = \"100 KB\"\nat_source = \"proxy\"\ngranularity = \"flow\"\n")),
+        (
+            "proxy that signals otherwise than PFC",
+            star(
+                "[sfc]\nthreshold = \"100 KB\"\nat_source = \"proxy\"\n[pfc]\nxoff = \"300 KB\"\nsignal = \"ideal\"\n",
+            ),
+        ),
+        (
+            "cores that cannot be shared out",
+            whole(
+                "[topology]\nkind = \"fat-tree\"\npods = 2\ntors_per_pod = 2\naggs_per_pod = 2\ncores = 3\nhosts_per_tor = 2\nrate = \"1 Gb/s\"\nlink_delay = \"1 ns\"\n",
+            ),
+        ),
         ("xon above xoff", star("[pfc]\nxoff = \"200 KB\"\nxon = \"300 KB\"\n")),
         ("static threshold without xoff", star("[pfc]\n")),
         ("missing parameter", star("[sfc]\npause = \"6 us\"\n")),
