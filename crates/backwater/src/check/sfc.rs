@@ -124,7 +124,7 @@ fn signals(resolved: &Resolved, shape: &SwitchShape, key: &str) -> Result<(), Sc
         Some((other, _)) if sfc.at_source == AtSource::Proxy => {
             let reason =
                 format!("the proxy at {} and [{other}] would signal pauses of one port differently", shape.name);
-            Err(resolved.error(key, reason).hint(format!("the value of {other}.signal")))
+            Err(resolved.error(key, reason).hint(format!("give both one value, as in {other}.signal")))
         }
         _ => Ok(()),
     }
