@@ -204,21 +204,19 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
         }
         _ => Ok(()),
     }?;
-    let own =
-        [("fan_in", group.fan_in.is_some(), Pattern::Incast), ("matrix", group.matrix.is_some(), Pattern::Matrix)];
-    for (name, given, pattern) in own {
-        match (given, group.pattern == pattern) {
-            (true, false) => {
-                return fail(
-                    name,
-                    "is for another pattern",
-                    &format!("pattern = \"{name}\"?").replace("fan_in", "incast"),
-                );
-            }
-            (false, true) if name == "fan_in" => {
-                return fail(name, "is missing", "number of senders of each event, as in fan_in = 120");
-            }
-            (false, true) => return fail(name, "is missing", "a file with lines SRC,DST,WEIGHT"),
+    for (name, pattern, given, wanted, hint) in [
+        (
+            "fan_in",
+            "incast",
+            group.fan_in.is_some(),
+            Pattern::Incast,
+            "number of senders of each event, as in fan_in = 120",
+        ),
+        ("matrix", "matrix", group.matrix.is_some(), Pattern::Matrix, "a file with lines SRC,DST,WEIGHT"),
+    ] {
+        match (given, group.pattern == wanted) {
+            (true, false) => return fail(name, "is for another pattern", &format!("pattern = \"{pattern}\"?")),
+            (false, true) => return fail(name, "is missing", hint),
             _ => {}
         }
     }

@@ -129,5 +129,5 @@ fn the_schema_is_json_and_has_no_parameter_that_hides_a_key_of_the_file() {
         let at = &schema["properties"][table]["properties"]["at"];
         assert_eq!(at["type"], "array", "{table}");
     }
-    assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(5));
+    assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(6));
 }

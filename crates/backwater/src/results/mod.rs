@@ -5,6 +5,9 @@
 //! the topology. What the columns are stands in [`columns`].
 
 pub mod columns;
+mod offered;
+
+pub use offered::{Offered, Tally};
 
 use arrow_array::builder::{ArrayBuilder, Int64Builder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
@@ -75,6 +78,7 @@ enum Cell<'a> {
 pub struct Tables {
     names: Names,
     acknowledged: bool,
+    tally: Tally,
     open: [Open; 4],
     error: Option<ArrowError>,
 }
@@ -85,7 +89,17 @@ impl Tables {
 
     /// Empty tables. With `acknowledged` a flow is complete at its last acknowledgement, else at its last byte.
     pub fn new(names: Names, acknowledged: bool) -> Tables {
-        Tables { names, acknowledged, open: Table::ALL.map(Open::new), error: None }
+        Tables { names, acknowledged, tally: Tally::default(), open: Table::ALL.map(Open::new), error: None }
+    }
+
+    /// Also counts what groups offer.
+    pub fn counting(self, tally: Tally) -> Tables {
+        Tables { tally, ..self }
+    }
+
+    /// What was counted.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Batches closed since the last call, with `partial` also those that are not full.
@@ -181,6 +195,7 @@ fn ps(time: Time) -> i64 {
 impl Sink for Tables {
     fn flow(&mut self, row: &FlowRow) {
         use Cell::{I64, Text, U8, U32, U64};
+        self.tally.flow(row);
         let done = if self.acknowledged { row.fct_last_ack } else { row.fct_last_byte };
         let group = self.names.groups.get(row.group as usize).map_or("", String::as_str);
         let cells = [
