@@ -135,7 +135,7 @@ fn pauses_of_pfc_and_of_the_proxy_are_merged() {
             let mut at = Time(from.0.next_multiple_of(interval.0));
             while at < to {
                 assert!(paused.contains(&at), "{signal:?}: h8 may send at {at}, within a pause from {from} to {to}");
-                at = at + interval;
+                at += interval;
             }
         }
     }

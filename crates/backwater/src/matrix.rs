@@ -51,7 +51,7 @@ fn parse(text: &str, name: &str, index: &Index<'_>) -> Result<Matrix, ScenarioEr
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let mut weights: BTreeMap<(HostId, HostId), f64> = BTreeMap::new();
     let header = reader.headers().map_err(|error| at(Some(1), None, "", error.to_string()))?;
-    if header != &COLUMNS[..] {
+    if header != COLUMNS[..] {
         let error = at(Some(1), None, "", "the first line does not name the columns of a matrix".into());
         return Err(error.hint("src,dst,weight"));
     }
@@ -99,7 +99,10 @@ mod tests {
         LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 2, ..LeafSpine::default() }.build().unwrap()
     }
 
-    fn read(text: &str) -> Result<Vec<(u32, Vec<(u32, f64)>)>, String> {
+    /// A sender, and its receivers with the sums of weights.
+    type Shown = (u32, Vec<(u32, f64)>);
+
+    fn read(text: &str) -> Result<Vec<Shown>, String> {
         let graph = graph();
         let matrix = parse(text, "m.csv", &Index::new(&graph)).map_err(|e| e.to_string())?;
         let row = |row: &Arc<[(HostId, f64)]>| row.iter().map(|(to, sum)| (to.0, *sum)).collect();
