@@ -12,7 +12,8 @@ use backwater_mech::sfc::{AtSource, Granularity, Points};
 use backwater_net::config::{AckPath, Architecture, BufferPer, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::spec::{FaultKind, FrameKind, Stream};
-use backwater_net::topology::{Dumbbell, Graph, LeafSpine, ParkingLot, Star};
+use backwater_net::topology::fat_tree::CoreWiring;
+use backwater_net::topology::{Dumbbell, FatTree, Graph, LeafSpine, ParkingLot, Star};
 use backwater_net::{Bytes, Rate};
 use common::{Bench, On, Outcome, pause, pfc, sfc, step};
 use proptest::prelude::*;
@@ -36,6 +37,10 @@ fn graphs() -> impl Strategy<Value = Graph> {
         (2u32..5, 1u32..3, rates(), delays()).prop_map(move |(switches, hosts_per_switch, rate, delay)| {
             built(ParkingLot { switches, hosts_per_switch, rate, delay, trunk_rate: rate, trunk_delay: delay }.build())
         }),
+        (select(vec![2u32, 4]), select(vec![CoreWiring::Groups, CoreWiring::All]), rates(), rates(), delays())
+            .prop_map(move |(k, core_wiring, rate, core_rate, delay)| {
+                built(FatTree { core_wiring, core_rate, ..FatTree::k_ary(k, rate, delay) }.build())
+            }),
         (2u32..4, 1u32..4, 2u32..4, rates(), delays()).prop_map(
             move |(leaves, spines, hosts_per_leaf, rate, delay)| {
                 built(
