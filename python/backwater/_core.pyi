@@ -91,7 +91,7 @@ class Simulation:
         """End here: flush unfinished flows and port totals to `batches`."""
 
     def summary(self) -> dict[str, Any]:
-        """Totals after the end: fingerprint, time_ps, events, hops, flows, drops."""
+        """Totals after the end: fingerprint, time_ps, events, hops, flows, drops, offered loads."""
 
 class Status:
     """Where a run stands. Times in ps; a hop is one frame put on one link, ACKs included."""

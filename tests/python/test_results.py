@@ -148,3 +148,46 @@ def test_a_run_in_memory_equals_one_on_disk(run: backwater.Run, tmp_path: Path) 
 def test_the_resolved_scenario_runs_again_the_same(run: backwater.Run) -> None:
     again = backwater.parse(run.manifest["scenario"]).run()
     assert again.fingerprint == run.fingerprint
+
+
+def offering(until: str) -> backwater.Scenario:
+    star = {"kind": "star", "hosts": 8, "rate": "100 Gb/s", "link_delay": "100 ns"}
+    calls = {"label": "calls", "pattern": "random", "size": "700 B", "load": "20 %"}
+    event = {"label": "event", "pattern": "incast", "size": "64 KB", "fan_in": 4, "load": "8 %"}
+    arrivals = {"arrivals": "poisson", "until": until, "load_counts": "payload"}
+    burst = {"label": "burst", "from": 0, "to": 1, "size": "1 KB"}
+    return backwater.build(
+        {
+            "topology": star,
+            "switch": {"buffer_per": "none"},
+            "flow": [calls | arrivals, event | arrivals | {"load_of": "network"}, burst],
+        }
+    )
+
+
+def test_a_run_says_what_each_group_offered() -> None:
+    run = offering("2 ms").run()
+    calls, event = run.summary["offered"]
+    assert (calls["group"], calls["asked"], calls["of"]) == ("calls", 0.2, "sources")
+    assert (event["group"], event["asked"], event["of"]) == ("event", 0.08, "network")
+    flows = pl.DataFrame(run.flows)
+    for group in (calls, event):
+        assert (group["from_ps"], group["until_ps"]) == (0, 2_000_000_000)
+        assert group["counts"] == "payload"
+        assert group["capacity_bps"] == 8e11
+        members = flows.filter(pl.col("group") == group["group"])
+        payload = sum(members["bytes"].to_list())
+        assert group["offered"] == pytest.approx(payload * 8 / (8e11 * 2e-3), rel=1e-12)
+    # 57,000 calls: the number of a Poisson process deviates by 0.4 %.
+    assert calls["offered"] == pytest.approx(0.2, rel=0.02)
+
+
+def test_load_of_a_run_that_is_cut_short_counts_until_then() -> None:
+    scenario = offering("1 s").set("flow.event.load", "1 %")
+    simulation = scenario.complete().start(1)
+    while simulation.advance(20).time_ps < 200_000_000:
+        simulation.batches()
+    simulation.stop()
+    calls = simulation.summary()["offered"][0]
+    assert calls["until_ps"] == simulation.summary()["time_ps"] < 1_000_000_000_000
+    assert calls["offered"] == pytest.approx(0.2, rel=0.1)

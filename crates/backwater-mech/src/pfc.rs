@@ -367,11 +367,12 @@ pub struct Nic {
 impl NicSide for Nic {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
-        if self.classes & (1 << class.0) != 0 {
-            let slot = usize::from(class.0);
-            let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
-            Nic::obey(cx, &duties, look, slot as Token);
+        if self.classes & (1 << class.0) == 0 {
+            return Fate::Passed;
         }
+        let slot = usize::from(class.0);
+        let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
+        Nic::obey(cx, &duties, look, slot as Token);
         Fate::Consumed
     }
 

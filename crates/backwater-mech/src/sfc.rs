@@ -10,6 +10,7 @@
 //!         send SFCM{P} to source(p); last[source(p), e] = now
 //! on departure, with resume:  if q(e) < target: send SFCM{0} to every source that e has paused
 //! at the source:              stop the class (or the flow) until now + P; a newer message replaces the time; 0 resumes
+//! or at its ToR (proxy):      take the message; pause the class of the source's link by PFC until the last such time
 //! ```
 //!
 //! With N senders at line rate C into one port, and the loop T_loop from the queue passing Th to fewer bytes arriving
@@ -26,20 +27,29 @@
 //! | – | `min_interval` | time | `pause` | SFC-AIDC 2025 (contribution on P802.1Qdw): equal to the pause time |
 //! | target | `target` | bytes | half of `threshold` | SFC proxy contribution (2025) names it; value: choice |
 //!
-//! **Not modelled:** the proxy at the source ToR; caching of destinations.
+//! With `resume` and without `min_interval` at most one pause of a (source, queue) is outstanding, the contribution's
+//! suppression by "pause/resume messages": the next one can only come when the last has ended or been lifted.
+//!
+//! **Not modelled:** caching of destinations.
 //! **Where we differ:** clause 52.5 (variables, procedure, encoding) is not published; message size and class are choices. The
 //! trigger is the occupancy of the egress queue over all ingresses, so that a victim that shares only an ingress is not paused.
 
+mod proxy;
+mod source;
+
+use crate::mac_control::Signal;
+use crate::pause::{default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, CheckCx, Fate, Finding, Gate, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx, SwitchShape,
-    SwitchSide, Token,
+    Absent, CheckCx, Fate, Finding, Mechanism, NicShape, Place, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{Class, Control, FlowRef, HostId, Kind, Packet, Port, Queue};
+use proxy::Proxy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use source::Source;
 use std::collections::BTreeMap;
 
 /// A message that pauses.
@@ -65,6 +75,16 @@ pub enum Points {
     ToHosts,
     /// All.
     All,
+}
+
+/// Who acts on a message at the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtSource {
+    /// The host's NIC stops the class or the flow.
+    Host,
+    /// The source's ToR takes the message and pauses the class of the host's link by PFC; the host knows nothing of SFC.
+    Proxy,
 }
 
 /// Parameters of Source Flow Control.
@@ -94,6 +114,18 @@ pub struct Params {
     #[serde(default = "default_granularity")]
     #[schemars(extend("x-source" = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class"))]
     pub granularity: Granularity,
+    /// Who acts on a message: the source `host` itself, or the switch that it is attached to as its `proxy`, by PFC towards the host.
+    #[serde(default = "default_at_source")]
+    #[schemars(extend("x-source" = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025"))]
+    pub at_source: AtSource,
+    /// How a proxy's pause is signalled to the host: as `pfc.signal`, and the same where PFC is on.
+    #[serde(default = "default_signal")]
+    #[schemars(extend("x-source" = "IEEE 802.3 annex 31D: timed"))]
+    pub signal: Signal,
+    /// Pause time in each frame of a proxy, in quanta of 512 bit times; what lasts longer is refreshed at half of it.
+    #[serde(default = "default_quanta")]
+    #[schemars(range(min = 1, max = 65535), extend("x-unit" = "512 bit times", "x-source" = "IEEE 802.3 annex 31D"))]
+    pub quanta: u16,
     /// Which egress queues are congestion points: those `to-hosts`, or `all`.
     #[serde(default = "default_points")]
     #[schemars(extend("x-source" = "choice: incast is seen at the last hop"))]
@@ -118,6 +150,10 @@ fn default_granularity() -> Granularity {
     Granularity::Class
 }
 
+fn default_at_source() -> AtSource {
+    AtSource::Host
+}
+
 fn default_points() -> Points {
     Points::ToHosts
 }
@@ -139,6 +175,11 @@ impl Params {
     fn target(&self) -> Bytes {
         self.target.unwrap_or(Bytes(self.threshold.0 / 2))
     }
+
+    /// Classes that may be paused, a bit each.
+    fn class_bits(&self) -> u8 {
+        self.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c)
+    }
 }
 
 /// Source Flow Control.
@@ -150,7 +191,7 @@ impl Mechanism for Sfc {
     const SUMMARY: &'static str = "a congested queue pauses the sources of its packets for a time";
     type Params = Params;
     type Shared = ();
-    type Switch = CongestionPoint;
+    type Switch = Bridge;
     type Nic = Source;
     type Flow = Absent;
 
@@ -179,6 +220,10 @@ impl Mechanism for Sfc {
                 "the SFC-AIDC study of 2025 has 6 us",
             ));
         }
+        if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
+            let reason = "a proxy pauses by PFC, which stops a class and not a flow".into();
+            findings.push(fatal("granularity", reason, "granularity = \"class\", or at_source = \"host\""));
+        }
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
             let what = match switch.buffer_per {
                 BufferPer::None => continue,
@@ -198,14 +243,16 @@ impl Mechanism for Sfc {
         findings
     }
 
-    fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {
         let points = shape.ports.iter().map(|p| params.points == Points::All || p.host.is_some()).collect();
-        let classes = params.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c);
-        Some(CongestionPoint { params: params.clone(), points, classes, last: BTreeMap::new() })
+        let point =
+            CongestionPoint { params: params.clone(), points, classes: params.class_bits(), last: BTreeMap::new() };
+        let proxy = (params.at_source == AtSource::Proxy).then(|| Proxy::new(params.signal.style(params.quanta)));
+        Some(Bridge { point, proxy })
     }
 
-    fn nic(_: &Params, _: &NicShape) -> Option<Source> {
-        Some(Source { paused: Vec::new() })
+    fn nic(params: &Params, _: &NicShape) -> Option<Source> {
+        Some(Source::new(params))
     }
 }
 
@@ -215,12 +262,18 @@ struct Message {
     pause: Time,
     class: Class,
     flow_mode: bool,
+    /// the queue that sends it
+    point: PointId,
 }
+
+/// The queue that sends a message (CPID): node, port, queue.
+type PointId = (u32, u16, u8);
 
 impl Message {
     fn frame(self, flow: FlowRef, size: u32) -> Control {
         let kind = if self.pause == Time::ZERO { RESUME } else { PAUSE };
-        let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), 0, 0, 0];
+        let point = u64::from(self.point.0) << 32 | u64::from(self.point.1) << 8 | u64::from(self.point.2);
+        let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), point, 0, 0];
         Control { kind, size, flow: Some(flow), words }
     }
 
@@ -229,6 +282,7 @@ impl Message {
             pause: Time(frame.words[0]),
             class: Class(frame.words[1] as u8),
             flow_mode: frame.words[2] != 0,
+            point: ((frame.words[3] >> 32) as u32, (frame.words[3] >> 8) as u16, frame.words[3] as u8),
         })
     }
 }
@@ -247,8 +301,14 @@ struct Paused {
 /// Who is paused apart from whom: the source, and the flow in flow mode.
 type Key = (Port, Queue, HostId, Option<FlowRef>);
 
+/// What a bridge does: its own queues are congestion points, and it may stand in for its hosts.
+pub struct Bridge {
+    point: CongestionPoint,
+    proxy: Option<Proxy>,
+}
+
 /// The egress queues of one switch.
-pub struct CongestionPoint {
+struct CongestionPoint {
     params: Params,
     /// per port: whether its queues are congestion points
     points: Vec<bool>,
@@ -258,36 +318,49 @@ pub struct CongestionPoint {
 }
 
 // The specification.
-impl SwitchSide for CongestionPoint {
+impl SwitchSide for Bridge {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        if self.points[usize::from(at.egress.0)]
-            && self.classes & (1 << at.class.0) != 0
-            && cx.seen().egress(at.egress, at.queue) > self.params.threshold
-        {
+        if self.point.is_congested(cx, at) {
             self.congested(cx, at, pkt);
         }
     }
 
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-        if self.params.resume && !self.last.is_empty() && cx.seen().egress(at.egress, at.queue) < self.params.target() {
+        if self.point.is_relieved(cx, at) {
             self.relieved(cx, at);
+        }
+    }
+
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, _: Port, to: Option<HostId>, frame: &Control) -> Fate {
+        match (&mut self.proxy, to, Message::read(frame)) {
+            (Some(proxy), Some(host), Some(message)) => proxy.intercept(cx, host, message),
+            _ => Fate::Passed,
         }
     }
 }
 
 impl CongestionPoint {
-    #[cold]
-    fn congested(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
-        if pkt.kind != Kind::Data {
-            return;
-        }
+    #[inline(always)]
+    fn is_congested(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+        self.points[usize::from(at.egress.0)]
+            && self.classes & (1 << at.class.0) != 0
+            && cx.seen().egress(at.egress, at.queue) > self.params.threshold
+    }
+
+    #[inline(always)]
+    fn is_relieved(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+        self.params.resume && !self.last.is_empty() && cx.seen().egress(at.egress, at.queue) < self.params.target()
+    }
+
+    /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.
+    fn pause(&mut self, cx: &SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Message> {
         let flow_mode = self.params.granularity == Granularity::Flow;
         let key = (at.egress, at.queue, pkt.src, flow_mode.then_some(pkt.flow));
         let now = cx.now();
         if self.last.get(&key).is_some_and(|paused| now < paused.next) {
-            return;
+            return None;
         }
         let pause = self.params.pause.unwrap_or_else(|| {
             let excess = cx.seen().egress(at.egress, at.queue).saturating_sub(self.params.target());
@@ -299,67 +372,57 @@ impl CongestionPoint {
         }
         let next = now.after(self.params.min_interval.unwrap_or(pause));
         self.last.insert(key, Paused { next, until: now.after(pause), flow: pkt.flow, class: at.class });
-        let message = Message { pause, class: at.class, flow_mode };
-        cx.route(pkt.src, Class(self.params.message_class), message.frame(pkt.flow, self.params.message_size.0 as u32));
+        Some(Message { pause, class: at.class, flow_mode, point: point_id(cx, at) })
+    }
+
+    /// Whose pauses a relieved queue lifts.
+    fn resumes(&mut self, cx: &SwitchCx<'_>, at: &Place) -> Vec<(HostId, FlowRef, Message)> {
+        let flow_mode = self.params.granularity == Granularity::Flow;
+        let (now, point) = (cx.now(), point_id(cx, at));
+        let here = |key: &Key| key.0 == at.egress && key.1 == at.queue;
+        let lasting = self.last.iter().filter(|(key, paused)| here(key) && paused.until > now);
+        let resume = |(key, paused): (&Key, &Paused)| {
+            (key.2, paused.flow, Message { pause: Time::ZERO, class: paused.class, flow_mode, point })
+        };
+        let resumes = lasting.map(resume).collect();
+        self.last.retain(|key, _| !here(key));
+        resumes
+    }
+}
+
+impl Bridge {
+    #[cold]
+    fn congested(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
+        if pkt.kind != Kind::Data {
+            return;
+        }
+        if let Some(message) = self.point.pause(cx, at, pkt) {
+            self.tell(cx, pkt.src, pkt.flow, message);
+        }
     }
 
     #[cold]
     fn relieved(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-        let here = |key: &Key| key.0 == at.egress && key.1 == at.queue;
-        let flow_mode = self.params.granularity == Granularity::Flow;
-        let now = cx.now();
-        for (key, paused) in self.last.iter().filter(|(key, paused)| here(key) && paused.until > now) {
-            let message = Message { pause: Time::ZERO, class: paused.class, flow_mode };
-            let frame = message.frame(paused.flow, self.params.message_size.0 as u32);
-            cx.route(key.2, Class(self.params.message_class), frame);
+        for (source, flow, message) in self.point.resumes(cx, at) {
+            self.tell(cx, source, flow, message);
         }
-        self.last.retain(|key, _| !here(key));
+    }
+
+    /// Sends a message, unless the source is attached here and this switch is its proxy.
+    fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) {
+        let own = self.proxy.as_mut().map_or(Fate::Passed, |proxy| proxy.intercept(cx, source, message));
+        if own == Fate::Passed {
+            let params = &self.point.params;
+            cx.route(source, Class(params.message_class), message.frame(flow, params.message_size.0 as u32));
+        }
     }
 }
 
-/// A source that obeys.
-pub struct Source {
-    /// gates that are shut, and until when
-    paused: Vec<(Gate, Time)>,
+fn point_id(cx: &SwitchCx<'_>, at: &Place) -> PointId {
+    (cx.shape().node.0, at.egress.0, at.queue.0)
 }
 
-impl NicSide for Source {
-    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(message) = Message::read(frame) else { return Fate::Passed };
-        let gate = match (message.flow_mode, frame.flow) {
-            (true, Some(flow)) => Gate::Flow(flow),
-            _ => Gate::Class(message.class),
-        };
-        let until = cx.now().after(message.pause);
-        let known = self.paused.iter().position(|(g, _)| *g == gate);
-        match (known, message.pause) {
-            (Some(i), Time::ZERO) => {
-                self.paused.swap_remove(i);
-                cx.open(gate);
-            }
-            (None, Time::ZERO) => {}
-            (Some(i), _) => self.paused[i].1 = until,
-            (None, _) => {
-                self.paused.push((gate, until));
-                cx.shut(gate);
-            }
-        }
-        if message.pause != Time::ZERO {
-            cx.arm(until, 0);
-        }
-        Fate::Consumed
-    }
-
-    fn on_timer(&mut self, cx: &mut NicCx<'_>, _: Token) {
-        let now = cx.now();
-        self.paused.retain(|(gate, until)| {
-            if *until <= now {
-                cx.open(*gate);
-            }
-            *until > now
-        });
-    }
-}
-
+#[cfg(test)]
+mod proxy_tests;
 #[cfg(test)]
 mod tests;

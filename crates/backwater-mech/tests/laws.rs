@@ -7,13 +7,14 @@ use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::{Threshold, headroom};
 use backwater_mech::registry::Config;
-use backwater_mech::sfc::{Granularity, Points};
+use backwater_mech::sfc::{AtSource, Granularity, Points};
 use backwater_mech::stack::Scoped;
 use backwater_mech::{bcn, dcqcn, qcn};
 use backwater_net::config::{AckPath, Architecture, BufferPer, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::spec::{FaultKind, FrameKind, Stream};
-use backwater_net::topology::{Dumbbell, Graph, LeafSpine, ParkingLot, Star};
+use backwater_net::topology::fat_tree::CoreWiring;
+use backwater_net::topology::{Dumbbell, FatTree, Graph, LeafSpine, ParkingLot, Star};
 use backwater_net::{Bytes, Rate};
 use common::{Bench, On, Outcome, pause, pfc, sfc, step};
 use proptest::prelude::*;
@@ -37,6 +38,10 @@ fn graphs() -> impl Strategy<Value = Graph> {
         (2u32..5, 1u32..3, rates(), delays()).prop_map(move |(switches, hosts_per_switch, rate, delay)| {
             built(ParkingLot { switches, hosts_per_switch, rate, delay, trunk_rate: rate, trunk_delay: delay }.build())
         }),
+        (select(vec![2u32, 4]), select(vec![CoreWiring::Groups, CoreWiring::All]), rates(), rates(), delays())
+            .prop_map(move |(k, core_wiring, rate, core_rate, delay)| {
+                built(FatTree { core_wiring, core_rate, ..FatTree::k_ary(k, rate, delay) }.build())
+            }),
         (2u32..4, 1u32..4, 2u32..4, rates(), delays()).prop_map(
             move |(leaves, spines, hosts_per_leaf, rate, delay)| {
                 built(
@@ -133,7 +138,7 @@ enum Rates {
 /// Mechanisms beside those that pause links.
 #[derive(Clone, Copy, Debug)]
 struct Extras {
-    sfc: Option<(bool, bool, bool)>,
+    sfc: Option<(bool, bool, bool, bool)>,
     rates: Option<Rates>,
     tx_queue: u32,
     fetch: bool,
@@ -188,7 +193,7 @@ fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
 
 fn extras() -> impl Strategy<Value = Extras> {
     (
-        prop::option::of(any::<(bool, bool, bool)>()),
+        prop::option::of(any::<(bool, bool, bool, bool)>()),
         prop::option::of(select(vec![
             Rates::Dcqcn(dcqcn::Law::Paper),
             Rates::Dcqcn(dcqcn::Law::Ns3),
@@ -274,7 +279,7 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
         Pausing::Pause(signal, counter) => config = config.pause(pause(20_000, 10_000, counter, signal)),
     }
-    if let Some((resume, by_flow, computed)) = extras.sfc {
+    if let Some((resume, by_flow, computed, proxy)) = extras.sfc {
         let mut params = sfc(15_000, Time::us(3));
         params.resume = resume;
         if by_flow {
@@ -282,6 +287,11 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
         if computed {
             params.pause = None;
+        }
+        if proxy {
+            (params.granularity, params.at_source) = (Granularity::Class, AtSource::Proxy);
+            // One port signals in one way.
+            params.signal = signal_of(pausing);
         }
         config = config.sfc(params);
     }
@@ -319,6 +329,16 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
     }
     config
+}
+
+fn signal_of(pausing: Pausing) -> Signal {
+    match pausing {
+        Pausing::Off => Signal::Timed,
+        Pausing::Pfc(signal, ..)
+        | Pausing::PfcEgress(signal)
+        | Pausing::PfcDynamic(signal)
+        | Pausing::Pause(signal, _) => signal,
+    }
 }
 
 /// The most headroom that any port of the network needs.

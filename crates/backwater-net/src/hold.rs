@@ -96,11 +96,20 @@ impl Holds {
         style: HoldStyle,
         rate: Rate,
     ) -> Act {
-        let ends = &mut self.ends[index(class)];
-        ends.retain(|(o, t)| *o != owner && *t > now);
-        ends.push((owner, until));
+        let i = index(class);
+        let before = self.end(i);
+        self.ends[i].retain(|(o, t)| *o != owner && *t > now);
+        self.ends[i].push((owner, until));
         self.style = Some(style);
+        self.shortened(i, before);
         self.review(class, now, rate)
+    }
+
+    /// The neighbour may have been told of a later end than there is now.
+    fn shortened(&mut self, i: usize, before: Time) {
+        if self.end(i) < before && self.told[i] != Time::NEVER {
+            self.told[i] = Time::ZERO;
+        }
     }
 
     pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time, rate: Rate) -> Act {
@@ -110,10 +119,7 @@ impl Holds {
         if self.ends[i].is_empty() {
             return self.resume(class);
         }
-        if self.end(i) < before && self.told[i] != Time::NEVER {
-            // The others hold for less time than the neighbour may have been told.
-            self.told[i] = Time::ZERO;
-        }
+        self.shortened(i, before);
         self.review(class, now, rate)
     }
 
@@ -134,7 +140,8 @@ impl Holds {
             // A pause time has run out at the neighbour, too; an on/off signal has not.
             return if self.told[i] == Time::NEVER { self.resume(class) } else { Act::Nothing };
         }
-        let Some(most) = style.quanta else {
+        // An on/off signal of one owner stays one when another with timed frames joins in: it never expires.
+        let Some(most) = style.quanta.filter(|_| self.told[i] != Time::NEVER) else {
             if std::mem::replace(&mut self.told[i], Time::NEVER) == Time::NEVER {
                 return if end == Time::NEVER { Act::Nothing } else { Act::Look(end) };
             }
@@ -227,6 +234,26 @@ mod tests {
         assert_eq!(h.review(C, Time::us(5), RATE), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(9), RATE), RESUME);
         assert_eq!(h.review(C, Time::us(9), RATE), Act::Nothing);
+    }
+
+    #[test]
+    fn shorter_hold_replaces_a_longer_one_of_the_same_owner() {
+        let mut h = Holds::default();
+        h.hold(Owner(1), C, Time::ZERO, Time::us(100), STYLE, RATE);
+        // 3 us are left: 58.6 quanta of 51.2 ns.
+        let shorter = Hold { class: C, quanta: 59, lasting: false };
+        let act = h.hold(Owner(1), C, Time::us(2), Time::us(5), STYLE, RATE);
+        assert_eq!(act, Act::Tell(shorter, Time::NEVER));
+    }
+
+    #[test]
+    fn on_off_signal_outlives_its_owner_until_timed_ones_end() {
+        let mut h = Holds::default();
+        let on_off = HoldStyle { quanta: None, framed: true };
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, on_off, RATE), Act::Tell(..)));
+        assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(9), STYLE, RATE), Act::Nothing);
+        assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Look(Time::us(9)));
+        assert_eq!(h.review(C, Time::us(9), RATE), RESUME);
     }
 
     #[test]

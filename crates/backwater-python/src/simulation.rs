@@ -2,7 +2,9 @@
 
 use crate::arrow::{self, Batch};
 use crate::errors;
-use backwater::results::{Names, Tables};
+use backwater::file::{LoadCounts, LoadOf};
+use backwater::load::offers;
+use backwater::results::{Names, Tables, Tally};
 use backwater::{Resolved, ScenarioError};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
@@ -36,6 +38,8 @@ struct Run {
     /// As of the last slice: what is known even after a defect.
     progress: Progress,
     over: bool,
+    /// It ended before its time.
+    cut: bool,
     /// A defect has left the network in an unknown state.
     defective: bool,
     handed_over: Instant,
@@ -58,11 +62,13 @@ impl Simulation {
     /// Builds the network of a scenario.
     pub fn build(resolved: &Resolved, seed: u64) -> Result<Simulation, ScenarioError> {
         let spec = backwater::build(resolved, seed)?;
-        let tables = Tables::new(Names::new(&spec.graph, &spec.groups));
+        let tally = Tally::new(offers(resolved)?, &spec.packet, &spec.groups);
+        let tables = Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally);
         let (end, flows_total) = (spec.stop_at, spec.flows_total);
         let network = Network::new(spec).map_err(ScenarioError::new)?;
         let (progress, handed_over) = (Progress::default(), Instant::now());
-        let run = Run { network, tables, end, flows_total, progress, over: false, defective: false, handed_over };
+        let run =
+            Run { network, tables, end, flows_total, progress, over: false, cut: false, defective: false, handed_over };
         Ok(Simulation { run: Mutex::new(run) })
     }
 
@@ -97,6 +103,7 @@ impl Run {
                     }
                 }
                 Err(broken) => {
+                    self.cut = true;
                     self.finish()?;
                     return Err(Mishap::Broken(broken));
                 }
@@ -169,6 +176,7 @@ impl Simulation {
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let mut run = self.lock()?;
+        run.cut |= !run.over;
         run.finish().map_err(|mishap| run.raise(py, &mishap))
     }
 
@@ -189,6 +197,20 @@ impl Simulation {
         summary.set_item("flows_unfinished", progress.flows_active)?;
         summary.set_item("drops", progress.drops)?;
         summary.set_item("fault_losses", progress.fault_losses)?;
+        let cut = run.cut.then_some(progress.time);
+        let offered = run.tables.tally().report(cut).into_iter().map(|one| {
+            let group = PyDict::new(py);
+            group.set_item("group", one.group)?;
+            group.set_item("asked", one.asked)?;
+            group.set_item("offered", one.offered)?;
+            group.set_item("counts", if one.counts == LoadCounts::Wire { "wire" } else { "payload" })?;
+            group.set_item("of", if one.of == LoadOf::Sources { "sources" } else { "network" })?;
+            group.set_item("capacity_bps", one.capacity)?;
+            group.set_item("from_ps", one.from.as_ps())?;
+            group.set_item("until_ps", one.until.as_ps())?;
+            Ok(group)
+        });
+        summary.set_item("offered", offered.collect::<PyResult<Vec<_>>>()?)?;
         Ok(summary)
     }
 }

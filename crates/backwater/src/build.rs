@@ -10,11 +10,12 @@ use crate::scenario::{RowsOf, is_parquet, place_of};
 use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
+use backwater_net::Rate;
 use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::spec::{SeriesSpec, Spec, Stream};
 use backwater_net::topology::Index;
 use backwater_net::workload::{
-    Arrivals as Flows, FlowSource, Gaps, Group, List, Paths, Row, Sender, Sizes, Table, Timing, To,
+    Arrivals as Flows, Crowd, FlowSource, Gaps, Group, Incasts, List, Paths, Row, Sender, Sizes, Table, Timing, To,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -129,6 +130,9 @@ impl Sources {
     }
 
     fn add(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
+        if let Who::Incast(crowd) = &plan.who {
+            return self.events(place, plan, crowd);
+        }
         match plan.group.arrivals {
             Arrivals::Once => self.once(place, plan),
             Arrivals::Bernoulli => self.streams(place, plan),
@@ -156,7 +160,7 @@ impl Sources {
         let packet = &place.resolved.file.packet;
         let frame = packet.payload + packet.header + packet.gap;
         let Some(until) = plan.until(place.resolved) else { return Ok(()) };
-        let load = plan.group.load.map_or(0.0, |share| share.0);
+        let load = plan.offered.share.unwrap_or_default();
         let (all, per_source) = (self.pairs_of(place, plan)?, plan.who.pairs_of_sources());
         let slots = all.iter().enumerate().map(|(i, (src, _))| {
             let rate = place.rates.get(src.0 as usize).copied().unwrap_or_default();
@@ -183,6 +187,10 @@ impl Sources {
             Who::Random(from, to) => {
                 from.iter().map(|src| Sender { src: *src, to: To::Any(to.clone()), path: None }).collect()
             }
+            Who::Matrix(from, matrix) => {
+                let row = |src: &HostId| To::Weighted(matrix.get(src).cloned().unwrap_or_default());
+                from.iter().map(|src| Sender { src: *src, to: row(src), path: None }).collect()
+            }
             _ => {
                 let pairs = self.pairs_of(place, plan)?;
                 let way = |i: usize| way_of(plan, i);
@@ -206,6 +214,29 @@ impl Sources {
             self.total = self.total.zip(flows.total()).map(|(a, b)| a + b);
             self.sources.push(Box::new(flows));
         }
+        Ok(())
+    }
+
+    fn events(&mut self, place: &Place<'_>, plan: &Plan<'_>, crowd: &Crowd) -> Result<(), ScenarioError> {
+        let once = plan.group.arrivals == Arrivals::Once;
+        let gap = plan.gap(place.resolved, Rate(0));
+        let timing = Timing {
+            start: plan.group.start,
+            gaps: match (plan.group.arrivals, gap) {
+                (Arrivals::Poisson, Some(gap)) => Gaps::Poisson(Time(gap.0.max(1))),
+                // All at the start.
+                (_, None) => Gaps::Periodic(Time::ZERO),
+                (_, Some(gap)) => Gaps::Periodic(Time(gap.0.max(1))),
+            },
+            until: plan.until(place.resolved).filter(|_| !once),
+            count: plan.group.count.or(once.then_some(1)),
+        };
+        let group = self.group(plan.group);
+        let sizes = plan.sizes.clone().unwrap_or(Sizes::Fixed(plan.group.size.unwrap_or_default()));
+        let events = Incasts::new(self.seed, group, crowd.clone(), timing, sizes)
+            .map_err(|e| place.resolved.error(&plan.key, e.to_string()))?;
+        self.total = self.total.zip(events.total()).map(|(a, b)| a + b);
+        self.sources.push(Box::new(events));
         Ok(())
     }
 

@@ -3,13 +3,15 @@
 use crate::error::ScenarioError;
 use crate::file::{Arrivals, FlowGroup, Pattern};
 use crate::hosts::{self, MOST, Neighbours};
+use crate::load::Offered;
+use crate::matrix::{self, Matrix};
 use crate::resolved::Resolved;
 use crate::ways::ways;
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::packet::{HostId, NodeId};
 use backwater_net::topology::Index;
-use backwater_net::workload::{Distribution, Sizes, permutation, sizes};
+use backwater_net::workload::{Crowd, Distribution, Sizes, permutation, sizes};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -51,6 +53,10 @@ pub(crate) enum Who {
     Permutation(Vec<HostId>),
     /// Each to any of those.
     Random(Vec<HostId>, Arc<[HostId]>),
+    /// Each to those of its own, by weight.
+    Matrix(Vec<HostId>, Matrix),
+    /// Events of many to one.
+    Incast(Crowd),
 }
 
 impl Who {
@@ -59,7 +65,8 @@ impl Who {
         let mut number = HashMap::new();
         let sources: Box<dyn Iterator<Item = &HostId>> = match self {
             Who::Pairs(pairs, _) => Box::new(pairs.iter().map(|(src, _)| src)),
-            Who::Permutation(hosts) | Who::Random(hosts, _) => Box::new(hosts.iter()),
+            Who::Permutation(hosts) | Who::Random(hosts, _) | Who::Matrix(hosts, _) => Box::new(hosts.iter()),
+            Who::Incast(crowd) => Box::new(crowd.from.iter()),
         };
         sources.for_each(|src| *number.entry(*src).or_insert(0) += 1);
         number
@@ -73,6 +80,7 @@ pub(crate) struct Plan<'a> {
     pub group: &'a FlowGroup,
     pub who: Who,
     pub sizes: Option<Sizes>,
+    pub offered: Offered,
 }
 
 impl<'a> Plan<'a> {
@@ -81,7 +89,9 @@ impl<'a> Plan<'a> {
         let key = format!("flow.{number}");
         keys_fit(place.resolved, &key, group)?;
         let who = who(place, &key, group)?;
-        let plan = Plan { sizes: sizes_of(place.resolved, &key, group)?, key, group, who };
+        let sizes = sizes_of(place.resolved, &key, group)?;
+        let mut plan = Plan { sizes, key, group, who, offered: Offered::default() };
+        plan.offered = plan.offered(place);
         plan.ends(place.resolved)?;
         plan.reaches(place)?;
         Ok(plan)
@@ -119,40 +129,19 @@ impl<'a> Plan<'a> {
                 let first = from.first().copied();
                 first.and_then(|first| to.iter().chain(from).find_map(|&h| cut(first, h)))
             }
+            Who::Matrix(from, matrix) => from.iter().find_map(|from| {
+                let to = matrix.get(from).into_iter().flat_map(|row| row.iter());
+                to.map(|(to, _)| *to).find_map(|to| cut(*from, to))
+            }),
+            Who::Incast(crowd) => {
+                let first = crowd.from.first().copied();
+                first.and_then(|first| crowd.to.iter().chain(&*crowd.from).find_map(|&h| cut(first, h)))
+            }
         };
         found.map_or(Ok(()), |(from, to)| {
             let reason = format!("{} cannot reach {}: no links join them", place.name(from), place.name(to));
             Err(place.resolved.error(&format!("{}.to", self.key), reason).hint("add a link, or choose other hosts"))
         })
-    }
-
-    /// Bytes on the wire of one flow of average size.
-    fn wire_bytes(&self, resolved: &Resolved) -> f64 {
-        let packet = &resolved.file.packet;
-        let overhead = (packet.header.0 + packet.gap.0) as f64;
-        match &self.sizes {
-            Some(Sizes::Fixed(size)) => size.0 as f64 + size.0.div_ceil(packet.payload.0.max(1)) as f64 * overhead,
-            Some(drawn) => drawn.mean() * (1.0 + overhead / packet.payload.0.max(1) as f64),
-            None => 0.0,
-        }
-    }
-
-    /// Mean time between two flows of one source with a link of `rate`.
-    pub(crate) fn gap(&self, resolved: &Resolved, rate: Rate) -> Option<Time> {
-        if self.group.arrivals == Arrivals::Once || self.group.arrivals == Arrivals::Bernoulli {
-            return None;
-        }
-        let by_load = |load: f64| Time::from_secs_f64(self.wire_bytes(resolved) * 8.0 / (rate.0 as f64 * load));
-        self.group.interval.or_else(|| self.group.load.map(|share| by_load(share.0)))
-    }
-
-    /// Share of a link of `rate` that one source offers from its start until its end.
-    pub(crate) fn load(&self, resolved: &Resolved, rate: Rate) -> Option<f64> {
-        if let Some(share) = self.group.load {
-            return Some(share.0);
-        }
-        let interval = self.group.interval.filter(|_| self.group.arrivals != Arrivals::Once)?;
-        Some(self.wire_bytes(resolved) * 8.0 / (interval.as_secs_f64() * rate.0 as f64))
     }
 
     /// The pairs of a run with this seed.
@@ -164,7 +153,7 @@ impl<'a> Plan<'a> {
     ) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
         match &self.who {
             Who::Pairs(pairs, _) => Ok(pairs.clone()),
-            Who::Random(..) => Ok(Vec::new()),
+            Who::Random(..) | Who::Matrix(..) | Who::Incast(_) => Ok(Vec::new()),
             Who::Permutation(from) => {
                 let to = permutation(seed, stream, from)
                     .map_err(|e| resolved.error(&format!("{}.from", self.key), e.to_string()))?;
@@ -186,7 +175,7 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
         (_, None, None) if group.arrivals != Arrivals::Bernoulli => {
             return fail("size", "is missing", "payload of each flow, as in size = \"2 MB\"");
         }
-        (_, _, Some(_)) if !drawn => {
+        (_, _, Some(_)) if !drawn && group.pattern != Pattern::Incast => {
             return fail(
                 "sizes",
                 "only flows that arrive over time have drawn sizes",
@@ -218,13 +207,33 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
     if group.queue.is_some() && group.arrivals != Arrivals::Bernoulli {
         return fail("queue", "only a bernoulli stream has a queue that can be full", "arrivals = \"bernoulli\"");
     }
+    for (name, pattern, given, wanted, hint) in [
+        (
+            "fan_in",
+            "incast",
+            group.fan_in.is_some(),
+            Pattern::Incast,
+            "number of senders of each event, as in fan_in = 120",
+        ),
+        ("matrix", "matrix", group.matrix.is_some(), Pattern::Matrix, "a file with lines SRC,DST,WEIGHT"),
+    ] {
+        match (given, group.pattern == wanted) {
+            (true, false) => return fail(name, "is for another pattern", &format!("pattern = \"{pattern}\"?")),
+            (false, true) => return fail(name, "is missing", hint),
+            _ => {}
+        }
+    }
     let pinned = [("path", &group.path), ("via", &group.via)].into_iter().find(|(_, w)| w.is_some());
     match (pinned, group.pattern) {
         (Some(("path", _)), _) if group.via.is_some() => fail("via", "`path` is given too", "give one of them"),
-        (Some((name, _)), Pattern::Permutation | Pattern::Random) => {
+        (Some((name, _)), Pattern::Permutation | Pattern::Random | Pattern::Matrix | Pattern::Incast) => {
             fail(name, "only pairs that are known beforehand can be pinned", "pattern = \"pairs\"")
         }
-        (_, Pattern::Random) if !drawn => {
+        (_, Pattern::Matrix) if group.to.is_some() => fail("to", "the matrix says it for each sender", "leave it out"),
+        (_, Pattern::Incast) if group.arrivals == Arrivals::Bernoulli => {
+            fail("arrivals", "an incast is events, and not a stream", "arrivals = \"poisson\"")
+        }
+        (_, Pattern::Random | Pattern::Matrix) if !drawn => {
             fail("pattern", "only flows that arrive over time go to random hosts", "arrivals = \"poisson\"")
         }
         _ => Ok(()),
@@ -268,13 +277,25 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
         }
     }
     match group.pattern {
-        Pattern::Permutation | Pattern::Random => {
+        Pattern::Matrix => weighted(place, key, group, from),
+        Pattern::Permutation | Pattern::Random | Pattern::Incast => {
             let mut receivers = to.clone();
             for (name, hosts) in [("from", &mut from.clone()), ("to", &mut receivers)] {
                 hosts.sort_unstable();
                 if let Some(twice) = hosts.windows(2).find(|w| w[0] == w[1]) {
                     return fail(name, format!("{} is named twice", place.name(twice[0])), "name each host once");
                 }
+            }
+            if group.pattern == Pattern::Incast {
+                let crowd = Crowd { from: from.into(), to: to.into(), fan_in: group.fan_in.unwrap_or(1) };
+                return match crowd.short() {
+                    Some(host) => {
+                        let beside = crowd.from.len() - usize::from(crowd.from.contains(&host));
+                        let reason = format!("{} senders, but only {beside} beside {}", crowd.fan_in, place.name(host));
+                        fail("fan_in", reason, "fewer, or more hosts in `from`")
+                    }
+                    None => Ok(Who::Incast(crowd)),
+                };
             }
             if group.pattern == Pattern::Random {
                 let alone = from.iter().find(|h| to.len() == 1 && to[0] == **h);
@@ -308,6 +329,35 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
             Ok(Who::Pairs(pairs, ways))
         }
     }
+}
+
+/// Senders with the receivers that a matrix gives them.
+fn weighted(place: &Place<'_>, key: &str, group: &FlowGroup, from: Vec<HostId>) -> Result<Who, ScenarioError> {
+    let name = group.matrix.as_deref().unwrap_or_default();
+    let matrix = matrix::read(&place.resolved.base_dir.join(name), name, place.index).map_err(|error| {
+        // What is wrong within the file stands there.
+        match error.file {
+            Some(_) => error,
+            None => ScenarioError { hint: error.hint, ..place.resolved.error(&format!("{key}.matrix"), error.reason) },
+        }
+    })?;
+    let from = if group.from.is_some() { from } else { matrix.keys().copied().collect() };
+    let mut seen = HashSet::with_capacity(from.len());
+    for host in &from {
+        let reason = match (matrix.contains_key(host), seen.insert(*host)) {
+            (true, true) => continue,
+            (true, false) => format!("{} is named twice", place.name(*host)),
+            (false, _) => format!("the matrix has no receiver for {}", place.name(*host)),
+        };
+        return Err(place
+            .resolved
+            .error(&format!("{key}.from"), reason)
+            .hint("senders are hosts with weights of their own"));
+    }
+    if from.is_empty() {
+        return Err(place.resolved.error(&format!("{key}.matrix"), "has no pair with a weight").hint("SRC,DST,WEIGHT"));
+    }
+    Ok(Who::Matrix(from, matrix))
 }
 
 fn pairs(

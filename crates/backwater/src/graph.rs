@@ -1,11 +1,11 @@
 //! `[topology]` as a graph.
 
 use crate::error::ScenarioError;
-use crate::file::{ExplicitLink, NodeRole, Topology};
+use crate::file::{CoreWiring, ExplicitLink, NodeRole, Topology};
 use crate::resolved::Resolved;
 use backwater_net::topology::{
-    Dumbbell, Explicit, ExplicitLink as Wire, ExplicitNode as Vertex, Graph, GraphError, LeafSpine, NodeKind,
-    ParkingLot, Star,
+    CoreWiring as Wiring, Dumbbell, Explicit, ExplicitLink as Wire, ExplicitNode as Vertex, FatTree, Graph, GraphError,
+    LeafSpine, NodeKind, ParkingLot, Star,
 };
 
 /// Most hosts.
@@ -20,6 +20,9 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
             u64::from(*switches) * u64::from(*hosts_per_switch) + 1
         }
         Topology::LeafSpine { leaves, hosts_per_leaf, .. } => u64::from(*leaves) * u64::from(*hosts_per_leaf),
+        Topology::FatTree { pods, tors_per_pod, hosts_per_tor, .. } => {
+            (u64::from(*pods) * u64::from(*tors_per_pod)).saturating_mul(u64::from(*hosts_per_tor))
+        }
         Topology::Explicit { node, .. } => node.iter().filter(|n| n.kind == NodeRole::Host).count() as u64,
     };
     if hosts > MOST_HOSTS {
@@ -69,6 +72,41 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
             links_per_pair,
         }
         .build(),
+        &Topology::FatTree {
+            pods,
+            tors_per_pod,
+            aggs_per_pod,
+            cores,
+            hosts_per_tor,
+            core_wiring,
+            rate,
+            fabric_rate,
+            core_rate,
+            link_delay,
+            fabric_delay,
+            core_delay,
+        } => {
+            let (fabric_rate, fabric_delay) = (fabric_rate.unwrap_or(rate), fabric_delay.unwrap_or(link_delay));
+            let core_wiring = match core_wiring {
+                CoreWiring::Groups => Wiring::Groups,
+                CoreWiring::All => Wiring::All,
+            };
+            FatTree {
+                pods,
+                tors_per_pod,
+                aggs_per_pod,
+                cores,
+                hosts_per_tor,
+                core_wiring,
+                rate,
+                fabric_rate,
+                core_rate: core_rate.unwrap_or(fabric_rate),
+                delay: link_delay,
+                fabric_delay,
+                core_delay: core_delay.unwrap_or(fabric_delay),
+            }
+            .build()
+        }
         Topology::Explicit { node, link } => {
             let role = |role| match role {
                 NodeRole::Host => NodeKind::Host,
@@ -137,6 +175,7 @@ fn explained(resolved: &Resolved, error: &GraphError) -> ScenarioError {
                 format!("topology.link.{i}{end}")
             }
         },
+        (Topology::FatTree { .. }, GraphError::Uneven { .. }) => "topology.cores".to_owned(),
         _ => "topology".to_owned(),
     };
     resolved.error(&key, error.to_string()).hint(error.hint())

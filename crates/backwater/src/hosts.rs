@@ -13,19 +13,18 @@ pub(crate) const MOST: usize = 20_000_000;
 pub(crate) fn expand(hosts: &Hosts, index: &Index<'_>) -> Result<Vec<HostId>, (String, String)> {
     let mut out = Vec::new();
     for entry in hosts.entries() {
-        let (first, last) = range(entry, index)?;
-        if out.len() + (last - first) as usize >= MOST {
+        out.extend(members(entry, index)?);
+        if out.len() > MOST {
             return Err((format!("more than {MOST} hosts"), "a set names each host once".into()));
         }
-        out.extend((first..=last).map(HostId));
     }
     Ok(out)
 }
 
 /// One host.
 pub(crate) fn one(host: &Host, index: &Index<'_>) -> Result<HostId, (String, String)> {
-    match range(host, index)? {
-        (first, last) if first == last => Ok(HostId(first)),
+    match members(host, index)?[..] {
+        [host] => Ok(host),
         _ => Err(("needs one host".into(), "as in \"h3\"".into())),
     }
 }
@@ -39,34 +38,80 @@ pub(crate) fn is_all(hosts: Option<&Hosts>) -> bool {
     }
 }
 
-fn range(entry: &Host, index: &Index<'_>) -> Result<(u32, u32), (String, String)> {
-    let last = index.hosts().saturating_sub(1);
-    let known = || {
-        let name = |h: u32| index.node_of(HostId(h)).map_or("", |n| index.graph().nodes[n.0 as usize].name.as_str());
-        match index.hosts() {
-            0 => "the topology has no hosts".to_owned(),
-            _ => format!("hosts are 0 to {last}, called {} to {}", name(0), name(last)),
-        }
+/// The hosts of one entry: `[at] FIRST[..LAST] [step N]`, or `all [step N]`.
+fn members(entry: &Host, index: &Index<'_>) -> Result<Vec<HostId>, (String, String)> {
+    let text = match entry {
+        Host::Number(n) => return Ok(vec![single(&n.to_string(), index)?]),
+        Host::Text(text) => text.trim(),
     };
-    let single =
-        |text: &str| index.host(text.trim()).ok_or_else(|| (format!("there is no host `{}`", text.trim()), known()));
-    match entry {
-        Host::Number(n) => single(&n.to_string()).map(|h| (h.0, h.0)),
-        Host::Text(text) if text.trim() == "all" => match index.hosts() {
-            0 => Err(("there are no hosts".into(), known())),
-            _ => Ok((0, last)),
-        },
-        Host::Text(text) => match text.split_once("..") {
-            None => single(text).map(|h| (h.0, h.0)),
-            Some((a, b)) => {
-                let (a, b) = (single(a)?, single(b)?);
-                if a > b {
-                    let reason = format!("the range `{text}` ends before it begins");
-                    return Err((reason, format!("write \"{}..{}\"", b.0, a.0)));
-                }
-                Ok((a.0, b.0))
+    let (what, step) = match text.rsplit_once(" step ") {
+        None => (text, 1),
+        Some((what, step)) => match step.trim().parse::<usize>() {
+            Ok(step) if step > 0 => (what.trim(), step),
+            _ => {
+                let reason = format!("`{}` is no step", step.trim());
+                return Err((reason, "a number from 1, as in \"0..7 step 2\"".into()));
             }
         },
+    };
+    if let Some(switches) = what.strip_prefix("at ") {
+        return attached(switches.trim(), step, index);
+    }
+    let (first, last) = match (what, what.split_once("..")) {
+        ("all", _) if index.hosts() == 0 => return Err(("there are no hosts".into(), known(index))),
+        ("all", _) => (0, index.hosts() - 1),
+        (_, None) => {
+            let host = single(what, index)?;
+            (host.0, host.0)
+        }
+        (_, Some((a, b))) => (single(a, index)?.0, single(b, index)?.0),
+    };
+    if first > last {
+        return Err((format!("the range `{what}` ends before it begins"), format!("write \"{last}..{first}\"")));
+    }
+    Ok((first..=last).step_by(step).map(HostId).collect())
+}
+
+/// The hosts at a switch, or at every `step`-th of a range of switches, switch by switch.
+fn attached(text: &str, step: usize, index: &Index<'_>) -> Result<Vec<HostId>, (String, String)> {
+    let graph = index.graph();
+    let switch = |name: &str| {
+        let name = name.trim();
+        let node = index.node(name).filter(|node| graph.nodes[node.0 as usize].kind == NodeKind::Switch);
+        node.ok_or_else(|| (format!("there is no switch `{name}`"), node_hint(name, graph)))
+    };
+    let (a, b) = text.split_once("..").unwrap_or((text, text));
+    let (first, last) = (switch(a)?, switch(b)?);
+    if first > last {
+        return Err((
+            format!("the range `{text}` ends before it begins"),
+            "switches are in the order of the topology".into(),
+        ));
+    }
+    let chosen = |node: NodeId| {
+        let at = node.0.checked_sub(first.0).filter(|_| node <= last)?;
+        let switch = graph.nodes[node.0 as usize].kind == NodeKind::Switch;
+        (switch && (at as usize).is_multiple_of(step)).then_some(at)
+    };
+    let links = graph.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+    let mut hosts: Vec<(u32, HostId)> =
+        links.filter_map(|(host, switch)| Some((chosen(switch)?, index.host_of(host)?))).collect();
+    hosts.sort_unstable();
+    match hosts.is_empty() {
+        true => Err((format!("no host is attached to `{text}`"), "hosts are attached to the lowest tier".into())),
+        false => Ok(hosts.into_iter().map(|(_, host)| host).collect()),
+    }
+}
+
+fn single(text: &str, index: &Index<'_>) -> Result<HostId, (String, String)> {
+    index.host(text.trim()).ok_or_else(|| (format!("there is no host `{}`", text.trim()), known(index)))
+}
+
+fn known(index: &Index<'_>) -> String {
+    let name = |h: u32| index.node_of(HostId(h)).map_or("", |n| index.graph().nodes[n.0 as usize].name.as_str());
+    match index.hosts().checked_sub(1) {
+        None => "the topology has no hosts".to_owned(),
+        Some(last) => format!("hosts are 0 to {last}, called {} to {}", name(0), name(last)),
     }
 }
 

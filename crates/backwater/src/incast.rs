@@ -1,6 +1,6 @@
 //! Which incasts a scenario is known to have: flows that start at once from several hosts into one.
 //!
-//! Known are the groups of pairs with `arrivals = "once"`. Random arrivals, permutations and tables are not: to a host to
+//! Known are the groups of pairs with `arrivals = "once"`. Random arrivals, permutations, drawn events and tables are not: to a host to
 //! which they may send, there may be more senders than are known, and the incast there is *open*. So are the others that
 //! send to it at another time or in another class, or over a slower link of their own.
 
@@ -58,6 +58,8 @@ pub(crate) fn incasts(place: &Place<'_>, plans: &[Plan<'_>]) -> Vec<Incast> {
             Who::Pairs(pairs, _) => open.extend(pairs.iter().map(|(_, to)| *to)),
             Who::Permutation(hosts) => open.extend(hosts),
             Who::Random(_, to) => open.extend(to.iter()),
+            Who::Matrix(_, matrix) => open.extend(matrix.values().flat_map(|row| row.iter().map(|(to, _)| *to))),
+            Who::Incast(crowd) => open.extend(crowd.to.iter()),
         }
     }
     // What begins together: receiver, class, start.

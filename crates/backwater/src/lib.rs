@@ -18,6 +18,8 @@ mod graph;
 mod hosts;
 mod incast;
 mod items;
+pub mod load;
+mod matrix;
 mod resolved;
 pub mod results;
 mod scenario;

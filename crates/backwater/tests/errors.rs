@@ -118,6 +118,19 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("KiB against KB, into the headroom", star("[pfc]\nxoff = \"390 KiB\"\n")),
         ("headroom of a lossless scenario", whole(&format!("lossless = true\n{STAR}[pfc]\nxoff = \"399 KB\"\n"))),
         ("SFC threshold above buffer", star("[sfc]\nthreshold = \"2 MB\"\n")),
+        ("proxy of flows", star("[sfc]\nthreshold = \"100 KB\"\nat_source = \"proxy\"\ngranularity = \"flow\"\n")),
+        (
+            "proxy that signals otherwise than PFC",
+            star(
+                "[sfc]\nthreshold = \"100 KB\"\nat_source = \"proxy\"\n[pfc]\nxoff = \"300 KB\"\nsignal = \"ideal\"\n",
+            ),
+        ),
+        (
+            "cores that cannot be shared out",
+            whole(
+                "[topology]\nkind = \"fat-tree\"\npods = 2\ntors_per_pod = 2\naggs_per_pod = 2\ncores = 3\nhosts_per_tor = 2\nrate = \"1 Gb/s\"\nlink_delay = \"1 ns\"\n",
+            ),
+        ),
         ("xon above xoff", star("[pfc]\nxoff = \"200 KB\"\nxon = \"300 KB\"\n")),
         ("static threshold without xoff", star("[pfc]\n")),
         ("missing parameter", star("[sfc]\npause = \"6 us\"\n")),
@@ -165,6 +178,41 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
                  [[flow]]\nlabel = \"two\"\nsize = \"1 KB\"\npattern = \"random\"\narrivals = \"poisson\"\nuntil = \"1 ms\"\nload = \"40 %\"\n",
             ),
         ),
+        (
+            "load of the network above the links of few",
+            flow(
+                "from = 0\nto = 1\nsize = \"1 KB\"\narrivals = \"poisson\"\ncount = 9\nload = \"30 %\"\nload_of = \"network\"\n",
+            ),
+        ),
+        (
+            "payload that fits and its headers do not",
+            flow(
+                "from = 0\nto = 1\nsize = \"1 B\"\narrivals = \"poisson\"\ncount = 9\nload = \"9 %\"\nload_counts = \"payload\"\n",
+            ),
+        ),
+        ("incast without fan_in", flow("pattern = \"incast\"\nsize = \"1 KB\"\n")),
+        ("incast of too many", flow("pattern = \"incast\"\nsize = \"1 KB\"\nfan_in = 4\n")),
+        (
+            "incast as a stream",
+            flow("pattern = \"incast\"\nfan_in = 2\narrivals = \"bernoulli\"\nload = \"9 %\"\nuntil = \"1 ms\"\n"),
+        ),
+        (
+            "incast that never ends",
+            flow("pattern = \"incast\"\nsize = \"1 KB\"\nfan_in = 2\narrivals = \"poisson\"\nload = \"9 %\"\n"),
+        ),
+        ("fan_in of pairs", flow("from = 0\nto = 1\nsize = \"1 KB\"\nfan_in = 2\n")),
+        (
+            "matrix without a file",
+            flow("pattern = \"matrix\"\nsize = \"1 KB\"\narrivals = \"poisson\"\nload = \"9 %\"\nuntil = \"1 ms\"\n"),
+        ),
+        (
+            "matrix that is missing",
+            flow(
+                "pattern = \"matrix\"\nmatrix = \"none.csv\"\nsize = \"1 KB\"\narrivals = \"poisson\"\nload = \"9 %\"\nuntil = \"1 ms\"\n",
+            ),
+        ),
+        ("step that is none", flow("from = \"0..3 step none\"\nto = 1\nsize = \"1 KB\"\n")),
+        ("hosts at a switch that is none", flow("from = \"at s1\"\nto = 1\nsize = \"1 KB\"\n")),
         ("path that is none", clos("path = [\"leaf0\", \"leaf1\"]\n")),
         ("path through an unknown node", clos("path = [\"leaf0\", \"spin1\", \"leaf1\"]\n")),
         ("way that is not unique", clos("via = [\"leaf1\"]\n")),

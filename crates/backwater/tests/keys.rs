@@ -112,7 +112,7 @@ fn unknown_keys_name_the_nearest() {
 fn lists() {
     let names = |what| items(what).unwrap().into_iter().map(|i| i.name).collect::<Vec<_>>();
     assert_eq!(names("mechanisms"), ["pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn"]);
-    assert_eq!(names("topologies"), ["star", "dumbbell", "parking-lot", "leaf-spine", "explicit"]);
+    assert_eq!(names("topologies"), ["star", "dumbbell", "parking-lot", "leaf-spine", "fat-tree", "explicit"]);
     assert!(names("workloads").contains(&"poisson".to_owned()));
     assert!(
         ["mechanisms", "topologies", "workloads"]
@@ -129,5 +129,5 @@ fn the_schema_is_json_and_has_no_parameter_that_hides_a_key_of_the_file() {
         let at = &schema["properties"][table]["properties"]["at"];
         assert_eq!(at["type"], "array", "{table}");
     }
-    assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(5));
+    assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(6));
 }

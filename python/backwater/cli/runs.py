@@ -206,7 +206,19 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
         f"ports paused: {ports.get('ports_paused', 0)}",
     ]
     # Two lines: together they are longer than a terminal of 80 columns is wide.
-    return f"{', '.join(parts)}.", f"{', '.join(frames)}.", f"fingerprint {one['fingerprint']}"
+    return (
+        f"{', '.join(parts)}.",
+        f"{', '.join(frames)}.",
+        *map(_offered, summary.get("offered", [])),
+        f"fingerprint {one['fingerprint']}",
+    )
+
+
+def _offered(one: dict[str, Any]) -> str:
+    bytes_ = "" if one["counts"] == "wire" else " of payload"
+    links = "its sources' links" if one["of"] == "sources" else "all hosts' links"
+    shares = f"{one['offered']:.2%}{bytes_} of {links} (asked: {one['asked']:.2%})"
+    return f"{one['group']} offered {shares}."
 
 
 def _show_statistics(case: Scenario, rows: list[dict[str, Any]], runs: int) -> None:

@@ -4,7 +4,7 @@ use super::*;
 use backwater_net::Rate;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::Note;
+use backwater_net::hooks::{Gate, NicSide, Note};
 
 const C3: Class = Class(3);
 
@@ -17,6 +17,9 @@ fn params() -> Params {
         target: None,
         resume: false,
         granularity: Granularity::Class,
+        at_source: AtSource::Host,
+        signal: Signal::Timed,
+        quanta: u16::MAX,
         points: Points::ToHosts,
         classes: vec![3],
         message_class: 7,
@@ -26,7 +29,7 @@ fn params() -> Params {
 
 struct At {
     bench: SwitchBench,
-    sfc: CongestionPoint,
+    sfc: Bridge,
 }
 
 impl At {
@@ -127,20 +130,22 @@ fn other_classes_and_acknowledgements_cause_no_message() {
 fn source_stops_until_the_latest_message_ends() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(200));
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
-    let message = |pause| Message { pause, class: C3, flow_mode: false }.frame(FlowRef { slot: 0, tag: 0 }, 116);
+    let message = |pause| {
+        Message { pause, class: C3, flow_mode: false, point: (4, 3, 3) }.frame(FlowRef { slot: 0, tag: 0 }, 116)
+    };
     let gate = Gate::Class(C3);
     assert_eq!(source.on_control(&mut bench.cx(), &message(Time::us(6))), Fate::Consumed);
-    assert_eq!(bench.notes(), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::us(6), 0)]);
+    assert_eq!(bench.notes(), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::us(6), 8)]);
     bench.now = Time::us(2);
     source.on_control(&mut bench.cx(), &message(Time::us(6)));
-    assert_eq!(bench.notes(), [Note::Arm(OWNER, Time::us(8), 0)], "replaces the time");
+    assert_eq!(bench.notes(), [Note::Arm(OWNER, Time::us(8), 8)], "replaces the time");
     bench.now = Time::us(6);
-    source.on_timer(&mut bench.cx(), 0);
+    source.on_timer(&mut bench.cx(), 8);
     assert_eq!(bench.notes(), [], "the first timer is stale");
     bench.now = Time::us(7);
     source.on_control(&mut bench.cx(), &message(Time::ZERO));
     assert_eq!(bench.notes(), [Note::Open(OWNER, gate)]);
     bench.now = Time::us(8);
-    source.on_timer(&mut bench.cx(), 0);
+    source.on_timer(&mut bench.cx(), 8);
     assert_eq!(bench.notes(), [], "nothing is paused any more");
 }

@@ -19,6 +19,17 @@ pub enum GraphError {
         /// How many there may be.
         most: u64,
     },
+    /// Some that have to be shared out evenly and cannot be.
+    Uneven {
+        /// What is shared out.
+        what: String,
+        /// How many there are.
+        got: u64,
+        /// Who shares them.
+        among: String,
+        /// How many share.
+        by: u64,
+    },
     /// Two nodes of one name.
     NameTwice {
         /// The name.
@@ -77,6 +88,9 @@ impl fmt::Display for GraphError {
         match self {
             GraphError::None { what } => write!(f, "there have to be {what}, but their number is 0"),
             GraphError::TooMany { what, got, most } => write!(f, "{got} {what} are too many, {most} are possible"),
+            GraphError::Uneven { what, got, among, by } => {
+                write!(f, "{got} {what} cannot be shared out evenly among {by} {among}")
+            }
             GraphError::NameTwice { name } => write!(f, "two nodes are called `{name}`"),
             GraphError::UnknownNode { link, name } => {
                 write!(f, "link {link} names the node `{name}`, which does not exist")
@@ -101,6 +115,7 @@ impl GraphError {
         match self {
             GraphError::None { .. } => "give at least 1".to_owned(),
             GraphError::TooMany { .. } => "make the network smaller".to_owned(),
+            GraphError::Uneven { by, .. } => format!("a multiple of {by}, or another wiring"),
             GraphError::NameTwice { .. } => "give every node a name of its own".to_owned(),
             GraphError::UnknownNode { .. } => "list every node that a link names, hosts included".to_owned(),
             GraphError::Loop { .. } => "a link joins two different nodes".to_owned(),

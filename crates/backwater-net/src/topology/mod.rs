@@ -7,6 +7,7 @@
 pub mod dumbbell;
 mod error;
 pub mod explicit;
+pub mod fat_tree;
 pub mod index;
 pub mod leaf_spine;
 pub mod parking_lot;
@@ -15,6 +16,7 @@ pub mod star;
 pub use dumbbell::Dumbbell;
 pub use error::{GraphError, PathError};
 pub use explicit::{Explicit, ExplicitLink, ExplicitNode};
+pub use fat_tree::{CoreWiring, FatTree};
 pub use index::Index;
 pub use leaf_spine::LeafSpine;
 pub use parking_lot::ParkingLot;

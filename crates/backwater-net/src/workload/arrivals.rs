@@ -37,16 +37,19 @@ pub struct Timing {
 }
 
 /// Who receives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum To {
     /// Always this host.
     One(HostId),
     /// For each flow one of these drawn anew, all equally likely, never the sender. No two are the same.
     Any(Arc<[HostId]>),
+    /// For each flow one of these drawn anew, each as likely as its weight; beside a host stands the sum of the weights so far.
+    /// Neither is the sender among them nor any without weight.
+    Weighted(Arc<[(HostId, f64)]>),
 }
 
 /// Who sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sender {
     /// The host.
     pub src: HostId,
@@ -145,6 +148,10 @@ impl Process {
                 }
                 (own, u32::MAX)
             }
+            To::Weighted(hosts) if hosts.iter().all(|(host, _)| *host == src) => {
+                return Err(WorkloadError::OnlyItself { host: src.0 });
+            }
+            To::Weighted(_) => (None, u32::MAX),
         };
         let place = u64::from(src.0) << 32 | u64::from(to);
         let [times, receivers, sizes] =
@@ -160,6 +167,12 @@ impl Process {
                 let others = hosts.len() - usize::from(self.own.is_some());
                 let drawn = self.receivers.random_range(0..others as u64) as usize;
                 hosts[drawn + usize::from(self.own.is_some_and(|own| drawn >= own))]
+            }
+            To::Weighted(hosts) => {
+                let (last, sum) = hosts[hosts.len() - 1];
+                let drawn = self.receivers.random::<f64>() * sum;
+                // Rounding may bring the product up to the sum itself.
+                hosts.get(hosts.partition_point(|(_, upto)| *upto <= drawn)).map_or(last, |(host, _)| *host)
             }
         }
     }
@@ -265,6 +278,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn weighted_receivers_come_by_their_weights() {
+        let to: Arc<[(HostId, f64)]> = vec![(HostId(4), 1.0), (HostId(7), 4.0), (HostId(9), 4.5)].into();
+        let all = flows(3, vec![Sender { src: HostId(0), to: To::Weighted(to), path: None }], poisson(Time::ms(100)));
+        let n = all.len() as f64;
+        for (host, share) in [(4, 1.0 / 4.5), (7, 3.0 / 4.5), (9, 0.5 / 4.5)] {
+            let got = all.iter().filter(|f| f.dst == HostId(host)).count() as f64;
+            let sigma = (n * share * (1.0 - share)).sqrt();
+            assert!((got - n * share).abs() < 4.0 * sigma, "h{host}: {got} of {n}");
+        }
+        let none = vec![Sender { src: HostId(0), to: To::Weighted(Arc::new([])), path: None }];
+        let source = Arrivals::new(1, group(), none, poisson(Time::ms(1)), Sizes::Fixed(Bytes(1)));
+        assert_eq!(source.err(), Some(WorkloadError::OnlyItself { host: 0 }));
     }
 
     #[test]

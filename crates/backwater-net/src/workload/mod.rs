@@ -1,15 +1,17 @@
 //! Where flows come from.
 //!
 //! [`list::List`] hands out flows that are known beforehand (a group that starts once, a table, Bernoulli streams),
-//! [`arrivals::Arrivals`] draws them as they come (periodic, Poisson), sizes may follow a [`sizes::Distribution`]. All randomness
+//! [`arrivals::Arrivals`] draws them as they come (periodic, Poisson), [`incast::Incasts`] draws events of many, sizes may follow a [`sizes::Distribution`]. All randomness
 //! comes from streams that are named by the group and by the hosts, so adding a group or a host moves no other draw.
 
 pub mod arrivals;
+pub mod incast;
 pub mod list;
 pub mod permutation;
 pub mod sizes;
 
 pub use arrivals::{Arrivals, Gaps, Sender, Timing, To};
+pub use incast::{Crowd, Incasts};
 pub use list::{List, Paths, Row, Table};
 pub use permutation::permutation;
 pub use sizes::{Distribution, Sizes};
@@ -57,6 +59,13 @@ pub enum WorkloadError {
         /// Number of the host.
         host: u32,
     },
+    /// An event with more senders than there are beside the receiver.
+    TooFewSenders {
+        /// Senders of an event.
+        fan_in: u32,
+        /// Number of the receiver.
+        host: u32,
+    },
     /// One host cannot be permuted without sending to itself.
     TooFew {
         /// Number of hosts.
@@ -69,6 +78,9 @@ impl fmt::Display for WorkloadError {
         match self {
             WorkloadError::NoGap => write!(f, "the time between two flows is 0"),
             WorkloadError::OnlyItself { host } => write!(f, "host {host} could send to nobody but itself"),
+            WorkloadError::TooFewSenders { fan_in, host } => {
+                write!(f, "{fan_in} senders into host {host} are more than there are beside it")
+            }
             WorkloadError::TooFew { hosts } => write!(f, "a permutation needs at least 2 hosts, there are {hosts}"),
         }
     }

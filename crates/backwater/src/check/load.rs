@@ -1,8 +1,8 @@
 //! Whether a source offers more than its own link carries, all groups together, at any time.
 
 use super::{percent, rate_of};
-use crate::error::ScenarioError;
-use crate::flows::{Place, Plan};
+use crate::error::{ScenarioError, Warning};
+use crate::flows::{Place, Plan, Who};
 use backwater_engine::Time;
 use backwater_net::packet::HostId;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ struct Offer {
     until: Time,
 }
 
-pub(super) fn check(place: &Place<'_>, plans: &[Plan<'_>]) -> Result<(), ScenarioError> {
+pub(super) fn check(place: &Place<'_>, plans: &[Plan<'_>]) -> Result<Vec<Warning>, ScenarioError> {
     let mut offers: HashMap<HostId, Vec<Offer>> = HashMap::new();
     for (number, plan) in plans.iter().enumerate() {
         if plan.group.load.is_none() && plan.group.interval.is_none() {
@@ -29,7 +29,22 @@ pub(super) fn check(place: &Place<'_>, plans: &[Plan<'_>]) -> Result<(), Scenari
     }
     let mut hosts: Vec<_> = offers.into_iter().collect();
     hosts.sort_unstable_by_key(|(host, _)| *host);
-    hosts.iter().try_for_each(|(host, offers)| source(place, plans, *host, offers))
+    hosts.iter().try_for_each(|(host, offers)| source(place, plans, *host, offers))?;
+    Ok(plans.iter().filter_map(|plan| receivers(place, plan)).collect())
+}
+
+/// Whether events bring their receivers more than their links carry, which may be meant.
+fn receivers(place: &Place<'_>, plan: &Plan<'_>) -> Option<Warning> {
+    let Who::Incast(crowd) = &plan.who else { return None };
+    let links: f64 = crowd.to.iter().map(|host| rate_of(&place.rates, *host).0 as f64).sum();
+    let share = plan.events_bps(place.resolved)? / links;
+    let key = format!("{}.{}", plan.key, if plan.group.load.is_some() { "load" } else { "interval" });
+    (share > 1.0).then(|| Warning {
+        value: place.resolved.written(&key).unwrap_or_default(),
+        key,
+        reason: format!("the events bring {} of what their {} receivers' links carry", percent(share), crowd.to.len()),
+        hint: "more receivers in `to`, or less load; queues grow as long as it lasts".into(),
+    })
 }
 
 fn source(place: &Place<'_>, plans: &[Plan<'_>], host: HostId, offers: &[Offer]) -> Result<(), ScenarioError> {

@@ -43,7 +43,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
             plans.push(Plan::new(&place, i, group)?);
         }
     }
-    load::check(&place, &plans)?;
+    warnings.extend(load::check(&place, &plans)?);
     warnings.extend(sfc::check(&place, &plans, &shapes)?);
     if resolved.file.flow.is_empty() && resolved.tables.is_empty() {
         warnings.push(Warning {
@@ -204,6 +204,8 @@ fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
     let given = [
         ("from", group.from.is_some()),
         ("to", group.to.is_some()),
+        ("fan_in", group.fan_in.is_some()),
+        ("matrix", group.matrix.is_some()),
         ("size", group.size.is_some()),
         ("sizes", group.sizes.is_some()),
         ("path", group.path.is_some()),

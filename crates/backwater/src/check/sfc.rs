@@ -12,7 +12,7 @@ use crate::flows::{Place, Plan};
 use crate::incast::{Incast, Measure, incasts};
 use crate::resolved::Resolved;
 use backwater_mech::pfc::Threshold;
-use backwater_mech::sfc::Params;
+use backwater_mech::sfc::{AtSource, Params};
 use backwater_net::Bytes;
 use backwater_net::hooks::SwitchShape;
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +25,7 @@ pub(super) fn check(
     let resolved = place.resolved;
     let Some(scoped) = &resolved.mechanisms.sfc else { return Ok(Vec::new()) };
     let overrides = overrides(resolved);
+    shapes.iter().try_for_each(|shape| signals(resolved, shape, &key_for(&overrides, "sfc", "signal", shape)))?;
     // Of the incasts under the same settings the largest and the smallest tell most.
     let mut cases: BTreeMap<[String; 2], Vec<(Incast, &SwitchShape)>> = BTreeMap::new();
     let mut all = incasts(place, plans);
@@ -111,6 +112,22 @@ fn faults(
         found.push((1, reason, hint(range)));
     }
     Ok(found)
+}
+
+/// A port merges the pauses of all mechanisms into one, and tells that in one way.
+fn signals(resolved: &Resolved, shape: &SwitchShape, key: &str) -> Result<(), ScenarioError> {
+    let config = &resolved.mechanisms;
+    let Some(sfc) = config.sfc.as_ref().map(|sfc| sfc.of(&shape.name, &shape.tier)) else { return Ok(()) };
+    let pfc = config.pfc.as_ref().map(|pfc| ("pfc", pfc.of(&shape.name, &shape.tier).signal));
+    let pause = config.pause.as_ref().map(|pause| ("pause", pause.of(&shape.name, &shape.tier).signal));
+    match pfc.into_iter().chain(pause).find(|(_, signal)| *signal != sfc.signal) {
+        Some((other, _)) if sfc.at_source == AtSource::Proxy => {
+            let reason =
+                format!("the proxy at {} and [{other}] would signal pauses of one port differently", shape.name);
+            Err(resolved.error(key, reason).hint(format!("give both one value, as in {other}.signal")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Where PFC pauses the class at this switch, if that is at a fixed number of bytes.

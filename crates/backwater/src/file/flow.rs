@@ -16,7 +16,7 @@ pub struct FlowGroup {
     #[serde(default = "default_label")]
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
     pub label: String,
-    /// Who sends to whom: `pairs`, `all-to-all`, `permutation` or `random`.
+    /// Who sends to whom: `pairs`, `all-to-all`, `permutation`, `random`, `matrix` or `incast`.
     #[serde(default = "default_pattern")]
     #[schemars(extend("x-source" = "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2; default: choice"))]
     pub pattern: Pattern,
@@ -28,6 +28,15 @@ pub struct FlowGroup {
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own"))]
     pub to: Option<Hosts>,
+    /// Senders of each event of an `incast`, drawn anew among `from`, the receiver left out.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub fan_in: Option<u32>,
+    /// File with the weights of receivers for `matrix`, relative to the scenario: CSV with the columns src, dst and weight, where src and dst are sets of hosts as in `from`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180", "x-range" = "a file"))]
+    pub matrix: Option<String>,
     /// Payload of each flow. Not for `bernoulli`, which has no end but `until`, and tables.
     #[serde(default)]
     #[schemars(extend("x-min" = "1 B", "x-source" = "Backwater's own"))]
@@ -62,11 +71,19 @@ pub struct FlowGroup {
     #[serde(default = "default_arrivals")]
     #[schemars(extend("x-source" = "Backwater's own; default: choice"))]
     pub arrivals: Arrivals,
-    /// Share of its link that each source offers, headers, preamble and gap included, over all its pairs together. For `periodic`, `poisson` and `bernoulli`.
+    /// Share of a capacity (`load_of`) that the group offers while flows arrive, in bytes as `load_counts` says: of its own link by each source, over all its pairs together. For `periodic`, `poisson` and `bernoulli`.
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own"))]
     pub load: Option<Share>,
-    /// Time between two flows of one source (`poisson`: on average), instead of `load`.
+    /// Which bytes `load` counts: all on the `wire`, with headers, preamble and gap, or `payload` alone.
+    #[serde(default = "default_load_counts")]
+    #[schemars(extend("x-source" = "choice: what fills a link are bytes on the wire; the traffic generator of HPCC (Li et al., SIGCOMM 2019) counts payload"))]
+    pub load_counts: LoadCounts,
+    /// Of what `load` is a share: of the links of the group's `sources`, or of the links of all hosts of the `network`; each source offers in proportion to its link.
+    #[serde(default = "default_load_of")]
+    #[schemars(extend("x-source" = "choice; network: SFC proxy contribution 2025"))]
+    pub load_of: LoadOf,
+    /// Time between two flows of one source, or between two events of an incast (`poisson`: on average), instead of `load`.
     #[serde(default)]
     #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own"))]
     pub interval: Option<Time>,
@@ -74,7 +91,7 @@ pub struct FlowGroup {
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
     pub until: Option<Time>,
-    /// Flows of each pair (`random`: of each sender). Absent: 1 for `once`, else as many as begin before `until`.
+    /// Flows of each pair (`random`, `matrix`: of each sender), or events of an incast. Absent: 1 for `once`, else as many as begin before `until`.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     #[schemars(extend("x-source" = "Backwater's own"))]
@@ -105,6 +122,14 @@ fn default_ect() -> bool {
     true
 }
 
+fn default_load_counts() -> LoadCounts {
+    LoadCounts::Wire
+}
+
+fn default_load_of() -> LoadOf {
+    LoadOf::Sources
+}
+
 fn default_arrivals() -> Arrivals {
     Arrivals::Once
 }
@@ -121,6 +146,30 @@ pub enum Pattern {
     Permutation,
     /// Each flow to a receiver drawn anew, never the sender itself.
     Random,
+    /// Each flow to a receiver drawn anew by the weights of a traffic matrix, never the sender itself.
+    Matrix,
+    /// Events: `fan_in` senders drawn anew send at once to one receiver drawn anew.
+    Incast,
+}
+
+/// Which bytes a load counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadCounts {
+    /// All that take time on a link: payload, headers, preamble and gap.
+    Wire,
+    /// Payload alone.
+    Payload,
+}
+
+/// Of what a load is a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadOf {
+    /// Of the rates of the links of the group's sources, added up.
+    Sources,
+    /// Of the rates of the links of all hosts, added up.
+    Network,
 }
 
 /// When flows start.

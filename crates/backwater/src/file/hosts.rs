@@ -1,4 +1,4 @@
-//! Sets of hosts: `3`, `"h3"`, `"0..7"`, a list of those, or `"all"`.
+//! Sets of hosts: `3`, `"h3"`, `"0..7"`, `"0..7 step 2"`, `"at tor0..tor3"`, a list of those, or `"all"`.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 pub enum Host {
     /// By number.
     Number(u32),
-    /// By name, or a range of numbers `first..last` with both ends included.
+    /// By name; a range `first..last` with both ends included, or every n-th of it with `step n`; `at` a switch or a range of switches.
     Text(String),
 }
 
@@ -34,7 +34,7 @@ impl Hosts {
     }
 }
 
-const FORM: &str = "a host is a number, a name as in \"h3\", a range as in \"0..7\", a list of those, or \"all\"";
+const FORM: &str = "a host is a number, a name as in \"h3\", a range as in \"0..7\" or \"0..7 step 2\", those at switches as in \"at tor0..tor3\", a list of those, or \"all\"";
 
 impl<'de> Deserialize<'de> for Host {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Host, D::Error> {
@@ -69,7 +69,7 @@ impl JsonSchema for Hosts {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": ["integer", "string", "array"], "x-unit": "host numbers or names",
-            "x-range": FORM, "examples": [0, "h3", "0..7", [0, 4, "8..11"], "all"] })
+            "x-range": FORM, "examples": [0, "h3", "0..7", "0..7 step 2", "at tor0..tor3", [0, 4, "8..11"], "all"] })
     }
     fn inline_schema() -> bool {
         true

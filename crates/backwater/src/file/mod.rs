@@ -10,10 +10,10 @@ mod output;
 mod topology;
 
 pub use fault::{FaultEntry, Frames};
-pub use flow::{Arrivals, FlowGroup, Pattern, Share, Waypoints};
+pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Share, Waypoints};
 pub use hosts::{Host, Hosts};
 pub use output::Output;
-pub use topology::{ExplicitLink, ExplicitNode, NodeRole, PerDirection, Topology};
+pub use topology::{CoreWiring, ExplicitLink, ExplicitNode, NodeRole, PerDirection, Topology};
 
 use backwater_engine::Time;
 use backwater_net::config::{AckParams, NicParams, PacketParams, TransportParams};

@@ -112,6 +112,55 @@ pub enum Topology {
         #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
         links_per_pair: u32,
     },
+    /// A three-layer Clos network of pods: in a pod every `tor` joined to every `agg`, and the pods joined by every `core`; hosts are numbered ToR by ToR. A k-ary fat tree has k pods of k/2 ToRs and k/2 aggregation switches, k/2 hosts at each ToR and (k/2)^2 cores.
+    FatTree {
+        /// Number of pods.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
+        pods: u32,
+        /// Number of top-of-rack switches in each pod: `tor0`, `tor1`, …, numbered pod by pod.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
+        tors_per_pod: u32,
+        /// Number of aggregation switches in each pod: `agg0`, `agg1`, …, numbered pod by pod.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
+        aggs_per_pod: u32,
+        /// Number of core switches: `core0`, `core1`, … With `core_wiring = "groups"` a multiple of `aggs_per_pod`.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
+        cores: u32,
+        /// Number of hosts at each ToR: `h0`, `h1`, …
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
+        hosts_per_tor: u32,
+        /// Which cores an aggregation switch is joined to: those of its group (`groups`), or `all`.
+        #[serde(default = "default_core_wiring")]
+        #[schemars(extend("x-source" = "Al-Fares et al., SIGCOMM 2008, section 3: groups"))]
+        core_wiring: CoreWiring,
+        /// Rate of each host's link.
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        rate: Rate,
+        /// Rate of each link between a ToR and an aggregation switch. Absent: `rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        fabric_rate: Option<Rate>,
+        /// Rate of each link between an aggregation switch and a core. Absent: `fabric_rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        core_rate: Option<Rate>,
+        /// Propagation delay of each host's link.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        link_delay: Time,
+        /// Propagation delay of each link between a ToR and an aggregation switch. Absent: `link_delay`.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        fabric_delay: Option<Time>,
+        /// Propagation delay of each link between an aggregation switch and a core. Absent: `fabric_delay`.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        core_delay: Option<Time>,
+    },
     /// Every node and link written out.
     Explicit {
         /// The nodes, a `[[topology.node]]` each; hosts are numbered in this order.
@@ -127,6 +176,20 @@ fn default_hosts_per_switch() -> u32 {
 
 fn one_link() -> u32 {
     1
+}
+
+fn default_core_wiring() -> CoreWiring {
+    CoreWiring::Groups
+}
+
+/// Which cores an aggregation switch of a fat tree is joined to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoreWiring {
+    /// The j-th aggregation switch of every pod is joined to the j-th group of `cores` / `aggs_per_pod` cores.
+    Groups,
+    /// Every aggregation switch is joined to every core.
+    All,
 }
 
 /// What an explicit node is.

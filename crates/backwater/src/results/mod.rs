@@ -5,6 +5,9 @@
 //! the topology. What the columns are stands in [`columns`].
 
 pub mod columns;
+mod offered;
+
+pub use offered::{Offered, Tally};
 
 use arrow_array::builder::{
     ArrayBuilder, Float64Builder, Int64Builder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder,
@@ -78,6 +81,7 @@ enum Cell<'a> {
 /// All tables of a run.
 pub struct Tables {
     names: Names,
+    tally: Tally,
     open: [Open; 4],
     error: Option<ArrowError>,
 }
@@ -88,7 +92,17 @@ impl Tables {
 
     /// Empty tables.
     pub fn new(names: Names) -> Tables {
-        Tables { names, open: Table::ALL.map(Open::new), error: None }
+        Tables { names, tally: Tally::default(), open: Table::ALL.map(Open::new), error: None }
+    }
+
+    /// Also counts what groups offer.
+    pub fn counting(self, tally: Tally) -> Tables {
+        Tables { tally, ..self }
+    }
+
+    /// What was counted.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Batches closed since the last call, with `partial` also those that are not full.
@@ -187,6 +201,7 @@ fn ps(time: Time) -> i64 {
 impl Sink for Tables {
     fn flow(&mut self, row: &FlowRow) {
         use Cell::{F64, I64, Text, U8, U32, U64};
+        self.tally.flow(row);
         let slowdown = row.fct_last_byte.zip(row.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64);
         let (state, waits_for) = match row.state {
             State::Complete => ("complete", None),

@@ -1,0 +1,99 @@
+//! The source of Source Flow Control: a NIC that obeys messages, and the pauses of its proxy.
+
+use super::{Message, Params};
+use crate::mac_control::{Duty, Receiver};
+use backwater_engine::Time;
+use backwater_net::hold::Hold;
+use backwater_net::hooks::{Fate, Gate, NicCx, NicSide, Token};
+use backwater_net::packet::{CLASSES, Class, Control};
+
+/// The timer of messages; those of PFC's classes come before it.
+const MESSAGES: Token = CLASSES as Token;
+
+/// A source that obeys.
+///
+/// With a proxy it never sees a message, only PFC frames. Where `[pfc]` is on it is PFC that obeys them; elsewhere this
+/// does, at once and for the classes of SFC: a host of a network without PFC still knows the standard of 2011.
+pub struct Source {
+    /// gates that are shut, and until when
+    paused: Vec<(Gate, Time)>,
+    /// classes whose PFC frames are obeyed, a bit each
+    classes: u8,
+    pauses: Receiver,
+}
+
+impl Source {
+    pub(super) fn new(params: &Params) -> Source {
+        let pauses = Receiver::new(CLASSES, Time::ZERO);
+        Source { paused: Vec::new(), classes: params.class_bits(), pauses }
+    }
+
+    fn message(&mut self, cx: &mut NicCx<'_>, gate: Gate, pause: Time) {
+        let until = cx.now().after(pause);
+        let known = self.paused.iter().position(|(g, _)| *g == gate);
+        match (known, pause) {
+            (Some(i), Time::ZERO) => {
+                self.paused.swap_remove(i);
+                cx.open(gate);
+            }
+            (None, Time::ZERO) => {}
+            (Some(i), _) => self.paused[i].1 = until,
+            (None, _) => {
+                self.paused.push((gate, until));
+                cx.shut(gate);
+            }
+        }
+        if pause != Time::ZERO {
+            cx.arm(until, MESSAGES);
+        }
+    }
+
+    fn obey(cx: &mut NicCx<'_>, (duties, look): (Vec<Duty>, Time), class: usize) {
+        let gate = |class: usize| Gate::Class(Class(class as u8));
+        for duty in duties {
+            match duty {
+                Duty::Shut(class) => cx.shut(gate(class)),
+                Duty::Open(class) => cx.open(gate(class)),
+            }
+        }
+        if look != Time::NEVER {
+            cx.arm(look, class as Token);
+        }
+    }
+}
+
+impl NicSide for Source {
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        if let Some(message) = Message::read(frame) {
+            let gate = match (message.flow_mode, frame.flow) {
+                (true, Some(flow)) => Gate::Flow(flow),
+                _ => Gate::Class(message.class),
+            };
+            self.message(cx, gate, message.pause);
+            return Fate::Consumed;
+        }
+        match Hold::read(frame) {
+            Some(hold @ Hold { class: Some(Class(class)), .. }) if self.classes & (1 << class) != 0 => {
+                let class = usize::from(class);
+                let duties = self.pauses.receive(class, hold, cx.now(), cx.shape().rate);
+                Source::obey(cx, duties, class);
+                Fate::Consumed
+            }
+            _ => Fate::Passed,
+        }
+    }
+
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
+        let now = cx.now();
+        if token != MESSAGES {
+            let duties = self.pauses.wake(token as usize, now);
+            return Source::obey(cx, duties, token as usize);
+        }
+        self.paused.retain(|(gate, until)| {
+            if *until <= now {
+                cx.open(*gate);
+            }
+            *until > now
+        });
+    }
+}

@@ -1,0 +1,182 @@
+//! What groups of flows have offered in a run, beside what they were asked to: arrivals are random, and so is what they bring.
+
+use crate::file::{LoadCounts, LoadOf};
+use crate::load::{Offer, on_wire};
+use backwater_engine::Time;
+use backwater_net::config::PacketParams;
+use backwater_net::record::FlowRow;
+
+/// What one group has offered; groups of one label are one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offered {
+    /// The label.
+    pub group: String,
+    /// Share of the capacity that was asked for.
+    pub asked: f64,
+    /// Share of it that came.
+    pub offered: f64,
+    /// Which bytes count; if groups of the label differ, those on the wire.
+    pub counts: LoadCounts,
+    /// Whose links are the capacity.
+    pub of: LoadOf,
+    /// \[b/s\] The capacity.
+    pub capacity: f64,
+    /// When arrivals began.
+    pub from: Time,
+    /// When they ended.
+    pub until: Time,
+}
+
+/// Counts what flows of groups with a load bring.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    packet: PacketParams,
+    /// By label.
+    counted: Vec<Counted>,
+    /// For each group of the run the entry in `counted`.
+    of_group: Vec<Option<usize>>,
+}
+
+#[derive(Clone, Debug)]
+struct Counted {
+    offers: Vec<Offer>,
+    counts: LoadCounts,
+    bytes: u64,
+    last: Time,
+}
+
+impl Tally {
+    /// For a run whose groups have these labels.
+    pub fn new(offers: Vec<Offer>, packet: &PacketParams, groups: &[String]) -> Tally {
+        let mut counted: Vec<Counted> = Vec::new();
+        for offer in offers {
+            match counted.iter_mut().find(|c| c.offers.iter().any(|o| o.label == offer.label)) {
+                Some(same) => {
+                    if same.counts != offer.counts {
+                        same.counts = LoadCounts::Wire;
+                    }
+                    same.offers.push(offer);
+                }
+                None => {
+                    let counts = offer.counts;
+                    counted.push(Counted { offers: vec![offer], counts, bytes: 0, last: Time::ZERO });
+                }
+            }
+        }
+        let place = |label: &String| counted.iter().position(|c| c.offers.iter().any(|o| o.label == *label));
+        let of_group = groups.iter().map(place).collect();
+        Tally { packet: packet.clone(), counted, of_group }
+    }
+
+    pub(super) fn flow(&mut self, row: &FlowRow) {
+        let Some(at) = self.of_group.get(row.group as usize).copied().flatten() else { return };
+        let counted = &mut self.counted[at];
+        counted.bytes += match counted.counts {
+            LoadCounts::Wire => on_wire(&self.packet, row.bytes),
+            LoadCounts::Payload => row.bytes,
+        };
+        counted.last = counted.last.max(row.start);
+    }
+
+    /// What was offered until the end of arrivals, or until `cut` if the run ended before.
+    pub fn report(&self, cut: Option<Time>) -> Vec<Offered> {
+        self.counted.iter().filter_map(|counted| counted.report(cut)).collect()
+    }
+}
+
+impl Counted {
+    fn report(&self, cut: Option<Time>) -> Option<Offered> {
+        let first = self.offers.first()?;
+        // Arrivals that are counted end with the last of them.
+        let until = |offer: &Offer| offer.until.unwrap_or(self.last).min(cut.unwrap_or(Time::NEVER));
+        // \[b\] that the links could have carried meanwhile
+        let room = |offer: &Offer| offer.capacity * until(offer).since(offer.from).as_secs_f64();
+        let all: f64 = self.offers.iter().map(room).sum();
+        if all <= 0.0 {
+            return None;
+        }
+        Some(Offered {
+            group: first.label.clone(),
+            asked: self.offers.iter().map(|offer| offer.asked * room(offer)).sum::<f64>() / all,
+            offered: self.bytes as f64 * 8.0 / all,
+            counts: self.counts,
+            of: first.of,
+            capacity: first.capacity,
+            from: self.offers.iter().map(|offer| offer.from).min()?,
+            until: self.offers.iter().map(until).max()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_net::Bytes;
+    use backwater_net::packet::{Class, HostId};
+    use backwater_net::record::State;
+
+    fn offer(label: &str, counts: LoadCounts, until: Option<Time>) -> Offer {
+        let (of, capacity) = (LoadOf::Sources, 1e12);
+        Offer { label: label.into(), counts, of, capacity, asked: 0.4, from: Time::ZERO, until }
+    }
+
+    fn row(group: u32, bytes: u64, start: Time) -> FlowRow {
+        let (src, dst, class) = (HostId(0), HostId(1), Class(3));
+        let (fct_last_byte, fct_last_ack) = (None, None);
+        let (id, packets, received, reordered, marked) = (0, 0, 0, 0, 0);
+        FlowRow {
+            id,
+            group,
+            src,
+            dst,
+            class,
+            bytes,
+            start,
+            fct_last_byte,
+            fct_last_ack,
+            packets,
+            received,
+            reordered,
+            marked,
+            blocked: 0,
+            retransmitted: 0,
+            timeouts: 0,
+            ideal: None,
+            state: State::Complete,
+        }
+    }
+
+    fn tally(offers: Vec<Offer>) -> Tally {
+        let packet = PacketParams { payload: Bytes(1000), header: Bytes(48), gap: Bytes(2), clock: None };
+        let groups = ["a", "none", "b", "a"].map(String::from);
+        let mut tally = Tally::new(offers, &packet, &groups);
+        // 25 MB in packets of 1000 B are 26.25 MB on the wire.
+        for (group, bytes, start) in [(0, 10_000_000, 1), (1, 99, 1), (3, 15_000_000, 500), (2, 5_000_000, 700)] {
+            tally.flow(&row(group, bytes, Time::us(start)));
+        }
+        tally
+    }
+
+    #[test]
+    fn bytes_are_those_that_the_load_counts() {
+        let ms = Some(Time::ms(1));
+        let share = |one: &Offered| (one.offered * 1e9).round() / 1e9;
+        let shares = |offers| tally(offers).report(None).iter().map(share).collect::<Vec<_>>();
+        assert_eq!(shares(vec![offer("a", LoadCounts::Payload, ms), offer("b", LoadCounts::Wire, ms)]), [0.2, 0.042]);
+        assert_eq!(shares(vec![offer("a", LoadCounts::Wire, ms)]), [0.21]);
+        // Groups of one label share the label's flows: 0.21 Gb of twice 1 Gb.
+        assert_eq!(shares(vec![offer("a", LoadCounts::Wire, ms), offer("a", LoadCounts::Payload, ms)]), [0.105]);
+    }
+
+    #[test]
+    fn time_ends_with_arrivals_or_with_the_run() {
+        let payload = |until| tally(vec![offer("a", LoadCounts::Payload, until)]);
+        let one = payload(Some(Time::ms(1))).report(Some(Time::us(800))).remove(0);
+        // 0.2 Gb in 800 us and in 500 us at 1 Tb/s; the last bit of a quotient does not matter.
+        let share = |one: &Offered| (one.offered * 1e9).round() / 1e9;
+        assert_eq!((one.until, share(&one)), (Time::us(800), 0.25));
+        let counted = payload(None).report(None).remove(0);
+        assert_eq!((counted.until, share(&counted), counted.asked), (Time::us(500), 0.4, 0.4));
+        assert_eq!(payload(None).report(Some(Time::ZERO)), [], "nothing could have come yet");
+    }
+}
