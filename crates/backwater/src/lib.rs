@@ -18,6 +18,7 @@ mod graph;
 mod hosts;
 mod incast;
 mod items;
+mod nics;
 mod resolved;
 pub mod results;
 mod scenario;
