@@ -112,6 +112,16 @@ def test_counts() -> None:
     assert dropped > 0
     assert value(run, "drops", nodes=["s0"]) == dropped
     assert value(run, "drops", nodes=["h0"]) == 0
+    assert value(run, "retransmissions") == 0
+    # What is lost is sent again, and with go-back-n some of what was not.
+    again = observe(
+        flows,
+        switch={"buffer": "3 KB"},
+        ack={"enabled": True},
+        transport={"recovery": "go-back-n", "timeout": "50 us"},
+        stop={"at": "10 ms"},
+    )
+    assert value(again, "retransmissions") >= value(again, "drops") > 0
     paused = observe(flows, pause={"xoff": "4 KB", "xon": "2 KB"}, switch={"buffer": "100 KB"})
     assert value(paused, "paused_ports") == 2
     assert value(paused, "control_messages", message="mac-control") > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import backwater
+from backwater import _core
 from backwater.stats import Spread, over_runs, student_t
 from conftest import start
 
@@ -132,6 +134,23 @@ def test_a_different_run_is_replaced_only_when_told(command: Command, small: Pat
     assert "o/seed-2/manifest.json" in damaged.err
     assert "--force" in damaged.err
     assert command(*change, "--force").code == 0
+
+
+def test_runs_of_another_core_are_not_taken_up(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--seeds", "1..2", "--out", "o").code == 0
+    before = ended(Path("o"))
+    build = _core.version()["build"]
+    assert re.fullmatch("[0-9a-f]{16}", build)
+    manifest = Path("o/seed-2/manifest.json")
+    text = manifest.read_text(encoding="utf-8")
+    assert text.count(build) == 1
+    manifest.write_text(text.replace(build, "0123456789abcdef"), encoding="utf-8")
+    said = command("run", str(small), "--seeds", "1..2", "--out", "o")
+    assert said.code == 2
+    assert "o/seed-2: holds a run of another version" in said.err
+    assert ended(Path("o"))["seed-1"] == before["seed-1"]
+    assert command("run", str(small), "--seeds", "1..2", "--out", "o", "--force").code == 0
+    assert build in manifest.read_text(encoding="utf-8")
 
 
 def test_results_of_another_kind_are_in_the_way(command: Command, small: Path) -> None:

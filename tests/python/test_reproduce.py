@@ -48,6 +48,17 @@ def test_every_required_number_and_claim_is_met(command: Command) -> None:
     assert manifest["status"] == "done"
     run = backwater.open_run(Path("o/runs") / manifest["points"][0]["run"])
     assert run.status == "done"
+    # Beside the table: QCN leaves PFC next to nothing to do, and only ECN without PFC loses frames.
+    rows = json.loads(Path("o/beside.json").read_text(encoding="utf-8"))
+    qcn = {(r["case"], r["setup"]): r for r in rows if r["beside"] == "qcn"}
+    assert len(qcn) == 3 * 6
+    for (case, setup), row in qcn.items():
+        assert row["note"] is None, (case, setup)
+        assert (row["drops"] > 0) == (setup == "ecn")
+        assert row["retransmissions"] >= row["drops"]
+        if setup.startswith("pfc-qcn"):
+            assert row["ports_paused"] < qcn[case, "table"]["ports_paused"] / 2
+            assert row["victim_fct"] < qcn[case, "table"]["victim_fct"]
 
 
 def test_one_case(command: Command) -> None:

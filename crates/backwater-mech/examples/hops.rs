@@ -222,6 +222,7 @@ fn spec(
         ack,
         transport: TransportParams::default(),
         nic: NicParams { tx_queue: 1, ..NicParams::default() },
+        control_delays: Vec::new(),
         actors,
         groups: vec!["flows".into()],
         sources: vec![Box::new(List(flows.into_iter()))],

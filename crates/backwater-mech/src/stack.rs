@@ -155,6 +155,18 @@ macro_rules! mechanisms {
                 clashes(&claims)
             }
 
+            /// Mechanisms that decide about the rate of a flow, and which flows share a limiter of theirs.
+            pub fn rate_limiters(&self, flow: &FlowShape) -> Vec<(&'static str, RateKey)> {
+                let mut all = Vec::new();
+                $(if let Some(scoped) = &self.$name {
+                    if <$mechanism as Mechanism>::claims(&scoped.base).flow_rate {
+                        let key = <$mechanism as Mechanism>::rate_key(&scoped.base, flow);
+                        all.push((<$mechanism as Mechanism>::NAME, key));
+                    }
+                })+
+                all
+            }
+
             /// Mechanisms that cannot work as configured, and what each lacks. `acks`: receivers acknowledge.
             pub fn unmet(&self, acks: bool) -> Vec<(&'static str, &'static str)> {
                 let marks = false $(|| <$mechanism as Mechanism>::MARKS && self.$name.is_some())+;

@@ -313,10 +313,13 @@ pub struct NicParams {
     /// Whether the interface fetches a flow's first frame from memory in full, at the link's rate, before its first bit leaves: one packet time more per flow.
     #[schemars(extend("x-source" = "choice; SFC-AIDC 2025 shows one packet time in its digits"))]
     pub store_and_forward: bool,
+    /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at its host and its effect, for all hosts that `[[nic.at]]` does not name.
+    #[schemars(extend("x-source" = "choice: none; IEEE 802.1Qau studies speak of 100 to 500 us of control loop delay", "x-range" = "0 s to 100 ms"))]
+    pub control_delay: Time,
 }
 
 impl Default for NicParams {
     fn default() -> Self {
-        NicParams { tx_queue: 1, store_and_forward: false }
+        NicParams { tx_queue: 1, store_and_forward: false, control_delay: Time::ZERO }
     }
 }

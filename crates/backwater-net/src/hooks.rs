@@ -459,7 +459,8 @@ pub enum RateKey {
     Class(Class),
 }
 
-/// What a mechanism, as configured, claims for itself alone. Two mechanisms with the same claim are refused at load.
+/// What a mechanism, as configured, claims for itself alone. Two mechanisms with the same claim are refused at load, but for rate
+/// limiters where the scenario lets them stand side by side: a flow then sends at the least of their rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// It decides at what rate flows send.
@@ -473,13 +474,16 @@ pub struct Claims {
 }
 
 impl Claims {
+    /// What `flow_rate` is called in messages.
+    pub const FLOW_RATE: &str = "the sending rate of flows";
+
     /// No claim.
     pub const NONE: Claims = Claims { flow_rate: false, link_pause: false, steering: false, packet_tag: false };
 
     /// The names of the claims that both make.
     pub fn clash(self, other: Claims) -> Vec<&'static str> {
         let both = [
-            (self.flow_rate && other.flow_rate, "the sending rate of flows"),
+            (self.flow_rate && other.flow_rate, Claims::FLOW_RATE),
             (self.link_pause && other.link_pause, "the pause state of the link"),
             (self.steering && other.steering, "the queue of a packet"),
             (self.packet_tag && other.packet_tag, "the packet tag"),

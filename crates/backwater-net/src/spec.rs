@@ -169,6 +169,8 @@ pub struct Spec<A> {
     pub switches: Vec<SwitchParams>,
     /// Parameters of all NICs.
     pub nic: NicParams,
+    /// Hosts at which control messages take another time than `nic.control_delay` to act.
+    pub control_delays: Vec<(HostId, Time)>,
     /// The mechanisms.
     pub actors: A,
     /// Labels of the flow groups.

@@ -5,6 +5,7 @@ use crate::faults;
 use crate::file::{Arrivals, FlowGroup};
 use crate::flows::{Place, Plan, Who};
 use crate::hosts::MOST;
+use crate::nics;
 use crate::resolved::Resolved;
 use crate::scenario::{RowsOf, is_parquet, place_of};
 use crate::table;
@@ -41,7 +42,8 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         ack: resolved.file.ack.clone(),
         transport: resolved.file.transport.clone(),
         switches: switches.collect(),
-        nic: resolved.file.nic.clone(),
+        nic: resolved.file.nic.params.clone(),
+        control_delays: nics::control_delays(&place)?,
         actors: resolved.mechanisms.clone(),
         groups: run.groups,
         sources: run.sources,

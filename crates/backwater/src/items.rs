@@ -74,7 +74,7 @@ pub fn new_scenario() -> &'static str {
     include_str!("template.toml")
 }
 
-/// Versions of what a run's numbers depend on: name and version.
+/// What a run's numbers depend on: the package's version, and a hash of the sources that the core was compiled from.
 pub fn version() -> Vec<(&'static str, &'static str)> {
-    vec![("backwater", env!("CARGO_PKG_VERSION"))]
+    vec![("backwater", env!("CARGO_PKG_VERSION")), ("build", env!("BACKWATER_BUILD"))]
 }

@@ -20,6 +20,7 @@ mod incast;
 mod items;
 pub mod load;
 mod matrix;
+mod nics;
 mod resolved;
 pub mod results;
 mod scenario;

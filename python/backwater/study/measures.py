@@ -305,6 +305,12 @@ def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
     return Reading(int(pc.sum(ports["drop_frames"]).as_py() or 0))
 
 
+@_kind("retransmissions", counts=True)
+def retransmissions(run: Observed) -> Reading:
+    """Data packets sent again by all flows, after a loss or a timeout."""
+    return Reading(int(pc.sum(run.run.flows["retransmitted"]).as_py() or 0))
+
+
 @_kind("queue")
 def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "mean") -> Reading:
     """What waited for the port from a node to another, exactly: mean, std, max in KB; empty in %.

@@ -95,16 +95,20 @@ impl<A: Actors> Network<A> {
                 }
             }
         }
-        let hosts: Vec<Host<A::Nic>> = host_node
+        let mut hosts: Vec<Host<A::Nic>> = host_node
             .iter()
             .enumerate()
             .map(|(h, node)| {
                 let port = first_port[*node as usize];
                 let shape = NicShape { host: HostId(h as u32), rate: ports[port as usize].serialiser.rate() };
                 let stack = spec.actors.nic(&shape);
-                Host::new(port, shape, stack)
+                Host::new(port, shape, stack, spec.nic.control_delay)
             })
             .collect();
+        for (host, delay) in &spec.control_delays {
+            hosts.get_mut(host.0 as usize).ok_or_else(|| format!("there is no host {}", host.0))?.control_delay =
+                *delay;
+        }
         let routes = Routes::new(&graph, &neighbours, &switch_of, spec.seed);
         let shared = spec.actors.shared();
         let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));

@@ -59,6 +59,11 @@ pub(super) enum Event {
         controller: u32,
         tag: u16,
     },
+    /// A host acts on a control message that came some time ago.
+    Heed {
+        host: u32,
+        pkt: Ix,
+    },
     /// A slow receiver takes a frame.
     Drain {
         host: u32,
@@ -117,7 +122,7 @@ impl Event {
         match *self {
             Event::Sent { port } => order(0, at(port)),
             Event::Crossed { switch, ingress, .. } => order(1, at(switch) | u64::from(ingress) << 8),
-            Event::Arrive { .. } | Event::Enqueue { .. } => unreachable!("ordered by the packet"),
+            Event::Arrive { .. } | Event::Enqueue { .. } | Event::Heed { .. } => unreachable!("ordered by the packet"),
             Event::FlowTimer { .. } | Event::Pace { .. } => unreachable!("ordered by the controller"),
             Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
             Event::Refresh { port, class } => order(5, at(port) | u64::from(class) << 8),

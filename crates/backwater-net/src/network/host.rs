@@ -5,6 +5,7 @@ use crate::hooks::{NicShape, Owner};
 use crate::packet::{CLASSES, Class, HostId};
 use crate::slab::{Fifo, Ix, Slab};
 use crate::units::Rate;
+use backwater_engine::Time;
 
 /// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
 /// what goes before them.
@@ -29,6 +30,8 @@ pub(super) struct Host<N> {
     pub parked: Vec<u32>,
     /// Owners that hold flows to a host shut, a bit each.
     dest_shut: Vec<(HostId, u16)>,
+    /// Time between the arrival of a control message and its effect.
+    pub control_delay: Time,
 }
 
 /// The flows of one class that may send, in the order of their turns: a list through [`crate::flow::SendFlow::behind`].
@@ -58,7 +61,7 @@ pub(super) struct SlowReceiver {
 }
 
 impl<N> Host<N> {
-    pub fn new(port: u32, shape: NicShape, stack: N) -> Host<N> {
+    pub fn new(port: u32, shape: NicShape, stack: N, control_delay: Time) -> Host<N> {
         Host {
             port,
             ring_mask: 0,
@@ -72,6 +75,7 @@ impl<N> Host<N> {
             stack,
             parked: Vec::new(),
             dest_shut: Vec::new(),
+            control_delay,
         }
     }
 

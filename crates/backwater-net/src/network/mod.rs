@@ -238,6 +238,7 @@ impl<A: Actors> Network<A> {
             Event::FlowTimer { controller, tag, owner, token } => {
                 self.flow_timer(controller, tag, Owner(owner), token);
             }
+            Event::Heed { host, pkt } => self.heed(host, pkt),
             Event::Drain { host } => self.drain(host),
             Event::Source { source } => self.start_flows(source as usize),
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),

@@ -1,7 +1,7 @@
 //! Hosts: sending by per-flow round robin, pacing and gates; receiving, acknowledging, completing.
 
 use super::transport::Answer;
-use super::{Actors, Event, Network, controller_order};
+use super::{Actors, Event, Network, controller_order, order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
 use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
 use crate::packet::{Ecn, Kind, Packet};
@@ -260,11 +260,22 @@ impl<A: Actors> Network<A> {
                 self.take_ack(header);
             }
             Kind::Control | Kind::Mac => {
-                let frame = self.slab.take_control(header.seq);
-                self.slab.remove(pkt);
-                self.take_control(host, &frame, header.tag);
+                let delay = self.hosts[host as usize].control_delay;
+                if delay > Time::ZERO && header.dst.0 == host {
+                    let event = Event::Heed { host, pkt };
+                    return self.queue.push(self.now + delay, order(20, header.uid), event);
+                }
+                self.heed(host, pkt);
             }
         }
+    }
+
+    /// The host acts on a control frame.
+    pub(super) fn heed(&mut self, host: u32, pkt: Ix) {
+        let (at, tag) = (self.slab[pkt].pkt.seq, self.slab[pkt].pkt.tag);
+        let frame = self.slab.take_control(at);
+        self.slab.remove(pkt);
+        self.take_control(host, &frame, tag);
     }
 
     #[inline]

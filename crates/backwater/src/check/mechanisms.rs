@@ -2,16 +2,15 @@
 
 use super::{key_for, overrides};
 use crate::error::{ScenarioError, Warning};
+use crate::file::RateLimiters;
 use crate::resolved::Resolved;
-use backwater_net::Bytes;
 use backwater_net::config::{BufferPer, SwitchParams};
-use backwater_net::hooks::{CheckCx, Finding, SwitchShape};
+use backwater_net::hooks::{CheckCx, Claims, Finding, FlowShape, RateKey, SwitchShape};
+use backwater_net::packet::{Class, HostId};
+use backwater_net::{Bytes, Rate};
 
 pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<Warning>, ScenarioError> {
-    if let Some((a, b, what)) = resolved.mechanisms.clashes().first() {
-        let reason = format!("`{a}` and `{b}` both decide about {what}");
-        return Err(resolved.error(b, reason).hint(format!("switch one of them off: `{a} = false` or `{b} = false`")));
-    }
+    clashes(resolved)?;
     let params: Vec<SwitchParams> = shapes.iter().map(|s| resolved.switch.of(&s.name, &s.tier).clone()).collect();
     let overrides = overrides(resolved);
     let unmet = resolved.mechanisms.unmet(resolved.file.ack.enabled).into_iter().map(|(mechanism, lack)| Warning {
@@ -40,6 +39,41 @@ pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<W
         }
     }
     Ok(warnings)
+}
+
+/// Refuses two mechanisms that decide about the same, unless the scenario says how they go together.
+fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
+    let least = resolved.file.nic.rate_limiters == RateLimiters::Least;
+    let found = resolved.mechanisms.clashes();
+    if let Some((a, b, what)) = found.iter().find(|(.., what)| !(least && *what == Claims::FLOW_RATE)) {
+        let reason = format!("`{a}` and `{b}` both decide about {what}");
+        let both = match *what == Claims::FLOW_RATE {
+            true => "; `nic.rate_limiters = \"least\"` keeps both, and a flow sends at the lesser rate",
+            false => "",
+        };
+        let hint = format!("switch one of them off: `{a} = false` or `{b} = false`{both}");
+        return Err(resolved.error(b, reason).hint(hint));
+    }
+    let flow = FlowShape { src: HostId(0), dst: HostId(1), class: Class(0), line: Rate::gbps(1) };
+    let limiters = resolved.mechanisms.rate_limiters(&flow);
+    if let Some(two) = limiters.windows(2).find(|two| two[0].1 != two[1].1) {
+        let [(a, of_a), (b, of_b)] = [two[0], two[1]].map(|(name, key)| (name, shared_by(key)));
+        let reason =
+            format!("`{b}` has a rate limiter for each {of_b}, `{a}` for each {of_a}: they cannot stand side by side");
+        return Err(resolved
+            .error(b, reason)
+            .hint("let both be for each flow, or switch one off; `qcn.per` is a choice"));
+    }
+    Ok(())
+}
+
+/// Whose a rate limiter is.
+fn shared_by(key: RateKey) -> &'static str {
+    match key {
+        RateKey::Flow => "flow",
+        RateKey::Dest(_) => "destination",
+        RateKey::Class(_) => "class",
+    }
 }
 
 /// An error, or the warning.

@@ -11,6 +11,7 @@ use crate::faults;
 use crate::flows::{Place, Plan};
 use crate::graph;
 use crate::hosts;
+use crate::nics;
 use crate::resolved::Resolved;
 use backwater_mech::stack::Select;
 use backwater_net::config::SwitchParams;
@@ -34,6 +35,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     switches(resolved, &shapes)?;
     let warnings = mechanisms::check(resolved, &shapes)?;
     let place = Place::new(resolved, &index);
+    nics::control_delays(&place)?;
     let mut plans = Vec::new();
     let mut warnings = warnings;
     for (i, group) in resolved.file.flow.iter().enumerate() {

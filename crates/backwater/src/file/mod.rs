@@ -6,17 +6,19 @@
 mod fault;
 mod flow;
 mod hosts;
+mod nic;
 mod output;
 mod topology;
 
 pub use fault::{FaultEntry, Frames};
 pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Share, Waypoints};
 pub use hosts::{Host, Hosts};
+pub use nic::{Nic, NicAt, RateLimiters};
 pub use output::Output;
 pub use topology::{CoreWiring, ExplicitLink, ExplicitNode, NodeRole, PerDirection, Topology};
 
 use backwater_engine::Time;
-use backwater_net::config::{AckParams, NicParams, PacketParams, TransportParams};
+use backwater_net::config::{AckParams, PacketParams, TransportParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +58,7 @@ pub struct File {
     pub transport: TransportParams,
     /// Network interfaces of the hosts.
     #[serde(default)]
-    pub nic: NicParams,
+    pub nic: Nic,
     /// Groups of flows, a `[[flow]]` each.
     #[serde(default)]
     pub flow: Vec<FlowGroup>,

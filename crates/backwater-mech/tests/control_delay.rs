@@ -1,0 +1,180 @@
+//! A host's control delay: routed messages act exactly so much later, and nothing else does.
+
+mod common;
+
+use backwater_engine::Time;
+use backwater_net::Rate;
+use backwater_net::config::NicParams;
+use backwater_net::hooks::{
+    Fate, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide, Place, RateKey, SwitchCx, SwitchShape, SwitchSide,
+};
+use backwater_net::network::Actors;
+use backwater_net::packet::{Class, Control, HostId, Kind, Packet};
+use common::{Bench, Outcome};
+
+const ASKED: &str = "slow-down";
+const HEARD: &str = "heard";
+
+/// The switch sends a message to the source of its first data frame; the NIC answers and leaves it to the flow, which slows down.
+#[derive(Clone, Copy)]
+struct Tests {
+    how: How,
+    sent: bool,
+}
+
+/// How the message comes to its host.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Routed,
+    ToNeighbour,
+    MacControl,
+}
+
+fn message(kind: &'static str, pkt: Option<&Packet>) -> Control {
+    Control { kind, size: 64, flow: pkt.map(|pkt| pkt.flow), words: [0; 6] }
+}
+
+impl Actors for Tests {
+    type Switch = Tests;
+    type Nic = Listener;
+    type Flow = Slowed;
+    type Shared = ();
+    const OWNERS: usize = 1;
+    fn shared(&self) {}
+    fn switch(&self, _: &SwitchShape) -> Tests {
+        *self
+    }
+    fn nic(&self, _: &NicShape) -> Listener {
+        Listener
+    }
+    fn flow(&self, _: &FlowShape, (): &()) -> Option<Slowed> {
+        Some(Slowed(None))
+    }
+    fn rate_key(&self, _: &FlowShape) -> RateKey {
+        RateKey::Flow
+    }
+    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
+        0
+    }
+}
+
+impl SwitchSide for Tests {
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        if pkt.kind == Kind::Data && !std::mem::replace(&mut self.sent, true) {
+            let frame = message(ASKED, Some(pkt));
+            match self.how {
+                How::Routed => cx.route(pkt.src, Class(6), frame),
+                How::ToNeighbour => cx.emit(at.ingress, Class(6), frame),
+                How::MacControl => cx.send(at.ingress, frame),
+            }
+        }
+    }
+}
+
+struct Listener;
+
+impl NicSide for Listener {
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        if frame.kind == ASKED {
+            cx.reply(HostId(1), Class(6), message(HEARD, None));
+        }
+        Fate::Passed
+    }
+}
+
+struct Slowed(Option<Rate>);
+
+impl FlowSide for Slowed {
+    fn rate(&self) -> Option<Rate> {
+        self.0
+    }
+    fn on_control(&mut self, _: &mut FlowCx<'_>, _: &Control) -> Fate {
+        self.0 = Some(Rate::gbps(10));
+        Fate::Consumed
+    }
+}
+
+/// 20 packets at 100 Gb/s, 325.12 ns each.
+const PACKETS: u64 = 20;
+const SLOT: u64 = 325_120;
+
+fn bench() -> Bench {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, PACKETS * 4000);
+    bench
+}
+
+fn run(bench: &Bench, how: How) -> Outcome {
+    let out = bench.run_with(Tests { how, sent: false });
+    assert_eq!(out.unrest, Vec::<String>::new());
+    out
+}
+
+/// When the NIC has heard it.
+fn heard(out: &Outcome) -> Time {
+    let rows: Vec<Time> = out.rows.control.iter().filter(|row| row.kind == HEARD).map(|row| row.time).collect();
+    assert_eq!(rows.len(), 1);
+    rows[0]
+}
+
+/// The first frame is at the switch after 325.12 + 150 ns; the message needs the switch's 300 ns, 5.12 ns and 150 ns.
+const ARRIVAL: u64 = 325_120 + 150_000 + 300_000 + 5_120 + 150_000;
+
+/// NIC and flow hear it after exactly the host's delay: the last packet that left before that time is followed by others at 10 Gb/s.
+#[test]
+fn routed_messages_act_after_the_delay_to_the_picosecond() {
+    for delay in [0, 1, 1_000, 45_119, 45_120, 45_121, 1_000_000, 2_345_678] {
+        let mut bench = bench();
+        bench.nic = NicParams { control_delay: Time(delay), ..NicParams::default() };
+        let out = run(&bench, How::Routed);
+        assert_eq!(heard(&out), Time(ARRIVAL + delay), "{delay}");
+        let fast = (ARRIVAL + delay).div_ceil(SLOT) - 1;
+        // A packet that is due in the very instant has its turn before the message has its effect, or after it.
+        let by = |fast: u64| {
+            let last = fast * SLOT + (PACKETS - 1 - fast) * 10 * SLOT;
+            Time(last + 2 * (SLOT + 150_000) + 300_000 + 2 * (5_120 + 150_000) + 300_000)
+        };
+        let got = out.flow(0).fct_last_ack.unwrap();
+        if (ARRIVAL + delay).is_multiple_of(SLOT) {
+            assert!(got == by(fast) || got == by(fast + 1), "{delay}: {got}");
+        } else {
+            assert_eq!(got, by(fast), "{delay}");
+        }
+    }
+}
+
+/// The value of the host that the message is for counts, the last one given; other hosts' do not.
+#[test]
+fn hosts_have_delays_of_their_own() {
+    let mut bench = bench();
+    bench.nic.control_delay = Time::us(3);
+    bench.control_delays = vec![(HostId(0), Time::us(9)), (HostId(0), Time::us(1)), (HostId(1), Time::us(7))];
+    assert_eq!(heard(&run(&bench, How::Routed)), Time(ARRIVAL) + Time::us(1));
+    bench.control_delays = vec![(HostId(1), Time::us(7))];
+    assert_eq!(heard(&run(&bench, How::Routed)), Time(ARRIVAL) + Time::us(3));
+    bench.control_delays = vec![(HostId(0), Time::ZERO)];
+    assert_eq!(heard(&run(&bench, How::Routed)), Time(ARRIVAL));
+    bench.control_delays = vec![(HostId(2), Time::us(7))];
+    assert!(backwater_net::network::Network::new(bench.spec(Tests { how: How::Routed, sent: false })).is_err());
+}
+
+/// What a neighbour says to a host, as a frame of its own or as MAC control, acts at once: no path leads there.
+#[test]
+fn messages_between_neighbours_are_not_delayed() {
+    for how in [How::ToNeighbour, How::MacControl] {
+        let at_once = heard(&run(&bench(), how));
+        let mut delayed = bench();
+        delayed.nic.control_delay = Time::us(5);
+        assert_eq!(heard(&run(&delayed, how)), at_once);
+    }
+}
+
+/// A run without a delay is the run that it was; one with a delay is the same however it is sliced.
+#[test]
+fn delayed_runs_repeat() {
+    let mut delayed = bench();
+    delayed.nic.control_delay = Time::us(1);
+    let (a, b) = (run(&delayed, How::Routed), run(&delayed, How::Routed));
+    assert_eq!((a.fingerprint, a.rows.control), (b.fingerprint, b.rows.control));
+    assert_ne!(a.fingerprint, run(&bench(), How::Routed).fingerprint);
+}

@@ -1,0 +1,52 @@
+//! Gives the core an identity of its own: a hash of what it is compiled from. Results of an earlier run are taken up only by the
+//! core that wrote them, and the package's version does not change with every line of code.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// FNV-1a, 64 bits: offset basis and prime (Fowler, Noll and Vo).
+const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
+const PRIME: u64 = 0x0100_0000_01B3;
+
+fn main() -> Result<(), String> {
+    let own = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(|e| e.to_string())?);
+    let root = own.ancestors().nth(2).ok_or("the crate lies in no workspace")?;
+    let mut files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
+    files.iter().for_each(|file| println!("cargo::rerun-if-changed={}", file.display()));
+    for entry in fs::read_dir(root.join("crates")).map_err(|e| e.to_string())? {
+        let krate = entry.map_err(|e| e.to_string())?.path();
+        files.push(krate.join("Cargo.toml"));
+        collect(&krate.join("src"), &mut files)?;
+        // Of a directory cargo sees files that come and go, too.
+        println!("cargo::rerun-if-changed={}", krate.join("src").display());
+        println!("cargo::rerun-if-changed={}", krate.join("Cargo.toml").display());
+    }
+    // By name, so that the order of a directory does not matter.
+    files.sort();
+    let mut hash = BASIS;
+    for path in files.iter().filter(|path| path.is_file()) {
+        let name = path.strip_prefix(root).map_err(|e| e.to_string())?;
+        let content = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        for byte in name.to_string_lossy().bytes().chain([0]).chain(content).chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+        }
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-env=BACKWATER_BUILD={hash:016x}");
+    Ok(())
+}
+
+/// All files below a directory.
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    if !directory.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(directory).map_err(|e| e.to_string())? {
+        let path = entry.map_err(|e| e.to_string())?.path();
+        match path.is_dir() {
+            true => collect(&path, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! `[nic]`: hosts with delays of their own, and mechanisms that limit the same flow's rate.
+
+use backwater::{Scenario, build};
+use backwater_engine::Time;
+use backwater_net::network::Network;
+use backwater_net::packet::HostId;
+use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+
+const STAR: &str = r#"
+[topology]
+kind = "star"
+hosts = 5
+rate = "10 Gb/s"
+link_delay = "1 us"
+[switch]
+buffer_per = "none"
+"#;
+
+const INCAST: &str = r#"
+[[flow]]
+from = "0..3"
+to = 4
+size = "2 MB"
+"#;
+
+fn scenario(more: &str) -> Scenario {
+    Scenario::from_text(&format!("{STAR}{more}"), "net.toml", std::path::Path::new(".")).unwrap()
+}
+
+#[derive(Default)]
+struct Rows {
+    flows: Vec<FlowRow>,
+    series: Vec<SeriesRow>,
+}
+
+impl Sink for Rows {
+    fn flow(&mut self, row: &FlowRow) {
+        self.flows.push(row.clone());
+    }
+    fn control(&mut self, _: &ControlRow) {}
+    fn series(&mut self, row: &SeriesRow) {
+        self.series.push(row.clone());
+    }
+    fn port(&mut self, _: &PortRow) {}
+}
+
+/// Completion times by flow, and the fingerprint.
+fn run(more: &str) -> (Vec<Time>, u64) {
+    let mut network = Network::new(build(&scenario(more).resolve().unwrap(), 1).unwrap()).unwrap();
+    let mut rows = Rows::default();
+    while !network.run(1 << 16, &mut rows).unwrap().done {}
+    let mut flows: Vec<_> = rows.flows.iter().map(|row| (row.id, row.fct_last_ack.unwrap())).collect();
+    flows.sort_unstable();
+    (flows.into_iter().map(|(_, fct)| fct).collect(), network.fingerprint())
+}
+
+#[test]
+fn control_delays_of_hosts() {
+    let text = "[nic]\ncontrol_delay = \"2 us\"\n[[nic.at]]\nhosts = \"0..1\"\ncontrol_delay = \"50 us\"\n\
+                [[nic.at]]\nhosts = [\"h1\", 4]\ncontrol_delay = \"0 s\"\n";
+    let resolved = scenario(&format!("{text}{INCAST}")).resolve().unwrap();
+    let spec = build(&resolved, 1).unwrap();
+    assert_eq!(spec.nic.control_delay, Time::us(2));
+    let own = |host, delay| (HostId(host), delay);
+    let wanted = [own(0, Time::us(50)), own(1, Time::us(50)), own(1, Time::ZERO), own(4, Time::ZERO)];
+    assert_eq!(spec.control_delays, wanted);
+    let again = Scenario::from_text(&resolved.to_toml(), "net.toml", std::path::Path::new(".")).unwrap();
+    assert_eq!(build(&again.resolve().unwrap(), 1).unwrap().control_delays, wanted);
+    assert!(resolved.values().iter().any(|v| v.key == "nic.at.0.control_delay" && v.value == "50 us"));
+    let set = scenario(text).with_set("nic.at.1.control_delay", "3 us").unwrap().resolve().unwrap();
+    assert_eq!(build(&set, 1).unwrap().control_delays[3], own(4, Time::us(3)));
+}
+
+/// The queue's messages come to all sources alike: a host that is deaf to them for longer than it sends gets what the others give up.
+#[test]
+fn a_delay_acts_where_it_is_asked_for() {
+    let qcn = format!("[qcn]\n{INCAST}");
+    let (_, plain) = run(&qcn);
+    let (_, same) = run(&format!("[[nic.at]]\nhosts = \"all\"\ncontrol_delay = \"0 s\"\n{qcn}"));
+    assert_eq!(plain, same, "a delay of nothing changes nothing");
+    let (uncontrolled, _) = run(INCAST);
+    let (deaf, _) = run(&format!("[[nic.at]]\nhosts = 2\ncontrol_delay = \"100 ms\"\n{qcn}"));
+    // Alone it would take 1.6 ms, with an equal share 6.4 ms.
+    assert!(deaf[2] < Time::ms(3) && uncontrolled[2] > Time::ms(6), "{deaf:?} {uncontrolled:?}");
+    assert!([0, 1, 3].iter().all(|other| deaf[*other] > deaf[2]), "{deaf:?}");
+}
+
+/// Two that limit a flow's rate: the slower one decides, be it the first or the second of the list.
+#[test]
+fn the_least_of_two_rates_counts() {
+    let ecn = "[ecn]\nkmin = \"20 KB\"\nkmax = \"20 KB\"\npmax = 1.0\n";
+    let slow_dcqcn = "[dcqcn]\nrai = \"1 b/s\"\nrhai = \"1 b/s\"\nf = 1000\n";
+    let slow_qcn = "[qcn]\nrpg_ai_rate = \"0 b/s\"\nrpg_hai_rate = \"0 b/s\"\nrpg_threshold = 1000\n";
+    let never_qcn = "[qcn]\ncp_qsp = \"1 GB\"\n";
+    let never_dcqcn = "[dcqcn]\n";
+    let least = "[nic]\nrate_limiters = \"least\"\n";
+    let last = |text: &str| run(text).0.into_iter().max().unwrap();
+    // One of the two never hears anything, and then the other's run is what it is alone, to the picosecond.
+    let (dcqcn, qcn) = (last(&format!("{ecn}{slow_dcqcn}{INCAST}")), last(&format!("{slow_qcn}{INCAST}")));
+    assert_eq!(last(&format!("{least}{ecn}{slow_dcqcn}{never_qcn}{INCAST}")), dcqcn);
+    assert_eq!(last(&format!("{least}{never_dcqcn}{slow_qcn}{INCAST}")), qcn);
+    // Both at work are no faster than either.
+    let both = last(&format!("{least}{ecn}{slow_dcqcn}{slow_qcn}{INCAST}"));
+    assert!(both >= dcqcn.min(qcn), "{both} {dcqcn} {qcn}");
+}
+
+#[test]
+fn limiters_side_by_side_are_for_the_same_flows() {
+    let refused = |more: &str| scenario(&format!("[nic]\nrate_limiters = \"least\"\n{more}{INCAST}")).resolve().err();
+    assert!(refused("[ecn]\n[dcqcn]\n[qcn]\n").is_none());
+    let error = refused("[ecn]\n[dcqcn]\n[qcn]\nper = \"class\"\n").unwrap();
+    assert!(error.reason.contains("`qcn` has a rate limiter for each class, `dcqcn` for each flow"), "{error}");
+    assert!(refused("[ecn]\n[dcqcn]\n[bcn]\nqeq = \"20 KB\"\n").is_some());
+    assert!(refused("[qcn]\nper = \"destination\"\n[bcn]\nqeq = \"20 KB\"\n").is_none());
+    // What is not about rates is refused as ever.
+    assert!(refused("[pause]\nxoff = \"1 MB\"\n[pfc]\nxoff = \"1 MB\"\n").is_some());
+}
