@@ -139,4 +139,4 @@ def advise_pfc(
     """PFC headroom of one port and class, itemised."""
 
 def version() -> dict[str, str]:
-    """Versions of what a run's numbers depend on."""
+    """What a run's numbers depend on: the package's version, and `build`, a hash of the sources."""

@@ -133,6 +133,8 @@ enum Rates {
     Qcn(qcn::Per),
     /// with BCN(0,0)
     Bcn(bool),
+    /// DCQCN and QCN, the lesser rate
+    Both,
 }
 
 /// Mechanisms beside those that pause links.
@@ -142,6 +144,8 @@ struct Extras {
     rates: Option<Rates>,
     tx_queue: u32,
     fetch: bool,
+    /// \[ns\] of control messages at hosts
+    delay: u64,
     ack_class: Option<u8>,
     ack_first: bool,
     acks: bool,
@@ -201,22 +205,14 @@ fn extras() -> impl Strategy<Value = Extras> {
             Rates::Qcn(qcn::Per::Class),
             Rates::Bcn(false),
             Rates::Bcn(true),
+            Rates::Both,
         ])),
-        (select(vec![1u32, 1, 4]), any::<bool>()),
+        (select(vec![1u32, 1, 4]), any::<bool>(), select(vec![0u64, 0, 900, 30_000])),
         (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
         (select(vec![0u64, 20]), select(vec![0u64, 64])),
     )
-        .prop_map(|(sfc, rates, (tx_queue, fetch), (ack_class, ack_first, acks, ecmp), (gap, header))| Extras {
-            sfc,
-            rates,
-            tx_queue,
-            fetch,
-            ack_class,
-            ack_first,
-            acks,
-            ecmp,
-            gap,
-            header,
+        .prop_map(|(sfc, rates, (tx_queue, fetch, delay), (ack_class, ack_first, acks, ecmp), (gap, header))| {
+            Extras { sfc, rates, tx_queue, fetch, delay, ack_class, ack_first, acks, ecmp, gap, header }
         })
 }
 
@@ -232,6 +228,7 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
         ..PacketParams::default()
     };
     (b.nic.tx_queue, b.nic.store_and_forward) = (extras.tx_queue, extras.fetch);
+    b.nic.control_delay = Time::ns(extras.delay);
     (b.ack.class, b.ack.first_at_nic, b.ack.enabled) = (extras.ack_class, extras.ack_first, extras.acks);
     b.ack.path = if extras.ecmp { AckPath::Ecmp } else { AckPath::Reverse };
     for load in loads {
@@ -295,18 +292,22 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
         config = config.sfc(params);
     }
+    // So short that runs of some 20 us see all of it.
+    let of_qcn = |per| {
+        let (cp_qsp, cp_sample_base) = (Bytes(5_000), Bytes(10_000));
+        let (rpg_time_reset, rpg_byte_reset) = (Time::us(5), Bytes(10_000));
+        let params = qcn::Params { per, cp_qsp, cp_sample_base, rpg_time_reset, rpg_byte_reset, ..Default::default() };
+        Some(Scoped::everywhere(params))
+    };
     match extras.rates {
         None => {}
         Some(Rates::Dcqcn(law)) => {
             config = config.ecn(step(10_000)).dcqcn(dcqcn::Params { law, ..dcqcn::Params::default() });
         }
-        // So short that runs of some 20 us see all of it.
-        Some(Rates::Qcn(per)) => {
-            let (cp_qsp, cp_sample_base) = (Bytes(5_000), Bytes(10_000));
-            let (rpg_time_reset, rpg_byte_reset) = (Time::us(5), Bytes(10_000));
-            let params =
-                qcn::Params { per, cp_qsp, cp_sample_base, rpg_time_reset, rpg_byte_reset, ..Default::default() };
-            config.qcn = Some(Scoped::everywhere(params));
+        Some(Rates::Qcn(per)) => config.qcn = of_qcn(per),
+        Some(Rates::Both) => {
+            config = config.ecn(step(10_000)).dcqcn(dcqcn::Params::default());
+            config.qcn = of_qcn(qcn::Per::Flow);
         }
         Some(Rates::Bcn(bcn_00)) => {
             let (qeq, qsc) = (Some(Bytes(5_000)), Some(Bytes(15_000)));
