@@ -7,7 +7,7 @@ use backwater_mech::stack::Scoped;
 use backwater_mech::{dcqcn, ecn};
 use backwater_net::config::{Architecture, Recovery, TransportParams, Window};
 use backwater_net::record::State;
-use backwater_net::spec::{FaultKind, FrameKind};
+use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::{Bytes, Rate};
 use common::{Bench, Outcome, network};
 use proptest::prelude::*;
@@ -194,5 +194,91 @@ fn acknowledgements_are_coalesced_and_the_last_packet_is_not_kept_waiting() {
         complete(&outcome, 100_000);
         let (s1, s0) = (bench.node("s1"), bench.node("s0"));
         assert_eq!(outcome.port(s1, s0).stats.tx_frames, acks, "one for every {every}");
+    }
+}
+
+/// A flow of no bytes is a message without payload: one packet, acknowledged like any other.
+#[test]
+fn a_flow_of_no_bytes_completes_whatever_is_sent_again() {
+    for recovery in [Recovery::None, Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        bench.flow(0, 2, 0);
+        let outcome = bench.run();
+        complete(&outcome, 0);
+        assert_eq!((outcome.flow(0).packets, outcome.flow(0).timeouts), (1, 0), "{recovery:?}");
+        drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 1);
+        if recovery != Recovery::None {
+            let outcome = bench.run();
+            complete(&outcome, 0);
+            assert_eq!((outcome.flow(0).packets, outcome.flow(0).retransmitted, outcome.flow(0).timeouts), (2, 1, 1));
+        }
+    }
+}
+
+/// Samples of a flow that has gone back: its rate is of what is sent, never less than nothing.
+#[test]
+fn samples_survive_a_flow_that_goes_back() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        bench.flow(0, 2, 400_000);
+        drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 20);
+        let interval = Time::ns(500);
+        let (queues, links, pauses, backlogs, nodes) = (false, false, false, false, Vec::new());
+        bench.series = Some(SeriesSpec { interval, queues, links, pauses, flows: true, backlogs, nodes });
+        let outcome = bench.run();
+        complete(&outcome, 400_000);
+        let rates = outcome.rows.series.iter().filter(|row| row.quantity == "flow_rate_bps").map(|row| row.value);
+        // Whole packets: one more than the line carries in an interval.
+        let most = 100_000_000_000 + 4_000 * 8 * 2_000_000;
+        assert!(rates.clone().all(|bps| bps <= most), "{recovery:?}: {:?}", rates.max());
+        // All packets leave well before the last acknowledgement, so that samples see every one of them.
+        let sent: u64 = rates.map(|bps| bps / 2_000_000).sum();
+        assert_eq!(sent, outcome.flow(0).packets * 4_000 * 8, "{recovery:?}");
+    }
+}
+
+/// The time without progress begins with the first packet that is under way, however long nothing was.
+#[test]
+fn a_source_that_rests_does_not_time_out() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        bench.transport.timeout = Time::us(20);
+        // A packet every 16 us on average, acknowledged after 5 us.
+        let spec = Stream { slot: Time::ps(325_120), probability: 0.02, until: Time::ms(10), queue: None };
+        bench.stream(0, 2, spec);
+        let outcome = bench.run();
+        outcome.at_rest();
+        let flow = outcome.flow(0);
+        assert_eq!((flow.timeouts, flow.retransmitted, flow.received), (0, 0, flow.packets * 4_000), "{recovery:?}");
+        assert!(flow.packets > 500);
+    }
+}
+
+/// What is left of a flow that has ended, on the way of a pinned path that another flow may have by now, goes to its own end.
+#[test]
+fn leftovers_of_an_ended_flow_take_no_other_flows_way() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        // h0 and h1 on s0 (3 ports), h2 and h3 and h4 on s1 (4 ports): each hop of another flow's path may not even exist here.
+        let rate = Rate::gbps(100);
+        let (near, far) = (Time::ns(100), Time::us(20));
+        let links =
+            [("h0", "s0", rate, near), ("h1", "s0", rate, near), ("s0", "s1", rate, far), ("s1", "h2", rate, near),
+             ("s1", "h3", rate, near), ("s1", "h4", rate, near), ("s1", "h5", rate, near)];
+        let mut bench = Bench::new(network(6, &["s0", "s1"], &links));
+        // Less than a round trip: everything is sent several times, and the first copy completes the flow.
+        bench.transport = TransportParams { recovery, timeout: Time::us(5), retries: None, ..TransportParams::default() };
+        bench.flow(0, 2, 400_000);
+        for i in 0..400 {
+            let (src, dst) = [(5, 0), (1, 4), (4, 1), (3, 5)][i % 4];
+            bench.flow(src, dst, 1_000).start = Time::us(20 + i as u64 / 4);
+        }
+        let outcome = bench.run();
+        outcome.at_rest();
+        let at = |from: &str, to: &str| outcome.port(bench.node(from), bench.node(to)).stats.tx_data_frames;
+        let packets = |dst: u32| outcome.rows.flows.iter().filter(|f| f.dst.0 == dst).map(|f| f.packets).sum::<u64>();
+        for (host, switch) in [("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s1"), ("h4", "s1"), ("h5", "s1")] {
+            let number = host[1..].parse().unwrap();
+            assert_eq!(at(switch, host), packets(number), "{recovery:?}: frames to {host}");
+        }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Sender {
     armed: bool,
     /// Timeouts since it last got further.
     tries: u32,
+    /// \[bytes\] of payload sent so far, what was sent again included
+    pub total: u64,
     pub retransmitted: u64,
     pub timeouts: u32,
 }
@@ -59,6 +61,11 @@ impl Sender {
     pub fn owes(&self) -> bool {
         !self.lost.is_empty()
     }
+
+    /// The packet at this offset is to be sent again.
+    pub fn owe(&mut self, offset: u64) {
+        self.lost.insert(offset);
+    }
 }
 
 /// What a packet is answered with.
@@ -70,7 +77,12 @@ pub(super) enum Answer {
     Again(u64),
     /// The same, and some packet beyond is missing.
     Nack(u64),
+    /// The same, and the payload of this packet is missing.
+    Trimmed(u64),
 }
+
+/// In the tag of a NACK: the packet at the offset beside it has come without its payload.
+pub(super) const TRIMMED: u64 = 1 << 63;
 
 impl<A: Actors> Network<A> {
     /// The offset at which a flow's next packet begins: what is lost goes before what is new.
@@ -88,13 +100,18 @@ impl<A: Actors> Network<A> {
     pub(super) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
         let (now, timeout) = (self.now, self.transport.timeout);
         let flow = &mut self.flows.send[slot as usize];
-        let tag = flow.tag;
+        let (tag, acked, first) = (flow.tag, flow.acked, flow.packets == 1);
         let Some(sender) = flow.recovery.as_mut() else { return };
         let end = offset + u64::from(payload);
-        if end <= sender.furthest {
+        if end <= sender.furthest && !first {
             sender.retransmitted += 1;
         }
+        if sender.furthest <= acked {
+            // Nothing was on its way: progress cannot be expected from before this packet.
+            sender.progress = now;
+        }
         sender.furthest = sender.furthest.max(end);
+        sender.total += u64::from(payload);
         if !sender.armed {
             (sender.armed, sender.progress) = (true, now);
             self.push(now + timeout, Event::Timeout { slot, tag });
@@ -105,11 +122,16 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
         let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
-        let recv = &mut self.flows.recv[at];
+        let (recv, empty) = (&mut self.flows.recv[at], self.flows.send[at].is_empty());
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
-        if header.payload == 0 && offset >= recv.expected {
+        if header.payload == 0 && offset >= recv.expected && !empty {
             // A switch has cut its payload off: as good as lost, and known to be.
-            return Answer::Nack(recv.expected);
+            let reported = std::mem::replace(&mut receiver.reported, true) && offset > recv.expected;
+            return match self.transport.recovery {
+                Recovery::SelectiveRepeat => Answer::Trimmed(recv.expected),
+                _ if reported => Answer::Nothing,
+                _ => Answer::Nack(recv.expected),
+            };
         }
         if offset > recv.expected {
             if self.transport.recovery == Recovery::SelectiveRepeat {
@@ -137,8 +159,8 @@ impl<A: Actors> Network<A> {
         Answer::Ack(recv.expected)
     }
 
-    /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has,
-    /// and what lies between has not.
+    /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has
+    /// (without its payload, if it says so), and what lies between has not.
     #[cold]
     pub(super) fn learn(&mut self, at: usize, header: &Packet, further: bool) {
         let (now, step) = (self.now, u64::from(self.payload));
@@ -158,16 +180,23 @@ impl<A: Actors> Network<A> {
         if header.kind == Kind::Nack {
             match recovery {
                 Recovery::SelectiveRepeat => {
-                    sender.reported.insert(header.tag);
-                    sender.lost.remove(&header.tag);
+                    let (here, trimmed) = (header.tag & !TRIMMED, header.tag & TRIMMED != 0);
+                    if !trimmed {
+                        sender.reported.insert(here);
+                        sender.lost.remove(&here);
+                    }
                     let mut offset = sender.noticed.max(acked);
-                    while offset < header.tag {
+                    while offset < here {
                         if !sender.reported.contains(&offset) {
                             sender.lost.insert(offset);
                         }
                         offset += step;
                     }
                     sender.noticed = offset.max(sender.noticed);
+                    if trimmed && here >= acked && !sender.reported.contains(&here) {
+                        sender.lost.insert(here);
+                        sender.noticed = sender.noticed.max(here + step);
+                    }
                 }
                 _ => flow.sent = header.seq.max(acked),
             }
@@ -193,10 +222,10 @@ impl<A: Actors> Network<A> {
         let retries = self.transport.retries;
         let recovery = self.transport.recovery;
         let flow = &mut self.flows.send[at];
-        let acked = flow.acked;
+        let (acked, empty) = (flow.acked, flow.is_empty());
         let Some(sender) = flow.recovery.as_mut() else { return };
         sender.armed = false;
-        if sender.furthest <= acked {
+        if sender.furthest <= acked && !empty {
             return; // nothing is on its way
         }
         let due = sender.progress + timeout;
@@ -220,6 +249,7 @@ impl<A: Actors> Network<A> {
         } else {
             flow.sent = acked;
         }
+        flow.owe_if_empty();
         self.push(now + timeout, Event::Timeout { slot, tag });
         self.wake_flow(at);
         let controller = self.flows.send[at].controller;
