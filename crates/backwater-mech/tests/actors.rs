@@ -11,6 +11,7 @@ use backwater_net::hooks::{
 use backwater_net::network::Actors;
 use backwater_net::packet::Packet;
 use backwater_net::record::State;
+use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
 use common::Bench;
 
@@ -128,6 +129,24 @@ fn what_is_trimmed_is_sent_again_without_a_timeout() {
                 assert_eq!(flow.packets, 100 + flow.retransmitted, "what has arrived is not sent again");
             }
         }
+    }
+}
+
+/// A flow whose own rate keeps it from sending again loses its patience once, not once for every timeout until its turn comes.
+#[test]
+fn a_slow_flow_does_not_fail_for_its_own_rate() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        let timeout = Time::us(100);
+        bench.transport = TransportParams { recovery, timeout, retries: Some(2), ..TransportParams::default() };
+        bench.flow(0, 1, 20_000);
+        let (from, to) = (bench.node("h0"), bench.node("s0"));
+        bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what: FrameKind::Data, nth: 2 });
+        // A packet every 3.25 ms.
+        let flow = Some(Limited { rate: Some(Rate(10_000_000)), ..Limited::default() });
+        let out = bench.run_with(Tests { flow, ..Tests::default() });
+        let flow = out.flow(0);
+        assert_eq!((flow.state, flow.timeouts, flow.retransmitted), (State::Complete, 1, 1), "{recovery:?}");
     }
 }
 

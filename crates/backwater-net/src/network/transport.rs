@@ -62,6 +62,12 @@ impl Sender {
         !self.lost.is_empty()
     }
 
+    /// Packets between `acked` and `sent` that are neither known to have arrived nor to be sent again.
+    fn under_way(&self, acked: u64, sent: u64, step: u64) -> u64 {
+        let known = (self.lost.len() + self.reported.len()) as u64;
+        sent.saturating_sub(acked).div_ceil(step).saturating_sub(known)
+    }
+
     /// The packet at this offset is to be sent again.
     pub fn owe(&mut self, offset: u64) {
         self.lost.insert(offset);
@@ -98,16 +104,16 @@ impl<A: Actors> Network<A> {
     /// A packet of a flow goes out: from `offset`, `payload` bytes long.
     #[cold]
     pub(super) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
-        let (now, timeout) = (self.now, self.transport.timeout);
+        let (now, timeout, step) = (self.now, self.transport.timeout, u64::from(self.payload));
         let flow = &mut self.flows.send[slot as usize];
-        let (tag, acked, first) = (flow.tag, flow.acked, flow.packets == 1);
+        let (tag, acked, sent, first) = (flow.tag, flow.acked, flow.sent, flow.packets == 1);
         let Some(sender) = flow.recovery.as_mut() else { return };
         let end = offset + u64::from(payload);
         if end <= sender.furthest && !first {
             sender.retransmitted += 1;
         }
-        if sender.furthest <= acked {
-            // Nothing was on its way: progress cannot be expected from before this packet.
+        if sender.under_way(acked, sent, step) <= 1 {
+            // Nothing else is: progress cannot be expected from before this packet.
             sender.progress = now;
         }
         sender.furthest = sender.furthest.max(end);
@@ -181,7 +187,7 @@ impl<A: Actors> Network<A> {
             match recovery {
                 Recovery::SelectiveRepeat => {
                     let (here, trimmed) = (header.tag & !TRIMMED, header.tag & TRIMMED != 0);
-                    if !trimmed {
+                    if !trimmed && here >= acked {
                         sender.reported.insert(here);
                         sender.lost.remove(&here);
                     }
@@ -222,11 +228,11 @@ impl<A: Actors> Network<A> {
         let retries = self.transport.retries;
         let recovery = self.transport.recovery;
         let flow = &mut self.flows.send[at];
-        let (acked, empty) = (flow.acked, flow.is_empty());
+        let (acked, sent, empty) = (flow.acked, flow.sent, flow.is_empty());
         let Some(sender) = flow.recovery.as_mut() else { return };
         sender.armed = false;
-        if sender.furthest <= acked && !empty {
-            return; // nothing is on its way
+        if sender.under_way(acked, sent, step) == 0 && (!empty || sender.owes()) {
+            return; // the next packet arms it anew
         }
         let due = sender.progress + timeout;
         if due > now {
@@ -243,7 +249,6 @@ impl<A: Actors> Network<A> {
         sender.armed = true;
         if recovery == Recovery::SelectiveRepeat {
             let reported = &sender.reported;
-            let sent = flow.sent;
             let unreported = std::iter::successors(Some(acked), |o| Some(o + step)).take_while(|o| *o < sent);
             sender.lost.extend(unreported.filter(|o| !reported.contains(o)));
         } else {
