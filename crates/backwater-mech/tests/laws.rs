@@ -11,7 +11,8 @@ use backwater_mech::sfc::{Granularity, Points};
 use backwater_mech::stack::Scoped;
 use backwater_mech::{bcn, dcqcn, qcn};
 use backwater_net::config::{
-    AckPath, Architecture, BufferPer, LatencyAt, PacketParams, Recovery, ReleaseAt, SwitchParams, TransportParams, Window,
+    AckPath, Architecture, BufferPer, LatencyAt, PacketParams, Recovery, ReleaseAt, SwitchParams, TransportParams,
+    Window,
 };
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::record::State;

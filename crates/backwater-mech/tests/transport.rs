@@ -3,13 +3,16 @@
 mod common;
 
 use backwater_engine::Time;
+use backwater_mech::mac_control::Signal;
+use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
 use backwater_mech::{dcqcn, ecn};
-use backwater_net::config::{Architecture, Recovery, TransportParams, Window};
+use backwater_net::config::{AckPath, Architecture, LatencyAt, PacketParams, Recovery, TransportParams, Window};
+use backwater_net::packet::{Class, HostId};
 use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::{Bytes, Rate};
-use common::{Bench, Outcome, network};
+use common::{Bench, On, Outcome, network, pfc};
 use proptest::prelude::*;
 
 /// h0 and h1 on s0, h2 on s1; links of different rates, so that the slowest is in the middle, first or last.
@@ -59,6 +62,43 @@ proptest! {
         bench.flow(0, 2, bytes);
         let outcome = bench.run();
         let flow = outcome.flow(0);
+        prop_assert_eq!(flow.ideal, flow.fct_last_byte);
+    }
+
+    /// Nor does it matter which of several ways it takes, pinned or by its hash, and what is around its payload.
+    #[test]
+    fn ideal_time_follows_the_flows_own_way(
+        rates in prop::array::uniform6(prop::sample::select(vec![1u64, 3, 7, 10, 25, 100])),
+        delays in prop::array::uniform3(0u64..5_000), bytes in 0u64..30_000, seed in 0u64..50, id in 0u64..50,
+        payload in 1u64..3_000, header in 0u64..200, gap in 0u64..30, latency in 0u64..1_000,
+        reverse: bool, pinned: bool, recovering: bool,
+        latency_at in prop::sample::select(vec![LatencyAt::Input, LatencyAt::Fabric, LatencyAt::Output]),
+    ) {
+        let [a, b, c, d, e, f] = rates.map(Rate::gbps);
+        let [near, far, middle] = delays.map(Time::ns);
+        // Two trunks side by side, and a way around them by s2 that is shorter by nothing.
+        let links = [
+            ("h0", "s0", a, near), ("s0", "s1", b, far), ("s0", "s1", c, far), ("s0", "s2", d, middle), ("s2", "s3", e, near),
+            ("s1", "s3", f, middle), ("s3", "h1", a.max(b), far),
+        ];
+        let mut bench = Bench::new(network(2, &["s0", "s1", "s2", "s3"], &links));
+        bench.seed = seed;
+        bench.packet = PacketParams { payload: Bytes(payload), header: Bytes(header.max(1)), gap: Bytes(gap) };
+        (bench.switch.latency, bench.switch.latency_at) = (Time::ns(latency), latency_at);
+        bench.ack.path = if reverse { AckPath::Reverse } else { AckPath::Ecmp };
+        if recovering {
+            bench.transport.recovery = Recovery::SelectiveRepeat;
+            bench.transport.timeout = Time::ms(100);
+        }
+        let path = bench.path(&["h0", "s0", "s1", "s3", "h1"]);
+        let flow = bench.flow(0, 1, bytes);
+        flow.id = id;
+        if pinned {
+            flow.path = path;
+        }
+        let outcome = bench.run();
+        outcome.at_rest();
+        let flow = outcome.flow(id);
         prop_assert_eq!(flow.ideal, flow.fct_last_byte);
     }
 
@@ -254,6 +294,25 @@ fn a_source_that_rests_does_not_time_out() {
     }
 }
 
+/// A receiver that takes packets so slowly that all of them time out before it has looked at them: each byte counts once.
+#[test]
+fn copies_in_a_slow_receiver_count_once() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        (bench.transport.timeout, bench.transport.retries) = (Time::us(10), None);
+        bench.mechanisms = Config::default().pfc(pfc(20_000, 10_000, Signal::Timed));
+        let (xoff, xon) = (Bytes(8_000), Bytes(4_000));
+        let slow = FaultKind::SlowReceiver { host: HostId(2), rate: Rate::gbps(2), xoff, xon, class: Class(3) };
+        bench.fault(Time::ZERO, slow);
+        bench.flow(0, 2, 200_000);
+        bench.flow(1, 2, 100_000);
+        let outcome = bench.run();
+        outcome.at_rest();
+        let received: Vec<_> = outcome.rows.flows.iter().map(|f| (f.state, f.received, f.timeouts > 5)).collect();
+        assert_eq!(received, [(State::Complete, 200_000, true), (State::Complete, 100_000, true)], "{recovery:?}");
+    }
+}
+
 /// What is left of a flow that has ended, on the way of a pinned path that another flow may have by now, goes to its own end.
 #[test]
 fn leftovers_of_an_ended_flow_take_no_other_flows_way() {
@@ -261,12 +320,19 @@ fn leftovers_of_an_ended_flow_take_no_other_flows_way() {
         // h0 and h1 on s0 (3 ports), h2 and h3 and h4 on s1 (4 ports): each hop of another flow's path may not even exist here.
         let rate = Rate::gbps(100);
         let (near, far) = (Time::ns(100), Time::us(20));
-        let links =
-            [("h0", "s0", rate, near), ("h1", "s0", rate, near), ("s0", "s1", rate, far), ("s1", "h2", rate, near),
-             ("s1", "h3", rate, near), ("s1", "h4", rate, near), ("s1", "h5", rate, near)];
+        let links = [
+            ("h0", "s0", rate, near),
+            ("h1", "s0", rate, near),
+            ("s0", "s1", rate, far),
+            ("s1", "h2", rate, near),
+            ("s1", "h3", rate, near),
+            ("s1", "h4", rate, near),
+            ("s1", "h5", rate, near),
+        ];
         let mut bench = Bench::new(network(6, &["s0", "s1"], &links));
         // Less than a round trip: everything is sent several times, and the first copy completes the flow.
-        bench.transport = TransportParams { recovery, timeout: Time::us(5), retries: None, ..TransportParams::default() };
+        bench.transport =
+            TransportParams { recovery, timeout: Time::us(5), retries: None, ..TransportParams::default() };
         bench.flow(0, 2, 400_000);
         for i in 0..400 {
             let (src, dst) = [(5, 0), (1, 4), (4, 1), (3, 5)][i % 4];

@@ -385,7 +385,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn end_flow(&mut self, at: usize, state: State) {
         let row = self.flow_row(at, state);
         self.rows.flows.push(row);
-        let listed = self.flows.send[at].status != Status::Idle && self.is_listed(at);
+        let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
         let flow = &self.flows.send[at];
         let (path, back, controller) = (flow.path, flow.back, flow.controller);
         self.paths.remove(path);

@@ -10,12 +10,16 @@
 //! both               no progress for `timeout`                   all that is unacknowledged (and unreported) is sent again
 //! ```
 //!
+//! Time passes without progress while a packet is under way: not while the flow rests, or waits for its own rate to send again. A
+//! packet whose payload a switch has cut off is a loss that the receiver knows of, and says at once. A flow without a byte is one
+//! packet without payload, sent again until it is acknowledged.
+//!
 //! A packet's number is the offset of its first payload byte: a PSN in units of bytes. A flow whose packets time out `retries`
 //! times in a row without progress fails, as a queue pair does.
 //!
 //! **Not modelled:** RNR NACKs, end-to-end credits, atomic operations and reads; PSN wrap-around.
 
-use super::{Actors, Event, Network, STAGE};
+use super::{Actors, Event, Network};
 use crate::config::{Recovery, Window};
 use crate::flow::{NO_CONTROLLER, Status};
 use crate::hooks::FlowSide;
@@ -263,23 +267,22 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether the slot of a flow that ends stands in a list, and has to be given back when its turn comes. Only flows that send
-    /// again end with something still to send.
+    /// Takes a flow that ends out of the lists that it waits in. Whether its slot still stands in the ring, out of whose middle
+    /// nothing can be taken, and has to be given back when its turn comes. Only flows that send again end so.
     #[cold]
-    pub(super) fn is_listed(&mut self, at: usize) -> bool {
-        let controller = self.flows.send[at].controller;
-        let kept = self.controllers.get(controller as usize).and_then(Option::as_ref).map(|c| c.kept);
-        // Nobody may send it from here on.
-        self.flows.send[at].shut |= 1 << STAGE.0;
-        if self.flows.send[at].status == Status::Windowed && kept.is_some() {
-            self.look_at_window(controller);
-        }
-        match self.flows.send[at].status {
-            Status::Ready | Status::Parked => true,
-            // A controller of its own goes, and its lists with it.
-            Status::Pacing | Status::Windowed => kept == Some(true),
-            Status::Idle => false,
-        }
+    pub(super) fn leave_lists(&mut self, at: usize) -> bool {
+        let flow = &self.flows.send[at];
+        let (slot, src, status) = (at as u32, flow.src.0 as usize, flow.status);
+        let controller = self.controllers.get_mut(flow.controller as usize).and_then(Option::as_mut);
+        let list = match (status, controller) {
+            (Status::Ready, _) => return true,
+            (Status::Parked, _) => &mut self.hosts[src].parked,
+            (Status::Pacing, Some(c)) => &mut c.waiting,
+            (Status::Windowed, Some(c)) => &mut c.windowed,
+            _ => return false,
+        };
+        list.retain(|listed| *listed != slot);
+        false
     }
 
     /// \[bytes\] that a flow may leave unacknowledged now.
