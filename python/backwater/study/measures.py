@@ -129,7 +129,11 @@ class Observed:
         return total
 
     def rate(self, label: str, window: Sequence[str] | None) -> float:
-        """Payload that a group's receivers got, in b/s over the window or the whole run."""
+        """Payload that a group's receivers got, in b/s over the window or the whole run.
+
+        The whole run lasts until `stop.at`, or to its last event, which may be a timer that rang
+        after the last flow had ended: state a window unless the scenario has a `stop.at`.
+        """
         begin, end = (0, self.end_ps) if window is None else interval(window)
         bits = BITS * (self.delivered(label, end) - self.delivered(label, begin))
         return bits * PS_PER_S / (end - begin)
