@@ -21,10 +21,10 @@ STAR: dict[str, Any] = {
 }
 
 
-def observe(*flows: dict[str, Any], **tables: dict[str, Any]) -> Observed:
+def observe(*flows: dict[str, Any], **tables: dict[str, Any] | list[dict[str, Any]]) -> Observed:
     content = {**STAR, "flow": list(flows)}
     for name, table in tables.items():
-        content[name] = {**content.get(name, {}), **table}
+        content[name] = table if isinstance(table, list) else {**content.get(name, {}), **table}
     return Observed(backwater.build(content).run())
 
 
@@ -51,6 +51,26 @@ def test_throughput_counts_what_was_delivered_within_the_window() -> None:
     payload = value(with_headers, "throughput", groups=["one"], window=window)
     frames = value(with_headers, "throughput", groups=["one"], window=window, count="frame")
     assert (payload, frames) == (8000, 10000)
+
+
+def test_throughput_counts_what_failed_flows_delivered_before() -> None:
+    run = observe(
+        ONE,
+        {"label": "two", "from": "h2", "to": "h0", "size": "10 KB"},
+        ack={"enabled": True, "size": "64 B"},
+        transport={"recovery": "go-back-n", "timeout": "5 us", "retries": 0},
+        # Nothing that leaves h1 from 3 us on arrives.
+        fault=[{"kind": "loss", "at": "3 us", "from": "h1", "to": "s0", "probability": 1.0}],
+    )
+    states = {row["group"]: row for row in run.run.flows.to_pylist()}
+    assert (states["one"]["state"], states["two"]["state"]) == ("failed", "complete")
+    got = value(run, "throughput", groups=["one"], window=["0 ns", "16 us"])
+    assert got == states["one"]["received"] * 8 / 16 > 0
+
+
+def test_throughput_refuses_to_count_what_it_does_not_know() -> None:
+    with pytest.raises(InputError, match="counts 'packets'"):
+        read(observe(ONE), "throughput", {"groups": ["one"], "count": "packets"})
 
 
 def test_throughput_says_what_it_lacks() -> None:

@@ -4,12 +4,14 @@
 mod common;
 
 use backwater_engine::Time;
-use backwater_net::config::{Architecture, BufferPer, ReleaseAt};
+use backwater_net::config::{Architecture, BufferPer, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
     Absent, FlowCx, FlowShape, FlowSide, Full, NicShape, Place, RateKey, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::network::Actors;
 use backwater_net::packet::Packet;
+use backwater_net::record::State;
+use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
 use common::Bench;
 
@@ -105,6 +107,47 @@ fn trimming_saves_the_header() {
     let trimmed = arrived.tx_data_frames - received / 4000;
     assert!(trimmed > 50, "{trimmed}");
     assert_eq!(arrived.tx_bytes, received + 64 * arrived.tx_data_frames);
+}
+
+/// A receiver that gets a header says what is missing, and nothing waits for a timeout.
+#[test]
+fn what_is_trimmed_is_sent_again_without_a_timeout() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = Bench::star(3, Rate::gbps(100));
+        bench.transport = TransportParams { recovery, ..TransportParams::default() };
+        (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(20_000), BufferPer::Egress);
+        bench.transport.window = Some(Window::Bytes(Bytes(20_000)));
+        bench.flow(0, 2, 400_000);
+        bench.flow(1, 2, 400_000);
+        let out = bench.run_with(Tests { trims: true, ..Tests::default() });
+        assert_eq!(out.unrest, Vec::<String>::new());
+        assert_eq!(out.progress.drops, 0);
+        for flow in &out.rows.flows {
+            assert_eq!((flow.state, flow.received, flow.timeouts), (State::Complete, 400_000, 0), "{recovery:?}");
+            assert!(flow.retransmitted > 0);
+            if recovery == Recovery::SelectiveRepeat {
+                assert_eq!(flow.packets, 100 + flow.retransmitted, "what has arrived is not sent again");
+            }
+        }
+    }
+}
+
+/// A flow whose own rate keeps it from sending again loses its patience once, not once for every timeout until its turn comes.
+#[test]
+fn a_slow_flow_does_not_fail_for_its_own_rate() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        let timeout = Time::us(100);
+        bench.transport = TransportParams { recovery, timeout, retries: Some(2), ..TransportParams::default() };
+        bench.flow(0, 1, 20_000);
+        let (from, to) = (bench.node("h0"), bench.node("s0"));
+        bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what: FrameKind::Data, nth: 2 });
+        // A packet every 3.25 ms.
+        let flow = Some(Limited { rate: Some(Rate(10_000_000)), ..Limited::default() });
+        let out = bench.run_with(Tests { flow, ..Tests::default() });
+        let flow = out.flow(0);
+        assert_eq!((flow.state, flow.timeouts, flow.retransmitted), (State::Complete, 1, 1), "{recovery:?}");
+    }
 }
 
 /// Accounts release what they charged, even if a hook has made the packet longer meanwhile.

@@ -10,9 +10,13 @@ use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, Granularity, Points};
 use backwater_mech::stack::Scoped;
 use backwater_mech::{bcn, dcqcn, qcn};
-use backwater_net::config::{AckPath, Architecture, BufferPer, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
+use backwater_net::config::{
+    AckPath, Architecture, BufferPer, LatencyAt, PacketParams, Recovery, ReleaseAt, SwitchParams, TransportParams,
+    Window,
+};
 use backwater_net::packet::{Class, NodeId};
-use backwater_net::spec::{FaultKind, FrameKind, Stream};
+use backwater_net::record::State;
+use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::topology::fat_tree::CoreWiring;
 use backwater_net::topology::{Dumbbell, FatTree, Graph, LeafSpine, ParkingLot, Star};
 use backwater_net::{Bytes, Rate};
@@ -384,6 +388,58 @@ fn obeys_the_laws(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What a connection does about loss: it always does something, and gives up after a while.
+fn transports() -> impl Strategy<Value = (TransportParams, u32)> {
+    (
+        select(vec![Recovery::GoBackN, Recovery::SelectiveRepeat]),
+        select(vec![Time::us(3), Time::us(30), Time::us(300)]),
+        select(vec![0u32, 7, 50]),
+        select(vec![None, None, Some(Window::Bdp), Some(Window::Bytes(Bytes(1))), Some(Window::Bytes(Bytes(20_000)))]),
+        any::<bool>(),
+        select(vec![1u32, 1, 2, 7]),
+    )
+        .prop_map(|(recovery, timeout, retries, window, window_scaling, every)| {
+            (TransportParams { recovery, timeout, retries: Some(retries), window, window_scaling }, every)
+        })
+}
+
+/// Everything that holds for a run whose flows send again, whatever was lost.
+fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
+    prop_assert_eq!(&out.broken, &None);
+    prop_assert_eq!(out.sum(|p| p.stats.drop_frames), out.progress.drops);
+    prop_assert_eq!(out.sum(|p| p.stats.fault_frames), out.progress.fault_losses);
+    prop_assert_eq!(out.rows.flows.len(), b.flows.len(), "one row for each flow");
+    prop_assert_eq!(out.progress.flows_active, 0, "flows neither complete nor fail");
+    let (mut complete, mut failed) = (0, 0);
+    for (row, flow) in out.rows.flows.iter().zip(&b.flows) {
+        let least = row.bytes.div_ceil(PAYLOAD).max(u64::from(flow.stream.is_none()));
+        prop_assert!(row.received <= row.bytes, "{:?}: a byte was delivered twice", row);
+        match row.state {
+            State::Complete => {
+                complete += 1;
+                prop_assert_eq!(row.received, row.bytes);
+                prop_assert_eq!(row.packets, least + row.retransmitted, "{:?}", row);
+                prop_assert!(row.fct_last_byte.is_some() && row.fct_last_ack >= row.fct_last_byte);
+                // A sender that knows its path is the same for all packets never takes less than alone.
+                prop_assert!(row.ideal.is_none() || row.ideal <= row.fct_last_byte, "{:?}", row);
+            }
+            State::Failed => {
+                failed += 1;
+                prop_assert!(Some(row.timeouts) > b.transport.retries);
+            }
+            State::Unfinished(why) => prop_assert!(false, "flow {} waits for {why}", row.id),
+        }
+    }
+    prop_assert_eq!((complete, failed), (out.progress.flows_done, out.progress.flows_failed));
+    // As many data frames leave hosts as arrive or are lost on their way. Failed flows stay behind in the transmit queue.
+    let is_host = |n: u32| (n as usize) < b.graph.hosts().count();
+    let sent = out.sum(|p| if is_host(p.node.0) { p.stats.tx_data_frames } else { 0 });
+    let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
+    prop_assert!(sent >= received && sent - received <= out.progress.drops + out.progress.fault_losses);
+    prop_assert_eq!(sent, out.rows.flows.iter().map(|f| f.packets).sum::<u64>());
+    Ok(())
+}
+
 /// The same cases in every run: whoever changes nothing sees nothing fail.
 fn cases(n: u32) -> ProptestConfig {
     ProptestConfig {
@@ -463,6 +519,52 @@ proptest! {
             prop_assert_eq!(&sliced.rows.control, &whole.rows.control);
             prop_assert_eq!(&sliced.rows.ports, &whole.rows.ports);
         }
+    }
+
+    /// Little memory, and all that is lost is sent again: every byte is delivered once, and every flow ends.
+    #[test]
+    fn what_is_lost_is_sent_again(
+        graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(), seed in 0u64..9,
+        per in select(vec![BufferPer::Switch, BufferPer::Ingress, BufferPer::Egress, BufferPer::Queue, BufferPer::None]),
+        buffer in 3_000u64..60_000, (transport, every) in transports(),
+    ) {
+        let extras = Extras { acks: true, ..extras };
+        let mut b = bench(graph, switch, pausing, &loads, extras, seed);
+        (b.switch.buffer_per, b.switch.buffer) = (per, Bytes(buffer));
+        (b.transport, b.ack.every) = (transport, every);
+        let out = b.run();
+        prop_assert_eq!(&out.unrest, &Vec::<String>::new());
+        obeys_the_laws_of_recovery(&b, &out)?;
+        let sliced = b.run_sliced(1000);
+        prop_assert_eq!(sliced.fingerprint, out.fingerprint);
+        prop_assert_eq!(&sliced.rows.flows, &out.rows.flows);
+    }
+
+    /// The same on links that lose, fail and come back, with samples taken all the while.
+    #[test]
+    fn faults_do_not_keep_flows_from_ending(
+        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
+        faults in prop::collection::vec(faults(), 1..5), (transport, every) in transports(),
+    ) {
+        let extras = Extras { acks: true, ..extras };
+        let mut b = bench(graph, switch, Pausing::Off, &loads, extras, seed);
+        (b.transport, b.ack.every) = (transport, every);
+        let (interval, nodes) = (Time::us(1), Vec::new());
+        let (queues, links, pauses, flows, backlogs) = (true, true, true, true, true);
+        b.series = Some(SeriesSpec { interval, queues, links, pauses, flows, backlogs, nodes });
+        let links = b.graph.links.clone();
+        for (at, link, kind) in faults {
+            let link = &links[link % links.len()];
+            b.fault(Time::ns(at), kind.on(link.a, link.b));
+        }
+        // Ideal times are those of the rates at the start.
+        let slower = b.faults.iter().any(|f| matches!(f.kind, FaultKind::RateChange { .. }));
+        let mut out = b.run();
+        if slower {
+            out.rows.flows.iter_mut().for_each(|row| row.ideal = None);
+        }
+        obeys_the_laws_of_recovery(&b, &out)?;
+        prop_assert_eq!(b.run_sliced(1000).fingerprint, out.fingerprint);
     }
 
     /// With faults nothing panics, what is lost is counted, and only what was lost is missing. Pauses that only a frame can

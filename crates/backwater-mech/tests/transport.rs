@@ -3,13 +3,16 @@
 mod common;
 
 use backwater_engine::Time;
+use backwater_mech::mac_control::Signal;
+use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
 use backwater_mech::{dcqcn, ecn};
-use backwater_net::config::{Architecture, Recovery, TransportParams, Window};
+use backwater_net::config::{AckPath, Architecture, LatencyAt, PacketParams, Recovery, TransportParams, Window};
+use backwater_net::packet::{Class, HostId};
 use backwater_net::record::State;
-use backwater_net::spec::{FaultKind, FrameKind};
+use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::{Bytes, Rate};
-use common::{Bench, Outcome, network};
+use common::{Bench, On, Outcome, network, pfc};
 use proptest::prelude::*;
 
 /// h0 and h1 on s0, h2 on s1; links of different rates, so that the slowest is in the middle, first or last.
@@ -59,6 +62,43 @@ proptest! {
         bench.flow(0, 2, bytes);
         let outcome = bench.run();
         let flow = outcome.flow(0);
+        prop_assert_eq!(flow.ideal, flow.fct_last_byte);
+    }
+
+    /// Nor does it matter which of several ways it takes, pinned or by its hash, and what is around its payload.
+    #[test]
+    fn ideal_time_follows_the_flows_own_way(
+        rates in prop::array::uniform6(prop::sample::select(vec![1u64, 3, 7, 10, 25, 100])),
+        delays in prop::array::uniform3(0u64..5_000), bytes in 0u64..30_000, seed in 0u64..50, id in 0u64..50,
+        payload in 1u64..3_000, header in 0u64..200, gap in 0u64..30, latency in 0u64..1_000,
+        reverse: bool, pinned: bool, recovering: bool,
+        latency_at in prop::sample::select(vec![LatencyAt::Input, LatencyAt::Fabric, LatencyAt::Output]),
+    ) {
+        let [a, b, c, d, e, f] = rates.map(Rate::gbps);
+        let [near, far, middle] = delays.map(Time::ns);
+        // Two trunks side by side, and a way around them by s2 that is shorter by nothing.
+        let links = [
+            ("h0", "s0", a, near), ("s0", "s1", b, far), ("s0", "s1", c, far), ("s0", "s2", d, middle), ("s2", "s3", e, near),
+            ("s1", "s3", f, middle), ("s3", "h1", a.max(b), far),
+        ];
+        let mut bench = Bench::new(network(2, &["s0", "s1", "s2", "s3"], &links));
+        bench.seed = seed;
+        bench.packet = PacketParams { payload: Bytes(payload), header: Bytes(header.max(1)), gap: Bytes(gap), clock: None };
+        (bench.switch.latency, bench.switch.latency_at) = (Time::ns(latency), latency_at);
+        bench.ack.path = if reverse { AckPath::Reverse } else { AckPath::Ecmp };
+        if recovering {
+            bench.transport.recovery = Recovery::SelectiveRepeat;
+            bench.transport.timeout = Time::ms(100);
+        }
+        let path = bench.path(&["h0", "s0", "s1", "s3", "h1"]);
+        let flow = bench.flow(0, 1, bytes);
+        flow.id = id;
+        if pinned {
+            flow.path = path;
+        }
+        let outcome = bench.run();
+        outcome.at_rest();
+        let flow = outcome.flow(id);
         prop_assert_eq!(flow.ideal, flow.fct_last_byte);
     }
 
@@ -194,5 +234,117 @@ fn acknowledgements_are_coalesced_and_the_last_packet_is_not_kept_waiting() {
         complete(&outcome, 100_000);
         let (s1, s0) = (bench.node("s1"), bench.node("s0"));
         assert_eq!(outcome.port(s1, s0).stats.tx_frames, acks, "one for every {every}");
+    }
+}
+
+/// A flow of no bytes is a message without payload: one packet, acknowledged like any other.
+#[test]
+fn a_flow_of_no_bytes_completes_whatever_is_sent_again() {
+    for recovery in [Recovery::None, Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        bench.flow(0, 2, 0);
+        let outcome = bench.run();
+        complete(&outcome, 0);
+        assert_eq!((outcome.flow(0).packets, outcome.flow(0).timeouts), (1, 0), "{recovery:?}");
+        drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 1);
+        if recovery != Recovery::None {
+            let outcome = bench.run();
+            complete(&outcome, 0);
+            assert_eq!((outcome.flow(0).packets, outcome.flow(0).retransmitted, outcome.flow(0).timeouts), (2, 1, 1));
+        }
+    }
+}
+
+/// Samples of a flow that has gone back: its rate is of what is sent, never less than nothing.
+#[test]
+fn samples_survive_a_flow_that_goes_back() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        bench.flow(0, 2, 400_000);
+        drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 20);
+        let interval = Time::ns(500);
+        let (queues, links, pauses, backlogs, nodes) = (false, false, false, false, Vec::new());
+        bench.series = Some(SeriesSpec { interval, queues, links, pauses, flows: true, backlogs, nodes });
+        let outcome = bench.run();
+        complete(&outcome, 400_000);
+        let rates = outcome.rows.series.iter().filter(|row| row.quantity == "flow_rate_bps").map(|row| row.value);
+        // Whole packets: one more than the line carries in an interval.
+        let most = 100_000_000_000 + 4_000 * 8 * 2_000_000;
+        assert!(rates.clone().all(|bps| bps <= most), "{recovery:?}: {:?}", rates.max());
+        // All packets leave well before the last acknowledgement, so that samples see every one of them.
+        let sent: u64 = rates.map(|bps| bps / 2_000_000).sum();
+        assert_eq!(sent, outcome.flow(0).packets * 4_000 * 8, "{recovery:?}");
+    }
+}
+
+/// The time without progress begins with the first packet that is under way, however long nothing was.
+#[test]
+fn a_source_that_rests_does_not_time_out() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        bench.transport.timeout = Time::us(20);
+        // A packet every 16 us on average, acknowledged after 5 us.
+        let spec = Stream { slot: Time::ps(325_120), probability: 0.02, until: Time::ms(10), queue: None };
+        bench.stream(0, 2, spec);
+        let outcome = bench.run();
+        outcome.at_rest();
+        let flow = outcome.flow(0);
+        assert_eq!((flow.timeouts, flow.retransmitted, flow.received), (0, 0, flow.packets * 4_000), "{recovery:?}");
+        assert!(flow.packets > 500);
+    }
+}
+
+/// A receiver that takes packets so slowly that all of them time out before it has looked at them: each byte counts once.
+#[test]
+fn copies_in_a_slow_receiver_count_once() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let mut bench = recovering(recovery);
+        (bench.transport.timeout, bench.transport.retries) = (Time::us(10), None);
+        bench.mechanisms = Config::default().pfc(pfc(20_000, 10_000, Signal::Timed));
+        let (xoff, xon) = (Bytes(8_000), Bytes(4_000));
+        let slow = FaultKind::SlowReceiver { host: HostId(2), rate: Rate::gbps(2), xoff, xon, class: Class(3) };
+        bench.fault(Time::ZERO, slow);
+        bench.flow(0, 2, 200_000);
+        bench.flow(1, 2, 100_000);
+        let outcome = bench.run();
+        outcome.at_rest();
+        let received: Vec<_> = outcome.rows.flows.iter().map(|f| (f.state, f.received, f.timeouts > 5)).collect();
+        assert_eq!(received, [(State::Complete, 200_000, true), (State::Complete, 100_000, true)], "{recovery:?}");
+    }
+}
+
+/// What is left of a flow that has ended, on the way of a pinned path that another flow may have by now, goes to its own end.
+#[test]
+fn leftovers_of_an_ended_flow_take_no_other_flows_way() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        // h0 and h1 on s0 (3 ports), h2 and h3 and h4 on s1 (4 ports): each hop of another flow's path may not even exist here.
+        let rate = Rate::gbps(100);
+        let (near, far) = (Time::ns(100), Time::us(20));
+        let links = [
+            ("h0", "s0", rate, near),
+            ("h1", "s0", rate, near),
+            ("s0", "s1", rate, far),
+            ("s1", "h2", rate, near),
+            ("s1", "h3", rate, near),
+            ("s1", "h4", rate, near),
+            ("s1", "h5", rate, near),
+        ];
+        let mut bench = Bench::new(network(6, &["s0", "s1"], &links));
+        // Less than a round trip: everything is sent several times, and the first copy completes the flow.
+        bench.transport =
+            TransportParams { recovery, timeout: Time::us(5), retries: None, ..TransportParams::default() };
+        bench.flow(0, 2, 400_000);
+        for i in 0..400 {
+            let (src, dst) = [(5, 0), (1, 4), (4, 1), (3, 5)][i % 4];
+            bench.flow(src, dst, 1_000).start = Time::us(20 + i as u64 / 4);
+        }
+        let outcome = bench.run();
+        outcome.at_rest();
+        let at = |from: &str, to: &str| outcome.port(bench.node(from), bench.node(to)).stats.tx_data_frames;
+        let packets = |dst: u32| outcome.rows.flows.iter().filter(|f| f.dst.0 == dst).map(|f| f.packets).sum::<u64>();
+        for (host, switch) in [("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s1"), ("h4", "s1"), ("h5", "s1")] {
+            let number = host[1..].parse().unwrap();
+            assert_eq!(at(switch, host), packets(number), "{recovery:?}: frames to {host}");
+        }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct SendFlow {
     pub stream: Option<Box<StreamState>>,
     /// Start until the last byte's arrival, had the network been idle.
     pub ideal: Option<Time>,
-    /// \[bytes\] sent at the last sample of the time series
+    /// \[bytes\] sent at the last sample of the time series, what was sent again included
     pub sampled: u64,
 }
 
@@ -117,6 +117,20 @@ impl SendFlow {
     /// Whether no more payload will become available.
     pub fn ended(&self) -> bool {
         self.stream.as_ref().is_none_or(|s| s.ended)
+    }
+
+    /// Whether all it says is that it is there: one packet without payload.
+    pub fn is_empty(&self) -> bool {
+        self.available == 0 && self.stream.is_none()
+    }
+
+    /// The packet of an empty flow is to be sent, for the first time or again: no offset says that it has not arrived.
+    pub fn owe_if_empty(&mut self) {
+        if self.is_empty()
+            && let Some(sender) = self.recovery.as_mut()
+        {
+            sender.owe(0);
+        }
     }
 
     /// \[bytes\] that count against its window. None while something is to be sent again: that has been counted before.

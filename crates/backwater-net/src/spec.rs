@@ -138,7 +138,7 @@ pub struct SeriesSpec {
     pub links: bool,
     /// Record every class of every port that is held by its neighbour (1 = paused).
     pub pauses: bool,
-    /// Record of every active flow the rate of its payload since the last sample \[b/s\] and the payload received \[bytes\].
+    /// Record of every active flow the rate at which it sent payload since the last sample, again or not \[b/s\], and the payload received \[bytes\].
     pub flows: bool,
     /// Record statistics of what waited for every switch port since the last sample.
     pub backlogs: bool,

@@ -119,6 +119,9 @@ class Observed:
                 last is not None and flow["start_ps"] + last <= time_ps
             ):
                 total += flow["received"]
+            elif flow["state"] == "failed" and time_ps % self.sampling_ps == 0:
+                # Nobody samples what has ended, and what has failed gets no more.
+                total += flow["received"]
             else:
                 raise NotThereError(
                     f"no sample of the flows at {time_ps / 1e9:g} ms: see output.interval"
@@ -126,7 +129,11 @@ class Observed:
         return total
 
     def rate(self, label: str, window: Sequence[str] | None) -> float:
-        """Payload that a group's receivers got, in b/s over the window or the whole run."""
+        """Payload that a group's receivers got, in b/s over the window or the whole run.
+
+        The whole run lasts until `stop.at`, or to its last event, which may be a timer that rang
+        after the last flow had ended: state a window unless the scenario has a `stop.at`.
+        """
         begin, end = (0, self.end_ps) if window is None else interval(window)
         bits = BITS * (self.delivered(label, end) - self.delivered(label, begin))
         return bits * PS_PER_S / (end - begin)
@@ -274,7 +281,9 @@ def throughput(
     window: Sequence[str] | None = None,
     count: str = "payload",
 ) -> Reading:
-    """What the receivers of some groups got together, in Mb/s of payload, or of whole frames."""
+    """What the receivers of some groups got together, in Mb/s of payload, or of full frames."""
+    if count not in ("payload", "frame"):
+        raise InputError(f"throughput counts {count!r}", "it counts payload or frame")
     payload = math.fsum(run.rate(group, window) for group in groups) / 1e6
     if count == "payload":
         return Reading(payload)

@@ -90,6 +90,7 @@ impl FlowSide for ReactionPoint {
                 }
             }
             SELF_INCREASE if self.active && self.rises == now => {
+                self.stops = 0;
                 self.set(self.r + self.params.self_increase.0 as f64);
                 self.rise_later(cx);
             }
@@ -140,16 +141,21 @@ impl ReactionPoint {
         self.stopped_until = now.after(Time(time as u64));
         self.cpid = message.cpid;
         self.r = self.line / f64::from(self.params.restart_divisor) / doubled as f64;
-        self.r = self.r.max(self.params.min_rate.0 as f64);
+        self.r = self.r.max(self.least());
         self.stops += 1;
     }
 
     /// A new rate; at the line rate the reaction point ends.
     fn set(&mut self, rate: f64) {
-        self.r = rate.max((self.params.min_rate.0 as f64).min(self.line));
+        self.r = rate.max(self.least());
         if self.r >= self.line {
             self.end();
         }
+    }
+
+    /// The least rate, b/s: of a slow link, its own.
+    fn least(&self) -> f64 {
+        (self.params.min_rate.0 as f64).min(self.line)
     }
 
     fn end(&mut self) {

@@ -342,6 +342,14 @@ fn stop_doubles_and_halves() {
     assert_eq!(rp.at(Time::us(150)).bcn(positive(80)), 1_500.0);
     rp.bcn(stop(0.25));
     assert_eq!((rp.mbps(), rp.rp.stopped_until()), (1_000.0, Time::us(175)));
+    // So is it where the rate has risen by itself.
+    let mut rp = Rp::new(&Params { self_increase: Rate(1_000_000), self_increase_interval: Time::us(10), ..exact() });
+    rp.bcn(stop(0.5));
+    assert_eq!(rp.wait(Time::us(60)), 1_001.0);
+    assert_eq!((rp.bcn(stop(0.5)), rp.rp.stopped_until()), (1_000.0, Time::us(110)));
+    // No rate is above the line's, whatever the least is.
+    let mut rp = Rp::new(&Params { min_rate: Rate::gbps(40), ..exact() });
+    assert_eq!((rp.bcn(stop(0.5)), rp.bcn(negative(80))), (10_000.0, 10_000.0));
     // 100 us x 2^7 would be 12.8 ms: 10 ms is the most. Rates halve down to Rmin.
     let mut rp = Rp::new(&exact());
     for doubled in [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000, 10_000, 10_000, 10_000] {

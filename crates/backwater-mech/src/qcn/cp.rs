@@ -39,7 +39,7 @@ impl Feedback {
 
 /// Bytes until the next sample, without jitter.
 pub(super) fn interval(base: Bytes, qntz: u64) -> u64 {
-    base.0 * INTERVALS[(qntz >> 3) as usize & 7] / 300
+    (u128::from(base.0) * u128::from(INTERVALS[(qntz >> 3) as usize & 7]) / 300) as u64
 }
 
 /// One egress queue.
@@ -69,7 +69,7 @@ pub struct CongestionPoint {
 
 impl CongestionPoint {
     pub(super) fn new(params: &Params, shape: &SwitchShape) -> CongestionPoint {
-        let fresh = Point { enqued: params.cp_sample_base.0 as i64, qlen_old: 0 };
+        let fresh = Point { enqued: i64::try_from(params.cp_sample_base.0).unwrap_or(i64::MAX), qlen_old: 0 };
         let size = (CNM_OCTETS + params.cp_min_header_octets.0).max(u64::from(Control::MIN_FRAME));
         CongestionPoint {
             points: vec![fresh; shape.ports.len() * CLASSES],

@@ -64,6 +64,9 @@ fn sampling_intervals_over_all_feedback() {
     for qntz in 0..64 {
         assert_eq!(interval(Bytes(150_000), qntz), table[qntz as usize / 8], "{qntz}");
         assert_eq!(interval(Bytes(300_000), qntz), 2 * table[qntz as usize / 8], "{qntz}");
+        // In 2^64 bytes there is room for a base of 300 x 2^55, if not for 300 of them.
+        let shares = [300, 150, 100, 75, 60, 50, 43, 37];
+        assert_eq!(interval(Bytes(300 << 55), qntz), shares[qntz as usize / 8] << 55, "{qntz}");
     }
 }
 

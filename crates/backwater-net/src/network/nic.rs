@@ -1,6 +1,6 @@
 //! Hosts: sending by per-flow round robin, pacing and gates; receiving, acknowledging, completing.
 
-use super::transport::Answer;
+use super::transport::{Answer, TRIMMED};
 use super::{Actors, Event, Network, controller_order, order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
 use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
@@ -63,8 +63,8 @@ impl<A: Actors> Network<A> {
 
     /// The flow whose turn it is: round robin within the highest class whose gate is open.
     fn next_flow(&mut self, host: u32, open: u8) -> Option<u32> {
-        let h = &mut self.hosts[host as usize];
         loop {
+            let h = &mut self.hosts[host as usize];
             let mask = h.ring_mask & open;
             if mask == 0 {
                 return None;
@@ -114,7 +114,7 @@ impl<A: Actors> Network<A> {
                 if let Some(c) = self.controllers[controller as usize].as_mut() {
                     c.windowed.push(slot);
                 }
-                return self.next_flow(host, open);
+                continue;
             }
             return Some(slot);
         }
@@ -318,8 +318,9 @@ impl<A: Actors> Network<A> {
             Answer::Nothing => return,
             Answer::Ack(_) if recv.pending < self.ack.every && !whole => return,
             Answer::Ack(upto) | Answer::Again(upto) => (Kind::Ack, upto),
-            Answer::Nack(upto) => (Kind::Nack, upto),
+            Answer::Nack(upto) | Answer::Trimmed(upto) => (Kind::Nack, upto),
         };
+        let trimmed = if matches!(answer, Answer::Trimmed(_)) { TRIMMED } else { 0 };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
         let class = self.ack.class.map_or(data.class, crate::packet::Class);
@@ -334,7 +335,7 @@ impl<A: Actors> Network<A> {
             hop: 0,
             kind,
             class,
-            tag: if kind == Kind::Nack { data.seq } else { 0 },
+            tag: if kind == Kind::Nack { data.seq | trimmed } else { 0 },
             // Echoes a mark; is not ECN-capable itself.
             ecn: if marked { Ecn::Ce } else { Ecn::NotEct },
             ..*data
@@ -395,7 +396,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn end_flow(&mut self, at: usize, state: State) {
         let row = self.flow_row(at, state);
         self.rows.flows.push(row);
-        let listed = self.flows.send[at].status != Status::Idle && self.is_listed(at);
+        let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
         let flow = &self.flows.send[at];
         let (path, back, controller) = (flow.path, flow.back, flow.controller);
         self.paths.remove(path);

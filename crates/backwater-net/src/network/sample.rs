@@ -59,7 +59,8 @@ impl<A: Actors> Network<A> {
             let slots: Vec<u32> = self.flows.slots().collect();
             for slot in slots {
                 let flow = &mut self.flows.send[slot as usize];
-                let sent = flow.sent - std::mem::replace(&mut flow.sampled, flow.sent);
+                let total = flow.recovery.as_ref().map_or(flow.sent, |sender| sender.total);
+                let sent = total - std::mem::replace(&mut flow.sampled, total);
                 let bps = (u128::from(sent) * 8_000_000_000_000 / u128::from(series.interval.0.max(1))) as u64;
                 let (node, id) = (NodeId(self.host_node[flow.src.0 as usize]), flow.id);
                 if series.records(node) {

@@ -70,6 +70,7 @@ impl<A: Actors> Network<A> {
         });
         if self.transport.recovery != Recovery::None {
             self.flows.recv[slot as usize].recovery = Some(Box::default());
+            self.flows.send[slot as usize].owe_if_empty();
         }
         self.flows.send[slot as usize].window = self.window_of(slot);
         if spec.stream.is_none() {

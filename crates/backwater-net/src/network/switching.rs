@@ -1,7 +1,7 @@
 //! A frame's way through a switch.
 
 use super::{Actors, Event, Network, cx, order};
-use crate::config::LatencyAt;
+use crate::config::{LatencyAt, Recovery};
 use crate::hooks::{Fate, Full, SwitchSide};
 use crate::packet::{HostId, Kind, Port as PortNo};
 use crate::port::Belongs;
@@ -16,6 +16,11 @@ impl<A: Actors> Network<A> {
         let slot = &mut self.slab[pkt];
         let header = &slot.pkt;
         if header.path == NO_PATH || header.kind == Kind::Control {
+            return self.arrive_unpinned(switch, ingress, pkt);
+        }
+        if self.transport.recovery != Recovery::None && self.flows.find(header.flow).is_none() {
+            // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
+            slot.pkt.path = NO_PATH;
             return self.arrive_unpinned(switch, ingress, pkt);
         }
         let egress = self.paths.port(header.path, header.hop);

@@ -10,12 +10,16 @@
 //! both               no progress for `timeout`                   all that is unacknowledged (and unreported) is sent again
 //! ```
 //!
+//! Time passes without progress while a packet is under way: not while the flow rests, or waits for its own rate to send again. A
+//! packet whose payload a switch has cut off is a loss that the receiver knows of, and says at once. A flow without a byte is one
+//! packet without payload, sent again until it is acknowledged.
+//!
 //! A packet's number is the offset of its first payload byte: a PSN in units of bytes. A flow whose packets time out `retries`
 //! times in a row without progress fails, as a queue pair does.
 //!
 //! **Not modelled:** RNR NACKs, end-to-end credits, atomic operations and reads; PSN wrap-around.
 
-use super::{Actors, Event, Network, STAGE};
+use super::{Actors, Event, Network};
 use crate::config::{Recovery, Window};
 use crate::flow::{NO_CONTROLLER, Status};
 use crate::hooks::FlowSide;
@@ -41,6 +45,8 @@ pub(crate) struct Sender {
     armed: bool,
     /// Timeouts since it last got further.
     tries: u32,
+    /// \[bytes\] of payload sent so far, what was sent again included
+    pub total: u64,
     pub retransmitted: u64,
     pub timeouts: u32,
 }
@@ -59,6 +65,17 @@ impl Sender {
     pub fn owes(&self) -> bool {
         !self.lost.is_empty()
     }
+
+    /// Packets between `acked` and `sent` that are neither known to have arrived nor to be sent again.
+    fn under_way(&self, acked: u64, sent: u64, step: u64) -> u64 {
+        let known = (self.lost.len() + self.reported.len()) as u64;
+        sent.saturating_sub(acked).div_ceil(step).saturating_sub(known)
+    }
+
+    /// The packet at this offset is to be sent again.
+    pub fn owe(&mut self, offset: u64) {
+        self.lost.insert(offset);
+    }
 }
 
 /// What a packet is answered with.
@@ -70,7 +87,12 @@ pub(super) enum Answer {
     Again(u64),
     /// The same, and some packet beyond is missing.
     Nack(u64),
+    /// The same, and the payload of this packet is missing.
+    Trimmed(u64),
 }
+
+/// In the tag of a NACK: the packet at the offset beside it has come without its payload.
+pub(super) const TRIMMED: u64 = 1 << 63;
 
 impl<A: Actors> Network<A> {
     /// The offset at which a flow's next packet begins: what is lost goes before what is new.
@@ -86,15 +108,20 @@ impl<A: Actors> Network<A> {
     /// A packet of a flow goes out: from `offset`, `payload` bytes long.
     #[cold]
     pub(super) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
-        let (now, timeout) = (self.now, self.transport.timeout);
+        let (now, timeout, step) = (self.now, self.transport.timeout, u64::from(self.payload));
         let flow = &mut self.flows.send[slot as usize];
-        let tag = flow.tag;
+        let (tag, acked, sent, first) = (flow.tag, flow.acked, flow.sent, flow.packets == 1);
         let Some(sender) = flow.recovery.as_mut() else { return };
         let end = offset + u64::from(payload);
-        if end <= sender.furthest {
+        if end <= sender.furthest && !first {
             sender.retransmitted += 1;
         }
+        if sender.under_way(acked, sent, step) <= 1 {
+            // Nothing else is: progress cannot be expected from before this packet.
+            sender.progress = now;
+        }
         sender.furthest = sender.furthest.max(end);
+        sender.total += u64::from(payload);
         if !sender.armed {
             (sender.armed, sender.progress) = (true, now);
             self.push(now + timeout, Event::Timeout { slot, tag });
@@ -105,11 +132,16 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
         let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
-        let recv = &mut self.flows.recv[at];
+        let (recv, empty) = (&mut self.flows.recv[at], self.flows.send[at].is_empty());
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
-        if header.payload == 0 && offset >= recv.expected {
+        if header.payload == 0 && offset >= recv.expected && !empty {
             // A switch has cut its payload off: as good as lost, and known to be.
-            return Answer::Nack(recv.expected);
+            let reported = std::mem::replace(&mut receiver.reported, true) && offset > recv.expected;
+            return match self.transport.recovery {
+                Recovery::SelectiveRepeat => Answer::Trimmed(recv.expected),
+                _ if reported => Answer::Nothing,
+                _ => Answer::Nack(recv.expected),
+            };
         }
         if offset > recv.expected {
             if self.transport.recovery == Recovery::SelectiveRepeat {
@@ -137,8 +169,8 @@ impl<A: Actors> Network<A> {
         Answer::Ack(recv.expected)
     }
 
-    /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has,
-    /// and what lies between has not.
+    /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has
+    /// (without its payload, if it says so), and what lies between has not.
     #[cold]
     pub(super) fn learn(&mut self, at: usize, header: &Packet, further: bool) {
         let (now, step) = (self.now, u64::from(self.payload));
@@ -158,16 +190,23 @@ impl<A: Actors> Network<A> {
         if header.kind == Kind::Nack {
             match recovery {
                 Recovery::SelectiveRepeat => {
-                    sender.reported.insert(header.tag);
-                    sender.lost.remove(&header.tag);
+                    let (here, trimmed) = (header.tag & !TRIMMED, header.tag & TRIMMED != 0);
+                    if !trimmed && here >= acked {
+                        sender.reported.insert(here);
+                        sender.lost.remove(&here);
+                    }
                     let mut offset = sender.noticed.max(acked);
-                    while offset < header.tag {
+                    while offset < here {
                         if !sender.reported.contains(&offset) {
                             sender.lost.insert(offset);
                         }
                         offset += step;
                     }
                     sender.noticed = offset.max(sender.noticed);
+                    if trimmed && here >= acked && !sender.reported.contains(&here) {
+                        sender.lost.insert(here);
+                        sender.noticed = sender.noticed.max(here + step);
+                    }
                 }
                 _ => flow.sent = header.seq.max(acked),
             }
@@ -193,11 +232,11 @@ impl<A: Actors> Network<A> {
         let retries = self.transport.retries;
         let recovery = self.transport.recovery;
         let flow = &mut self.flows.send[at];
-        let acked = flow.acked;
+        let (acked, sent, empty) = (flow.acked, flow.sent, flow.is_empty());
         let Some(sender) = flow.recovery.as_mut() else { return };
         sender.armed = false;
-        if sender.furthest <= acked {
-            return; // nothing is on its way
+        if sender.under_way(acked, sent, step) == 0 && (!empty || sender.owes()) {
+            return; // the next packet arms it anew
         }
         let due = sender.progress + timeout;
         if due > now {
@@ -214,12 +253,12 @@ impl<A: Actors> Network<A> {
         sender.armed = true;
         if recovery == Recovery::SelectiveRepeat {
             let reported = &sender.reported;
-            let sent = flow.sent;
             let unreported = std::iter::successors(Some(acked), |o| Some(o + step)).take_while(|o| *o < sent);
             sender.lost.extend(unreported.filter(|o| !reported.contains(o)));
         } else {
             flow.sent = acked;
         }
+        flow.owe_if_empty();
         self.push(now + timeout, Event::Timeout { slot, tag });
         self.wake_flow(at);
         let controller = self.flows.send[at].controller;
@@ -228,23 +267,22 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether the slot of a flow that ends stands in a list, and has to be given back when its turn comes. Only flows that send
-    /// again end with something still to send.
+    /// Takes a flow that ends out of the lists that it waits in. Whether its slot still stands in the ring, out of whose middle
+    /// nothing can be taken, and has to be given back when its turn comes. Only flows that send again end so.
     #[cold]
-    pub(super) fn is_listed(&mut self, at: usize) -> bool {
-        let controller = self.flows.send[at].controller;
-        let kept = self.controllers.get(controller as usize).and_then(Option::as_ref).map(|c| c.kept);
-        // Nobody may send it from here on.
-        self.flows.send[at].shut |= 1 << STAGE.0;
-        if self.flows.send[at].status == Status::Windowed && kept.is_some() {
-            self.look_at_window(controller);
-        }
-        match self.flows.send[at].status {
-            Status::Ready | Status::Parked => true,
-            // A controller of its own goes, and its lists with it.
-            Status::Pacing | Status::Windowed => kept == Some(true),
-            Status::Idle => false,
-        }
+    pub(super) fn leave_lists(&mut self, at: usize) -> bool {
+        let flow = &self.flows.send[at];
+        let (slot, src, status) = (at as u32, flow.src.0 as usize, flow.status);
+        let controller = self.controllers.get_mut(flow.controller as usize).and_then(Option::as_mut);
+        let list = match (status, controller) {
+            (Status::Ready, _) => return true,
+            (Status::Parked, _) => &mut self.hosts[src].parked,
+            (Status::Pacing, Some(c)) => &mut c.waiting,
+            (Status::Windowed, Some(c)) => &mut c.windowed,
+            _ => return false,
+        };
+        list.retain(|listed| *listed != slot);
+        false
     }
 
     /// \[bytes\] that a flow may leave unacknowledged now.

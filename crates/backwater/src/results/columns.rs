@@ -143,7 +143,7 @@ const SERIES: &[Spec] = &[
         "value",
         DataType::UInt64,
         "see quantity",
-        "queue_bytes: B waiting; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload since the last sample; flow_received_bytes: B of payload received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps",
+        "queue_bytes: B waiting; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload sent since the last sample, what was sent again included; flow_received_bytes: B of payload received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps",
     ),
 ];
 
