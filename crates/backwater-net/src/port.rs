@@ -26,7 +26,7 @@ pub(crate) enum Next {
 }
 
 /// What every frame touches, in three cache lines: state, queues, counters. All else is in [`Rest`].
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Port {
     /// Queues that hold a packet, a bit each.
     backlog: u8,
@@ -221,6 +221,11 @@ impl Port {
     #[inline(always)]
     pub fn tail(&self, queue: usize) -> Option<Ix> {
         self.queues[queue % CLASSES].tail()
+    }
+
+    #[inline(always)]
+    pub fn touch(&self) -> u64 {
+        u64::from(self.peer) ^ self.tx_frames
     }
 
     /// The packet that will probably be served next.

@@ -11,7 +11,7 @@ pub(crate) const NIL: Ix = u32::MAX;
 
 /// A packet and where it stands. All that a switch needs of it lies in the first cache line.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Slot {
     /// It may not be transmitted before.
     pub ready: Time,

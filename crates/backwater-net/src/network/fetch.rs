@@ -31,7 +31,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn touch_for_sent(&self, p: &Port) -> u64 {
         let below = match p.belongs {
-            Belongs::Switch(_) => p.head().map_or(0, |head| self.slab.touch(head)),
+            Belongs::Switch(_) => self.slab.touch(p.current) ^ p.head().map_or(0, |head| self.slab.touch(head)),
             Belongs::Host(host) => match self.hosts[host as usize].next_up() {
                 NextUp::Packet(pkt) => self.slab.touch(pkt),
                 NextUp::Flow(slot) => self.flows.touch(slot),
@@ -49,7 +49,7 @@ impl<A: Actors> Network<A> {
                 let switch = &self.switches[switch as usize];
                 let egress = PortNo(self.paths.port(header.path, header.hop));
                 let out = &self.ports[(switch.first_port + u32::from(egress.0)) as usize];
-                out.tail(usize::from(header.class.0)).map_or(0, |tail| self.slab.touch(tail))
+                out.touch() ^ out.tail(usize::from(header.class.0)).map_or(0, |tail| self.slab.touch(tail))
             }
             Belongs::Switch(_) => 0,
             Belongs::Host(_) => self.flows.touch(header.flow.slot),
