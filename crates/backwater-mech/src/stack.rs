@@ -263,7 +263,7 @@ macro_rules! mechanisms {
             }
             #[inline(always)]
             fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
-                $(if let Some(side) = &mut self.$name { side.steer(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
+                $(if let Some(side) = &mut self.$name { side.steer(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
             }
             fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) -> Full {
                 $(if let Some(side) = &mut self.$name {
@@ -273,23 +273,23 @@ macro_rules! mechanisms {
             }
             #[inline(always)]
             fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-                $(if let Some(side) = &mut self.$name { side.on_admit(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
+                $(if let Some(side) = &mut self.$name { side.on_admit(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
             }
             #[inline(always)]
             fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-                $(if let Some(side) = &mut self.$name { side.on_enqueue(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
+                $(if let Some(side) = &mut self.$name { side.on_enqueue(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
             }
             #[inline(always)]
             fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-                $(if let Some(side) = &mut self.$name { side.on_dequeue(cx.for_owner(Owner(Number::$name as u8)), at, pkt); })+
+                $(if let Some(side) = &mut self.$name { side.on_dequeue(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
             }
             #[inline(always)]
             fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-                $(if let Some(side) = &mut self.$name { side.on_release(cx.for_owner(Owner(Number::$name as u8)), at); })+
+                $(if let Some(side) = &mut self.$name { side.on_release(&mut cx.owned_by(Owner(Number::$name as u8)), at); })+
             }
             #[inline(always)]
             fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-                $(if let Some(side) = &mut self.$name { side.on_depart(cx.for_owner(Owner(Number::$name as u8)), at); })+
+                $(if let Some(side) = &mut self.$name { side.on_depart(&mut cx.owned_by(Owner(Number::$name as u8)), at); })+
             }
             fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
                 $(if let Some(side) = &mut self.$name {

@@ -207,6 +207,12 @@ impl SwitchCx<'_> {
         self.owner = owner;
         self
     }
+    /// For stacks only: the context of one mechanism. A new one, which costs nothing where a hook does nothing, while a word that
+    /// is written into this one would be written for every mechanism there is.
+    #[inline(always)]
+    pub fn owned_by(&mut self, owner: Owner) -> SwitchCx<'_> {
+        SwitchCx { now: self.now, owner, seen: self.seen, home: self.home, notes: self.notes }
+    }
     /// This mechanism's own random stream on this switch.
     pub fn rng(&mut self) -> &mut Rng {
         let (seed, owner, node) = (self.home.seed, self.owner, self.home.shape.node);
