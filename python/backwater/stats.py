@@ -26,7 +26,8 @@ def group_times(flows: pa.Table) -> list[dict[str, Any]]:
     """Give, for each group of flows, how many completed and their completion times in us.
 
     Times are of complete flows only, from the flow's start to `fct_last_byte` (last byte at the
-    receiver) and to `fct_last_ack` (last acknowledgement back at the sender).
+    receiver) and to `fct_last_ack` (last acknowledgement back at the sender). `slowdown`, a ratio,
+    is of complete flows only, too.
     """
     if flows.num_rows == 0:
         return []
@@ -40,16 +41,25 @@ def group_times(flows: pa.Table) -> list[dict[str, Any]]:
                 "group": group,
                 "flows": members.num_rows,
                 "complete": complete.num_rows,
+                "failed": _in_state(members, "failed"),
+                "unfinished": _in_state(members, "unfinished"),
                 "bytes": pc.sum(members["bytes"]).as_py(),
                 "received": pc.sum(members["received"]).as_py(),
+                "retransmitted": pc.sum(members["retransmitted"]).as_py(),
+                "timeouts": pc.sum(members["timeouts"]).as_py(),
                 "fct_last_byte_us": spread(complete["fct_last_byte_ps"]),
                 "fct_last_ack_us": spread(complete["fct_last_ack_ps"]),
+                "slowdown": spread(complete["slowdown"], 1),
             }
         )
     return rows
 
 
-def spread(times_ps: pa.ChunkedArray[Any]) -> dict[str, float] | None:
+def _in_state(flows: pa.Table, state: str) -> int:
+    return flows.filter(pc.field("state") == state).num_rows
+
+
+def spread(times_ps: pa.ChunkedArray[Any], divisor: float = PS_PER_US) -> dict[str, float] | None:
     """Mean, median, 99th percentile, least and greatest of times in ps, as us; None of nothing."""
     times = pc.drop_null(times_ps)
     if len(times) == 0:
@@ -57,7 +67,7 @@ def spread(times_ps: pa.ChunkedArray[Any]) -> dict[str, float] | None:
     p50, p99 = (pc.quantile(times, q=q)[0].as_py() for q in (0.5, 0.99))
     least, greatest = pc.min(times).as_py(), pc.max(times).as_py()
     values = (pc.mean(times).as_py(), p50, p99, least, greatest)
-    return {name: value / PS_PER_US for name, value in zip(TIMES, values, strict=True)}
+    return {name: value / divisor for name, value in zip(TIMES, values, strict=True)}
 
 
 def port_totals(ports: pa.Table) -> dict[str, int]:
@@ -116,7 +126,16 @@ def student_t(degrees: int) -> float:
 
 # Unit of each number of a run's summary and of its ports; None: a count.
 SUMMARY_UNITS = {"time_ps": "ps", "paused_ps": "ps"}
-GROUP_UNITS = {"flows": "flows", "complete": "flows", "bytes": "B", "received": "B"}
+GROUP_UNITS = {
+    "flows": "flows",
+    "complete": "flows",
+    "failed": "flows",
+    "unfinished": "flows",
+    "bytes": "B",
+    "received": "B",
+    "retransmitted": "packets",
+    "timeouts": "",
+}
 
 
 @dataclass(frozen=True)
@@ -134,12 +153,13 @@ def quantities(report: Mapping[str, Any]) -> list[Quantity]:
     found = []
     for group in report["groups"]:
         found += [
-            Quantity(group["group"], name, unit, group[name]) for name, unit in GROUP_UNITS.items()
+            Quantity(group["group"], name, unit, group.get(name))
+            for name, unit in GROUP_UNITS.items()
         ]
-        for name in ("fct_last_byte_us", "fct_last_ack_us"):
-            times = group[name] or dict.fromkeys(TIMES)
+        for name, unit in (("fct_last_byte_us", "us"), ("fct_last_ack_us", "us"), ("slowdown", "")):
+            times = group.get(name) or dict.fromkeys(TIMES)
             found += [
-                Quantity(group["group"], f"{name}.{statistic}", "us", times[statistic])
+                Quantity(group["group"], f"{name}.{statistic}", unit, times[statistic])
                 for statistic in TIMES
             ]
     for of, numbers in (("ports", report["ports"]), ("run", report["summary"])):

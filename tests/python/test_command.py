@@ -227,6 +227,38 @@ def test_list(what: str, command: Command) -> None:
     assert all(entry["name"] in text for entry in entries)
 
 
+def test_what_became_of_flows_is_said(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "lossy.toml"
+    path.write_text(
+        """
+[topology]
+kind = "star"
+hosts = 4
+rate = "10 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "30 KB"
+[[flow]]
+label = "hot"
+from = "1..3"
+to = 0
+size = "300 KB"
+""",
+        encoding="utf-8",
+    )
+    said = command("run", str(path))
+    assert "hot: 3 flows are not finished" in said.out
+    assert "nothing sent them again: transport.recovery" in said.out
+    said = command("run", str(path), "--set", "transport.retries=3")
+    assert "transport.retries = 3: without effect" in said.err
+    said = command("run", str(path), "--set", "transport.recovery=selective-repeat", "--force")
+    assert "hot: slowdown" in said.out
+    assert "not finished" not in said.out
+    said = command("run", str(path), "--seeds", "2", "--set", "transport.recovery=go-back-n")
+    assert "slowdown.mean" in said.out
+    assert "…" not in said.out
+
+
 def test_our_own_fault_ends_in_one_message(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,11 +78,11 @@ pub struct TransportParams {
     /// Time without progress after which everything unacknowledged is sent again.
     #[schemars(extend("x-source" = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)", "x-range" = "1 ns and more"))]
     pub timeout: Time,
-    /// Timeouts in a row without progress after which a flow fails. Absent: it tries for ever.
+    /// Timeouts in a row without progress that a flow survives; one more, and it fails.
     #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7", "x-range" = "0 and more"))]
     pub retries: Option<u32>,
     /// Bytes that a flow may leave unacknowledged, payload: a size, or `bdp`, the flow's own line rate times its round-trip time in an idle network. Absent: any number.
-    #[schemars(extend("x-source" = "choice; HPCC ns-3 code: the bandwidth-delay product", "x-range" = "one packet's payload and more"))]
+    #[schemars(extend("x-source" = "choice; HPCC ns-3 code: the bandwidth-delay product", "x-range" = "packet.payload x ack.every and more"))]
     pub window: Option<Window>,
     /// Whether the window shrinks with the sending rate: window x rate / line rate.
     #[schemars(extend("x-source" = "choice; HPCC ns-3 code: VAR_WIN"))]

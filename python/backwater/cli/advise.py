@@ -140,6 +140,9 @@ def sfc(
     advice = _core.advise_sfc(**question | {"threshold": STUDY_THRESHOLD})
     if not advice["feasible"]:
         advice = _core.advise_sfc(**question)
+    for row in advice["rows"]:
+        if row["name"].startswith("threshold") and row["formula"] == "as given":
+            row["formula"] = "the study's"
     return _show(advice, json, source)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -12,6 +13,10 @@ from backwater.study.verdict import OWN
 if TYPE_CHECKING:
     from backwater.study import Outcome, Row
     from backwater.study.definition import Beside, Measure, Study
+
+
+# What a row says when it is over fewer seeds than the study asks for.
+FEWER = re.compile(r"over \d+ seeds instead of (\d+)")
 
 
 def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
@@ -34,6 +39,8 @@ def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
     put("\n" + "\n".join(outcome.summary.sentences), style="bold")
     if outcome.summary.required_off:
         put(f"{outcome.summary.required_off} of the required rows and claims are off.")
+    if any(FEWER.match(row.note or "") for row in outcome.rows):
+        put("These are fewer seeds than the study's own: rows over seeds and claims may differ.")
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -119,7 +126,8 @@ def _differ(rows: list[Row]) -> bool:
 
 
 def _over(row: Row) -> str:
-    return f"{row.over or 'mean'} {row.seeds}"
+    fewer = FEWER.match(row.note or "")
+    return f"{row.over or 'mean'} {row.seeds}" + (f" of {fewer[1]}" if fewer else "")
 
 
 def _measured(row: Row, measure: Measure) -> str:

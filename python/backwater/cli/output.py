@@ -49,7 +49,8 @@ def message(*lines: str) -> None:
 def warn(warnings: list[dict[str, str]]) -> None:
     """Show what a check had to say."""
     for warning in warnings:
-        message(f"warning: {warning['key']} = {warning['value']}: {warning['reason']}")
+        value = f" = {warning['value']}" if warning["value"] else ""
+        message(f"warning: {warning['key']}{value}: {warning['reason']}")
         if warning.get("hint"):
             message(f"  hint: {warning['hint']}")
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from backwater.scenario import Scenario
 
 FAILED, INTERRUPTED = 1, 130
+# From here on a number is shown as a power of ten.
+LARGE = 1e7
 # The kind of a directory that holds the runs of several seeds.
 SEEDS = "seeds"
 
@@ -189,8 +191,33 @@ def _show_one(case: Scenario, one: dict[str, Any]) -> None:
         view,
         f"{case.title} (seed {one['seed']})",
         "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
+        *_outcomes(one),
         *_totals(one),
     )
+
+
+def _outcomes(one: dict[str, Any]) -> list[str]:
+    """How much longer flows took than alone, and what became of those that are not complete."""
+    said = []
+    for group in one["groups"]:
+        if slowdown := group["slowdown"]:
+            said.append(
+                f"{group['group']}: slowdown {slowdown['p50']:.3g} (median), "
+                f"{slowdown['p99']:.3g} (99th percentile)."
+            )
+        if group["failed"]:
+            said.append(f"{group['group']}: {group['failed']} flows failed (transport.retries).")
+        if group["unfinished"]:
+            said.append(
+                f"{group['group']}: {group['unfinished']} flows are not finished; the column "
+                "waits_for says why."
+            )
+    summary = one["summary"]
+    lost = summary.get("drops", 0) + summary.get("fault_losses", 0)
+    again = any(group["retransmitted"] for group in one["groups"])
+    if lost and not again and summary.get("flows_unfinished", 0):
+        said.append("Frames were lost, and nothing sent them again: transport.recovery.")
+    return said
 
 
 def _totals(one: dict[str, Any]) -> tuple[str, ...]:
@@ -226,9 +253,9 @@ def _show_statistics(case: Scenario, rows: list[dict[str, Any]], runs: int) -> N
     view.add_column("of")
     view.add_column("quantity", no_wrap=True)
     view.add_column("unit")
-    for column in ("n", "mean", "least", "greatest", "std. dev."):
-        view.add_column(column, justify="right")
-    view.add_column("95 % of the mean", justify="right")
+    # A digit that is cut off would be another number: what does not fit goes on below.
+    for column in ("n", "mean", "least", "greatest", "std. dev.", "95 % of the mean"):
+        view.add_column(column, justify="right", overflow="fold")
     same = []
     for row in rows:
         if row["min"] == row["max"] and row["n"] == runs > 1:
@@ -239,7 +266,7 @@ def _show_statistics(case: Scenario, rows: list[dict[str, Any]], runs: int) -> N
             row["quantity"],
             row["unit"],
             str(row["n"]),
-            *(figure(row[name]) for name in ("mean", "min", "max", "std")),
+            *(_short(row[name]) for name in ("mean", "min", "max", "std")),
             "-" if row["std"] is None else f"±{_three(row['ci_high'] - row['mean'])}",
         )
     remarks = ["n: runs that have the number. The interval is Student's t."]
@@ -248,5 +275,10 @@ def _show_statistics(case: Scenario, rows: list[dict[str, Any]], runs: int) -> N
     show(view, f"{case.title} ({runs} runs)", "", *remarks)
 
 
+def _short(value: float | None) -> str:
+    """A number in at most nine characters."""
+    return f"{value:.4g}" if value is not None and abs(value) >= LARGE else figure(value)
+
+
 def _three(value: float) -> str:
-    return figure(float(f"{value:.3g}"))
+    return _short(float(f"{value:.3g}"))

@@ -62,7 +62,7 @@ fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
             format!("`{b}` has a rate limiter for each {of_b}, `{a}` for each {of_a}: they cannot stand side by side");
         return Err(resolved
             .error(b, reason)
-            .hint("let both be for each flow, or switch one off; `qcn.per` is a choice"));
+            .hint("switch one of them off, or let both limit alike, where one of them has a parameter for it"));
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     let graph = Arc::new(graph::build(resolved)?);
     let index = Index::new(&graph);
     frames(resolved)?;
-    transport::check(resolved)?;
+    let without_effect = transport::check(resolved)?;
     selectors(resolved, &graph)?;
     let shapes = shapes(resolved, &graph)?;
     switches(resolved, &shapes)?;
@@ -38,6 +38,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     nics::control_delays(&place)?;
     let mut plans = Vec::new();
     let mut warnings = warnings;
+    warnings.extend(without_effect);
     for (i, group) in resolved.file.flow.iter().enumerate() {
         if group.table.is_some() {
             table_keys(resolved, i)?;

@@ -1,13 +1,13 @@
 //! `[transport]` and what it needs of `[ack]` and `[packet]`.
 
-use crate::error::ScenarioError;
+use crate::error::{ScenarioError, Warning};
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::config::{Recovery, Window};
+use backwater_net::config::{Recovery, TransportParams, Window};
 
-/// Refuses what cannot work.
-pub(super) fn check(resolved: &Resolved) -> Result<(), ScenarioError> {
+/// Refuses what cannot work, and warns of what has no effect.
+pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> {
     let (transport, ack, packet) = (&resolved.file.transport, &resolved.file.ack, &resolved.file.packet);
     let refuse = |key: &str, reason: String, hint: String| Err(resolved.error(key, reason).hint(hint));
     if ack.every == 0 || ack.every > u32::from(u16::MAX) {
@@ -41,5 +41,18 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), ScenarioError> {
             "transport.window = \"bdp\"".into(),
         );
     }
-    Ok(())
+    let usual = TransportParams::default();
+    let without_effect = [
+        (transport.timeout != usual.timeout, "transport.timeout", transport.timeout.to_string()),
+        (transport.retries != usual.retries, "transport.retries", transport.retries.unwrap_or_default().to_string()),
+    ];
+    let warnings = without_effect.into_iter().filter(|(set, ..)| *set && transport.recovery == Recovery::None);
+    Ok(warnings
+        .map(|(_, key, value)| Warning {
+            key: key.into(),
+            value,
+            reason: "without effect: nothing is sent again".into(),
+            hint: "transport.recovery = \"go-back-n\" or \"selective-repeat\"".into(),
+        })
+        .collect())
 }

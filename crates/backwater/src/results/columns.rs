@@ -72,7 +72,12 @@ const FLOWS: &[Spec] = &[
         "ps",
         "what fct_last_byte_ps would have been in an idle network, exactly; null for a stream",
     ),
-    maybe("slowdown", DataType::Float64, "", "fct_last_byte_ps / ideal_fct_ps"),
+    maybe(
+        "slowdown",
+        DataType::Float64,
+        "",
+        "fct_last_byte_ps / ideal_fct_ps, of every flow whose last byte arrived, complete or not",
+    ),
     always(
         "state",
         DataType::Utf8,
