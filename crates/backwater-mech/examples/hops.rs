@@ -3,21 +3,20 @@
 //! `hops` measures all cases in one process, alternately, several times each, and takes the fastest of each.
 //! `hops CASE LENGTH` runs one case once, for a profiler: two lengths and a subtraction leave the cost of a hop.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
 use backwater_engine::Time;
-use backwater_mech::{ecn, mac_control::Counter, mac_control::Signal, pfc, registry::Config, sfc, stack::Scoped};
-use backwater_net::config::{
-    AckParams, AckPath, Architecture, BufferPer, LatencyAt, NicParams, PacketParams, SwitchParams, TransportParams,
-};
+use backwater_mech::ecn;
+use backwater_mech::mac_control::Signal;
+use backwater_mech::registry::Config;
+use backwater_net::Bytes;
+use backwater_net::config::{AckParams, AckPath, BufferPer, LatencyAt, PacketParams};
 use backwater_net::network::Network;
-use backwater_net::packet::{Class, HostId};
 use backwater_net::record::{ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
 use backwater_net::spec::{FlowSpec, Spec};
-use backwater_net::topology::Graph;
-use backwater_net::topology::leaf_spine::LeafSpine;
-use backwater_net::workload::FlowSource;
-use backwater_net::{Bytes, Rate};
+use common::{Bench, On, pfc, sfc};
 use std::fs;
-use std::sync::Arc;
 use std::time::Instant;
 
 const ROUNDS: usize = 7;
@@ -93,153 +92,50 @@ fn peak_memory() -> u64 {
 /// Every host sends to the host in its own place under the next leaf, each through a spine of its own: no link is shared.
 /// Real frame lengths, PFC and ECN on and never needed.
 fn permutation(leaves: u32, spines: u32, packets: u64) -> Spec<Config> {
-    let graph = leaf_spine(leaves, spines);
+    let mut bench = network(leaves, spines);
+    bench.packet = PacketParams::default();
+    bench.ack = AckParams { path: AckPath::Reverse, ..AckParams::default() };
     let host = |leaf: u32, i: u32| (leaf % leaves) * spines + i;
-    let flows = (0..leaves * spines).map(|h| {
+    for h in 0..leaves * spines {
         let (leaf, i) = (h / spines, h % spines);
-        let start = Time(u64::from(h) * 79 % 160_000);
-        flow(&graph, spines, u64::from(h), [host(leaf, i), i, host(leaf + 1, i)], 4096 * packets, start)
-    });
-    let mut flows: Vec<FlowSpec> = flows.collect();
-    flows.sort_by_key(|flow| flow.start);
+        let flow = add_flow(&mut bench, spines, [host(leaf, i), i, host(leaf + 1, i)], 4096 * packets);
+        flow.start = Time(u64::from(h) * 79 % 160_000);
+    }
     let ecn = ecn::Params { kmin: Bytes(100_000), kmax: Bytes(400_000), ..ecn::Params::default() };
-    let actors = Config {
-        pfc: Some(Scoped::everywhere(pfc(Signal::Timed))),
-        ecn: Some(Scoped::everywhere(ecn)),
-        ..Config::default()
-    };
-    let packet = PacketParams { payload: Bytes(4096), header: Bytes(62), gap: Bytes(20), ..PacketParams::default() };
-    let ack = AckParams { path: AckPath::Reverse, ..AckParams::default() };
-    spec(graph, flows, actors, packet, ack, LatencyAt::Output)
+    bench.mechanisms = Config::default().pfc(pfc(380_000, 240_000, Signal::Timed)).ecn(ecn);
+    bench.spec(bench.mechanisms.clone())
 }
 
 /// Case 2 of the study sfc-aidc-2025: three flows into h0 through three spines, and a victim that shares a spine with one.
 fn study_case_2(percent: u64, with_sfc: bool) -> Spec<Config> {
-    let graph = leaf_spine(16, 8);
-    let incast = (0..3u32).map(|i| flow(&graph, 8, u64::from(i), [8 + 8 * i, i, 0], 200_000 * percent, Time::ZERO));
-    let victim = flow(&graph, 8, 3, [9, 0, 1], 500_000 * percent, Time::ZERO);
-    let flows = incast.chain([victim]).collect();
-    let sfc = sfc::Params {
-        threshold: Bytes(200_000),
-        pause: Some(Time::us(6)),
-        min_interval: None,
-        target: None,
-        resume: false,
-        granularity: sfc::Granularity::Class,
-        at_source: sfc::AtSource::Host,
-        signal: Signal::Timed,
-        quanta: u16::MAX,
-        points: sfc::Points::ToHosts,
-        classes: vec![3],
-        message_class: 7,
-        message_size: Bytes(64),
-    };
-    let actors = Config {
-        pfc: Some(Scoped::everywhere(pfc(Signal::Ideal))),
-        sfc: with_sfc.then(|| Scoped::everywhere(sfc)),
-        ..Config::default()
-    };
-    let packet = PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0), ..PacketParams::default() };
-    let ack = AckParams { size: Bytes(64), path: AckPath::Reverse, ..AckParams::default() };
-    spec(graph, flows, actors, packet, ack, LatencyAt::Fabric)
+    let mut bench = network(16, 8);
+    bench.switch.latency_at = LatencyAt::Fabric;
+    for i in 0..3 {
+        add_flow(&mut bench, 8, [8 + 8 * i, i, 0], 200_000 * percent);
+    }
+    add_flow(&mut bench, 8, [9, 0, 1], 500_000 * percent);
+    bench.mechanisms = Config::default().pfc(pfc(380_000, 240_000, Signal::Ideal));
+    if with_sfc {
+        bench.mechanisms = bench.mechanisms.clone().sfc(sfc(200_000, Time::us(6)));
+    }
+    bench.spec(bench.mechanisms.clone())
 }
 
-fn leaf_spine(leaves: u32, spines: u32) -> Graph {
-    let (rate, delay) = (Rate::gbps(200), Time::ns(150));
-    let shape = LeafSpine {
-        leaves,
-        spines,
-        hosts_per_leaf: spines,
-        rate,
-        delay,
-        fabric_rate: rate,
-        fabric_delay: delay,
-        links_per_pair: 1,
-    };
-    shape.build().expect("a leaf-spine network")
+/// The study's switches, with as many hosts under a leaf as there are spines.
+fn network(leaves: u32, spines: u32) -> Bench {
+    let mut bench = Bench::leaf_spine(leaves, spines, spines);
+    (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(400_000), BufferPer::Ingress);
+    bench.lossless = true;
+    bench
 }
 
 /// A flow pinned to its way from host `src` of a leaf with `per_leaf` hosts over `spine` to host `dst`.
-fn flow(graph: &Graph, per_leaf: u32, id: u64, [src, spine, dst]: [u32; 3], bytes: u64, start: Time) -> FlowSpec {
-    let names = [
-        format!("h{src}"),
-        format!("leaf{}", src / per_leaf),
-        format!("spine{spine}"),
-        format!("leaf{}", dst / per_leaf),
-        format!("h{dst}"),
-    ];
-    let path = names.map(|name| graph.node(&name).expect("a node of the network"));
-    FlowSpec {
-        id,
-        group: 0,
-        src: HostId(src),
-        dst: HostId(dst),
-        bytes,
-        start,
-        class: Class(3),
-        ect: true,
-        path: Some(Arc::from(path)),
-        stream: None,
-    }
-}
-
-fn pfc(signal: Signal) -> pfc::Params {
-    pfc::Params {
-        classes: vec![3],
-        threshold: pfc::Threshold::Static,
-        xoff: Some(Bytes(380_000)),
-        xon: Some(Bytes(240_000)),
-        alpha: 0.125,
-        xon_offset: Bytes(3_000),
-        counter: Counter::Ingress,
-        signal,
-        quanta: u16::MAX,
-        response: Time::ZERO,
-    }
-}
-
-fn spec(
-    graph: Graph,
-    flows: Vec<FlowSpec>,
-    actors: Config,
-    packet: PacketParams,
-    ack: AckParams,
-    latency_at: LatencyAt,
-) -> Spec<Config> {
-    let switch = SwitchParams {
-        architecture: Architecture::OutputQueued,
-        latency: Time::ns(300),
-        latency_at,
-        buffer: Bytes(400_000),
-        buffer_per: BufferPer::Ingress,
-        ..SwitchParams::default()
-    };
-    Spec {
-        seed: 1,
-        switches: vec![switch; graph.switches().count()],
-        graph,
-        packet,
-        ack,
-        transport: TransportParams::default(),
-        nic: NicParams { tx_queue: 1, ..NicParams::default() },
-        control_delays: Vec::new(),
-        actors,
-        groups: vec!["flows".into()],
-        sources: vec![Box::new(List(flows.into_iter()))],
-        flows_total: None,
-        faults: Vec::new(),
-        stop_at: None,
-        lossless: true,
-        series: None,
-    }
-}
-
-struct List(std::vec::IntoIter<FlowSpec>);
-
-impl FlowSource for List {
-    fn next_flow(&mut self) -> Option<FlowSpec> {
-        self.0.next()
-    }
+fn add_flow(bench: &mut Bench, per_leaf: u32, [src, spine, dst]: [u32; 3], bytes: u64) -> &mut FlowSpec {
+    let (from, to) = (format!("leaf{}", src / per_leaf), format!("leaf{}", dst / per_leaf));
+    let path = bench.path(&[&format!("h{src}"), &from, &format!("spine{spine}"), &to, &format!("h{dst}")]);
+    let flow = bench.flow(src, dst, bytes);
+    flow.path = path;
+    flow
 }
 
 /// Probes off: nobody listens.

@@ -256,7 +256,7 @@ macro_rules! mechanisms {
             #[inline]
             fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
                 $(if let Some(side) = &mut self.$name {
-                    let choice = side.choose(cx.for_owner(Owner(Number::$name as u8)), candidates, pkt);
+                    let choice = side.choose(&mut cx.owned_by(Owner(Number::$name as u8)), candidates, pkt);
                     if choice.is_some() { return choice; }
                 })+
                 None
@@ -267,7 +267,7 @@ macro_rules! mechanisms {
             }
             fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) -> Full {
                 $(if let Some(side) = &mut self.$name {
-                    if side.on_full(cx.for_owner(Owner(Number::$name as u8)), at, pkt) == Full::Trim { return Full::Trim; }
+                    if side.on_full(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt) == Full::Trim { return Full::Trim; }
                 })+
                 Full::Drop
             }
@@ -293,7 +293,7 @@ macro_rules! mechanisms {
             }
             fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
                 $(if let Some(side) = &mut self.$name {
-                    let fate = SwitchSide::on_control(&mut **side, cx.for_owner(Owner(Number::$name as u8)), from, to, frame);
+                    let fate = SwitchSide::on_control(&mut **side, &mut cx.owned_by(Owner(Number::$name as u8)), from, to, frame);
                     if fate == Fate::Consumed { return fate; }
                 })+
                 Fate::Passed
@@ -309,11 +309,11 @@ macro_rules! mechanisms {
         impl NicSide for NicStack {
             #[inline]
             fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-                $(if let Some(side) = &mut self.$name { side.on_receive(cx.for_owner(Owner(Number::$name as u8)), pkt); })+
+                $(if let Some(side) = &mut self.$name { side.on_receive(&mut cx.owned_by(Owner(Number::$name as u8)), pkt); })+
             }
             fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
                 $(if let Some(side) = &mut self.$name {
-                    let fate = NicSide::on_control(&mut **side, cx.for_owner(Owner(Number::$name as u8)), frame);
+                    let fate = NicSide::on_control(&mut **side, &mut cx.owned_by(Owner(Number::$name as u8)), frame);
                     if fate == Fate::Consumed { return fate; }
                 })+
                 Fate::Passed
@@ -351,15 +351,15 @@ macro_rules! mechanisms {
             }
             #[inline]
             fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
-                $(if let Some(side) = &mut self.$name { side.on_send(cx.for_owner(Owner(Number::$name as u8)), pkt); })+
+                $(if let Some(side) = &mut self.$name { side.on_send(&mut cx.owned_by(Owner(Number::$name as u8)), pkt); })+
             }
             #[inline]
             fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
-                $(if let Some(side) = &mut self.$name { side.on_ack(cx.for_owner(Owner(Number::$name as u8)), ack); })+
+                $(if let Some(side) = &mut self.$name { side.on_ack(&mut cx.owned_by(Owner(Number::$name as u8)), ack); })+
             }
             fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
                 $(if let Some(side) = &mut self.$name {
-                    let fate = FlowSide::on_control(side, cx.for_owner(Owner(Number::$name as u8)), frame);
+                    let fate = FlowSide::on_control(side, &mut cx.owned_by(Owner(Number::$name as u8)), frame);
                     if fate == Fate::Consumed { return fate; }
                 })+
                 Fate::Passed

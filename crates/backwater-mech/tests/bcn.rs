@@ -4,14 +4,13 @@ mod common;
 
 use backwater_engine::Time;
 use backwater_mech::bcn::{Params, Sampling, SignRule};
-use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::registry::Config;
 use backwater_mech::stack::{At, Scoped, Select};
-use backwater_net::config::{BufferPer, LatencyAt, PacketParams};
+use backwater_net::config::{BufferPer, PacketParams};
 use backwater_net::spec::{SeriesSpec, Stream};
 use backwater_net::topology::Star;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, Outcome, network, pause};
+use common::{Bench, Outcome, document_of_2006};
 
 /// Frames of 1500 B in slots of 1.2 us, a source queue of 4 frames.
 fn source(probability: f64, until: Time) -> Stream {
@@ -117,36 +116,13 @@ fn stopped_sources_go_on() {
     assert!(out.rows.flows.iter().all(|flow| flow.received == flow.bytes));
 }
 
-/// The document of 2006: EP0 and EP1 share an edge switch; EP0, EP2, EP3, EP4 load EP5, EP1 sends to EP6; PAUSE at both switches.
+/// The document of 2006 with BCN at the core.
 fn of_document_2006(seed: u64) -> Bench {
-    let (rate, delay) = (Rate::gbps(10), Time::ns(500));
-    let links = [
-        ("h0", "es"),
-        ("h1", "es"),
-        ("es", "cs"),
-        ("h2", "cs"),
-        ("h3", "cs"),
-        ("h4", "cs"),
-        ("h5", "cs"),
-        ("h6", "cs"),
-    ];
-    let mut bench = Bench::new(network(7, &["es", "cs"], &links.map(|(a, b)| (a, b, rate, delay))));
-    bench.seed = seed;
-    bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0), ..PacketParams::default() };
-    bench.ack.enabled = false;
-    (bench.switch.latency, bench.switch.latency_at) = (Time::us(1), LatencyAt::Output);
-    (bench.switch.buffer, bench.switch.buffer_per, bench.lossless) = (Bytes(150_000), BufferPer::Egress, true);
-    let edge = || Select { tier: None, node: Some("es".into()) };
-    let at_edge = At { select: edge(), params: pause(130_000, 110_000, Counter::Egress, Signal::Timed) };
-    let at_core = pause(140_000, 130_000, Counter::Egress, Signal::Timed);
-    bench.mechanisms.pause = Some(Scoped { base: at_core, at: vec![at_edge] });
+    let mut bench = document_of_2006(seed, Some(4), Time::ms(75));
     // "BCN detection is enabled at CS".
-    let off = At { select: edge(), params: Params { classes: vec![], ..of_2006() } };
+    let edge = Select { tier: None, node: Some("es".into()) };
+    let off = At { select: edge, params: Params { classes: vec![], ..of_2006() } };
     bench.mechanisms.bcn = Some(Scoped { base: of_2006(), at: vec![off] });
-    for (src, dst, load) in [(0, 5, 0.49), (1, 6, 0.5), (2, 5, 0.49), (3, 5, 0.49), (4, 5, 0.49)] {
-        bench.stream(src, dst, source(load, Time::ms(75)));
-    }
-    bench.stop_at = Some(Time::ms(75));
     bench
 }
 

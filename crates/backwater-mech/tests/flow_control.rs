@@ -6,46 +6,16 @@ use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::headroom;
 use backwater_mech::registry::Config;
-use backwater_mech::stack::{At, Scoped, Select};
-use backwater_net::config::{AckPath, BufferPer, LatencyAt, PacketParams};
+use backwater_net::config::{AckPath, BufferPer, LatencyAt};
 use backwater_net::hold::quanta_time;
 use backwater_net::packet::{Class, NodeId};
-use backwater_net::spec::{SeriesSpec, Stream};
+use backwater_net::spec::SeriesSpec;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, network, pause, pfc, sfc};
+use common::{Bench, On, Outcome, document_of_2006, network, pfc, sfc};
 
-/// The network of contribution "BCN with Pause" (2006): EP0 and EP1 share an edge switch, EP2 to EP4 hang on the core, as do
-/// the receivers EP5 and EP6. 10 Gb/s, 0.5 us, 150 KB per egress port; 49 % of Bernoulli load each to EP5, EP1 50 % to EP6.
+/// The document of 2006, with the rates of flows every 20 ms.
 fn parking_lot(seed: u64) -> Bench {
-    let (rate, delay) = (Rate::gbps(10), Time::ns(500));
-    let links = [
-        ("h0", "es"),
-        ("h1", "es"),
-        ("es", "cs"),
-        ("h2", "cs"),
-        ("h3", "cs"),
-        ("h4", "cs"),
-        ("h5", "cs"),
-        ("h6", "cs"),
-    ];
-    let mut bench = Bench::new(network(7, &["es", "cs"], &links.map(|(a, b)| (a, b, rate, delay))));
-    bench.seed = seed;
-    bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0), ..PacketParams::default() };
-    bench.ack.enabled = false;
-    bench.switch.latency = Time::us(1);
-    // Before the counters, the latency would let 12 KB more into the 10 KB above XOFF.
-    bench.switch.latency_at = LatencyAt::Output;
-    (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(150_000), BufferPer::Egress);
-    bench.lossless = true;
-    let at_edge = pause(130_000, 110_000, Counter::Egress, Signal::Timed);
-    let at_core = pause(140_000, 130_000, Counter::Egress, Signal::Timed);
-    let edge = At { select: Select { tier: None, node: Some("es".into()) }, params: at_edge };
-    bench.mechanisms.pause = Some(Scoped { base: at_core, at: vec![edge] });
-    let stream = |probability| Stream { slot: Time::ns(1200), probability, until: Time::ms(60), queue: None };
-    for (src, dst, load) in [(0, 5, 0.49), (1, 6, 0.5), (2, 5, 0.49), (3, 5, 0.49), (4, 5, 0.49)] {
-        bench.stream(src, dst, stream(load));
-    }
-    bench.stop_at = Some(Time::ms(60));
+    let mut bench = document_of_2006(seed, None, Time::ms(60));
     bench.series = Some(SeriesSpec {
         interval: Time::ms(20),
         queues: false,

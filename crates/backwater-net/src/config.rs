@@ -68,6 +68,13 @@ pub struct AckParams {
     pub every: u32,
 }
 
+impl AckParams {
+    /// Payload that is acknowledged at a time. With a narrower window the receiver would wait for packets that the sender may not send.
+    pub fn together(&self, payload: Bytes) -> Bytes {
+        Bytes(payload.0 * u64::from(self.every.max(1)))
+    }
+}
+
 /// What a connection does about loss, and how much it leaves unacknowledged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -331,12 +331,12 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn switch_timer(&mut self, switch: u32, owner: Owner, token: Token) {
-        self.at_switch(switch, |stack, cx, _| stack.on_timer(cx.for_owner(owner), token));
+        self.at_switch(switch, |stack, cx, _| stack.on_timer(&mut cx.owned_by(owner), token));
         self.act_switch(switch);
     }
 
     pub(super) fn nic_timer(&mut self, host: u32, owner: Owner, token: Token) {
-        self.at_nic(host, |stack, cx| stack.on_timer(cx.for_owner(owner), token));
+        self.at_nic(host, |stack, cx| stack.on_timer(&mut cx.owned_by(owner), token));
         self.act_nic(host);
     }
 
@@ -344,7 +344,7 @@ impl<A: Actors> Network<A> {
         if self.controllers[controller as usize].as_ref().is_none_or(|c| c.tag != tag) {
             return;
         }
-        self.at_controller(controller, |side, cx| side.on_timer(cx.for_owner(owner), token));
+        self.at_controller(controller, |side, cx| side.on_timer(&mut cx.owned_by(owner), token));
         self.repace(controller);
         // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
         self.totals.stopped |= !self.lives();

@@ -18,7 +18,7 @@ use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
     /// Ports along a flow's way, the host's first: its pinned path, or the one that ECMP gives it.
-    fn way_of(&self, slot: u32) -> Option<Vec<u32>> {
+    pub(super) fn way_of(&self, slot: u32) -> Option<Vec<u32>> {
         let flow = &self.flows.send[slot as usize];
         let mut ports = vec![self.hosts[flow.src.0 as usize].port];
         let last = self.host_node[flow.dst.0 as usize];
@@ -56,14 +56,13 @@ impl<A: Actors> Network<A> {
         self.ports[port as usize].serialiser.time(frame as u32 + self.gap)
     }
 
-    /// Start until the arrival of the last of `bytes` payload bytes in an idle network.
-    pub(super) fn ideal(&self, slot: u32, bytes: u64) -> Option<Time> {
-        let ports = self.way_of(slot)?;
+    /// Start until the arrival, along these ports, of the last of `bytes` payload bytes in an idle network.
+    pub(super) fn ideal(&self, ports: &[u32], bytes: u64) -> Time {
         let (payload, header) = (u64::from(self.payload), u64::from(self.header));
         let full = bytes.saturating_sub(1) / payload;
         let last = bytes - full * payload;
         let (mut sum, mut slowest, mut end) = (Time::ZERO, Time::ZERO, Time::ZERO);
-        for port in &ports {
+        for port in ports {
             if full > 0 {
                 let time = self.time_on(*port, payload + header);
                 sum += time;
@@ -74,14 +73,13 @@ impl<A: Actors> Network<A> {
         }
         let fetched =
             if self.nic.store_and_forward { self.time_on(ports[0], bytes.min(payload) + header) } else { Time::ZERO };
-        Some(fetched + end + self.fixed_delays(&ports))
+        fetched + end + self.fixed_delays(ports)
     }
 
     /// \[bytes\] Line rate times the time from a full packet's first bit to its acknowledgement's last, in an idle network.
-    pub(super) fn bandwidth_delay(&self, slot: u32) -> u64 {
-        let Some(ports) = self.way_of(slot) else { return u64::MAX };
+    pub(super) fn bandwidth_delay(&self, ports: &[u32]) -> u64 {
         let frame = u64::from(self.payload + self.header);
-        let one_way = self.fixed_delays(&ports);
+        let one_way = self.fixed_delays(ports);
         let each = ports.iter().map(|port| self.time_on(*port, frame) + self.time_on(*port, self.ack.size.0));
         let round_trip = each.fold(one_way + one_way, |sum, time| sum + time);
         let rate = self.ports[ports[0] as usize].serialiser.rate();

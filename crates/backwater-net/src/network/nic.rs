@@ -72,16 +72,13 @@ impl<A: Actors> Network<A> {
             let class = 7 - mask.leading_zeros() as usize;
             let slot = h.ring_pop(class, &self.flows);
             let flow = &mut self.flows.send[slot as usize];
+            if !flow.live {
+                self.flows.exhume(slot);
+                continue;
+            }
             if flow.recovery.is_some() && !flow.has_more() {
                 // What it was to send again has been acknowledged meanwhile.
                 flow.status = Status::Idle;
-                if !flow.live {
-                    self.flows.exhume(slot);
-                }
-                continue;
-            }
-            if !flow.live {
-                self.flows.exhume(slot);
                 continue;
             }
             if flow.shut != 0 || h.is_dest_shut(flow.dst) {

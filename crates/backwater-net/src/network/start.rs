@@ -72,9 +72,10 @@ impl<A: Actors> Network<A> {
             self.flows.recv[slot as usize].recovery = Some(Box::default());
             self.flows.send[slot as usize].owe_if_empty();
         }
-        self.flows.send[slot as usize].window = self.window_of(slot);
+        let way = self.way_of(slot);
+        self.flows.send[slot as usize].window = self.window_of(way.as_deref());
         if spec.stream.is_none() {
-            self.flows.send[slot as usize].ideal = self.ideal(slot, spec.bytes);
+            self.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes));
         }
         if let Some(stream) = spec.stream {
             let tag = self.flows.send[slot as usize].tag;

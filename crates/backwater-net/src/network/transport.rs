@@ -25,6 +25,7 @@ use crate::flow::{NO_CONTROLLER, Status};
 use crate::hooks::FlowSide;
 use crate::packet::{FlowRef, Kind, Packet};
 use crate::record::State;
+use crate::units::Bytes;
 use backwater_engine::Time;
 use std::collections::BTreeSet;
 
@@ -298,17 +299,17 @@ impl<A: Actors> Network<A> {
         scaled.max(self.least_window())
     }
 
-    /// \[bytes\] With less, the receiver would wait for packets that the sender may not send.
+    /// \[bytes\] Narrower a window must not be.
     pub(super) fn least_window(&self) -> u64 {
-        u64::from(self.payload) * u64::from(self.ack.every.max(1))
+        self.ack.together(Bytes(u64::from(self.payload))).0
     }
 
-    /// The window of a new flow.
-    pub(super) fn window_of(&self, slot: u32) -> u64 {
+    /// The window of a new flow along these ports.
+    pub(super) fn window_of(&self, way: Option<&[u32]>) -> u64 {
         match self.transport.window {
             None => u64::MAX,
             Some(Window::Bytes(bytes)) => bytes.0.max(self.least_window()),
-            Some(Window::Bdp) => self.bandwidth_delay(slot),
+            Some(Window::Bdp) => way.map_or(u64::MAX, |way| self.bandwidth_delay(way)),
         }
     }
 }

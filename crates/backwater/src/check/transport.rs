@@ -3,7 +3,6 @@
 use crate::error::{ScenarioError, Warning};
 use crate::resolved::Resolved;
 use backwater_engine::Time;
-use backwater_net::Bytes;
 use backwater_net::config::{Recovery, TransportParams, Window};
 
 /// Refuses what cannot work, and warns of what has no effect.
@@ -27,7 +26,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
         let reason = format!("a timeout of {} leaves no time for an acknowledgement", transport.timeout);
         return refuse("transport.timeout", reason, "some round-trip times, such as 500 us".into());
     }
-    let least = Bytes(packet.payload.0 * u64::from(ack.every));
+    let least = ack.together(packet.payload);
     if let Some(Window::Bytes(window)) = transport.window
         && window < least
     {

@@ -1,0 +1,153 @@
+//! What a mechanism is to those who configure and check it: its parameters, claims, needs, and its sides at each node.
+
+use super::{FlowShape, FlowSide, NicShape, NicSide, SwitchShape, SwitchSide};
+use crate::packet::{Class, HostId};
+use crate::units::Bytes;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+/// Which flows of one host share a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RateKey {
+    /// Each flow has its own.
+    Flow,
+    /// All flows to one destination share one, and it is kept between flows.
+    Dest(HostId),
+    /// All flows of one class share one, and it is kept between flows.
+    Class(Class),
+}
+
+/// What a mechanism, as configured, claims for itself alone. Two mechanisms with the same claim are refused at load, but for rate
+/// limiters where the scenario lets them stand side by side: a flow then sends at the least of their rates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// It decides at what rate flows send.
+    pub flow_rate: bool,
+    /// It pauses and resumes a whole link.
+    pub link_pause: bool,
+    /// It decides in which queue a packet waits.
+    pub steering: bool,
+    /// It writes the packet tag.
+    pub packet_tag: bool,
+}
+
+impl Claims {
+    /// What `flow_rate` is called in messages.
+    pub const FLOW_RATE: &str = "the sending rate of flows";
+
+    /// No claim.
+    pub const NONE: Claims = Claims { flow_rate: false, link_pause: false, steering: false, packet_tag: false };
+
+    /// The names of the claims that both make.
+    pub fn clash(self, other: Claims) -> Vec<&'static str> {
+        let both = [
+            (self.flow_rate && other.flow_rate, Claims::FLOW_RATE),
+            (self.link_pause && other.link_pause, "the pause state of the link"),
+            (self.steering && other.steering, "the queue of a packet"),
+            (self.packet_tag && other.packet_tag, "the packet tag"),
+        ];
+        both.into_iter().filter_map(|(clash, name)| clash.then_some(name)).collect()
+    }
+}
+
+/// What a mechanism, as configured, cannot work without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Something that marks packets.
+    pub marks: bool,
+    /// Acknowledgements.
+    pub acks: bool,
+}
+
+/// A named set of parameter values with its source, as TOML text of the mechanism's table.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Name, as in `preset = "paper"`.
+    pub name: &'static str,
+    /// Where the values come from.
+    pub source: &'static str,
+    /// The values.
+    pub toml: &'static str,
+}
+
+/// What an inspection of a mechanism's parameters knows of the run.
+#[derive(Clone, Debug)]
+pub struct CheckCx<'a> {
+    /// Every switch.
+    pub switches: &'a [SwitchShape],
+    /// The switch's parameters, one for each of `switches`.
+    pub switch_params: &'a [crate::config::SwitchParams],
+    /// \[bytes\] per frame that only the link counts.
+    pub gap: Bytes,
+    /// Whether the scenario promises losslessness.
+    pub lossless: bool,
+}
+
+/// What is wrong with a mechanism's parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether the run must not start.
+    pub fatal: bool,
+    /// The key within the mechanism's table.
+    pub key: &'static str,
+    /// What is wrong.
+    pub reason: String,
+    /// What would be right.
+    pub hint: String,
+}
+
+/// A congestion-management mechanism: its name, its source, its parameters and its sides.
+pub trait Mechanism {
+    /// The TOML table, such as `pfc`.
+    const NAME: &'static str;
+    /// The document that defines it, such as `IEEE 802.1Qbb-2011`.
+    const DEFINED_BY: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// Its parameters; every field documented with unit, default and source.
+    type Params: DeserializeOwned + serde::Serialize + JsonSchema + Clone + 'static;
+    /// State shared by all nodes of a run. Anything but `()` forbids splitting the run by node.
+    type Shared: Default + Clone;
+    /// Its side at switches.
+    type Switch: SwitchSide;
+    /// Its side at NICs.
+    type Nic: NicSide;
+    /// Its side at flows.
+    type Flow: FlowSide;
+    /// Named parameter sets.
+    const PRESETS: &'static [Preset] = &[];
+    /// What it claims for itself alone, as configured.
+    fn claims(_params: &Self::Params) -> Claims {
+        Claims::NONE
+    }
+    /// Whether it marks packets.
+    const MARKS: bool = false;
+    /// What it cannot work without, as configured.
+    fn needs(_params: &Self::Params) -> Needs {
+        Needs::default()
+    }
+    /// Classes that it promises never to drop: a bit each.
+    fn lossless_classes(_params: &Self::Params) -> u8 {
+        0
+    }
+    /// Looks for values that cannot work or hold a promise. `params` belong to the switch of the same number in `cx`.
+    fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
+        Vec::new()
+    }
+    /// Which flows share a controller.
+    fn rate_key(_params: &Self::Params, _flow: &FlowShape) -> RateKey {
+        RateKey::Flow
+    }
+    /// Its side at this switch.
+    fn switch(_params: &Self::Params, _shape: &SwitchShape) -> Option<Self::Switch> {
+        None
+    }
+    /// Its side at this NIC.
+    fn nic(_params: &Self::Params, _shape: &NicShape) -> Option<Self::Nic> {
+        None
+    }
+    /// Its side at this flow.
+    fn flow(_params: &Self::Params, _shape: &FlowShape, _shared: &Self::Shared) -> Option<Self::Flow> {
+        None
+    }
+}
