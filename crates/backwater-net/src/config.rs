@@ -26,6 +26,14 @@ pub struct PacketParams {
     pub clock: Option<Time>,
 }
 
+impl PacketParams {
+    /// Bytes on the wire of a flow's packets: `bytes` of payload in as few packets as possible.
+    pub fn on_wire(&self, bytes: u64) -> u64 {
+        let packets = bytes.div_ceil(self.payload.0.max(1));
+        bytes.saturating_add(packets.saturating_mul(self.header.0 + self.gap.0))
+    }
+}
+
 impl Default for PacketParams {
     fn default() -> Self {
         PacketParams { payload: Bytes(4096), header: Bytes(62), gap: Bytes(20), clock: None }

@@ -2,6 +2,7 @@
 
 use crate::packet::{Class, HostId, NodeId, Port};
 use backwater_engine::Time;
+use std::sync::Arc;
 
 /// Takes rows as they come; a run never keeps them.
 pub trait Sink {
@@ -11,6 +12,8 @@ pub trait Sink {
     fn control(&mut self, row: &ControlRow);
     /// A sample of a time series.
     fn series(&mut self, row: &SeriesRow);
+    /// A collective of a job is complete, or the run is over.
+    fn collective(&mut self, _row: &CollectiveRow) {}
     /// Totals of a port, at the end.
     fn port(&mut self, row: &PortRow);
 }
@@ -65,6 +68,43 @@ pub enum State {
     Failed,
     /// The run ended first, when the flow waited for what this says.
     Unfinished(&'static str),
+}
+
+/// A collective or a transfer of a job, done once by one communicator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectiveRow {
+    /// Label of the job.
+    pub job: Arc<str>,
+    /// Label of the step.
+    pub step: Arc<str>,
+    /// What was done, such as `all-reduce`.
+    pub kind: &'static str,
+    /// How, such as `ring`.
+    pub algorithm: &'static str,
+    /// Index of the group of its flows.
+    pub group: u32,
+    /// Instance of the job.
+    pub instance: u32,
+    /// Round of the instance.
+    pub round: u64,
+    /// Number of the communicator within the step.
+    pub communicator: u32,
+    /// Ranks of the communicator.
+    pub ranks: u32,
+    /// When it began.
+    pub start: Time,
+    /// When its last transfer was complete; `None`: the run ended first.
+    pub end: Option<Time>,
+    /// Transfers over the network (of one that is not complete: so far).
+    pub transfers: u64,
+    /// Payload bytes of these.
+    pub bytes: u64,
+    /// \[bytes\] Size of which the algorithm bandwidth is quoted.
+    pub size_bytes: f64,
+    /// \[bytes\] What counts for the bus bandwidth.
+    pub bus_bytes: f64,
+    /// What the busiest link of a host needs for its frames.
+    pub bound: Time,
 }
 
 /// One control frame, when it was sent.

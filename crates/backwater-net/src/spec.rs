@@ -5,6 +5,7 @@ use crate::packet::{Class, HostId, NodeId};
 use crate::topology::Graph;
 use crate::units::{Bytes, Rate};
 use crate::workload::FlowSource;
+use crate::workload::job::Dependent;
 use backwater_engine::Time;
 use std::sync::Arc;
 
@@ -177,6 +178,8 @@ pub struct Spec<A> {
     pub groups: Vec<String>,
     /// Where flows come from; each yields its flows by ascending start.
     pub sources: Vec<Box<dyn FlowSource>>,
+    /// Sources of flows that wait for each other.
+    pub jobs: Vec<Box<dyn Dependent>>,
     /// Number of flows that the sources yield in all, where it is known.
     pub flows_total: Option<u64>,
     /// Faults, in any order.

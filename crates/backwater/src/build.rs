@@ -5,6 +5,7 @@ use crate::faults;
 use crate::file::{Arrivals, FlowGroup};
 use crate::flows::{Place, Plan, Who};
 use crate::hosts::MOST;
+use crate::jobs;
 use crate::nics;
 use crate::resolved::Resolved;
 use crate::scenario::{RowsOf, is_parquet, place_of};
@@ -15,6 +16,7 @@ use backwater_net::Rate;
 use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::spec::{SeriesSpec, Spec, Stream};
 use backwater_net::topology::Index;
+use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
     Arrivals as Flows, Crowd, FlowSource, Gaps, Group, Incasts, List, Paths, Row, Sender, Sizes, Table, Timing, To,
 };
@@ -25,12 +27,20 @@ use std::sync::Arc;
 pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, ScenarioError> {
     let index = Index::new(&resolved.graph);
     let place = Place::new(resolved, &index);
-    let mut run = Sources { seed, groups: Vec::new(), sources: Vec::new(), total: Some(0), streams: HashSet::new() };
+    let mut run = Sources {
+        seed,
+        groups: Vec::new(),
+        sources: Vec::new(),
+        jobs: Vec::new(),
+        total: Some(0),
+        streams: HashSet::new(),
+    };
     // Tables first: the flows of group 0 have the identities that the file gives, those of later groups theirs by group.
     tables(&place, &mut run)?;
     for (i, group) in resolved.file.flow.iter().enumerate().filter(|(_, g)| g.table.is_none()) {
         run.add(&place, &Plan::new(&place, i, group)?)?;
     }
+    run.jobs(&place)?;
     let switches = resolved.graph.switches().map(|node| {
         let about = &resolved.graph.nodes[node.0 as usize];
         resolved.switch.of(&about.name, &about.tier).clone()
@@ -47,6 +57,7 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         actors: resolved.mechanisms.clone(),
         groups: run.groups,
         sources: run.sources,
+        jobs: run.jobs,
         flows_total: run.total,
         faults: faults::all(&place)?,
         stop_at: resolved.file.stop.at,
@@ -114,6 +125,7 @@ struct Sources {
     seed: u64,
     groups: Vec<String>,
     sources: Vec<Box<dyn FlowSource>>,
+    jobs: Vec<Box<dyn Dependent>>,
     total: Option<u64>,
     streams: HashSet<String>,
 }
@@ -140,6 +152,18 @@ impl Sources {
             Arrivals::Bernoulli => self.streams(place, plan),
             Arrivals::Periodic | Arrivals::Poisson => self.arriving(place, plan),
         }
+    }
+
+    /// Every job, a group for each of its steps.
+    fn jobs(&mut self, place: &Place<'_>) -> Result<(), ScenarioError> {
+        for (number, spec) in jobs::all(place, self.seed)?.into_iter().enumerate() {
+            let group = self.groups.len() as u32;
+            self.groups.extend(spec.steps.iter().map(|step| format!("{}/{}", spec.label, step.label)));
+            let job = jobs::build(place, number, spec, group, self.seed)?;
+            self.total = self.total.zip(job.total()).map(|(a, b)| a + b);
+            self.jobs.push(Box::new(job));
+        }
+        Ok(())
     }
 
     fn once(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {

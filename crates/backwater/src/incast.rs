@@ -1,6 +1,6 @@
 //! Which incasts a scenario is known to have: flows that start at once from several hosts into one.
 //!
-//! Known are the groups of pairs with `arrivals = "once"`. Random arrivals, permutations, drawn events and tables are not: to a host to
+//! Known are the groups of pairs with `arrivals = "once"`. Random arrivals, permutations, drawn events, tables and jobs are not: to a host to
 //! which they may send, there may be more senders than are known, and the incast there is *open*. So are the others that
 //! send to it at another time or in another class, or over a slower link of their own.
 
@@ -45,8 +45,10 @@ pub(crate) struct Ways {
 
 /// Every known incast of at least two senders, by receiver: of several at one host the largest.
 pub(crate) fn incasts(place: &Place<'_>, plans: &[Plan<'_>]) -> Vec<Incast> {
-    let packet = &place.resolved.file.packet;
-    let tables = place.resolved.file.flow.iter().any(|g| g.table.is_some()) || !place.resolved.tables.is_empty();
+    let file = &place.resolved.file;
+    let packet = &file.packet;
+    let tables =
+        file.flow.iter().any(|g| g.table.is_some()) || !place.resolved.tables.is_empty() || !file.job.is_empty();
     let mut open: HashSet<HostId> = HashSet::new();
     // Small, since all-to-all may have 20 million: receiver, sender, plan and pair.
     let mut known: Vec<(HostId, HostId, u32, u32)> = Vec::new();

@@ -18,6 +18,7 @@ mod graph;
 mod hosts;
 mod incast;
 mod items;
+mod jobs;
 pub mod load;
 mod matrix;
 mod nics;

@@ -64,12 +64,6 @@ pub fn offers(resolved: &Resolved) -> Result<Vec<Offer>, ScenarioError> {
     Ok(offers)
 }
 
-/// Bytes on the wire of a flow's packets: `bytes` of payload in as few packets as possible.
-pub fn on_wire(packet: &PacketParams, bytes: u64) -> u64 {
-    let packets = bytes.div_ceil(packet.payload.0.max(1));
-    bytes.saturating_add(packets.saturating_mul(packet.header.0 + packet.gap.0))
-}
-
 impl Plan<'_> {
     /// Looks at the group's sources.
     pub(crate) fn offered(&self, place: &Place<'_>) -> Offered {
@@ -92,7 +86,7 @@ impl Plan<'_> {
     fn wire_bytes(&self, resolved: &Resolved) -> f64 {
         let packet = &resolved.file.packet;
         match &self.sizes {
-            Some(Sizes::Fixed(size)) => on_wire(packet, size.0) as f64,
+            Some(Sizes::Fixed(size)) => packet.on_wire(size.0) as f64,
             Some(drawn) => drawn.mean() * full_packets(packet),
             None => 0.0,
         }

@@ -187,7 +187,8 @@ impl Resolved {
             _ => Map::new(),
         };
         let mut all = object(serde_json::to_value(&self.file));
-        let lists: Vec<_> = ["flow", "fault", "output"].iter().filter_map(|k| all.shift_remove_entry(*k)).collect();
+        let lists: Vec<_> =
+            ["flow", "job", "fault", "output"].iter().filter_map(|k| all.shift_remove_entry(*k)).collect();
         all.insert("switch".into(), flat(object(serde_json::to_value(&self.switch))));
         for (name, scoped) in object(serde_json::to_value(&self.mechanisms)) {
             if let Json::Object(scoped) = scoped {

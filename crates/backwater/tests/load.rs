@@ -1,6 +1,6 @@
 //! Open-loop workloads: what groups of flows offer against what was asked for, who takes part, and what is said of it.
 
-use backwater::load::{offers, on_wire};
+use backwater::load::offers;
 use backwater::{Resolved, Scenario, build};
 use backwater_engine::Time;
 use backwater_net::spec::FlowSpec;
@@ -47,7 +47,7 @@ fn ratios(text: &str) -> Vec<f64> {
         let offer = offers(&resolved).unwrap().remove(number);
         let of_group = all.iter().filter(|f| f.group as usize == number);
         let bytes = of_group.map(|f| match group.load_counts {
-            backwater::file::LoadCounts::Wire => on_wire(&packet, f.bytes),
+            backwater::file::LoadCounts::Wire => packet.on_wire(f.bytes),
             backwater::file::LoadCounts::Payload => f.bytes,
         });
         let seconds = offer.until.unwrap().since(offer.from).as_secs_f64();

@@ -139,6 +139,7 @@ impl Bench {
             groups: vec!["all".into()],
             flows_total: Some(flows.len() as u64),
             sources: vec![Box::new(Listed(flows.into_iter()))],
+            jobs: Vec::new(),
             faults: self.faults.clone(),
             stop_at: self.stop_at,
             lossless: self.lossless,

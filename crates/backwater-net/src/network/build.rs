@@ -4,6 +4,7 @@ use super::backlog::Backlogs;
 use super::crossbar::Crossbar;
 use super::event::Event;
 use super::host::Host;
+use super::jobs::Jobs;
 use super::{Actors, Network, Rows, STAGE, Switch, Totals};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;
@@ -144,6 +145,7 @@ impl<A: Actors> Network<A> {
             controller_tag: 0,
             coming: spec.sources.iter().map(|_| None).collect(),
             sources: spec.sources,
+            jobs: Jobs::new(spec.jobs, spec.groups.len()),
             faults: spec.faults,
             series: spec.series,
             lossless: spec.lossless,
@@ -165,6 +167,7 @@ impl<A: Actors> Network<A> {
         for source in 0..network.sources.len() {
             network.draw(source);
         }
+        network.begin_jobs();
         if let Some(series) = &network.series {
             let first = series.interval;
             network.push(first, Event::Sample);

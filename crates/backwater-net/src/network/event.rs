@@ -72,6 +72,10 @@ pub(super) enum Event {
     Source {
         source: u32,
     },
+    /// A job may have something to start.
+    Job {
+        job: u32,
+    },
     /// The first frame of a flow has been fetched.
     Fetched {
         slot: u32,
@@ -142,6 +146,8 @@ impl Event {
             Event::Match { switch } => order(17, at(switch)),
             Event::Stop => order(18, 0),
             Event::Timeout { tag, .. } => order(19, at(tag)),
+            // After all that may complete a flow at this instant; 20 is `Heed`.
+            Event::Job { job } => order(21, at(job)),
         }
     }
 }

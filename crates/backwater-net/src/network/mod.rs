@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
-//! ingresses to egresses; `start` begins flows, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `faults` and
+//! ingresses to egresses; `start` begins flows, `jobs` those that wait for others, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
@@ -16,6 +16,7 @@ mod faults;
 mod fetch;
 mod host;
 mod ideal;
+mod jobs;
 mod nic;
 mod sample;
 mod start;
@@ -30,7 +31,7 @@ use crate::hooks::{
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
-use crate::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink, State};
+use crate::record::{Broken, CollectiveRow, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink, State};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -42,6 +43,7 @@ use backwater_engine::{EventQueue, Fingerprint, Time};
 use crossbar::Crossbar;
 use event::{Event, controller_order, order};
 use host::Host;
+use jobs::Jobs;
 use std::collections::HashMap;
 
 /// The mechanisms of a run: makes their sides. `backwater-mech` generates the only implementation outside of tests.
@@ -113,6 +115,7 @@ struct Rows {
     flows: Vec<FlowRow>,
     control: Vec<ControlRow>,
     series: Vec<SeriesRow>,
+    collectives: Vec<CollectiveRow>,
 }
 
 impl Rows {
@@ -120,6 +123,7 @@ impl Rows {
         self.flows.drain(..).for_each(|row| sink.flow(&row));
         self.control.drain(..).for_each(|row| sink.control(&row));
         self.series.drain(..).for_each(|row| sink.series(&row));
+        self.collectives.drain(..).for_each(|row| sink.collective(&row));
     }
 }
 
@@ -168,6 +172,7 @@ pub struct Network<A: Actors> {
     controller_tag: u16,
     sources: Vec<Box<dyn FlowSource>>,
     coming: Vec<Option<FlowSpec>>,
+    jobs: Jobs,
     faults: Vec<Fault>,
     series: Option<SeriesSpec>,
     sampled_bytes: Vec<u64>,
@@ -241,6 +246,7 @@ impl<A: Actors> Network<A> {
             Event::Heed { host, pkt } => self.heed(host, pkt),
             Event::Drain { host } => self.drain(host),
             Event::Source { source } => self.start_flows(source as usize),
+            Event::Job { job } => self.ask_job(job),
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
             Event::Fetched { slot, tag } => self.fetched(slot, tag),
             Event::Timeout { slot, tag } => self.timed_out(slot, tag),
@@ -269,6 +275,7 @@ impl<A: Actors> Network<A> {
             return;
         }
         let coming = self.coming.iter().any(Option::is_some)
+            || self.jobs.wait()
             || self.faults.iter().any(|fault| fault.at > self.now)
             || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())
             || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
@@ -302,6 +309,7 @@ impl<A: Actors> Network<A> {
             let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot)));
             self.rows.flows.push(row);
         }
+        self.rows.collectives.extend(self.jobs.unfinished());
         self.rows.hand_out(sink);
         for (node, first) in self.first_port.iter().enumerate() {
             for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {

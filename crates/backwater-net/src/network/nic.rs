@@ -9,6 +9,7 @@ use crate::port::Next;
 use crate::record::{Broken, FlowRow, State};
 use crate::slab::Ix;
 use crate::units::Bytes;
+use crate::workload::job::Moment;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
@@ -290,15 +291,16 @@ impl<A: Actors> Network<A> {
                 recv.received += u64::from(header.payload);
                 Answer::Ack(recv.received)
             };
-            let (flow, recv) = (&mut self.flows.send[at], &mut self.flows.recv[at]);
+            let (flow, recv) = (&self.flows.send[at], &mut self.flows.recv[at]);
             let whole = recv.received >= flow.available;
             if whole && flow.ended() && recv.last_byte == Time::NEVER {
                 recv.last_byte = self.now;
+                self.tell_job(at, Moment::LastByte);
             }
             if self.ack.enabled {
                 self.answer(host, at, &header, answer, whole);
             } else {
-                flow.acked = recv.received;
+                self.flows.send[at].acked = self.flows.recv[at].received;
                 self.maybe_complete(at);
             }
         }
@@ -386,6 +388,7 @@ impl<A: Actors> Network<A> {
             self.flows.recv[at].last_byte = self.now;
         }
         self.totals.progress.flows_done += 1;
+        self.tell_job(at, Moment::LastAck);
         self.end_flow(at, State::Complete);
     }
 

@@ -32,7 +32,7 @@ impl<A: Actors> Network<A> {
         self.draw(source);
     }
 
-    fn start_flow(&mut self, spec: &FlowSpec) {
+    pub(super) fn start_flow(&mut self, spec: &FlowSpec) {
         let hash = mix(mix(self.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
         let (path, back) = self.pin(spec, hash);
         let stream = spec.stream.map(|stream| {

@@ -11,6 +11,7 @@ use crate::faults;
 use crate::flows::{Place, Plan};
 use crate::graph;
 use crate::hosts;
+use crate::jobs;
 use crate::nics;
 use crate::resolved::Resolved;
 use backwater_mech::stack::Select;
@@ -48,12 +49,16 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     }
     warnings.extend(load::check(&place, &plans)?);
     warnings.extend(sfc::check(&place, &plans, &shapes)?);
-    if resolved.file.flow.is_empty() && resolved.tables.is_empty() {
+    let seed = resolved.seed();
+    for (number, job) in jobs::all(&place, seed)?.into_iter().enumerate() {
+        jobs::build(&place, number, job, 0, seed)?;
+    }
+    if resolved.file.flow.is_empty() && resolved.tables.is_empty() && resolved.file.job.is_empty() {
         warnings.push(Warning {
             key: "flow".into(),
             value: String::new(),
             reason: "the scenario has no flows".into(),
-            hint: "add a [[flow]]".into(),
+            hint: "add a [[flow]] or a [[job]]".into(),
         });
     }
     faults::all(&place)?;

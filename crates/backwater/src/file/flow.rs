@@ -114,11 +114,11 @@ fn default_pattern() -> Pattern {
     Pattern::Pairs
 }
 
-fn default_class() -> u8 {
+pub(super) fn default_class() -> u8 {
     3
 }
 
-fn default_ect() -> bool {
+pub(super) fn default_ect() -> bool {
     true
 }
 

@@ -6,6 +6,7 @@
 mod fault;
 mod flow;
 mod hosts;
+mod job;
 mod nic;
 mod output;
 mod topology;
@@ -13,6 +14,9 @@ mod topology;
 pub use fault::{FaultEntry, Frames};
 pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Share, Waypoints};
 pub use hosts::{Host, Hosts};
+pub use job::{
+    AlgorithmName, ChoiceName, CompleteAt, JobEntry, Placement, RankPairs, SizeMatrix, SizeOf, StepEntry, StepKind,
+};
 pub use nic::{Nic, NicAt, RateLimiters};
 pub use output::Output;
 pub use topology::{CoreWiring, ExplicitLink, ExplicitNode, NodeRole, PerDirection, Topology};
@@ -62,6 +66,9 @@ pub struct File {
     /// Groups of flows, a `[[flow]]` each.
     #[serde(default)]
     pub flow: Vec<FlowGroup>,
+    /// Computations and transfers that wait for each other, a `[[job]]` each.
+    #[serde(default)]
+    pub job: Vec<JobEntry>,
     /// What goes wrong or changes during the run, a `[[fault]]` each.
     #[serde(default)]
     pub fault: Vec<FaultEntry>,

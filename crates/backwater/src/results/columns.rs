@@ -15,6 +15,8 @@ pub enum Table {
     Control,
     /// One row a sample.
     Series,
+    /// One row a collective of a job.
+    Collectives,
 }
 
 /// What a column is.
@@ -152,9 +154,64 @@ const SERIES: &[Spec] = &[
     ),
 ];
 
+const COLLECTIVES: &[Spec] = &[
+    always("job", DataType::Utf8, "", "label of the job; its flows are those of group job/step"),
+    always("step", DataType::Utf8, "", "label of the step"),
+    always("kind", DataType::Utf8, "", "what was done, such as all-reduce or point-to-point"),
+    always("algorithm", DataType::Utf8, "", "how: ring, halving-doubling, pairwise, or direct (all transfers at once)"),
+    always("instance", DataType::UInt32, "", "instance of the job, from 0"),
+    always("round", DataType::UInt64, "", "round of the instance, from 0"),
+    always(
+        "communicator",
+        DataType::UInt32,
+        "",
+        "number of the group of ranks (of a point-to-point transfer: of the pair) within the step, from 0",
+    ),
+    always("ranks", DataType::UInt32, "ranks", "ranks of the group"),
+    always(
+        "start_ps",
+        DataType::Int64,
+        "ps",
+        "when all that it waited for was complete, and its first transfers started",
+    ),
+    maybe(
+        "end_ps",
+        DataType::Int64,
+        "ps",
+        "when its last transfer was complete, as job.complete_at says; null: the run ended first",
+    ),
+    maybe("duration_ps", DataType::Int64, "ps", "end_ps - start_ps"),
+    always("transfers", DataType::UInt64, "flows", "transfers over the network, by phases that have begun"),
+    always("bytes", DataType::UInt64, "B", "payload of these transfers"),
+    always(
+        "size_bytes",
+        DataType::Float64,
+        "B",
+        "size of which bandwidths are quoted: the buffer of a rank; of an all-to-all-v the mean of what a rank sends, to itself and within its server included",
+    ),
+    maybe(
+        "algbw_bps",
+        DataType::Float64,
+        "b/s",
+        "algorithm bandwidth as nccl-tests has it: size_bytes over duration_ps; null: no time passed, or not complete",
+    ),
+    maybe(
+        "busbw_bps",
+        DataType::Float64,
+        "b/s",
+        "bus bandwidth as nccl-tests has it: algbw_bps times 2 (n - 1)/n for all-reduce, (n - 1)/n for all-gather, reduce-scatter and all-to-all, 1 for point-to-point; of an all-to-all-v times the share that left the server",
+    ),
+    always(
+        "bound_ps",
+        DataType::Int64,
+        "ps",
+        "what the busiest host link needs for its frames of the transfers that have begun: no network takes less",
+    ),
+];
+
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 4] = [Table::Flows, Table::Ports, Table::Control, Table::Series];
+    pub const ALL: [Table; 5] = [Table::Flows, Table::Ports, Table::Control, Table::Series, Table::Collectives];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -163,6 +220,7 @@ impl Table {
             Table::Ports => "ports",
             Table::Control => "control",
             Table::Series => "series",
+            Table::Collectives => "collectives",
         }
     }
 
@@ -173,6 +231,9 @@ impl Table {
             Table::Ports => "One row a port of a switch or host: totals of the run.",
             Table::Control => "One row a control message of a mechanism, when it was sent.",
             Table::Series => "One row a sample of the time series that the scenario asked for.",
+            Table::Collectives => {
+                "One row a collective or point-to-point transfer of a job, when it was complete or the run over."
+            }
         }
     }
 
@@ -182,6 +243,7 @@ impl Table {
             Table::Ports => PORTS,
             Table::Control => CONTROL,
             Table::Series => SERIES,
+            Table::Collectives => COLLECTIVES,
         }
     }
 

@@ -16,7 +16,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
 use backwater_net::packet::NodeId;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink, State};
+use backwater_net::record::{CollectiveRow, ControlRow, FlowRow, PortRow, SeriesRow, Sink, State};
 use backwater_net::topology::Graph;
 use columns::Table;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ enum Cell<'a> {
 pub struct Tables {
     names: Names,
     tally: Tally,
-    open: [Open; 4],
+    open: [Open; 5],
     error: Option<ArrowError>,
 }
 
@@ -262,6 +262,35 @@ impl Sink for Tables {
             U64(Some(row.value)),
         ];
         keep(&mut self.error, self.open[Table::Series as usize].push(cells));
+    }
+
+    fn collective(&mut self, row: &CollectiveRow) {
+        use Cell::{F64, I64, Text, U32, U64};
+        let duration = row.end.map(|end| end - row.start);
+        let bandwidth = |bytes: f64| {
+            let seconds = duration.filter(|time| *time > Time::ZERO)?.as_secs_f64();
+            Some(bytes * 8.0 / seconds)
+        };
+        let cells = [
+            Text(Some(&row.job)),
+            Text(Some(&row.step)),
+            Text(Some(row.kind)),
+            Text(Some(row.algorithm)),
+            U32(Some(row.instance)),
+            U64(Some(row.round)),
+            U32(Some(row.communicator)),
+            U32(Some(row.ranks)),
+            I64(Some(ps(row.start))),
+            I64(row.end.map(ps)),
+            I64(duration.map(ps)),
+            U64(Some(row.transfers)),
+            U64(Some(row.bytes)),
+            F64(Some(row.size_bytes)),
+            F64(bandwidth(row.size_bytes)),
+            F64(bandwidth(row.bus_bytes)),
+            I64(Some(ps(row.bound))),
+        ];
+        keep(&mut self.error, self.open[Table::Collectives as usize].push(cells));
     }
 
     fn port(&mut self, row: &PortRow) {

@@ -1,7 +1,7 @@
 //! What groups of flows have offered in a run, beside what they were asked to: arrivals are random, and so is what they bring.
 
 use crate::file::{LoadCounts, LoadOf};
-use crate::load::{Offer, on_wire};
+use crate::load::Offer;
 use backwater_engine::Time;
 use backwater_net::config::PacketParams;
 use backwater_net::record::FlowRow;
@@ -72,7 +72,7 @@ impl Tally {
         let Some(at) = self.of_group.get(row.group as usize).copied().flatten() else { return };
         let counted = &mut self.counted[at];
         counted.bytes += match counted.counts {
-            LoadCounts::Wire => on_wire(&self.packet, row.bytes),
+            LoadCounts::Wire => self.packet.on_wire(row.bytes),
             LoadCounts::Payload => row.bytes,
         };
         counted.last = counted.last.max(row.start);

@@ -1,0 +1,307 @@
+//! Who sends how much to whom in a collective, and what each transfer waits for.
+//!
+//! A collective is either one set of transfers that all begin at once (*direct*), or goes by *phases*: in each phase every rank
+//! sends to one other. Rank r begins phase p + 1 when it has sent and received phase p:
+//!
+//! ```text
+//! ring                to(r) = r + 1; n - 1 phases of S/n each for reduce-scatter and all-gather, both for all-reduce
+//! halving-doubling    to(r) = r xor d; log2 n phases, d = n/2 … 1 with S/2 … S/n (halving), then back (doubling)
+//! pairwise            to(r) = r + p + 1; n - 1 phases of an all-to-all
+//! ```
+//!
+//! Sources: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19 (2005),
+//! sections 4.1 (ring, recursive doubling), 4.3 (pairwise), 4.4 (recursive halving), 4.5 (Rabenseifner's all-reduce); bandwidths:
+//! nccl-tests, doc/PERFORMANCE.md. S is the buffer of a rank, part i of n is the bytes from iS/n to (i + 1)S/n, rounded down.
+
+use std::sync::Arc;
+
+/// What a collective leaves at its ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collective {
+    /// The sum of all buffers at every rank.
+    AllReduce,
+    /// The parts of all ranks at every rank.
+    AllGather,
+    /// A part of the sum at every rank.
+    ReduceScatter,
+}
+
+/// How it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// From each to the next, round a ring.
+    Ring,
+    /// With partners at halving, then doubling distance; for 2^k ranks.
+    HalvingDoubling,
+}
+
+/// Whom ranks send to when not to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Each rank draws its receivers, all sets being equally likely: a receiver may be hit by many.
+    Random,
+    /// Drawn so that every rank receives from as many as it sends to.
+    Balanced,
+}
+
+/// What the ranks of a communicator exchange.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Exchange {
+    /// The first rank sends to the second.
+    PointToPoint {
+        /// Payload.
+        bytes: u64,
+    },
+    /// By phases of an algorithm.
+    Phased {
+        /// What.
+        collective: Collective,
+        /// How.
+        algorithm: Algorithm,
+        /// The buffer S of each rank.
+        bytes: u64,
+    },
+    /// Every rank sends to every other.
+    AllToAll {
+        /// To each of them.
+        bytes: u64,
+        /// In n - 1 phases instead of at once.
+        pairwise: bool,
+    },
+    /// Every rank sends what a matrix says, all at once: of n ranks the n x n sizes, sender by sender; 0 is no transfer.
+    Sizes(Arc<[u64]>),
+    /// Every rank sends to some others, drawn anew in every round, all at once.
+    Drawn {
+        /// How they are drawn.
+        choice: Choice,
+        /// How many receivers each rank draws.
+        fan_out: u32,
+        /// It may draw itself, which takes no transfer.
+        with_self: bool,
+        /// Payload to each receiver, or in all to those that are not within the sender's server.
+        bytes: u64,
+        /// `bytes` is what a rank sends in all.
+        in_all: bool,
+    },
+}
+
+/// A transfer between ranks of a communicator, by their numbers in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Transfer {
+    /// Its number among those that the exchange may have.
+    pub index: u64,
+    pub from: u32,
+    pub to: u32,
+    pub bytes: u64,
+}
+
+impl Exchange {
+    /// What it is called.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Exchange::PointToPoint { .. } => "point-to-point",
+            Exchange::Phased { collective: Collective::AllReduce, .. } => "all-reduce",
+            Exchange::Phased { collective: Collective::AllGather, .. } => "all-gather",
+            Exchange::Phased { collective: Collective::ReduceScatter, .. } => "reduce-scatter",
+            Exchange::AllToAll { .. } => "all-to-all",
+            Exchange::Sizes(_) | Exchange::Drawn { .. } => "all-to-all-v",
+        }
+    }
+
+    /// What its algorithm is called.
+    pub fn algorithm(&self) -> &'static str {
+        match self {
+            Exchange::Phased { algorithm: Algorithm::Ring, .. } => "ring",
+            Exchange::Phased { .. } => "halving-doubling",
+            Exchange::AllToAll { pairwise: true, .. } => "pairwise",
+            _ => "direct",
+        }
+    }
+
+    /// Transfers that n ranks may have, at most.
+    pub(super) fn most(&self, n: u64) -> u64 {
+        match self {
+            Exchange::PointToPoint { .. } => 1,
+            Exchange::AllToAll { pairwise: false, .. } | Exchange::Sizes(_) => n * n,
+            Exchange::Drawn { fan_out, .. } => n * u64::from(*fan_out),
+            Exchange::Phased { .. } | Exchange::AllToAll { .. } => n * u64::from(self.phases(n as u32)),
+        }
+    }
+
+    /// Phases among n ranks; 0: all transfers begin at once.
+    pub(super) fn phases(&self, n: u32) -> u32 {
+        match *self {
+            Exchange::Phased { collective, algorithm, .. } => {
+                let one = match algorithm {
+                    Algorithm::Ring => n.saturating_sub(1),
+                    Algorithm::HalvingDoubling => n.max(1).ilog2(),
+                };
+                if collective == Collective::AllReduce { 2 * one } else { one }
+            }
+            Exchange::AllToAll { pairwise: true, .. } => n.saturating_sub(1),
+            _ => 0,
+        }
+    }
+
+    /// What `rank` of n sends in a phase.
+    pub(super) fn transfer(&self, n: u32, rank: u32, phase: u32) -> Transfer {
+        let (to, bytes) = match *self {
+            Exchange::Phased { algorithm: Algorithm::Ring, bytes, .. } => {
+                // The part that came in the phase before: after n - 1 phases of an all-reduce it is summed up, and goes round again.
+                ((rank + 1) % n, parts(bytes, n, (rank + n - phase % n) % n, 1))
+            }
+            Exchange::Phased { collective, bytes, .. } => {
+                let distance = self.distance(n, phase);
+                let halving = match collective {
+                    Collective::AllGather => false,
+                    Collective::ReduceScatter => true,
+                    Collective::AllReduce => phase < n.ilog2(),
+                };
+                // Halving, a rank gives away the half that its partner keeps; doubling, it gives what it has.
+                let first = (if halving { rank ^ distance } else { rank }) & !(distance - 1);
+                (rank ^ distance, parts(bytes, n, first, distance))
+            }
+            Exchange::AllToAll { bytes, .. } => ((rank + phase + 1) % n, bytes),
+            Exchange::PointToPoint { bytes } => (1, bytes),
+            Exchange::Sizes(_) | Exchange::Drawn { .. } => unreachable!("has no phases"),
+        };
+        Transfer { index: u64::from(phase) * u64::from(n) + u64::from(rank), from: rank, to, bytes }
+    }
+
+    /// From whom `rank` receives in a phase.
+    pub(super) fn from(&self, n: u32, rank: u32, phase: u32) -> u32 {
+        match self {
+            Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } => rank ^ self.distance(n, phase),
+            Exchange::AllToAll { .. } => (rank + n - (phase + 1) % n) % n,
+            _ => (rank + n - 1) % n,
+        }
+    }
+
+    /// Distance of partners in a phase of halving or doubling.
+    fn distance(&self, n: u32, phase: u32) -> u32 {
+        let k = n.ilog2();
+        let Exchange::Phased { collective, .. } = self else { return 1 };
+        match collective {
+            Collective::ReduceScatter => n >> (phase + 1),
+            Collective::AllGather => 1 << phase,
+            Collective::AllReduce if phase < k => n >> (phase + 1),
+            Collective::AllReduce => 1 << (phase - k),
+        }
+    }
+
+    /// All transfers of an exchange without phases whose receivers are not drawn.
+    pub(super) fn direct(&self, n: u32) -> Vec<Transfer> {
+        let all = |bytes: &dyn Fn(u64) -> u64| {
+            let n = u64::from(n);
+            let each =
+                (0..n * n).map(|i| Transfer { index: i, from: (i / n) as u32, to: (i % n) as u32, bytes: bytes(i) });
+            each.filter(|t| t.from != t.to && t.bytes > 0).collect()
+        };
+        match self {
+            Exchange::PointToPoint { bytes } => vec![Transfer { index: 0, from: 0, to: 1, bytes: *bytes }],
+            Exchange::AllToAll { bytes, .. } => all(&|_| *bytes),
+            Exchange::Sizes(sizes) => all(&|i| sizes[i as usize]),
+            Exchange::Phased { .. } | Exchange::Drawn { .. } => Vec::new(),
+        }
+    }
+
+    /// All transfers whose receivers are not drawn.
+    pub(super) fn known(&self, n: u32) -> Vec<Transfer> {
+        match self.phases(n) {
+            0 => self.direct(n),
+            phases => (0..phases).flat_map(|p| (0..n).map(move |rank| self.transfer(n, rank, p))).collect(),
+        }
+    }
+
+    /// \[bytes\] The size of which AI engineers quote the algorithm bandwidth, and what of it counts for the bus bandwidth, where
+    /// `sent` is what left all n ranks together, for another rank of the communicator or for the sender itself (`kept`).
+    ///
+    /// nccl-tests: all-reduce S and 2 (n - 1)/n S; all-gather, reduce-scatter S and (n - 1)/n S; all-to-all n parts and n - 1 of them;
+    /// sendrecv S and S. An all-to-all of uneven sizes counts the mean over ranks.
+    pub(super) fn quoted(&self, n: u32, sent: u64, kept: u64) -> (f64, f64) {
+        let n = f64::from(n);
+        match self {
+            Exchange::Phased { collective, bytes, .. } => {
+                let both = if *collective == Collective::AllReduce { 2.0 } else { 1.0 };
+                (*bytes as f64, *bytes as f64 * both * (n - 1.0) / n)
+            }
+            Exchange::PointToPoint { bytes } => (*bytes as f64, *bytes as f64),
+            Exchange::AllToAll { bytes, .. } => (*bytes as f64 * n, *bytes as f64 * (n - 1.0)),
+            Exchange::Sizes(_) | Exchange::Drawn { .. } => ((sent + kept) as f64 / n, sent as f64 / n),
+        }
+    }
+}
+
+/// \[bytes\] of `count` parts of n from part `first` on.
+fn parts(bytes: u64, n: u32, first: u32, count: u32) -> u64 {
+    let end = |part: u32| (u128::from(bytes) * u128::from(part) / u128::from(n)) as u64;
+    end(first + count) - end(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn phased(collective: Collective, algorithm: Algorithm, bytes: u64) -> Exchange {
+        Exchange::Phased { collective, algorithm, bytes }
+    }
+
+    /// Carries out the collective on sets of parts: each rank begins with what it has and sends what the algorithm says.
+    #[test]
+    fn every_phase_sends_to_whom_the_other_expects_and_all_bytes_add_up() {
+        for n in [2u32, 3, 4, 5, 8, 12, 16] {
+            for algorithm in [Algorithm::Ring, Algorithm::HalvingDoubling] {
+                if algorithm == Algorithm::HalvingDoubling && !n.is_power_of_two() {
+                    continue;
+                }
+                for collective in [Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter] {
+                    let bytes = 1_000_003;
+                    let exchange = phased(collective, algorithm, bytes);
+                    let mut total = 0;
+                    for phase in 0..exchange.phases(n) {
+                        let mut receivers = BTreeSet::new();
+                        for rank in 0..n {
+                            let t = exchange.transfer(n, rank, phase);
+                            assert_eq!(exchange.from(n, t.to, phase), rank);
+                            assert!(receivers.insert(t.to) && t.to != rank);
+                            total += t.bytes;
+                        }
+                    }
+                    let each = u64::from(n - 1) * bytes;
+                    let all = if collective == Collective::AllReduce { 2 * each } else { each };
+                    assert_eq!(total, all, "{collective:?} by {algorithm:?} among {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pairwise_meets_everybody_once() {
+        let exchange = Exchange::AllToAll { bytes: 7, pairwise: true };
+        for n in 2..9u32 {
+            let mut met = BTreeSet::new();
+            for phase in 0..exchange.phases(n) {
+                for rank in 0..n {
+                    let t = exchange.transfer(n, rank, phase);
+                    assert_eq!(exchange.from(n, t.to, phase), rank);
+                    assert!(met.insert((t.from, t.to)) && t.from != t.to);
+                }
+            }
+            assert_eq!(met.len() as u32, n * (n - 1));
+            assert_eq!(Exchange::AllToAll { bytes: 7, pairwise: false }.direct(n).len() as u32, n * (n - 1));
+        }
+    }
+
+    #[test]
+    fn bandwidths_as_nccl_tests_quotes_them() {
+        let ring = |collective| phased(collective, Algorithm::Ring, 800).quoted(8, 0, 0);
+        assert_eq!(ring(Collective::AllReduce), (800.0, 1400.0));
+        assert_eq!(ring(Collective::AllGather), (800.0, 700.0));
+        assert_eq!(ring(Collective::ReduceScatter), (800.0, 700.0));
+        assert_eq!(Exchange::AllToAll { bytes: 100, pairwise: false }.quoted(8, 5600, 0), (800.0, 700.0));
+        assert_eq!(Exchange::PointToPoint { bytes: 800 }.quoted(2, 800, 0), (800.0, 800.0));
+        // As an all-to-all, where every rank keeps one part.
+        assert_eq!(Exchange::Sizes(vec![100; 64].into()).quoted(8, 5600, 800), (800.0, 700.0));
+    }
+}

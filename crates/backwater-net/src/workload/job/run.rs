@@ -1,0 +1,461 @@
+//! A job under way.
+
+use super::exchange::Transfer;
+use super::plan::{JobError, Plan};
+use super::{Dependent, Due, Exchange, JobSpec, Links, Moment, Work, experts};
+use crate::packet::HostId;
+use crate::record::CollectiveRow;
+use crate::spec::FlowSpec;
+use crate::units::Bytes;
+use backwater_engine::{Time, rng};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+/// A task of a round of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct At {
+    instance: u32,
+    round: u64,
+    task: u32,
+}
+
+/// A task under way.
+struct Active {
+    start: Time,
+    /// Transfers over the network that are not complete.
+    left: u64,
+    transfers: u64,
+    /// \[bytes\] over the network; and beside it, within servers or to oneself.
+    bytes: u64,
+    kept: u64,
+    /// \[bytes\] on the wire, by host out of it and into it.
+    loads: BTreeMap<HostId, (u64, u64)>,
+    /// With phases, per rank: phases begun and sent.
+    ranks: Vec<(u32, u32)>,
+}
+
+enum State {
+    /// Waits for so many tasks.
+    Waits(u32),
+    /// Its computation, or the time before which it does not begin, is not over.
+    Later,
+    Active(Box<Active>),
+    Complete,
+}
+
+/// A round that is open.
+struct Round {
+    tasks: Vec<State>,
+    left: usize,
+}
+
+/// The rounds of an instance that are open, in order.
+#[derive(Default)]
+struct Instance {
+    rounds: VecDeque<Round>,
+    /// The number of the first of them.
+    first: u64,
+}
+
+/// A job under way.
+pub struct Job {
+    spec: JobSpec,
+    plan: Plan,
+    links: Links,
+    seed: u64,
+    /// Group of the first step's flows; the others follow.
+    group: u32,
+    instances: Vec<Instance>,
+    begun: bool,
+    /// Tasks that may begin.
+    ready: BTreeSet<At>,
+    /// Computations under way, and tasks that may not begin yet.
+    later: BinaryHeap<Reverse<(Time, At, bool)>>,
+    /// Transfers that have been completed at this instant: the task, its rank and its phase.
+    done: Vec<(At, u32, u32)>,
+}
+
+impl JobSpec {
+    /// Number of instances.
+    pub fn instances(&self) -> u64 {
+        self.hosts.len() as u64 / u64::from(self.ranks.max(1))
+    }
+}
+
+impl Job {
+    /// A job whose steps' flows belong to `group` and those after it, of the run with `seed`.
+    pub fn new(spec: JobSpec, group: u32, seed: u64, links: Links) -> Result<Job, JobError> {
+        let plan = Plan::new(&spec)?;
+        let instances = (0..spec.instances()).map(|_| Instance::default()).collect();
+        let (ready, later, done) = (BTreeSet::new(), BinaryHeap::new(), Vec::new());
+        Ok(Job { spec, plan, links, seed, group, instances, begun: false, ready, later, done })
+    }
+
+    /// Number of flows in all, where it is known beforehand: random draws may stay within a server.
+    pub fn total(&self) -> Option<u64> {
+        let mut round = 0u64;
+        for task in &self.plan.tasks {
+            let step = &self.spec.steps[task.step as usize];
+            let ranks = &step.communicators[task.communicator as usize];
+            let n = ranks.len() as u32;
+            let Work::Exchange(exchange) = &step.work else { continue };
+            let local = |t: &Transfer| self.server(ranks[t.from as usize]) == self.server(ranks[t.to as usize]);
+            round += match exchange {
+                Exchange::Drawn { with_self: false, fan_out, .. } if self.spec.ranks_per_server == 1 => {
+                    u64::from(n) * u64::from(*fan_out)
+                }
+                Exchange::Drawn { .. } => return None,
+                _ => exchange.known(n).iter().filter(|t| !local(t)).count() as u64,
+            };
+        }
+        round.checked_mul(self.spec.rounds)?.checked_mul(self.spec.instances())
+    }
+
+    /// Rounds that are in memory.
+    #[cfg(test)]
+    pub(super) fn open(&self) -> usize {
+        self.instances.iter().map(|instance| instance.rounds.len()).sum()
+    }
+
+    fn server(&self, rank: u32) -> u32 {
+        rank / self.spec.ranks_per_server.max(1)
+    }
+
+    fn ranks(&self, at: At) -> &[u32] {
+        let task = &self.plan.tasks[at.task as usize];
+        &self.spec.steps[task.step as usize].communicators[task.communicator as usize]
+    }
+
+    fn work(&self, at: At) -> &Work {
+        &self.spec.steps[self.plan.tasks[at.task as usize].step as usize].work
+    }
+
+    fn state(&mut self, at: At) -> Option<&mut State> {
+        let instance = self.instances.get_mut(at.instance as usize)?;
+        let round = at.round.checked_sub(instance.first)?;
+        instance.rounds.get_mut(round as usize)?.tasks.get_mut(at.task as usize)
+    }
+
+    /// Number of a round among those of all instances.
+    fn turn(&self, at: At) -> u64 {
+        u64::from(at.instance) * self.spec.rounds + at.round
+    }
+
+    /// The number of a transfer of a task among the flows of its step's group: made of what it is, not of when it comes.
+    fn flow_number(&self, at: At, index: u64) -> u64 {
+        let task = &self.plan.tasks[at.task as usize];
+        self.turn(at) * self.plan.transfers[task.step as usize] + task.first + index
+    }
+
+    /// The task of a flow, and its transfer's number in it.
+    fn task_of(&self, group: u32, number: u64) -> (At, u64) {
+        let step = group - self.group;
+        let each = self.plan.transfers[step as usize];
+        let (turn, within) = (number / each, number % each);
+        let from = self.plan.tasks.partition_point(|t| t.step < step);
+        let to = self.plan.tasks.partition_point(|t| t.step <= step);
+        let task = from + self.plan.tasks[from..to].partition_point(|t| t.first <= within) - 1;
+        let at = At { instance: (turn / self.spec.rounds) as u32, round: turn % self.spec.rounds, task: task as u32 };
+        (at, within - self.plan.tasks[task].first)
+    }
+
+    /// Opens an instance's next rounds, as many as may be open.
+    fn open_rounds(&mut self, number: u32) {
+        let (tasks, rounds, in_flight) = (&self.plan.tasks, self.spec.rounds, self.spec.in_flight.max(1));
+        let instance = &mut self.instances[number as usize];
+        while (instance.rounds.len() as u64) < in_flight {
+            let round = instance.first + instance.rounds.len() as u64;
+            if round >= rounds {
+                return;
+            }
+            let before = instance.rounds.back();
+            // Of the round before, what is not complete; all of it is if the round is gone.
+            let open = |task: &u32| before.is_some_and(|b| !matches!(b.tasks[*task as usize], State::Complete));
+            let waits = |(own, task): (u32, &super::plan::Task)| {
+                let previous = task.previous.iter().chain([&own]).filter(|t| open(t)).count() as u32;
+                State::Waits(task.needs + previous)
+            };
+            let states: Vec<State> = (0u32..).zip(tasks).map(waits).collect();
+            let free = (0u32..).zip(&states).filter(|(_, s)| matches!(s, State::Waits(0)));
+            self.ready.extend(free.map(|(task, _)| At { instance: number, round, task }));
+            instance.rounds.push_back(Round { left: states.len(), tasks: states });
+        }
+    }
+
+    /// A task may begin.
+    fn begin(&mut self, at: At, now: Time, due: &mut Due) {
+        let step = &self.spec.steps[self.plan.tasks[at.task as usize].step as usize];
+        let (earliest, work) = (self.spec.start.after(step.start), step.work.clone());
+        if now < earliest {
+            return self.wait_until(at, earliest, false);
+        }
+        match work {
+            Work::Compute(Time::ZERO) => self.complete(at),
+            Work::Compute(time) => self.wait_until(at, now.after(time), true),
+            Work::Exchange(exchange) => self.begin_exchange(at, &exchange, now, due),
+        }
+    }
+
+    fn wait_until(&mut self, at: At, until: Time, over: bool) {
+        if let Some(state) = self.state(at) {
+            *state = State::Later;
+        }
+        self.later.push(Reverse((until, at, over)));
+    }
+
+    fn begin_exchange(&mut self, at: At, exchange: &Exchange, now: Time, due: &mut Due) {
+        let n = self.ranks(at).len() as u32;
+        let phases = exchange.phases(n);
+        let ranks = if phases > 0 { vec![(0, 0); n as usize] } else { Vec::new() };
+        let (left, transfers, bytes, kept, loads) = (0, 0, 0, 0, BTreeMap::new());
+        let mut active = Box::new(Active { start: now, left, transfers, bytes, kept, loads, ranks });
+        if phases > 0 {
+            // A phase of every rank, so that what is left is known before the first is complete.
+            active.left = u64::from(n) * u64::from(phases);
+            self.put(at, active);
+            (0..n).for_each(|rank| self.go_on(at, exchange, rank, due));
+            return self.finish(at, now, due);
+        }
+        let all = match *exchange {
+            Exchange::Drawn { choice, fan_out, with_self, bytes, in_all } => {
+                let task = &self.plan.tasks[at.task as usize];
+                let name = format!("receivers/{}/{}/{}", self.spec.stream, task.step, task.communicator);
+                let mut rng = rng::stream(self.seed, &name, self.turn(at));
+                let drawn = experts::draw(&mut rng, choice, n, fan_out, with_self);
+                self.drawn(at, &drawn, bytes, in_all)
+            }
+            _ => exchange.direct(n),
+        };
+        active.left = all.len() as u64;
+        self.put(at, active);
+        all.into_iter().for_each(|transfer| {
+            self.transfer(at, transfer, due);
+        });
+        self.finish(at, now, due);
+    }
+
+    fn put(&mut self, at: At, active: Box<Active>) {
+        if let Some(state) = self.state(at) {
+            *state = State::Active(active);
+        }
+    }
+
+    /// The transfers to receivers that were drawn. What a rank sends in all is split evenly among those beyond its server.
+    fn drawn(&self, at: At, drawn: &[Vec<u32>], bytes: u64, in_all: bool) -> Vec<Transfer> {
+        let ranks = self.ranks(at);
+        let fan_out = drawn.first().map_or(0, Vec::len) as u64;
+        let mut all = Vec::new();
+        for (from, to) in (0u32..).zip(drawn) {
+            let away = |to: &u32| self.server(ranks[*to as usize]) != self.server(ranks[from as usize]);
+            let shares = to.iter().filter(|to| away(to)).count() as u64;
+            let mut turn = 0;
+            for (index, to) in (0u64..).zip(to) {
+                let mut size = bytes;
+                if in_all && away(to) {
+                    let end = |part: u64| (u128::from(bytes) * u128::from(part) / u128::from(shares)) as u64;
+                    size = end(turn + 1) - end(turn);
+                    turn += 1;
+                } else if in_all {
+                    size = 0;
+                }
+                all.push(Transfer { index: u64::from(from) * fan_out + index, from, to: *to, bytes: size });
+            }
+        }
+        all
+    }
+
+    /// Begins a transfer; whether it is over at once, since it does not use the network.
+    fn transfer(&mut self, at: At, transfer: Transfer, due: &mut Due) -> bool {
+        let ranks = self.ranks(at);
+        let (from, to) = (ranks[transfer.from as usize], ranks[transfer.to as usize]);
+        let first = u64::from(at.instance) * u64::from(self.spec.ranks);
+        let host = |rank: u32| self.spec.hosts[(first + u64::from(rank)) as usize];
+        let (src, dst, local) = (host(from), host(to), self.server(from) == self.server(to));
+        let group = self.group + self.plan.tasks[at.task as usize].step;
+        let number = self.flow_number(at, transfer.index);
+        let wire = self.links.packet.on_wire(transfer.bytes);
+        if let Some(State::Active(active)) = self.state(at) {
+            if local {
+                (active.kept, active.left) = (active.kept + transfer.bytes, active.left - 1);
+                return true;
+            }
+            (active.transfers, active.bytes) = (active.transfers + 1, active.bytes + transfer.bytes);
+            active.loads.entry(src).or_default().0 += wire;
+            active.loads.entry(dst).or_default().1 += wire;
+        }
+        let (class, ect) = (self.spec.class, self.spec.ect);
+        let id = u64::from(group) << 40 | number;
+        let (bytes, start, path, stream) = (transfer.bytes, Time::ZERO, None, None);
+        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, stream });
+        false
+    }
+
+    /// Begins the phases of a rank that may begin.
+    fn go_on(&mut self, at: At, exchange: &Exchange, rank: u32, due: &mut Due) {
+        let n = self.ranks(at).len() as u32;
+        let mut look = VecDeque::from([rank]);
+        while let Some(rank) = look.pop_front() {
+            let Some(State::Active(active)) = self.state(at) else { return };
+            let (begun, sent) = active.ranks[rank as usize];
+            let before = |phase: u32| exchange.from(n, rank, phase - 1);
+            let received = begun == 0 || active.ranks[before(begun) as usize].1 >= begun;
+            if begun > sent || begun == exchange.phases(n) || !received {
+                continue;
+            }
+            active.ranks[rank as usize].0 += 1;
+            let transfer = exchange.transfer(n, rank, begun);
+            if self.transfer(at, transfer, due) {
+                let Some(State::Active(active)) = self.state(at) else { return };
+                active.ranks[rank as usize].1 += 1;
+                look.extend([rank, transfer.to]);
+            }
+        }
+    }
+
+    /// Completes an exchange of which nothing is left.
+    fn finish(&mut self, at: At, now: Time, due: &mut Due) {
+        let Some(State::Active(active)) = self.state(at) else { return };
+        if active.left > 0 {
+            return;
+        }
+        let Some(state) = self.state(at) else { return };
+        if let State::Active(active) = std::mem::replace(state, State::Complete) {
+            due.rows.push(self.row(at, &active, Some(now)));
+        }
+        self.complete(at);
+    }
+
+    fn row(&self, at: At, active: &Active, end: Option<Time>) -> CollectiveRow {
+        let task = &self.plan.tasks[at.task as usize];
+        let ranks = self.ranks(at).len() as u32;
+        let Work::Exchange(exchange) = self.work(at) else { unreachable!("computations have no rows") };
+        let time = |(host, (out, into)): (&HostId, &(u64, u64))| {
+            self.links.rates[host.0 as usize].time_for(Bytes(*out.max(into)))
+        };
+        let (size, bus) = exchange.quoted(ranks, active.bytes, active.kept);
+        CollectiveRow {
+            job: Arc::clone(&self.spec.label),
+            step: Arc::clone(&self.spec.steps[task.step as usize].label),
+            kind: exchange.kind(),
+            algorithm: exchange.algorithm(),
+            group: self.group + task.step,
+            instance: at.instance,
+            round: at.round,
+            communicator: task.communicator,
+            ranks,
+            start: active.start,
+            end,
+            transfers: active.transfers,
+            bytes: active.bytes,
+            size_bytes: size,
+            bus_bytes: bus,
+            bound: active.loads.iter().map(time).max().unwrap_or(Time::ZERO),
+        }
+    }
+
+    /// A task is complete: what waits for it may begin.
+    fn complete(&mut self, at: At) {
+        let Some(state) = self.state(at) else { return };
+        *state = State::Complete;
+        let task = &self.plan.tasks[at.task as usize];
+        let next = task.then_next.iter().map(|task| At { task: *task, round: at.round + 1, ..at });
+        let waiting: Vec<At> = task.then.iter().map(|task| At { task: *task, ..at }).chain(next).collect();
+        for at in waiting {
+            if let Some(State::Waits(left)) = self.state(at) {
+                *left -= 1;
+                if *left == 0 {
+                    self.ready.insert(at);
+                }
+            }
+        }
+        let instance = &mut self.instances[at.instance as usize];
+        instance.rounds[(at.round - instance.first) as usize].left -= 1;
+        while instance.rounds.front().is_some_and(|round| round.left == 0) {
+            instance.rounds.pop_front();
+            instance.first += 1;
+        }
+        self.open_rounds(at.instance);
+    }
+
+    /// What has been completed at this instant lets phases and tasks go on.
+    fn settle(&mut self, now: Time, due: &mut Due) {
+        let mut done = std::mem::take(&mut self.done);
+        done.sort_unstable();
+        for &(at, rank, _) in &done {
+            if let Some(State::Active(active)) = self.state(at) {
+                active.left -= 1;
+                if let Some((_, sent)) = active.ranks.get_mut(rank as usize) {
+                    *sent += 1;
+                }
+            }
+        }
+        for (at, rank, phase) in done {
+            let Work::Exchange(exchange) = self.work(at).clone() else { continue };
+            let n = self.ranks(at).len() as u32;
+            if exchange.phases(n) > 0 {
+                let to = exchange.transfer(n, rank, phase).to;
+                [rank, to].into_iter().for_each(|rank| self.go_on(at, &exchange, rank, due));
+            }
+            self.finish(at, now, due);
+        }
+    }
+}
+
+impl Dependent for Job {
+    fn groups(&self) -> std::ops::Range<u32> {
+        self.group..self.group + self.spec.steps.len() as u32
+    }
+
+    fn moment(&self) -> Moment {
+        self.spec.moment
+    }
+
+    fn begins(&self) -> Time {
+        self.spec.start
+    }
+
+    fn completed(&mut self, flow: u64, group: u32) {
+        let (at, index) = self.task_of(group, flow & (crate::workload::Group::MOST_FLOWS - 1));
+        let n = self.ranks(at).len() as u64;
+        self.done.push((at, (index % n) as u32, (index / n) as u32));
+    }
+
+    fn due(&mut self, now: Time, due: &mut Due) -> Option<Time> {
+        if !std::mem::replace(&mut self.begun, true) {
+            (0..self.instances.len() as u32).for_each(|instance| self.open_rounds(instance));
+        }
+        let (flows, rows) = (due.flows.len(), due.rows.len());
+        self.settle(now, due);
+        loop {
+            while let Some(Reverse((_, at, over))) = self.later.peek().filter(|Reverse((t, ..))| *t <= now).copied() {
+                self.later.pop();
+                if over {
+                    self.complete(at);
+                } else {
+                    self.ready.insert(at);
+                }
+            }
+            let Some(at) = self.ready.pop_first() else { break };
+            self.begin(at, now, due);
+        }
+        due.flows[flows..].sort_unstable_by_key(|flow| flow.id);
+        due.rows[rows..].sort_unstable_by_key(|row| (row.group, row.instance, row.round, row.communicator));
+        due.flows[flows..].iter_mut().for_each(|flow| flow.start = now);
+        self.later.peek().map(|Reverse((time, ..))| *time)
+    }
+
+    fn unfinished(&self) -> Vec<CollectiveRow> {
+        let mut rows = Vec::new();
+        for (number, instance) in (0u32..).zip(&self.instances) {
+            for (round, open) in (instance.first..).zip(&instance.rounds) {
+                for (task, state) in (0u32..).zip(&open.tasks) {
+                    if let State::Active(active) = state {
+                        rows.push(self.row(At { instance: number, round, task }, active, None));
+                    }
+                }
+            }
+        }
+        rows
+    }
+}

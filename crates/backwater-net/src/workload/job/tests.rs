@@ -1,0 +1,287 @@
+//! Jobs without a network: the test completes flows itself, in any order.
+
+use super::*;
+use crate::units::Bytes;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashSet};
+
+pub(super) fn compute(us: u64) -> Work {
+    Work::Compute(Time::us(us))
+}
+
+pub(super) fn send(bytes: u64) -> Work {
+    Work::Exchange(Exchange::PointToPoint { bytes })
+}
+
+pub(super) fn step(work: Work, communicators: Vec<Vec<u32>>, after: &[usize]) -> StepSpec {
+    let (label, after_previous, start) = ("step".into(), Vec::new(), Time::ZERO);
+    StepSpec { label, work, communicators, after: after.to_vec(), after_previous, start }
+}
+
+pub(super) fn job(ranks: u32, steps: Vec<StepSpec>) -> JobSpec {
+    JobSpec {
+        label: "job".into(),
+        stream: "job".into(),
+        ranks,
+        hosts: (0..ranks).map(HostId).collect(),
+        ranks_per_server: 1,
+        start: Time::us(3),
+        rounds: 1,
+        in_flight: 1,
+        moment: Moment::LastByte,
+        class: Class(3),
+        ect: true,
+        steps,
+    }
+}
+
+fn links(hosts: usize) -> Links {
+    let packet = PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0), clock: None };
+    Links { rates: vec![Rate::gbps(100); hosts].into(), packet }
+}
+
+/// Everything that a job did when its flows took `lasts` each.
+struct Course {
+    /// Start, flow and end.
+    flows: Vec<(Time, FlowSpec, Time)>,
+    rows: Vec<CollectiveRow>,
+    /// Most flows at once.
+    most: usize,
+}
+
+/// Runs a job whose flows take what `lasts` says; of those that end at once the order is `order`'s.
+fn course(spec: &JobSpec, lasts: impl Fn(&FlowSpec) -> Time, backwards: bool) -> Course {
+    let mut job = Job::new(spec.clone(), 2, 1, links(spec.hosts.len())).unwrap();
+    let mut course = Course { flows: Vec::new(), rows: Vec::new(), most: 0 };
+    let mut ends: BTreeMap<Time, Vec<(u64, u32)>> = BTreeMap::new();
+    let (mut now, mut again) = (job.begins(), Some(job.begins()));
+    loop {
+        let next = ends.keys().next().copied().into_iter().chain(again).min();
+        let Some(next) = next else { break };
+        assert!(next >= now);
+        now = next;
+        let mut over = ends.remove(&now).unwrap_or_default();
+        if backwards {
+            over.reverse();
+        }
+        over.iter().for_each(|(flow, group)| job.completed(*flow, *group));
+        let mut due = Due::default();
+        again = job.due(now, &mut due);
+        for flow in due.flows {
+            assert_eq!(flow.start, now);
+            let end = now + lasts(&flow);
+            ends.entry(end).or_default().push((flow.id, flow.group));
+            course.flows.push((now, flow, end));
+        }
+        course.rows.extend(due.rows);
+        course.most = course.most.max(ends.values().map(Vec::len).sum());
+    }
+    assert_eq!(job.unfinished(), []);
+    if let Some(total) = job.total() {
+        assert_eq!(total, course.flows.len() as u64);
+    }
+    course
+}
+
+fn exchange(ranks: u32, exchange: Exchange) -> JobSpec {
+    job(ranks, vec![step(Work::Exchange(exchange), vec![(0..ranks).collect()], &[])])
+}
+
+#[test]
+fn a_chain_takes_the_sum_of_its_parts() {
+    let steps = vec![
+        step(compute(5), vec![vec![0]], &[]),
+        step(send(4000), vec![vec![0, 1]], &[0]),
+        step(compute(7), vec![vec![1]], &[1]),
+        step(send(8000), vec![vec![1, 0]], &[2]),
+    ];
+    let spec = JobSpec { rounds: 3, ..job(2, steps) };
+    let course = course(&spec, |_| Time::us(10), false);
+    // 32 us a round from 3 us on; the first transfer after 5 us, the second after 22.
+    let starts: Vec<u64> = course.flows.iter().map(|(at, ..)| at.0 / 1_000_000).collect();
+    assert_eq!(starts, [8, 25, 40, 57, 72, 89]);
+    assert_eq!((course.most, course.rows.len()), (1, 6));
+    let row = &course.rows[5];
+    assert_eq!((row.round, row.group, row.start, row.end), (2, 5, Time::us(89), Some(Time::us(99))));
+    assert_eq!((row.transfers, row.bytes, row.size_bytes), (1, 8000, 8000.0));
+    // Two frames of 4064 B at 100 Gb/s.
+    assert_eq!(row.bound, Time(2 * 4064 * 80));
+}
+
+#[test]
+fn rounds_in_flight_overlap_and_stay_in_order() {
+    // A pipeline of three stages; a micro-batch takes 10 us of computing and 1 us of sending at each.
+    let steps = vec![
+        step(compute(10), vec![vec![0], vec![1], vec![2]], &[1]),
+        step(send(4000), vec![vec![0, 1], vec![1, 2]], &[0]),
+    ];
+    let piped = JobSpec { rounds: 8, in_flight: 8, ..job(3, steps) };
+    let end = |spec: &JobSpec| course(spec, |_| Time::us(1), false).rows.iter().filter_map(|r| r.end).max().unwrap();
+    // The last transfer ends when stage 0 has computed 8 times, stage 1 once more, and both have sent.
+    assert_eq!(end(&piped), Time::us(3 + 8 * 10 + 1 + 10 + 1));
+    // One at a time: a round ends with the computation of the last stage.
+    let one = JobSpec { in_flight: 1, ..piped.clone() };
+    assert_eq!(end(&one), Time::us(3 + 7 * 32 + 22));
+    // Two: as one, but the next round fills what the one before leaves idle. Stage 0 begins round b when round b - 2 is complete.
+    let two = JobSpec { in_flight: 2, ..piped.clone() };
+    assert!(end(&two) < end(&one) && end(&two) > end(&piped));
+    let endless = JobSpec { rounds: 1 << 30, in_flight: 2, ..piped };
+    let mut job = Job::new(endless, 0, 1, links(3)).unwrap();
+    job.due(Time::us(3), &mut Due::default());
+    assert_eq!(job.open(), 2, "rounds are not expanded beforehand");
+}
+
+#[test]
+fn phases_wait_for_what_they_pass_on() {
+    use super::{Algorithm::*, Collective::*};
+    for (collective, algorithm, phases) in [
+        (AllReduce, Ring, 14),
+        (AllGather, Ring, 7),
+        (ReduceScatter, Ring, 7),
+        (AllReduce, HalvingDoubling, 6),
+        (AllGather, HalvingDoubling, 3),
+    ] {
+        let spec = exchange(8, Exchange::Phased { collective, algorithm, bytes: 8_000 });
+        let course = course(&spec, |_| Time::us(10), false);
+        assert_eq!(course.rows[0].end, Some(Time::us(3 + 10 * phases)), "{collective:?} {algorithm:?}");
+        assert_eq!((course.flows.len() as u64, course.most), (8 * phases, 8));
+    }
+    // One slow link delays what passes over it, and only that, until it has gone round.
+    let spec = exchange(4, Exchange::Phased { collective: AllGather, algorithm: Ring, bytes: 400 });
+    let slow = |flow: &FlowSpec| if flow.src.0 == 0 { Time::us(50) } else { Time::us(1) };
+    let course = course(&spec, slow, false);
+    assert_eq!(course.rows[0].end, Some(Time::us(3 + 150)));
+    assert!(course.flows.iter().any(|(at, flow, _)| flow.src.0 == 3 && *at == Time::us(5)));
+}
+
+#[test]
+fn within_a_server_nothing_is_sent() {
+    let all = exchange(8, Exchange::AllToAll { bytes: 4000, pairwise: false });
+    let course_of = |spec: &JobSpec| course(spec, |_| Time::us(1), false);
+    let four = JobSpec { ranks_per_server: 4, ..all.clone() };
+    let course = course_of(&four);
+    assert_eq!((course.flows.len(), course.rows[0].bytes), (32, 32 * 4000));
+    assert!(course.flows.iter().all(|(_, f, _)| f.src.0 / 4 != f.dst.0 / 4));
+    // A ring by servers: 2 of 8 transfers of a phase leave their server.
+    let ring = Exchange::Phased { collective: Collective::AllReduce, algorithm: Algorithm::Ring, bytes: 8000 };
+    let ring = JobSpec { ranks_per_server: 4, ..exchange(8, ring) };
+    assert_eq!(course_of(&ring).flows.len(), 14 * 2);
+    let inside = JobSpec { ranks_per_server: 8, rounds: 4, ..all };
+    let course = course_of(&inside);
+    assert_eq!((course.flows.len(), course.rows.len()), (0, 4));
+    assert!(course.rows.iter().all(|r| r.end == Some(r.start) && r.bound == Time::ZERO));
+}
+
+#[test]
+fn a_share_for_each_server_that_was_drawn() {
+    // Four of eight, maybe itself: what is sent in all goes to three or four others.
+    let drawn = |choice| Exchange::Drawn { choice, fan_out: 4, with_self: true, bytes: 51_375_001, in_all: true };
+    for choice in [Choice::Random, Choice::Balanced] {
+        let spec = JobSpec { rounds: 20, ..exchange(8, drawn(choice)) };
+        let course = course(&spec, |_| Time::us(1), false);
+        for round in 0..20 {
+            for rank in 0..8 {
+                let sent = |(_, f, _): &&(Time, FlowSpec, Time)| f.src.0 == rank && f.id % (1 << 40) / 32 == round;
+                let sizes: Vec<u64> = course.flows.iter().filter(sent).map(|(_, f, _)| f.bytes).collect();
+                assert!(matches!(sizes.len(), 3 | 4), "{sizes:?}");
+                assert_eq!(sizes.iter().sum::<u64>(), 51_375_001);
+            }
+        }
+        assert_eq!(course.rows[0].size_bytes, 51_375_001.0);
+    }
+}
+
+#[test]
+fn instances_share_nothing_but_their_kind() {
+    let drawn = Exchange::Drawn { choice: Choice::Random, fan_out: 2, with_self: false, bytes: 4000, in_all: false };
+    let one = exchange(6, drawn);
+    let many = JobSpec { hosts: (0..24).map(HostId).collect(), rounds: 2, ..one };
+    let course = course(&many, |f| Time::us(1 + u64::from(f.src.0 / 6)), false);
+    assert_eq!((course.rows.len(), course.flows.len()), (8, 96));
+    assert!(course.flows.iter().all(|(_, f, _)| f.src.0 / 6 == f.dst.0 / 6));
+    assert_eq!(course.flows.iter().map(|(_, f, _)| f.id).collect::<HashSet<_>>().len(), 96);
+    // An instance's next round waits for no other instance.
+    let ends: Vec<u64> = course.rows.iter().filter(|r| r.round == 1).map(|r| r.end.unwrap().0 / 1_000_000).collect();
+    assert_eq!(ends, [5, 7, 9, 11]);
+}
+
+fn works() -> impl Strategy<Value = Work> {
+    use super::{Algorithm::*, Collective::*};
+    let phased = |collective, algorithm| Exchange::Phased { collective, algorithm, bytes: 9_001 };
+    prop_oneof![
+        (0u64..20).prop_map(compute),
+        proptest::sample::select(vec![
+            phased(AllReduce, Ring),
+            phased(AllGather, Ring),
+            phased(ReduceScatter, Ring),
+            Exchange::AllToAll { bytes: 5_000, pairwise: false },
+            Exchange::AllToAll { bytes: 5_000, pairwise: true },
+            Exchange::Drawn { choice: Choice::Random, fan_out: 1, with_self: false, bytes: 5_001, in_all: true },
+            Exchange::Drawn { choice: Choice::Balanced, fan_out: 2, with_self: true, bytes: 5_001, in_all: false },
+        ])
+        .prop_map(Work::Exchange),
+    ]
+}
+
+/// Steps in an order in which none waits for a later one, so that there is no cycle; communicators are blocks of the ranks.
+fn jobs() -> impl Strategy<Value = JobSpec> {
+    let one = (works(), 1u32..=3, prop::collection::vec(any::<prop::sample::Index>(), 0..3), any::<bool>());
+    (prop::collection::vec(one, 1..6), 1u64..5, 1u64..4, 1u32..3).prop_map(|(steps, rounds, in_flight, per_server)| {
+        let step = |(number, (work, blocks, after, previous)): (usize, (Work, u32, Vec<prop::sample::Index>, bool))| {
+            let size = 12 / blocks;
+            let communicators = (0..blocks).map(|b| (b * size..(b + 1) * size).collect()).collect();
+            let mut after: Vec<usize> = after.iter().filter(|_| number > 0).map(|i| i.index(number)).collect();
+            after.dedup();
+            let after_previous = if previous { vec![number] } else { Vec::new() };
+            StepSpec { after_previous, ..self::step(work, communicators, &after) }
+        };
+        let steps = steps.into_iter().enumerate().map(step).collect();
+        JobSpec { rounds, in_flight, ranks_per_server: per_server, ..job(12, steps) }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(6), ..ProptestConfig::default() })]
+
+    /// Every byte that a row tells of is a flow's, no step begins before what it waits for is over, rounds stay in order, and the order of
+    /// completions of one instant does not matter.
+    #[test]
+    fn laws_of_jobs(spec in jobs(), slow in 0u64..4) {
+        // Many flows end at one instant.
+        let lasts = |flow: &FlowSpec| Time::us(1 + (flow.id * slow) % 3);
+        let course = self::course(&spec, lasts, false);
+        let turned = self::course(&spec, lasts, true);
+        prop_assert_eq!(&course.rows, &turned.rows);
+        let flows = |c: &Course| c.flows.iter().map(|(at, f, _)| (*at, f.clone())).collect::<Vec<_>>();
+        prop_assert_eq!(flows(&course), flows(&turned));
+        let ids: HashSet<u64> = course.flows.iter().map(|(_, f, _)| f.id).collect();
+        prop_assert_eq!(ids.len(), course.flows.len());
+        let exchanges = |step: &StepSpec| matches!(step.work, Work::Exchange(_));
+        let each: usize = spec.steps.iter().filter(|s| exchanges(s)).map(|s| s.communicators.len()).sum();
+        prop_assert_eq!(course.rows.len() as u64, each as u64 * spec.rounds);
+        for row in &course.rows {
+            let step = &spec.steps[row.group as usize - 2];
+            let ranks = &step.communicators[row.communicator as usize];
+            let most: u64 = match &step.work { Work::Exchange(e) => e.most(ranks.len() as u64), _ => 0 };
+            let per_round = most * step.communicators.len() as u64;
+            let number = |f: &FlowSpec| f.id % (1 << 40);
+            let own = |f: &FlowSpec| f.group == row.group && number(f) / per_round == row.round
+                && number(f) % per_round / most == u64::from(row.communicator);
+            let of_row = || course.flows.iter().filter(|(_, f, _)| own(f));
+            prop_assert_eq!(row.bytes, of_row().map(|(_, f, _)| f.bytes).sum::<u64>());
+            prop_assert_eq!(row.transfers, of_row().count() as u64);
+            prop_assert!(of_row().all(|(at, _, end)| *at >= row.start && Some(*end) <= row.end));
+            prop_assert!(of_row().map(|(.., end)| *end).max().is_none_or(|end| Some(end) == row.end));
+            for before in &course.rows {
+                let other = &spec.steps[before.group as usize - 2];
+                let shared = other.communicators[before.communicator as usize].iter().any(|r| ranks.contains(r));
+                let waits = step.after.contains(&(before.group as usize - 2)) && shared && before.round == row.round;
+                let same = before.group == row.group && before.communicator == row.communicator;
+                let ordered = same && before.round + 1 == row.round;
+                let window = before.round + spec.in_flight <= row.round;
+                prop_assert!(!(waits || ordered || window) || before.end <= Some(row.start), "{:?} {:?}", before, row);
+            }
+        }
+    }
+}

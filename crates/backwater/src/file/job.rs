@@ -1,0 +1,324 @@
+//! `[[job]]`: computations and transfers that wait for each other.
+
+use super::hosts::Hosts;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::borrow::Cow;
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobEntry {
+    /// What results call the job: its flows are the groups LABEL/STEP. Variants and `--set` name it by it: `job.LABEL.rounds`.
+    #[serde(default = "default_job")]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text, another for each job"))]
+    pub label: String,
+    /// Ranks of each instance, numbered from 0; each has a host of its own.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "MPI 4.1 section 7.2: rank"))]
+    pub ranks: u32,
+    /// Instances of the job, each with ranks of its own. They start together and share nothing but the network.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+    pub instances: u32,
+    /// Hosts on which ranks are placed. Absent: all.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub hosts: Option<Hosts>,
+    /// Which of `hosts` the ranks are, instance by instance: in their order (`consecutive`), servers `stride` apart (`strided`), or at random by the seed (`random`). A server's ranks stay together.
+    #[serde(default = "default_placement")]
+    #[schemars(extend("x-source" = "Backwater's own; consecutive: choice"))]
+    pub placement: Placement,
+    /// `strided`: servers from one of an instance to its next; with 16 hosts at each leaf and one rank a server, a stride of 16 puts each on another leaf. Absent: as many as instances fit into `hosts`.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub stride: Option<u32>,
+    /// Consecutive ranks in one server; `ranks` is a multiple of it. Transfers between them do not use the network and take no time; with 1 all transfers use it.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own; 1: choice; servers of AI clusters: 8"))]
+    pub ranks_per_server: u32,
+    /// When the first round begins.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; 0: choice", "x-range" = "0 s and more"))]
+    pub start: Time,
+    /// How often the steps are done, all of them in each round.
+    #[serde(default = "one_round")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
+    #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+    pub rounds: u64,
+    /// Most rounds of an instance at once: round b begins when round b - `rounds_in_flight` is complete. With 1 a round waits for all of the one before; with more, rounds follow each other as in a pipeline, each step at each of its ranks in the order of rounds.
+    #[serde(default = "one_round")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own; 1: choice; pipelines: the micro-batches in flight (Narayanan et al., SC 2021)"))]
+    pub rounds_in_flight: u64,
+    /// When a transfer is complete: its receiver has the `last-byte`, or its sender the `last-ack`.
+    #[serde(default = "default_complete_at")]
+    #[schemars(extend("x-source" = "choice: what the next step needs is the data; last-ack: the sender's completion queue"))]
+    pub complete_at: CompleteAt,
+    /// Class of the data, 0 to 7.
+    #[serde(default = "super::flow::default_class")]
+    #[schemars(range(min = 0, max = 7), extend("x-source" = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it"))]
+    pub class: u8,
+    /// Whether the packets are ECN-capable.
+    #[serde(default = "super::flow::default_ect")]
+    #[schemars(extend("x-source" = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it"))]
+    pub ect: bool,
+    /// The steps of a round, a `[[job.step]]` each.
+    pub step: Vec<StepEntry>,
+}
+
+/// A step of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepEntry {
+    /// What results and `after` call the step.
+    #[serde(default = "default_step")]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text, another for each step of the job"))]
+    pub label: String,
+    /// What its ranks do.
+    #[schemars(extend("x-source" = "MPI 4.1 chapters 3 and 6; nccl-tests"))]
+    pub kind: StepKind,
+    /// `compute`: for how long.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+    pub time: Option<Time>,
+    /// Payload. Of `all-reduce`, `all-gather` and `reduce-scatter` the whole buffer of a rank, of which each part is 1/n; of other transfers what `size_of` says.
+    #[serde(default)]
+    #[schemars(extend("x-min" = "1 B", "x-source" = "nccl-tests, doc/PERFORMANCE.md: size"))]
+    pub size: Option<Bytes>,
+    /// `all-to-all-v`: whether `size` is that of each `transfer`, or what each `sender` sends in all, split evenly among its receivers in other servers.
+    #[serde(default = "default_size_of")]
+    #[schemars(extend("x-source" = "Backwater's own; transfer: choice"))]
+    pub size_of: SizeOf,
+    /// How it is done: `ring` (default) or `halving-doubling` for `all-reduce`, `all-gather` and `reduce-scatter`; `direct` (default, all transfers at once) or `pairwise` for `all-to-all`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005); defaults: choice, as NCCL does"))]
+    pub algorithm: Option<AlgorithmName>,
+    /// `all-to-all-v`: receivers that each rank draws anew in every round. `sizes` says it otherwise.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own; experts a token goes to in a mixture of experts: Fedus et al., JMLR 23 (2022)"))]
+    pub fan_out: Option<u32>,
+    /// `all-to-all-v`: how they are drawn: each rank by itself (`random`), or such that every rank is drawn equally often (`balanced`).
+    #[serde(default = "default_choice")]
+    #[schemars(extend("x-source" = "Backwater's own; random: choice"))]
+    pub choice: ChoiceName,
+    /// `all-to-all-v`: whether a rank may draw itself, which is no transfer.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; off: choice"))]
+    pub with_self: bool,
+    /// `all-to-all-v`: payload from each rank of a group to each, a list for every sender; "0 B" is no transfer. Instead of `size` and `fan_out`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "MPI 4.1 section 6.8: MPI_Alltoallv"))]
+    pub sizes: Option<SizeMatrix>,
+    /// Ranks that take part. Absent: all.
+    #[serde(default)]
+    #[schemars(extend("x-unit" = "rank numbers", "x-range" = "ranks of the job: 3, \"0..7\", \"0..7 step 2\", or a list of those", "x-source" = "Backwater's own", "examples" = [3, "0..7", [0, 4, "8..11"]]))]
+    pub ranks: Option<Hosts>,
+    /// The ranks act in groups of so many, each by itself. Absent: all in one; of `compute` each rank alone.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "MPI 4.1 chapter 7: communicators"))]
+    pub group_size: Option<u32>,
+    /// From one rank of a group to its next, by their order in `ranks`: of 64 ranks, groups of 8 with a stride of 8 are those whose numbers are equal modulo 8.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+    pub group_stride: u32,
+    /// `point-to-point`: each rank r sends to rank r + `shift`, where there is one.
+    #[serde(default)]
+    #[schemars(range(min = -1_000_000, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub shift: Option<i64>,
+    /// `point-to-point` with `shift`: after the last rank comes the first.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; off: choice"))]
+    pub wrap: bool,
+    /// `point-to-point`: who sends to whom, instead of `shift`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub pairs: Option<RankPairs>,
+    /// Steps of the same round that it waits for. A rank goes on when what they do there is complete; of point-to-point transfers, when what it receives has come. Absent: the step before it in the file; `[]`: none.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of steps of the job"))]
+    pub after: Option<Vec<String>>,
+    /// Steps of the round before that it waits for, beside itself: for more than one round in flight.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of steps of the job"))]
+    pub after_previous: Vec<String>,
+    /// It does not begin before this time after the job's start.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; 0: choice", "x-range" = "0 s and more"))]
+    pub start: Time,
+}
+
+fn default_job() -> String {
+    "job".into()
+}
+
+fn default_step() -> String {
+    "step".into()
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn one_round() -> u64 {
+    1
+}
+
+fn default_placement() -> Placement {
+    Placement::Consecutive
+}
+
+fn default_complete_at() -> CompleteAt {
+    CompleteAt::LastByte
+}
+
+fn default_size_of() -> SizeOf {
+    SizeOf::Transfer
+}
+
+fn default_choice() -> ChoiceName {
+    ChoiceName::Random
+}
+
+/// Which hosts the ranks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// One host after the other.
+    Consecutive,
+    /// Servers a stride apart.
+    Strided,
+    /// Servers in an order drawn by the seed.
+    Random,
+}
+
+/// When a transfer is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompleteAt {
+    /// When its receiver has its last byte.
+    LastByte,
+    /// When its sender has the last acknowledgement.
+    LastAck,
+}
+
+/// What ranks do in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// Compute for a `time`.
+    Compute,
+    /// One sends to one other: by `shift` or `pairs`.
+    PointToPoint,
+    /// The sum of all buffers at every rank.
+    AllReduce,
+    /// The parts of all at every rank.
+    AllGather,
+    /// A part of the sum at every rank.
+    ReduceScatter,
+    /// Each rank sends as much to every other.
+    AllToAll,
+    /// Each rank sends to some others (`fan_out`), or what `sizes` says.
+    AllToAllV,
+}
+
+/// What a size is the size of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizeOf {
+    /// Of each transfer.
+    Transfer,
+    /// Of all that a rank sends in the step.
+    Sender,
+}
+
+/// How a collective is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlgorithmName {
+    /// From each to the next, round a ring.
+    Ring,
+    /// With partners at halving, then doubling distance; for 2, 4, 8, … ranks.
+    HalvingDoubling,
+    /// All transfers at once.
+    Direct,
+    /// To the next, then the next but one, and so on; one at a time.
+    Pairwise,
+}
+
+/// How receivers are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChoiceName {
+    /// By each rank for itself, all sets being equally likely: a rank may be drawn by many.
+    Random,
+    /// Such that every rank is drawn equally often.
+    Balanced,
+}
+
+/// Sizes from each rank to each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct SizeMatrix(pub Vec<Vec<Bytes>>);
+
+/// Senders and receivers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct RankPairs(pub Vec<[u32; 2]>);
+
+// By hand, since the messages of nested lists would not say what they are lists of.
+impl<'de> Deserialize<'de> for SizeMatrix {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<SizeMatrix, D::Error> {
+        let value = serde_json::Value::deserialize(d)?;
+        serde_json::from_value(value).map(SizeMatrix).map_err(|e| {
+            de::Error::custom(format!(
+                "{e} (hint: a list of sizes for every sender, as in [[\"0 B\", \"1 MB\"], [\"2 MB\", \"0 B\"]])"
+            ))
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for RankPairs {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<RankPairs, D::Error> {
+        let value = serde_json::Value::deserialize(d)?;
+        serde_json::from_value(value).map(RankPairs).map_err(|_| {
+            de::Error::custom("no list of pairs of ranks (hint: [sender, receiver] each, as in [[0, 4], [1, 5]])")
+        })
+    }
+}
+
+impl JsonSchema for SizeMatrix {
+    fn schema_name() -> Cow<'static, str> {
+        "SizeMatrix".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": { "type": ["array", "string"] }, "x-unit": "sizes (B, KB = 1000 B, MB, …)",
+            "x-range": "0 B and more; as many lists of as many sizes as a group has ranks",
+            "examples": [[["0 B", "1 MB"], ["2 MB", "0 B"]]] })
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+impl JsonSchema for RankPairs {
+    fn schema_name() -> Cow<'static, str> {
+        "RankPairs".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": { "type": ["array", "string"] }, "x-unit": "pairs of rank numbers",
+            "x-range": "pairs of ranks of the job", "examples": [[[0, 4], [1, 5]]] })
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+}

@@ -1,0 +1,384 @@
+//! From a `[[job]]` to ranks on hosts, and steps that wait for each other.
+
+use crate::error::{ScenarioError, nearest};
+use crate::file::{
+    AlgorithmName, ChoiceName, CompleteAt, Host, Hosts, JobEntry, Placement, SizeOf, StepEntry, StepKind,
+};
+use crate::flows::Place;
+use crate::hosts;
+use backwater_net::packet::{Class, HostId};
+use backwater_net::workload::job::{
+    Algorithm, Choice, Collective, Exchange, Job, JobError, JobSpec, Links, Moment, Placement as Order, StepSpec, Work,
+};
+
+/// Most ranks that the groups of a job's steps hold together.
+const MOST: usize = 20_000_000;
+
+/// The jobs of the scenario, in a run with `seed`.
+pub(crate) fn all(place: &Place<'_>, seed: u64) -> Result<Vec<JobSpec>, ScenarioError> {
+    let jobs = &place.resolved.file.job;
+    for (i, job) in jobs.iter().enumerate() {
+        if jobs[..i].iter().any(|other| other.label == job.label) {
+            let reason = format!("another job is called `{}`", job.label);
+            return Err(place.resolved.error(&format!("job.{i}.label"), reason).hint("give each job its own label"));
+        }
+    }
+    jobs.iter().enumerate().map(|(i, job)| Reader { place, key: format!("job.{i}"), job }.read(seed)).collect()
+}
+
+/// A job whose flows begin with `group`; it has been checked.
+pub(crate) fn build(
+    place: &Place<'_>,
+    number: usize,
+    spec: JobSpec,
+    group: u32,
+    seed: u64,
+) -> Result<Job, ScenarioError> {
+    let job = &place.resolved.file.job[number];
+    let links = Links { rates: place.rates.clone().into(), packet: place.resolved.file.packet.clone() };
+    let reader = Reader { place, key: format!("job.{number}"), job };
+    Job::new(spec, group, seed, links).map_err(|error| reader.explained(&error))
+}
+
+struct Reader<'a> {
+    place: &'a Place<'a>,
+    /// `job.3`
+    key: String,
+    job: &'a JobEntry,
+}
+
+impl Reader<'_> {
+    fn fail<T>(&self, name: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<T, ScenarioError> {
+        Err(self.place.resolved.error(&format!("{}.{name}", self.key), reason).hint(hint))
+    }
+
+    fn read(&self, seed: u64) -> Result<JobSpec, ScenarioError> {
+        let job = self.job;
+        if job.step.is_empty() {
+            return self.fail("step", "the job has no steps", "add a [[job.step]]");
+        }
+        if !job.ranks.is_multiple_of(job.ranks_per_server) {
+            let reason = format!("{} ranks do not fill servers of {}", job.ranks, job.ranks_per_server);
+            return self.fail("ranks_per_server", reason, "`ranks` is a multiple of it");
+        }
+        let mut steps = Vec::new();
+        for (number, step) in job.step.iter().enumerate() {
+            steps.push(self.step(number, step)?);
+        }
+        let spec = JobSpec {
+            label: job.label.as_str().into(),
+            stream: job.label.clone(),
+            ranks: job.ranks,
+            hosts: self.hosts(seed)?,
+            ranks_per_server: job.ranks_per_server,
+            start: job.start,
+            rounds: job.rounds,
+            in_flight: job.rounds_in_flight,
+            moment: match job.complete_at {
+                CompleteAt::LastByte => Moment::LastByte,
+                CompleteAt::LastAck => Moment::LastAck,
+            },
+            class: Class(job.class),
+            ect: job.ect,
+            steps,
+        };
+        let first = spec.hosts[0];
+        if let Some(far) = spec.hosts.iter().find(|host| !self.place.index.reaches(first, **host)) {
+            let reason =
+                format!("{} cannot reach {}: no links join them", self.place.name(first), self.place.name(*far));
+            return self.fail("hosts", reason, "add a link, or choose other hosts");
+        }
+        Ok(spec)
+    }
+
+    /// The hosts of all ranks, instance by instance.
+    fn hosts(&self, seed: u64) -> Result<Vec<HostId>, ScenarioError> {
+        let job = self.job;
+        let given = match &job.hosts {
+            None => (0..self.place.index.hosts()).map(HostId).collect(),
+            Some(set) => {
+                hosts::expand(set, self.place.index).or_else(|(reason, hint)| self.fail("hosts", reason, hint))?
+            }
+        };
+        let mut sorted = given.clone();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|w| w[0] == w[1]) {
+            return self.fail("hosts", format!("{} is named twice", self.place.name(twice[0])), "name each host once");
+        }
+        let wanted = u64::from(job.ranks) * u64::from(job.instances);
+        let servers: Vec<&[HostId]> = given.chunks_exact(job.ranks_per_server as usize).collect();
+        let room = servers.len() as u64 * u64::from(job.ranks_per_server);
+        if wanted > room {
+            let of = if job.instances > 1 {
+                format!(" ({} instances of {})", job.instances, job.ranks)
+            } else {
+                String::new()
+            };
+            let whole = if room < given.len() as u64 { " in whole servers" } else { "" };
+            let reason = format!("{wanted} ranks{of} need as many hosts, and there are {room}{whole}");
+            return self.fail("ranks", reason, "fewer ranks or instances, or more `hosts`");
+        }
+        if job.stride.is_some() && job.placement != Placement::Strided {
+            return self.fail("stride", "is for another placement", "placement = \"strided\"?");
+        }
+        let order = match job.placement {
+            Placement::Consecutive => Order::Consecutive,
+            Placement::Strided => {
+                let per_instance = (job.ranks / job.ranks_per_server) as usize;
+                let stride = job.stride.map_or((servers.len() / per_instance).max(1), |stride| stride as usize);
+                if stride > servers.len() {
+                    let reason = format!("{stride} is more than the {} servers that there are", servers.len());
+                    return self.fail("stride", reason, "fewer, or more `hosts`");
+                }
+                Order::Strided(stride)
+            }
+            Placement::Random => Order::Random,
+        };
+        let servers = order.order(servers, seed, &job.label);
+        Ok(servers.into_iter().flatten().copied().take(wanted as usize).collect())
+    }
+
+    fn step(&self, number: usize, step: &StepEntry) -> Result<StepSpec, ScenarioError> {
+        let one = StepReader { job: self, number, step };
+        one.keys_fit()?;
+        if self.job.step[..number].iter().any(|other| other.label == step.label) {
+            let reason = format!("another step of the job is called `{}`", step.label);
+            return one.fail("label", reason, "`after` tells steps apart by their labels");
+        }
+        let before = || number.checked_sub(1).into_iter().collect();
+        Ok(StepSpec {
+            label: step.label.as_str().into(),
+            work: one.work()?,
+            communicators: one.communicators()?,
+            after: step.after.as_ref().map_or_else(|| Ok(before()), |labels| one.steps("after", labels))?,
+            after_previous: one.steps("after_previous", &step.after_previous)?,
+            start: step.start,
+        })
+    }
+
+    /// What the stage says of a job, where its key stands.
+    fn explained(&self, error: &JobError) -> ScenarioError {
+        let label = |step: usize| format!("`{}`", self.job.step[step].label);
+        let at = |step: usize, name: &str| format!("{}.step.{step}.{name}", self.key);
+        let (key, reason, hint) = match error {
+            JobError::NoRank { step, rank } => {
+                let reason = format!("there is no rank {rank}");
+                (at(*step, "ranks"), reason, format!("ranks are 0 to {}", self.job.ranks - 1))
+            }
+            JobError::Communicator { step, reason } => {
+                let name = match self.job.step[*step].kind {
+                    StepKind::PointToPoint => "pairs",
+                    StepKind::AllToAllV if reason.contains("receivers") => "fan_out",
+                    StepKind::AllToAllV if reason.contains("sizes") => "sizes",
+                    _ if reason.contains("halving") => "algorithm",
+                    _ if reason.contains(" B ") => "size",
+                    _ => "group_size",
+                };
+                (at(*step, name), reason.clone(), "a group needs partners, and every rank of it a part".to_owned())
+            }
+            JobError::Nowhere { step, after } => {
+                let reason = format!("nothing of {} arrives at a rank of {}", label(*after), label(*step));
+                let hint = "a rank waits for what is done there; of point-to-point transfers, for what it receives";
+                (at(*step, "after"), reason, hint.to_owned())
+            }
+            JobError::Cycle { steps, rank } => {
+                let mut round: Vec<String> = steps.iter().map(|step| label(*step)).collect();
+                round.extend(round.first().cloned());
+                let reason = format!("steps wait for each other at rank {rank}: {}", round.join(" after "));
+                let hint =
+                    "leave one of them out of `after`; what is to wait for the round before stands in `after_previous`";
+                (at(steps[0], "after"), reason, hint.to_owned())
+            }
+            JobError::TooMany { step } => {
+                let reason = format!("{} has more transfers in all rounds than can be told apart", label(*step));
+                (format!("{}.rounds", self.key), reason, "fewer rounds".to_owned())
+            }
+        };
+        self.place.resolved.error(&key, reason).hint(hint)
+    }
+}
+
+struct StepReader<'a> {
+    job: &'a Reader<'a>,
+    number: usize,
+    step: &'a StepEntry,
+}
+
+impl StepReader<'_> {
+    fn fail<T>(&self, name: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<T, ScenarioError> {
+        self.job.fail(&format!("step.{}.{name}", self.number), reason, hint)
+    }
+
+    /// Keys that the kind needs, and that it does not have.
+    fn keys_fit(&self) -> Result<(), ScenarioError> {
+        use StepKind::{AllGather, AllReduce, AllToAll, AllToAllV, Compute, PointToPoint, ReduceScatter};
+        let step = self.step;
+        let kinds: [(&str, bool, &[StepKind]); 10] = [
+            ("time", step.time.is_some(), &[Compute]),
+            ("size", step.size.is_some(), &[PointToPoint, AllReduce, AllGather, ReduceScatter, AllToAll, AllToAllV]),
+            ("size_of", step.size_of != SizeOf::Transfer, &[AllToAllV]),
+            ("algorithm", step.algorithm.is_some(), &[AllReduce, AllGather, ReduceScatter, AllToAll]),
+            ("fan_out", step.fan_out.is_some(), &[AllToAllV]),
+            ("choice", step.choice != ChoiceName::Random, &[AllToAllV]),
+            ("with_self", step.with_self, &[AllToAllV]),
+            ("sizes", step.sizes.is_some(), &[AllToAllV]),
+            ("shift", step.shift.is_some(), &[PointToPoint]),
+            ("pairs", step.pairs.is_some(), &[PointToPoint]),
+        ];
+        if let Some((name, ..)) = kinds.iter().find(|(_, given, kinds)| *given && !kinds.contains(&step.kind)) {
+            return self.fail(name, "is for another kind of step", "`backwater explain job.step.kind` lists the kinds");
+        }
+        let missing = |name: &str, hint: &str| self.fail(name, "is missing", hint);
+        match step.kind {
+            Compute if step.time.is_none() => missing("time", "how long, as in time = \"1 ms\""),
+            PointToPoint if step.shift.is_none() == step.pairs.is_none() => match step.shift {
+                None => missing("shift", "whom rank r sends to, as in shift = 1 (to r + 1), or `pairs`"),
+                Some(_) => self.fail("pairs", "`shift` is given too", "give one of them"),
+            },
+            PointToPoint if step.group_size.is_some() => {
+                self.fail("group_size", "a transfer has a sender and a receiver", "leave it out")
+            }
+            AllToAllV if step.sizes.is_some() && (step.size.is_some() || step.fan_out.is_some()) => {
+                self.fail("sizes", "`size` or `fan_out` is given too", "give one of them")
+            }
+            AllToAllV if step.sizes.is_none() && step.fan_out.is_none() => {
+                missing("fan_out", "how many receivers each rank has, as in fan_out = 8, or `sizes`")
+            }
+            Compute => Ok(()),
+            _ if step.size.is_none() && step.sizes.is_none() => missing("size", "payload, as in size = \"16 MB\""),
+            _ => Ok(()),
+        }
+    }
+
+    fn work(&self) -> Result<Work, ScenarioError> {
+        let step = self.step;
+        let bytes = step.size.unwrap_or_default().0;
+        let phased = |collective| match step.algorithm {
+            None | Some(AlgorithmName::Ring) => Ok(Exchange::Phased { collective, algorithm: Algorithm::Ring, bytes }),
+            Some(AlgorithmName::HalvingDoubling) => {
+                Ok(Exchange::Phased { collective, algorithm: Algorithm::HalvingDoubling, bytes })
+            }
+            Some(_) => self.fail("algorithm", "is for an all-to-all", "\"ring\" or \"halving-doubling\""),
+        };
+        let exchange = match step.kind {
+            StepKind::Compute => return Ok(Work::Compute(step.time.unwrap_or_default())),
+            StepKind::PointToPoint => Exchange::PointToPoint { bytes },
+            StepKind::AllReduce => phased(Collective::AllReduce)?,
+            StepKind::AllGather => phased(Collective::AllGather)?,
+            StepKind::ReduceScatter => phased(Collective::ReduceScatter)?,
+            StepKind::AllToAll => match step.algorithm {
+                None | Some(AlgorithmName::Direct) => Exchange::AllToAll { bytes, pairwise: false },
+                Some(AlgorithmName::Pairwise) => Exchange::AllToAll { bytes, pairwise: true },
+                Some(_) => return self.fail("algorithm", "is not for an all-to-all", "\"direct\" or \"pairwise\""),
+            },
+            StepKind::AllToAllV => match &step.sizes {
+                Some(sizes) => Exchange::Sizes(sizes.0.iter().flatten().map(|size| size.0).collect()),
+                None => Exchange::Drawn {
+                    choice: match step.choice {
+                        ChoiceName::Random => Choice::Random,
+                        ChoiceName::Balanced => Choice::Balanced,
+                    },
+                    fan_out: step.fan_out.unwrap_or_default(),
+                    with_self: step.with_self,
+                    bytes,
+                    in_all: step.size_of == SizeOf::Sender,
+                },
+            },
+        };
+        Ok(Work::Exchange(exchange))
+    }
+
+    /// The ranks that act together.
+    fn communicators(&self) -> Result<Vec<Vec<u32>>, ScenarioError> {
+        let (step, of_job) = (self.step, self.job.job.ranks);
+        let ranks = match &step.ranks {
+            None => (0..of_job).collect(),
+            Some(set) => self.ranks(set)?,
+        };
+        if step.kind == StepKind::PointToPoint {
+            return self.pairs(&ranks);
+        }
+        let stride = step.group_stride as usize;
+        let size = match step.group_size {
+            Some(size) => size as usize,
+            None if step.kind == StepKind::Compute => 1,
+            None => ranks.len() / stride,
+        };
+        let block = size.saturating_mul(stride);
+        if block == 0 || !ranks.len().is_multiple_of(block) {
+            let name = if step.group_size.is_some() { "group_size" } else { "group_stride" };
+            let reason = format!("{} ranks do not make groups of {size} with a stride of {stride}", ranks.len());
+            return self.fail(name, reason, "the number of ranks is a multiple of group_size x group_stride");
+        }
+        let group = |block: &[u32], first: usize| block.iter().skip(first).step_by(stride).copied().collect();
+        Ok(ranks.chunks(block).flat_map(|block| (0..stride).map(move |first| group(block, first))).collect())
+    }
+
+    fn pairs(&self, ranks: &[u32]) -> Result<Vec<Vec<u32>>, ScenarioError> {
+        let of_job = i64::from(self.job.job.ranks);
+        let pairs: Vec<Vec<u32>> = match (&self.step.pairs, self.step.shift) {
+            (Some(pairs), _) => pairs.0.iter().map(|pair| pair.to_vec()).collect(),
+            (None, shift) => {
+                let to = |rank: &u32| {
+                    let to = i64::from(*rank) + shift.unwrap_or_default();
+                    let to = if self.step.wrap { to.rem_euclid(of_job) } else { to };
+                    let there = u32::try_from(to).ok().filter(|to| i64::from(*to) < of_job)?;
+                    (there != *rank).then(|| vec![*rank, there])
+                };
+                ranks.iter().filter_map(to).collect()
+            }
+        };
+        match pairs.is_empty() {
+            true => self.fail("shift", "no rank sends to another one", format!("ranks are 0 to {}", of_job - 1)),
+            false => Ok(pairs),
+        }
+    }
+
+    /// A set of ranks, in its order.
+    fn ranks(&self, set: &Hosts) -> Result<Vec<u32>, ScenarioError> {
+        let most = self.job.job.ranks - 1;
+        let form = "a rank is a number; a range is written \"0..7\" or \"0..7 step 2\"";
+        let number = |text: &str| match text.trim().parse::<u32>() {
+            Ok(rank) if rank <= most => Ok(rank),
+            Ok(rank) => self.fail("ranks", format!("there is no rank {rank}"), format!("ranks are 0 to {most}")),
+            Err(_) => self.fail("ranks", format!("`{}` is no rank", text.trim()), form),
+        };
+        let mut all = Vec::new();
+        for entry in set.entries() {
+            let text = match entry {
+                Host::Number(n) => n.to_string(),
+                Host::Text(text) => text.clone(),
+            };
+            let (range, step) = text.rsplit_once(" step ").unwrap_or((&text, "1"));
+            let Some(step) = step.trim().parse::<usize>().ok().filter(|step| *step > 0) else {
+                return self.fail("ranks", format!("`{}` is no step", step.trim()), form);
+            };
+            let (first, last) = range.split_once("..").unwrap_or((range, range));
+            all.extend((number(first)?..=number(last)?).step_by(step));
+            if all.len() > MOST {
+                return self.fail("ranks", format!("more than {MOST} ranks"), "name each rank once");
+            }
+        }
+        if all.is_empty() {
+            return self.fail("ranks", "no ranks", form);
+        }
+        Ok(all)
+    }
+
+    /// Numbers of the steps of these labels.
+    fn steps(&self, name: &str, labels: &[String]) -> Result<Vec<usize>, ScenarioError> {
+        let steps = &self.job.job.step;
+        let find = |label: &String| match steps.iter().position(|step| step.label == *label) {
+            Some(number) => Ok(number),
+            None => {
+                let known = || steps.iter().map(|step| step.label.as_str());
+                let hint = match nearest(label, known()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are: {}", known().take(20).collect::<Vec<_>>().join(", ")),
+                };
+                self.fail(name, format!("the job has no step `{label}`"), hint)
+            }
+        };
+        labels.iter().map(find).collect()
+    }
+}
