@@ -1,0 +1,193 @@
+//! Jobs in a network: on an idle one every collective takes what its closed form says, to the picosecond.
+//!
+//! Of n full packets and a last one, each F and L on a link of the star, over two links and the switch:
+//!
+//! ```text
+//! alone = (n + 1) F + L + 2 delays + latency        (a single packet: 2 L + …)
+//! ```
+//!
+//! the first packet's time on the second link being alpha's part of the serialisation. Acknowledgements share the links with the next
+//! phase's data, so closed forms are those without; with them a phase takes at most an acknowledgement for each packet more.
+
+use backwater::{Scenario, build};
+use backwater_engine::Time;
+use backwater_net::network::Network;
+use backwater_net::record::{CollectiveRow, ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use std::path::Path;
+
+#[derive(Default)]
+struct Rows {
+    collectives: Vec<CollectiveRow>,
+    flows: Vec<FlowRow>,
+}
+
+impl Sink for Rows {
+    fn flow(&mut self, row: &FlowRow) {
+        self.flows.push(row.clone());
+    }
+    fn control(&mut self, _: &ControlRow) {}
+    fn series(&mut self, _: &SeriesRow) {}
+    fn port(&mut self, _: &PortRow) {}
+    fn collective(&mut self, row: &CollectiveRow) {
+        self.collectives.push(row.clone());
+    }
+}
+
+/// Runs to the end; every flow must be complete and the network at rest unless the scenario stops before.
+fn run(text: &str) -> (Rows, u64) {
+    let scenario = Scenario::from_text(text, "job.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+    let spec = build(&resolved, resolved.seed()).unwrap_or_else(|e| panic!("{e}"));
+    let (total, stops) = (spec.flows_total, spec.stop_at.is_some());
+    let mut network = Network::new(spec).unwrap_or_else(|e| panic!("{e}"));
+    let mut rows = Rows::default();
+    while !network.run(777, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
+    assert!(stops || network.unrest().is_empty(), "{:?}", network.unrest());
+    network.finish(&mut rows);
+    assert!(stops || total.is_none_or(|total| total == rows.flows.len() as u64));
+    (rows, network.fingerprint())
+}
+
+const FRAME: u64 = 4000 + 62 + 20;
+/// \[ps\] of a byte at 100 Gb/s
+const BYTE: u64 = 80;
+
+/// Eight hosts at 100 Gb/s and 500 ns, 300 ns of switch.
+fn star(acks: bool, job: &str) -> String {
+    format!(
+        "[topology]\nkind = \"star\"\nhosts = 8\nrate = \"100 Gb/s\"\nlink_delay = \"500 ns\"\n\
+         [packet]\npayload = \"4000 B\"\n[switch]\nbuffer_per = \"none\"\n[ack]\nenabled = {acks}\n{job}"
+    )
+}
+
+fn alone(bytes: u64) -> u64 {
+    let (full, last) = ((bytes - 1) / 4000, (bytes - 1) % 4000 + 1);
+    let last = (last + 82) * BYTE;
+    let first_again = if full > 0 { FRAME * BYTE } else { last };
+    full * FRAME * BYTE + first_again + last + 1_300_000
+}
+
+fn step(kind: &str, more: &str) -> String {
+    format!("[[job]]\nranks = 8\n[[job.step]]\nkind = \"{kind}\"\n{more}\n")
+}
+
+#[test]
+fn collectives_on_an_idle_network_take_what_their_closed_forms_say() {
+    let size = "size = \"8 MB\"\n";
+    let halving = alone(4_000_000) + alone(2_000_000) + alone(1_000_000);
+    // All send to host 7 last, at once: when all links have carried seven flows of 2000 packets, seven frames wait there, and one of the seven
+    // before. They came six turns earlier, not seven: a flow's first packet goes before the others have started, and it has had its last turn.
+    let direct = (7 * 2000 + 8) * FRAME * BYTE + 1_300_000;
+    let cases = [
+        ("all-reduce", size.to_owned(), 14 * alone(1_000_000), 14.0 / 8.0),
+        ("all-gather", size.to_owned(), 7 * alone(1_000_000), 7.0 / 8.0),
+        ("reduce-scatter", size.to_owned(), 7 * alone(1_000_000), 7.0 / 8.0),
+        ("all-reduce", format!("{size}algorithm = \"halving-doubling\""), 2 * halving, 14.0 / 8.0),
+        ("all-gather", format!("{size}algorithm = \"halving-doubling\""), halving, 7.0 / 8.0),
+        ("reduce-scatter", format!("{size}algorithm = \"halving-doubling\""), halving, 7.0 / 8.0),
+        ("all-to-all", format!("{size}algorithm = \"pairwise\""), 7 * alone(8_000_000), 7.0),
+        ("all-to-all", size.to_owned(), direct, 7.0),
+        ("point-to-point", format!("{size}shift = 4\nranks = 1"), alone(8_000_000), 1.0),
+    ];
+    for (kind, more, expected, bus) in cases {
+        let (rows, _) = run(&star(false, &step(kind, &more)));
+        let [row] = &rows.collectives[..] else { panic!("{kind}: {} rows", rows.collectives.len()) };
+        assert_eq!((row.start, row.end), (Time::ZERO, Some(Time(expected))), "{kind} {more}");
+        assert!(
+            row.bound < Time(expected) && row.bound.0 as f64 > 0.9 * expected as f64,
+            "{kind} {more}: {}",
+            row.bound
+        );
+        assert_eq!((row.bus_bytes, row.bytes), (8e6 * bus, rows.flows.iter().map(|f| f.bytes).sum::<u64>()));
+        // With acknowledgements: 86 B more for each packet in the way of the next, and one in the way of each phase's first.
+        let (rows, _) = run(&star(true, &step(kind, &more)));
+        let end = rows.collectives[0].end.unwrap().0;
+        let most = expected as f64 * (1.0 + 2.0 * 86.0 / FRAME as f64);
+        assert!(end >= expected && (end as f64) < most, "{kind} {more}: {end} against {expected}");
+    }
+}
+
+#[test]
+fn a_chain_through_a_fabric_adds_up() {
+    // Two leaves and a spine: four links and three switches. Host 0 computes, sends to 2, which computes and sends back.
+    let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nrate = \"100 Gb/s\"\nlink_delay = \"500 ns\"\n\
+        [packet]\npayload = \"4000 B\"\n[switch]\nbuffer_per = \"none\"\n\
+        [[job]]\nranks = 4\nstart = \"5 us\"\nrounds = 3\n\
+        [[job.step]]\nlabel = \"think\"\nkind = \"compute\"\ntime = \"7 us\"\nranks = 0\n\
+        [[job.step]]\nlabel = \"ask\"\nkind = \"point-to-point\"\npairs = [[0, 2]]\nsize = \"40 KB\"\n\
+        [[job.step]]\nlabel = \"consider\"\nkind = \"compute\"\ntime = \"11 us\"\nranks = 2\n\
+        [[job.step]]\nlabel = \"answer\"\nkind = \"point-to-point\"\npairs = [[2, 0]]\nsize = \"4 KB\"\n";
+    let way = 4 * 500_000 + 3 * 300_000;
+    let (ask, answer) = ((10 + 3) * FRAME * BYTE + way, 4 * FRAME * BYTE + way);
+    let round = 7_000_000 + ask + 11_000_000 + answer;
+    let (rows, _) = run(text);
+    let ends: Vec<u64> =
+        rows.collectives.iter().filter(|r| &*r.step == "answer").filter_map(|r| r.end).map(|t| t.0).collect();
+    assert_eq!(ends, [5_000_000 + round, 5_000_000 + 2 * round, 5_000_000 + 3 * round]);
+    // By the last acknowledgement each transfer takes its way back as well: 86 B over four links.
+    let (rows, _) = run(&text.replace("rounds = 3", "rounds = 3\ncomplete_at = \"last-ack\""));
+    let round = round + 2 * (4 * 86 * BYTE + way);
+    assert_eq!(rows.collectives.last().and_then(|r| r.end), Some(Time(5_000_000 + 3 * round)));
+}
+
+#[test]
+fn a_pipeline_takes_one_stage_for_each_micro_batch_and_once_all_stages() {
+    // Four stages of two ranks; the network is never the narrow place.
+    let text = star(
+        false,
+        "[[job]]\nranks = 8\nrounds = 6\nrounds_in_flight = 6\n\
+         [[job.step]]\nlabel = \"compute\"\nkind = \"compute\"\ntime = \"100 us\"\nafter = [\"next\"]\n\
+         [[job.step]]\nlabel = \"next\"\nkind = \"point-to-point\"\nshift = 2\nsize = \"400 KB\"\nafter = [\"compute\"]\n",
+    );
+    let (rows, _) = run(&text);
+    assert_eq!(rows.collectives.len(), 6 * 6);
+    // The third stage sends its last micro-batch when it has computed it, 6 + 2 times after the beginning, and two transfers.
+    let last = rows.collectives.iter().filter_map(|row| row.end).max().unwrap();
+    assert_eq!(last.0, 8 * 100_000_000 + 3 * alone(400_000));
+}
+
+#[test]
+fn two_jobs_share_hosts_and_keep_apart_in_results() {
+    let jobs = "[[job]]\nlabel = \"a\"\nranks = 4\ninstances = 2\nplacement = \"strided\"\nrounds = 2\n\
+        [[job.step]]\nlabel = \"sum\"\nkind = \"all-reduce\"\nsize = \"1 MB\"\n\
+        [[job]]\nlabel = \"b\"\nranks = 8\nplacement = \"random\"\n\
+        [[job.step]]\nlabel = \"experts\"\nkind = \"all-to-all-v\"\nfan_out = 3\nsize = \"100 KB\"\nchoice = \"balanced\"\n";
+    let text = star(true, jobs);
+    let (rows, fingerprint) = run(&text);
+    assert_eq!(rows.collectives.iter().filter(|r| &*r.job == "a").count(), 4);
+    // Two apart: 0, 2, 4, 6 are the first instance, in a ring.
+    let ring = |f: &&FlowRow| f.group == 0 && f.src.0.is_multiple_of(2);
+    assert!(rows.flows.iter().filter(ring).all(|f| f.dst.0 == (f.src.0 + 2) % 8));
+    let mut received = [0; 8];
+    rows.flows.iter().filter(|f| f.group == 1).for_each(|f| received[f.dst.0 as usize] += 1);
+    assert_eq!(received, [3; 8]);
+    assert_eq!(run(&text).1, fingerprint);
+    assert_ne!(run(&format!("seed = 2\n{text}")).1, fingerprint);
+}
+
+#[test]
+fn what_a_run_that_ends_early_leaves_unfinished_is_told() {
+    let job = "[stop]\nat = \"250 us\"\n[[job]]\nranks = 8\nrounds = 9\n\
+        [[job.step]]\nkind = \"all-to-all\"\nsize = \"100 KB\"\n";
+    let (rows, _) = run(&star(true, job));
+    let ends: Vec<bool> = rows.collectives.iter().map(|row| row.end.is_some()).collect();
+    assert!(ends.len() < 9 && !ends[ends.len() - 1] && ends[..ends.len() - 1].iter().all(|e| *e), "{ends:?}");
+    assert!(rows.flows.iter().any(|f| f.fct_last_byte.is_none()));
+}
+
+#[test]
+fn a_scenario_with_jobs_reads_back_to_itself() {
+    let job = "[[job]]\nlabel = \"train\"\nranks = 8\nranks_per_server = 2\n\
+        [[job.step]]\nlabel = \"v\"\nkind = \"all-to-all-v\"\nranks = [0, \"2..3\"]\nsizes = [[\"0 B\", \"1 KB\", \"2 KB\"], \
+        [\"3 KB\", \"0 B\", \"0 B\"], [\"1 B\", \"0 B\", \"0 B\"]]\n\
+        [[job.step]]\nlabel = \"p\"\nkind = \"point-to-point\"\npairs = [[0, 4], [1, 5]]\nsize = \"1 MB\"\nafter = []\n";
+    let scenario = Scenario::from_text(&star(true, job), "job.toml", Path::new(".")).unwrap();
+    let written = scenario.resolve().unwrap_or_else(|e| panic!("{e}")).to_toml();
+    let again = Scenario::from_text(&written, "again.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(again.resolve().unwrap().to_toml(), written);
+    assert_eq!(run(&written).1, run(&star(true, job)).1);
+    let set = scenario.with_set("job.train.step.p.size", "2 MB").unwrap();
+    let (rows, _) = run(&set.resolve().unwrap().to_toml());
+    assert_eq!(rows.flows.iter().filter(|f| f.bytes == 2_000_000).count(), 2);
+    assert_eq!(rows.collectives[0].bytes, 1000 + 2000 + 3000 + 1);
+}
