@@ -34,8 +34,8 @@ pub(crate) struct Port {
     pub open: u8,
     pub busy: bool,
     pub release_at_end: bool,
-    /// The link is down or has faults: what is sent may be lost.
-    pub lossy: bool,
+    /// Something is done to frames here that is not done elsewhere: the link is down or has faults, or frames are captured.
+    pub special: bool,
     /// Frames of MAC control wait in `rest.mac`.
     pub mac_waits: bool,
     weighted: bool,
@@ -48,8 +48,8 @@ pub(crate) struct Port {
     pub belongs: Belongs,
     /// Number within its node.
     pub local: u16,
-    /// A fault destroys the packet on the wire.
-    pub loses: bool,
+    /// What will be done to the packet on the wire once it is sent; 0 = nothing special.
+    pub fate: u8,
     pub delay: Time,
     /// Latency that a frame spends at the other end before any counter sees it.
     pub peer_latency: Time,
@@ -78,6 +78,8 @@ pub(crate) struct Rest {
     pub holds: Holds,
     held: Held,
     pub faults: Option<LinkFaults>,
+    /// Every frame that is sent or has arrived here is handed out.
+    pub captured: bool,
     /// Control frames that began here.
     pub control_frames: u64,
     /// Counters of what is rare; the others are zero here.
@@ -123,6 +125,7 @@ impl Port {
             holds: Holds::default(),
             held: Held::default(),
             faults: None,
+            captured: false,
             control_frames: 0,
             stats: PortStats::default(),
         };
@@ -131,7 +134,7 @@ impl Port {
             open: u8::MAX,
             busy: false,
             release_at_end: false,
-            lossy: false,
+            special: false,
             mac_waits: false,
             weighted: false,
             up: true,
@@ -139,7 +142,7 @@ impl Port {
             peer,
             belongs,
             local,
-            loses: false,
+            fate: 0,
             delay,
             peer_latency: Time::ZERO,
             lane: Fingerprint::default(),
@@ -182,12 +185,18 @@ impl Port {
 
     pub fn set_up(&mut self, up: bool) {
         self.up = up;
-        self.lossy = !up || self.rest.faults.is_some();
+        self.special = !up || self.rest.faults.is_some() || self.rest.captured;
+    }
+
+    /// From now on frames here are captured.
+    pub fn capture(&mut self) {
+        self.rest.captured = true;
+        self.special = true;
     }
 
     /// The faults of the link out of this port, made by `new` if there were none.
     pub fn faults(&mut self, new: impl FnOnce() -> LinkFaults) -> &mut LinkFaults {
-        self.lossy = true;
+        self.special = true;
         self.rest.faults.get_or_insert_with(new)
     }
 

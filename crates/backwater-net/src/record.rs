@@ -1,6 +1,6 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
-use crate::packet::{Class, HostId, NodeId, Port};
+use crate::packet::{Class, Control, HostId, NodeId, Packet, Port};
 use backwater_engine::Time;
 use std::sync::Arc;
 
@@ -16,6 +16,42 @@ pub trait Sink {
     fn collective(&mut self, _row: &CollectiveRow) {}
     /// Totals of a port, at the end.
     fn port(&mut self, row: &PortRow);
+    /// A frame has passed a captured port ([`crate::network::Network::capture_at`]).
+    fn frame(&mut self, _row: &FrameRow) {}
+}
+
+/// A frame at a captured port.
+#[derive(Clone, Debug)]
+pub struct FrameRow {
+    /// Outbound: when its last bit had left. Inbound: when its last bit had come.
+    pub time: Time,
+    /// The node.
+    pub node: NodeId,
+    /// Its port.
+    pub port: Port,
+    /// Whether it left.
+    pub outbound: bool,
+    /// Its header, as it is there; `seq` of a control frame means nothing.
+    pub packet: Packet,
+    /// The control frame in it.
+    pub control: Option<Control>,
+    /// The flow that it belongs to or speaks of, while that lives.
+    pub flow: Option<FlowIdentity>,
+}
+
+/// What a frame's flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowIdentity {
+    /// Identity.
+    pub id: u64,
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// Class of its data.
+    pub class: Class,
+    /// \[bytes\] Payload made available so far; of a flow that is no stream, its size.
+    pub bytes: u64,
 }
 
 /// One flow.

@@ -11,6 +11,11 @@ use crate::spec::{FaultKind, FrameKind};
 use backwater_engine::{Time, rng};
 use rand::RngExt;
 
+/// The frame on the wire is destroyed.
+pub(super) const LOST: u8 = 1;
+/// The frame on the wire is handed out.
+const CAPTURED: u8 = 2;
+
 impl<A: Actors> Network<A> {
     /// Ports of `from` that lead to `to`.
     fn ports_between(&self, from: NodeId, to: NodeId) -> Vec<u32> {
@@ -110,9 +115,43 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether a fault of the link out of `port` destroys this frame on the wire.
+    /// What will be done to a frame that is put on the link out of a special port.
     #[cold]
-    pub(super) fn is_lost(&mut self, port: u32, pkt: Ix) -> bool {
+    pub(super) fn fate(&mut self, port: u32, pkt: Ix) -> u8 {
+        let captured = if self.ports[port as usize].rest.captured { CAPTURED } else { 0 };
+        let lost = if self.is_lost(port, pkt) { LOST } else { 0 };
+        captured | lost
+    }
+
+    /// Does it, once the last bit has left.
+    #[cold]
+    pub(super) fn meet(&mut self, port: u32, pkt: Ix, fate: u8) {
+        if fate & CAPTURED != 0 {
+            self.capture(port, pkt, self.now, true);
+        }
+        if fate & LOST != 0 {
+            self.lose(port, pkt);
+        }
+    }
+
+    /// Whether a frame that would arrive now at a special port does.
+    #[cold]
+    pub(super) fn comes_through(&mut self, port: u32, pkt: Ix) -> bool {
+        let from = self.ports[port as usize].peer;
+        if self.is_cut(port, pkt) {
+            self.lose(from, pkt);
+            return false;
+        }
+        if self.ports[port as usize].rest.captured {
+            let waited =
+                if self.slab[pkt].pkt.kind == Kind::Mac { Time::ZERO } else { self.ports[from as usize].peer_latency };
+            self.capture(port, pkt, self.now.since(waited), false);
+        }
+        true
+    }
+
+    /// Whether a fault of the link out of `port` destroys this frame on the wire.
+    fn is_lost(&mut self, port: u32, pkt: Ix) -> bool {
         if !self.ports[port as usize].up {
             return true;
         }
@@ -135,8 +174,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// Whether the link to `port` went down while this frame, which would arrive there now, was on it.
-    #[cold]
-    pub(super) fn is_cut(&self, port: u32, pkt: Ix) -> bool {
+    fn is_cut(&self, port: u32, pkt: Ix) -> bool {
         let p = &self.ports[port as usize];
         let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };
         let (sender, header) = (&self.ports[p.peer as usize], &self.slab[pkt].pkt);

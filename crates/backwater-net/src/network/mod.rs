@@ -9,6 +9,7 @@
 
 mod backlog;
 mod build;
+mod capture;
 mod control;
 mod crossbar;
 mod event;
@@ -31,7 +32,7 @@ use crate::hooks::{
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
-use crate::record::{Broken, CollectiveRow, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink, State};
+use crate::record::{Broken, CollectiveRow, ControlRow, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink, State};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -116,6 +117,7 @@ struct Rows {
     control: Vec<ControlRow>,
     series: Vec<SeriesRow>,
     collectives: Vec<CollectiveRow>,
+    frames: Vec<FrameRow>,
 }
 
 impl Rows {
@@ -124,6 +126,7 @@ impl Rows {
         self.control.drain(..).for_each(|row| sink.control(&row));
         self.series.drain(..).for_each(|row| sink.series(&row));
         self.collectives.drain(..).for_each(|row| sink.collective(&row));
+        self.frames.drain(..).for_each(|row| sink.frame(&row));
     }
 }
 
@@ -443,14 +446,15 @@ impl<A: Actors> Network<A> {
             self.totals.last_frame = self.now;
         }
         let (peer, at_end) = (p.peer, p.release_at_end);
-        let lost = p.lossy && self.is_lost(port, pkt);
+        let fate = if p.special { self.fate(port, pkt) } else { 0 };
         if !at_end && kind != Kind::Mac {
             self.depart_at_start(port, pkt);
         }
         self.push(sent, Event::Sent { port });
-        if lost {
-            self.ports[port as usize].loses = true;
-        } else {
+        if fate != 0 {
+            self.ports[port as usize].fate = fate;
+        }
+        if fate & faults::LOST == 0 {
             self.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
     }
@@ -470,12 +474,12 @@ impl<A: Actors> Network<A> {
         let p = &mut self.ports[port as usize];
         p.busy = false;
         let (pkt, at_end) = (std::mem::replace(&mut p.current, NIL), p.release_at_end);
-        let lost = std::mem::take(&mut p.loses);
+        let fate = std::mem::take(&mut p.fate);
         if at_end {
             self.depart(port, pkt);
         }
-        if lost {
-            self.lose(port, pkt);
+        if fate != 0 {
+            self.meet(port, pkt, fate);
         }
         self.kick(port);
     }
@@ -483,9 +487,8 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn arrive(&mut self, port: u32, pkt: Ix) {
         let p = &self.ports[port as usize];
-        if p.lossy && self.is_cut(port, pkt) {
-            let from = self.ports[port as usize].peer;
-            return self.lose(from, pkt);
+        if p.special && !self.comes_through(port, pkt) {
+            return;
         }
         let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
         p.lane.fold(self.now.0, header.uid);

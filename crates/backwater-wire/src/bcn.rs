@@ -1,0 +1,164 @@
+//! BCN, Backward Congestion Notification (Bergamasco, 2005 to 2007): the message, and the tag of rate-limited frames.
+//!
+//! The published presentations give the fields, not their octets. **The layout is this project's choice**, but for the EtherType of the
+//! tag, 0x8904, which is registered as "BCN data frame tag". The message goes to the source of the sampled frame, with an EtherType that
+//! is a parameter (0x88B5, local experimental, by default).
+
+use crate::address::Cpid;
+use crate::octets::{first, raw, view, write};
+use crate::{Emit, Error, Parse};
+use zerocopy::byteorder::big_endian::{I16, U16};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The format's name in errors.
+const NAME: &str = "BCN";
+
+/// The message as it stands in the frame, without the octets of the sampled frame that follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct Layout {
+    /// Octet 0: subtype, 0x01 = BCN.
+    pub subtype: u8,
+    /// Octet 1: version (4 bits), 0; M, mild congestion (1 bit); S, severe congestion (1 bit); reserved (2 bits), 0.
+    pub version_and_flags: u8,
+    /// Octets 2 to 9: congestion point identifier.
+    pub cpid: Cpid,
+    /// Octets 10 and 11: Qoff = Qeq - Q, two's complement, pages of 64 octets.
+    pub q_off: I16,
+    /// Octets 12 and 13: Qdelta, what has arrived minus what has left since the last sample, two's complement, pages of 64 octets.
+    pub q_delta: I16,
+    /// Octets 14 and 15: length n of the encapsulated frame, 0 to 64. Its first n octets follow, from its destination address on.
+    pub length: U16,
+}
+
+/// A BCN message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bcn<'a> {
+    /// Q is above the mild threshold: BCN(0,0) may follow.
+    pub mild: bool,
+    /// Q is above the severe threshold: stop.
+    pub severe: bool,
+    /// Who speaks.
+    pub cpid: Cpid,
+    /// \[64 octets\] Equilibrium minus queue length.
+    pub q_off: i16,
+    /// \[64 octets\] Growth since the last sample.
+    pub q_delta: i16,
+    /// First octets of the sampled frame, from its destination address on, at most 64.
+    pub frame: &'a [u8],
+}
+
+impl Bcn<'_> {
+    /// What the first octet says.
+    pub const SUBTYPE: u8 = 1;
+    /// \[octets\] Most of the sampled frame that goes along.
+    pub const MOST_FRAME: usize = 64;
+}
+
+impl<'a> Parse<'a> for Bcn<'a> {
+    fn parse(octets: &'a [u8]) -> Result<Bcn<'a>, Error> {
+        let (layout, rest) = view::<Layout>(NAME, octets)?;
+        if layout.subtype != Bcn::SUBTYPE {
+            return Err(Error::field(NAME, "subtype", 0, layout.subtype.into(), "1"));
+        }
+        if layout.version_and_flags >> 4 != 0 {
+            return Err(Error::field(NAME, "version", 1, (layout.version_and_flags >> 4).into(), "0"));
+        }
+        let length = usize::from(layout.length.get());
+        if length > Bcn::MOST_FRAME {
+            return Err(Error::field(NAME, "encapsulated length", 14, length as u64, "0 to 64"));
+        }
+        Ok(Bcn {
+            mild: layout.version_and_flags & 8 != 0,
+            severe: layout.version_and_flags & 4 != 0,
+            cpid: layout.cpid,
+            q_off: layout.q_off.get(),
+            q_delta: layout.q_delta.get(),
+            frame: first(NAME, size_of::<Layout>(), rest, length)?,
+        })
+    }
+}
+
+impl Emit for Bcn<'_> {
+    fn length(&self) -> usize {
+        size_of::<Layout>() + self.frame.len()
+    }
+
+    fn emit(&self, octets: &mut [u8]) -> Result<usize, Error> {
+        if self.frame.len() > Bcn::MOST_FRAME {
+            return Err(Error::field(NAME, "encapsulated length", 14, self.frame.len() as u64, "0 to 64"));
+        }
+        let layout = Layout {
+            subtype: Bcn::SUBTYPE,
+            version_and_flags: u8::from(self.mild) << 3 | u8::from(self.severe) << 2,
+            cpid: self.cpid,
+            q_off: I16::new(self.q_off),
+            q_delta: I16::new(self.q_delta),
+            length: U16::new(self.frame.len() as u16),
+        };
+        write(NAME, octets, &[raw(&layout), self.frame], 0)
+    }
+}
+
+/// The rate-limited tag of a data frame, after EtherType 0x8904: it tells the congestion point that the frame went through a limiter
+/// which that point has slowed. It stands after the VLAN tag; the frame's own EtherType follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct RateLimitedTag {
+    /// Octets 0 and 1: version (4 bits), 0; reserved (12 bits), 0.
+    pub version: U16,
+    /// Octets 2 to 9: the congestion point that slowed the limiter.
+    pub cpid: Cpid,
+    /// Octets 10 and 11: EtherType of what follows.
+    pub ether_type: U16,
+}
+
+impl Parse<'_> for RateLimitedTag {
+    fn parse(octets: &[u8]) -> Result<RateLimitedTag, Error> {
+        let (tag, _) = view::<RateLimitedTag>("RLT", octets)?;
+        match tag.version.get() >> 12 {
+            0 => Ok(*tag),
+            other => Err(Error::field("RLT", "version", 0, other.into(), "0")),
+        }
+    }
+}
+
+impl Emit for RateLimitedTag {
+    fn length(&self) -> usize {
+        size_of::<RateLimitedTag>()
+    }
+
+    fn emit(&self, octets: &mut [u8]) -> Result<usize, Error> {
+        write("RLT", octets, &[raw(self)], 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Mac;
+
+    #[test]
+    fn a_message_octet_by_octet() {
+        let cpid = Cpid::of(Mac([2, 0, 0, 0, 1, 4]), 2, 0);
+        let bcn = Bcn { mild: true, severe: false, cpid, q_off: -375, q_delta: 24, frame: &[9, 9, 9] };
+        let mut octets = [0xff; 19];
+        assert_eq!(bcn.emit(&mut octets), Ok(19));
+        assert_eq!(octets, [1, 8, 2, 0, 0, 0, 1, 4, 0, 16, 0xfe, 0x89, 0, 24, 0, 3, 9, 9, 9]);
+        assert_eq!(Bcn::parse(&octets), Ok(bcn));
+        octets[0] = 2;
+        assert!(matches!(Bcn::parse(&octets), Err(Error::Field { field: "subtype", value: 2, .. })));
+        assert!(Bcn { frame: &[0; 65], ..bcn }.emit(&mut [0; 99]).is_err());
+    }
+
+    #[test]
+    fn a_tag_octet_by_octet() {
+        let tag =
+            RateLimitedTag { version: U16::new(0), cpid: Cpid::of(Mac([2; 6]), 0, 1), ether_type: U16::new(0x0800) };
+        let mut octets = [0xff; 12];
+        assert_eq!(tag.emit(&mut octets), Ok(12));
+        assert_eq!(octets, [0, 0, 2, 2, 2, 2, 2, 2, 0, 1, 8, 0]);
+        assert_eq!(RateLimitedTag::parse(&octets), Ok(tag));
+        assert!(RateLimitedTag::parse(&octets[..11]).is_err());
+    }
+}

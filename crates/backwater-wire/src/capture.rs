@@ -1,0 +1,303 @@
+//! Reads captures, pcapng and pcap, in either byte order, block by block; the parser is that of the [`pcap_parser`] crate.
+//!
+//! A block that is broken inside is reported and skipped by the length that it names. Where no length can be trusted any more, or the
+//! file ends in the middle of a block, reading ends there with a last report: what was read before stands.
+
+use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
+use std::format;
+use std::io::Read;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+/// What comes out of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// A frame.
+    Frame(Captured<'a>),
+    /// Something that could not be read.
+    Problem(Problem),
+}
+
+/// A frame of a capture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Captured<'a> {
+    /// Its number in the file, from 1, as Wireshark counts.
+    pub number: u64,
+    /// Name of the interface; its number where it has none.
+    pub interface: &'a str,
+    /// \[ps\] Time stamp, since whatever the capture counts from; `None` if it has none.
+    pub time: Option<u128>,
+    /// Whether it came in (1) or left (2); 0 if the file does not say.
+    pub direction: u8,
+    /// What was kept of it.
+    pub octets: &'a [u8],
+    /// \[octets\] How long it was.
+    pub length: u32,
+}
+
+/// Something that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// \[octets\] Where in the file.
+    pub offset: u64,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// What later frames need to know of their interface.
+struct Interface {
+    name: String,
+    ethernet: bool,
+    /// Ticks per second; 0 if unreadable.
+    resolution: u64,
+    /// \[s\] added to each time stamp
+    offset: i64,
+}
+
+/// \[octets\] What a block may take; one that names a greater length is broken.
+const LARGEST: usize = 16 << 20;
+/// \[octets\] The shortest block.
+const SHORTEST: usize = 12;
+const PS_PER_SECOND: u128 = 1_000_000_000_000;
+
+/// Reads a capture to its end and hands every frame, and every problem, to `take`.
+///
+/// # Errors
+/// [`Problem`] if `from` is no capture at all.
+pub fn read<R: Read + Send>(from: R, mut take: impl FnMut(Item<'_>)) -> Result<(), Problem> {
+    let mut reader = create_reader(1 << 16, from)
+        .map_err(|error| Problem { offset: 0, reason: format!("not a pcapng or pcap file ({})", said(&error)) })?;
+    let mut state = State { interfaces: Vec::new(), big_endian: false, legacy: false, nanoseconds: false, number: 0 };
+    let mut stuck = None;
+    loop {
+        let offset = reader.consumed() as u64;
+        let advance = match reader.next() {
+            Ok((length, block)) => {
+                state.block(block, offset, &mut take);
+                Ok(length)
+            }
+            Err(error) => Err(match error {
+                PcapError::Eof => Trouble::End,
+                PcapError::Incomplete(_) | PcapError::BufferTooSmall => Trouble::More,
+                PcapError::UnexpectedEof => Trouble::Cut,
+                other => Trouble::Broken(said(&other)),
+            }),
+        };
+        match advance {
+            Ok(length) => reader.consume(length),
+            Err(Trouble::End) => return Ok(()),
+            // The block is all there: what is missing is missing inside it.
+            Err(Trouble::More | Trouble::Cut) if state.whole_block(reader.data()).is_some() => {
+                take(Item::Problem(Problem {
+                    offset,
+                    reason: "a broken block (a length inside it points beyond it)".into(),
+                }));
+                let length = state.whole_block(reader.data()).unwrap_or(SHORTEST);
+                reader.consume(length);
+            }
+            Err(Trouble::More) if !reader.reader_exhausted() => {
+                let has = reader.data().len();
+                if stuck == Some((offset, has)) && (has >= LARGEST || !reader.grow((has * 2).max(1 << 17))) {
+                    take(Item::Problem(Problem { offset, reason: format!("a block of more than {LARGEST} octets") }));
+                    return Ok(());
+                }
+                stuck = Some((offset, has));
+                if reader.refill().is_err() {
+                    take(Item::Problem(Problem { offset, reason: "the file could not be read further".into() }));
+                    return Ok(());
+                }
+            }
+            Err(Trouble::More | Trouble::Cut) => {
+                if !reader.data().is_empty() {
+                    take(Item::Problem(Problem { offset, reason: "the file ends in the middle of a block".into() }));
+                }
+                return Ok(());
+            }
+            Err(Trouble::Broken(reason)) => {
+                take(Item::Problem(Problem { offset, reason: format!("a broken block ({reason})") }));
+                match state.whole_block(reader.data()) {
+                    Some(length) => reader.consume(length),
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+}
+
+enum Trouble {
+    End,
+    More,
+    Cut,
+    Broken(String),
+}
+
+/// What an error of the parser says, without the octets that it carries.
+fn said<I>(error: &PcapError<I>) -> String {
+    match error {
+        PcapError::Eof => "it is empty".into(),
+        PcapError::BufferTooSmall | PcapError::Incomplete(_) | PcapError::UnexpectedEof => "it ends too early".into(),
+        PcapError::ReadError => "it could not be read".into(),
+        PcapError::HeaderNotRecognized => "unknown first octets".into(),
+        PcapError::NomError(_, kind) | PcapError::OwnedNomError(_, kind) => format!("{kind:?}"),
+    }
+}
+
+struct State {
+    interfaces: Vec<Interface>,
+    big_endian: bool,
+    /// pcap, not pcapng
+    legacy: bool,
+    nanoseconds: bool,
+    number: u64,
+}
+
+impl State {
+    fn block(&mut self, block: PcapBlockOwned<'_>, offset: u64, take: &mut impl FnMut(Item<'_>)) {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                self.legacy = true;
+                self.nanoseconds = header.is_nanosecond_precision();
+                let ethernet = header.network == Linktype::ETHERNET;
+                self.interfaces.push(Interface { name: "0".into(), ethernet, resolution: 1, offset: 0 });
+            }
+            PcapBlockOwned::Legacy(frame) => {
+                let fraction = u128::from(frame.ts_usec) * if self.nanoseconds { 1000 } else { 1_000_000 };
+                let time = u128::from(frame.ts_sec) * PS_PER_SECOND + fraction;
+                self.frame(0, offset, Some(time), 0, frame.data, frame.caplen, frame.origlen, take);
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(section)) => {
+                self.big_endian = section.big_endian();
+                self.interfaces.clear();
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(described)) => {
+                let name = described.if_name().and_then(Result::ok).map(ToString::to_string);
+                self.interfaces.push(Interface {
+                    name: name.unwrap_or_else(|| self.interfaces.len().to_string()),
+                    ethernet: described.linktype == Linktype::ETHERNET,
+                    resolution: described.ts_resolution().unwrap_or(0),
+                    offset: described.ts_offset(),
+                });
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(frame)) => {
+                let ticks = u64::from(frame.ts_high) << 32 | u64::from(frame.ts_low);
+                let time = self.interfaces.get(frame.if_id as usize).and_then(|of| of.time(ticks));
+                let flags = frame.options.iter().find(|o| o.code.0 == 2).and_then(|o| o.value().first().copied());
+                let flags = if self.big_endian { None } else { flags };
+                let direction = flags.unwrap_or(0) & 3;
+                self.frame(frame.if_id, offset, time, direction, frame.data, frame.caplen, frame.origlen, take);
+            }
+            PcapBlockOwned::NG(Block::SimplePacket(frame)) => {
+                let kept = frame.data.len().min(frame.origlen as usize) as u32;
+                self.frame(0, offset, None, 0, frame.data, kept, frame.origlen, take);
+            }
+            // Statistics, names, secrets: nothing that a frame needs.
+            PcapBlockOwned::NG(_) => {}
+        }
+    }
+
+    #[expect(clippy::too_many_arguments)]
+    fn frame(
+        &mut self,
+        interface: u32,
+        offset: u64,
+        time: Option<u128>,
+        direction: u8,
+        data: &[u8],
+        kept: u32,
+        length: u32,
+        take: &mut impl FnMut(Item<'_>),
+    ) {
+        self.number += 1;
+        let Some(of) = self.interfaces.get(interface as usize) else {
+            let reason = format!("frame {} came by interface {interface}, which was not announced", self.number);
+            return take(Item::Problem(Problem { offset, reason }));
+        };
+        if !of.ethernet {
+            let reason = format!("frame {} came by interface {}, which is not Ethernet", self.number, of.name);
+            return take(Item::Problem(Problem { offset, reason }));
+        }
+        let octets = data.get(..kept as usize).unwrap_or(data);
+        take(Item::Frame(Captured { number: self.number, interface: &of.name, time, direction, octets, length }));
+    }
+
+    /// \[octets\] What the block at the beginning of `data` says it takes, where that can be and it is all there.
+    fn whole_block(&self, data: &[u8]) -> Option<usize> {
+        if self.legacy {
+            return None; // records of pcap have no length of their own
+        }
+        let octets: [u8; 4] = data.get(4..8)?.try_into().ok()?;
+        let length = if self.big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) };
+        let length = usize::try_from(length).ok()?;
+        (length >= SHORTEST && length % 4 == 0 && length <= data.len()).then_some(length)
+    }
+}
+
+impl Interface {
+    /// A time stamp in ps.
+    fn time(&self, ticks: u64) -> Option<u128> {
+        let ticks = u128::from(ticks) * PS_PER_SECOND;
+        let time = ticks.checked_div(self.resolution.into())?;
+        let offset = i128::from(self.offset) * PS_PER_SECOND as i128;
+        time.checked_add_signed(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pcapng::{Direction, Writer};
+
+    fn written() -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), 0, "test").unwrap();
+        for name in ["leaf0/3", "h3"] {
+            writer.interface(&crate::pcapng::Interface { name, description: "", speed: 1 }).unwrap();
+        }
+        writer.frame(1, 1_234_567, Direction::Outbound, &[1; 60], 1000).unwrap();
+        writer.frame(0, 2_000_001, Direction::Inbound, &[2; 61], 61).unwrap();
+        writer.finish().unwrap()
+    }
+
+    /// Number, interface, time, direction, octets kept, length.
+    type Frame = (u64, String, Option<u128>, u8, usize, u32);
+
+    fn all(octets: &[u8]) -> (Vec<Frame>, Vec<Problem>) {
+        let (mut frames, mut problems) = (Vec::new(), Vec::new());
+        read(octets, |item| match item {
+            Item::Frame(f) => {
+                frames.push((f.number, f.interface.to_string(), f.time, f.direction, f.octets.len(), f.length));
+            }
+            Item::Problem(problem) => problems.push(problem),
+        })
+        .unwrap();
+        (frames, problems)
+    }
+
+    #[test]
+    fn what_was_written_is_read_to_the_picosecond() {
+        let (frames, problems) = all(&written());
+        let expected =
+            [(1, "h3".into(), Some(1_234_567), 2, 60, 1000), (2, "leaf0/3".into(), Some(2_000_001), 1, 61, 61)];
+        assert_eq!((frames.as_slice(), problems.as_slice()), (&expected[..], &[][..]));
+    }
+
+    #[test]
+    fn a_broken_block_is_reported_and_what_follows_is_read() {
+        let mut octets = written();
+        let first = octets.len() - (32 + 64 + 12) - (32 + 60 + 12);
+        octets[first + 20] = 0xff; // captured length beyond the block
+        let (frames, problems) = all(&octets);
+        assert_eq!((frames.len(), problems.len()), (1, 1), "{problems:?}");
+        assert_eq!((frames[0].5, problems[0].offset), (61, first as u64));
+    }
+
+    #[test]
+    fn cut_anywhere_it_reads_what_is_whole() {
+        let octets = written();
+        for cut in 0..octets.len() {
+            let mut frames = 0;
+            let end = read(&octets[..cut], |item| frames += u32::from(matches!(item, Item::Frame(_))));
+            assert!(frames < 2 && (end.is_ok() || frames == 0), "{cut}");
+        }
+        assert!(read(&b"neither pcap nor pcapng, but long enough"[..], |_| panic!("nothing to read")).is_err());
+    }
+}

@@ -1,0 +1,345 @@
+//! A whole frame, taken apart.
+//!
+//! [`Frame::parse`] goes through tags, addresses and ports down to the message. A frame that is cut off or broken further inside is no
+//! error of the whole: what could be read stands, and the message says what was wrong.
+
+use crate::address::{Cpid, Mac};
+use crate::bcn::{Bcn, RateLimitedTag};
+use crate::cim::Cim;
+use crate::ethernet::{Layout, Tag, ether_type};
+use crate::ip::{Ipv4HeaderSlice, Ipv6HeaderSlice, ROCE_PORT, UdpHeaderSlice};
+use crate::lldp::{CiTlv, CnTlv};
+use crate::octets::view;
+use crate::pause::Pause;
+use crate::pfc::Pfc;
+use crate::qcn::{CnTag, Cnm};
+use crate::roce::{Aeth, Bth, Cnp, Reth, opcode};
+use crate::sfcm::Sfcm;
+use crate::{Error, Parse};
+use core::net::IpAddr;
+
+/// Numbers that no registry fixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// EtherType of BCN messages.
+    pub bcn: u16,
+    /// UDP destination port of SFCMs.
+    pub sfcm: u16,
+    /// UDP destination port of layer 3 CIMs, which peers announce by LLDP.
+    pub cim: u16,
+}
+
+impl Numbers {
+    /// Default of [`Numbers::cim`]: of the dynamic range (RFC 6335), this project's choice.
+    pub const CIM_PORT: u16 = 61186;
+}
+
+impl Default for Numbers {
+    fn default() -> Numbers {
+        Numbers { bcn: ether_type::LOCAL_EXPERIMENTAL, sfcm: Sfcm::PORT, cim: Numbers::CIM_PORT }
+    }
+}
+
+/// A frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame<'a> {
+    /// Destination address.
+    pub destination: Mac,
+    /// Source address.
+    pub source: Mac,
+    /// PCP and VID of the first VLAN tag.
+    pub vlan: Option<(u8, u16)>,
+    /// Congestion point named by the rate-limited tag of BCN.
+    pub rate_limited: Option<Cpid>,
+    /// Flow identifier of the CN-TAG.
+    pub cn_tag: Option<u16>,
+    /// EtherType after all tags.
+    pub ether_type: u16,
+    /// IP addresses, where it is an IP packet.
+    pub ip: Option<Ip>,
+    /// What it says.
+    pub message: Message<'a>,
+}
+
+/// What an IP header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Differentiated services code point, 0 to 63.
+    pub dscp: u8,
+    /// ECN field: 0 not capable, 1 and 2 capable, 3 congestion experienced.
+    pub ecn: u8,
+    /// UDP source and destination port.
+    pub ports: Option<(u16, u16)>,
+}
+
+/// What a frame says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Message<'a> {
+    /// PAUSE of IEEE 802.3.
+    Pause(Pause),
+    /// PFC.
+    Pfc(Pfc),
+    /// Congestion notification message.
+    Cnm(Cnm<'a>),
+    /// Congestion isolation message, layer 2 or 3.
+    Cim(Cim<'a>),
+    /// Source Flow Control message.
+    Sfcm(Sfcm<'a>),
+    /// BCN message.
+    Bcn(Bcn<'a>),
+    /// LLDP, with the TLVs of this crate that it holds.
+    Lldp(Option<CnTlv>, Option<CiTlv>),
+    /// Congestion notification packet of RoCEv2.
+    Cnp(Cnp),
+    /// Another packet of RoCEv2, with its extended headers, the length of its payload in octets and its ICRC.
+    Roce {
+        /// Base transport header.
+        bth: Bth,
+        /// RDMA extended transport header.
+        reth: Option<Reth>,
+        /// Acknowledge extended transport header.
+        aeth: Option<Aeth>,
+        /// \[octets\] Payload without padding.
+        payload: usize,
+        /// As it stands in the packet.
+        icrc: u32,
+    },
+    /// Something else.
+    Other,
+    /// Something known that is cut off or broken.
+    Broken(Error),
+}
+
+impl Message<'_> {
+    /// A short name, as in tables: `pause`, `pfc`, `cnm`, `cim`, `sfcm`, `bcn`, `lldp`, `cnp`, `roce`, `other`, `broken`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Message::Pause(_) => "pause",
+            Message::Pfc(_) => "pfc",
+            Message::Cnm(_) => "cnm",
+            Message::Cim(_) => "cim",
+            Message::Sfcm(_) => "sfcm",
+            Message::Bcn(_) => "bcn",
+            Message::Lldp(..) => "lldp",
+            Message::Cnp(_) => "cnp",
+            Message::Roce { .. } => "roce",
+            Message::Other => "other",
+            Message::Broken(_) => "broken",
+        }
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Takes a frame apart; `octets` begin at the destination address and end before the frame check sequence.
+    ///
+    /// # Errors
+    /// [`Error::Short`] if not even addresses and EtherType are whole. Whatever is wrong further inside is [`Message::Broken`].
+    pub fn parse(octets: &'a [u8], numbers: &Numbers) -> Result<Frame<'a>, Error> {
+        let (head, rest) = view::<Layout>("Ethernet", octets)?;
+        let mut frame = Frame {
+            destination: head.destination,
+            source: head.source,
+            vlan: None,
+            rate_limited: None,
+            cn_tag: None,
+            ether_type: head.ether_type.get(),
+            ip: None,
+            message: Message::Other,
+        };
+        frame.message = frame.inside(rest, numbers).unwrap_or_else(Message::Broken);
+        Ok(frame)
+    }
+
+    /// Tags, then what the EtherType names.
+    fn inside(&mut self, mut rest: &'a [u8], numbers: &Numbers) -> Result<Message<'a>, Error> {
+        loop {
+            match self.ether_type {
+                ether_type::VLAN => {
+                    // The EtherType of the tag is behind us: its control field and the next EtherType are laid out like a tag.
+                    let (tag, after) = view::<Tag>("VLAN tag", rest)?;
+                    let control = tag.tpid.get();
+                    self.vlan.get_or_insert(((control >> 13) as u8, control & 0xfff));
+                    (self.ether_type, rest) = (tag.control.get(), after);
+                }
+                ether_type::CN_TAG => {
+                    let (tag, after) = view::<CnTag>("CN-TAG", rest)?;
+                    self.cn_tag = Some(tag.flow.get());
+                    (self.ether_type, rest) = (tag.ether_type.get(), after);
+                }
+                ether_type::RLT => {
+                    let tag = RateLimitedTag::parse(rest)?;
+                    self.rate_limited = Some(tag.cpid);
+                    self.ether_type = tag.ether_type.get();
+                    rest = rest.get(size_of::<RateLimitedTag>()..).unwrap_or_default();
+                }
+                _ => break,
+            }
+        }
+        match self.ether_type {
+            ether_type::MAC_CONTROL => match rest {
+                [0x00, 0x01, ..] => Pause::parse(rest).map(Message::Pause),
+                [0x01, 0x01, ..] => Pfc::parse(rest).map(Message::Pfc),
+                [_, _, ..] => Ok(Message::Other),
+                _ => Err(Error::Short { frame: "MAC control", needs: 2, has: rest.len() }),
+            },
+            ether_type::CNM => Cnm::parse(rest).map(Message::Cnm),
+            ether_type::CIM => Cim::parse(rest).map(Message::Cim),
+            ether_type::LLDP => lldp(rest),
+            ether_type::IPV4 => self.v4(rest, numbers),
+            ether_type::IPV6 => self.v6(rest, numbers),
+            other if other == numbers.bcn => Bcn::parse(rest).map(Message::Bcn),
+            _ => Ok(Message::Other),
+        }
+    }
+
+    fn v4(&mut self, octets: &'a [u8], numbers: &Numbers) -> Result<Message<'a>, Error> {
+        let short = Error::Short { frame: "IPv4", needs: 20, has: octets.len() };
+        let header = Ipv4HeaderSlice::from_slice(octets).map_err(|error| match error {
+            etherparse::err::ipv4::HeaderSliceError::Len(_) => short,
+            _ => Error::field(
+                "IPv4",
+                "version and header length",
+                0,
+                octets.first().copied().unwrap_or(0).into(),
+                "0x45 to 0x4f",
+            ),
+        })?;
+        let ip = Ip {
+            source: header.source_addr().into(),
+            destination: header.destination_addr().into(),
+            dscp: header.dcp().value(),
+            ecn: header.ecn().value(),
+            ports: None,
+        };
+        self.ip = Some(ip);
+        if header.protocol() != etherparse::IpNumber::UDP || header.fragments_offset().value() != 0 {
+            return Ok(Message::Other);
+        }
+        // What follows the packet is padding of the frame.
+        let end = usize::from(header.total_len()).min(octets.len());
+        self.udp(octets.get(header.slice().len()..end).unwrap_or_default(), numbers)
+    }
+
+    fn v6(&mut self, octets: &'a [u8], numbers: &Numbers) -> Result<Message<'a>, Error> {
+        let short = Error::Short { frame: "IPv6", needs: 40, has: octets.len() };
+        let header = Ipv6HeaderSlice::from_slice(octets).map_err(|error| match error {
+            etherparse::err::ipv6::HeaderSliceError::Len(_) => short,
+            _ => Error::field("IPv6", "version", 0, (octets.first().copied().unwrap_or(0) >> 4).into(), "6"),
+        })?;
+        self.ip = Some(Ip {
+            source: header.source_addr().into(),
+            destination: header.destination_addr().into(),
+            dscp: header.dscp().value(),
+            ecn: header.ecn().value(),
+            ports: None,
+        });
+        if header.next_header() != etherparse::IpNumber::UDP {
+            return Ok(Message::Other);
+        }
+        let end = (40 + usize::from(header.payload_length())).min(octets.len());
+        self.udp(octets.get(40..end).unwrap_or_default(), numbers)
+    }
+
+    fn udp(&mut self, octets: &'a [u8], numbers: &Numbers) -> Result<Message<'a>, Error> {
+        let header = UdpHeaderSlice::from_slice(octets).map_err(|_| Error::Short {
+            frame: "UDP",
+            needs: 8,
+            has: octets.len(),
+        })?;
+        let port = header.destination_port();
+        if let Some(ip) = &mut self.ip {
+            ip.ports = Some((header.source_port(), port));
+        }
+        let payload = octets.get(8..).unwrap_or_default();
+        match port {
+            ROCE_PORT => roce(payload),
+            port if port == numbers.sfcm => Sfcm::parse(payload).map(Message::Sfcm),
+            port if port == numbers.cim => Cim::parse(payload).map(Message::Cim),
+            _ => Ok(Message::Other),
+        }
+    }
+}
+
+/// BTH, extended headers and ICRC.
+fn roce(octets: &[u8]) -> Result<Message<'_>, Error> {
+    let bth = Bth::parse(octets)?;
+    let has = octets.len();
+    let rest = octets.get(12..).unwrap_or_default();
+    if bth.opcode == opcode::CNP {
+        return Cnp::parse(octets).map(Message::Cnp);
+    }
+    let (mut reth, mut aeth, mut extended) = (None, None, 0);
+    match bth.opcode {
+        opcode::WRITE_FIRST | opcode::WRITE_ONLY => (reth, extended) = (Some(Reth::parse(rest)?), 16),
+        opcode::ACKNOWLEDGE => (aeth, extended) = (Some(Aeth::parse(rest)?), 4),
+        _ => {}
+    }
+    let trailer = usize::from(bth.padding) + 4;
+    let payload = rest.len().checked_sub(extended + trailer);
+    let payload = payload.ok_or(Error::Short { frame: "RoCEv2", needs: 12 + extended + trailer, has })?;
+    let icrc = octets.last_chunk().map_or(0, |octets| u32::from_le_bytes(*octets));
+    Ok(Message::Roce { bth, reth, aeth, payload, icrc })
+}
+
+/// The TLVs of this crate among those of an LLDPDU (IEEE 802.1AB clause 8.2).
+fn lldp(mut rest: &[u8]) -> Result<Message<'_>, Error> {
+    let (mut cn, mut ci) = (None, None);
+    while let [high, low, after @ ..] = rest {
+        let head = u16::from_be_bytes([*high, *low]);
+        let (kind, length) = (head >> 9, usize::from(head & 0x1ff));
+        if kind == 0 {
+            break;
+        }
+        match (kind, after) {
+            (127, [0x00, 0x80, 0xc2, CnTlv::SUBTYPE, ..]) => cn = Some(CnTlv::parse(rest)?),
+            (127, [0x00, 0x80, 0xc2, CiTlv::SUBTYPE, ..]) => ci = Some(CiTlv::parse(rest)?),
+            _ => {}
+        }
+        rest = after.get(length..).ok_or(Error::Short { frame: "LLDP TLV", needs: length + 2, has: rest.len() })?;
+    }
+    Ok(Message::Lldp(cn, ci))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Emit, ethernet};
+
+    const A: Mac = Mac([2, 0, 0, 0, 0, 1]);
+    const B: Mac = Mac([2, 0, 0, 0, 0, 2]);
+
+    #[test]
+    fn a_tagged_cnm_with_cn_tag_is_read_through_its_tags() {
+        let cnm =
+            Cnm { feedback: 5, cpid: Cpid::default(), q_offset: 1, q_delta: 2, priority: 3, destination: B, msdu: &[] };
+        let mut client = [0u8; 28];
+        CnTag { flow: 7.into(), ether_type: ether_type::CNM.into() }.emit(&mut client).unwrap();
+        cnm.emit(&mut client[4..]).unwrap();
+        let mut octets = [0; 64];
+        let length = ethernet::emit(&mut octets, A, B, Some((6, 0)), ether_type::CN_TAG, &client).unwrap();
+        let frame = Frame::parse(&octets[..length], &Numbers::default()).unwrap();
+        assert_eq!((frame.vlan, frame.cn_tag, frame.message), (Some((6, 0)), Some(7), Message::Cnm(cnm)));
+    }
+
+    #[test]
+    fn cut_anywhere_it_tells_what_is_missing_and_keeps_the_rest() {
+        let mut client = [0u8; 46];
+        Pfc::default().emit(&mut client).unwrap();
+        let mut octets = [0; 64];
+        let length = ethernet::emit(&mut octets, Mac::CONTROL, A, None, ether_type::MAC_CONTROL, &client).unwrap();
+        for cut in 0..length {
+            match Frame::parse(&octets[..cut], &Numbers::default()) {
+                Err(Error::Short { needs: 14, has, .. }) => assert_eq!((has, cut < 14), (cut, true)),
+                Ok(Frame { source, message: Message::Broken(Error::Short { .. }), .. }) => {
+                    assert_eq!((source, cut < 34), (A, true));
+                }
+                Ok(Frame { message: Message::Pfc(pfc), .. }) => assert_eq!((pfc, cut >= 34), (Pfc::default(), true)),
+                other => panic!("{cut}: {other:?}"),
+            }
+        }
+    }
+}

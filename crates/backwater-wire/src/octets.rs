@@ -1,0 +1,65 @@
+//! From octets to values and back.
+
+use crate::Error;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// A value that octets can hold.
+pub trait Parse<'a>: Sized {
+    /// Reads the value from the beginning of `octets`; what follows it, such as padding, is ignored.
+    ///
+    /// # Errors
+    /// [`Error::Short`] where octets are missing, [`Error::Field`] where one holds what it must not.
+    fn parse(octets: &'a [u8]) -> Result<Self, Error>;
+}
+
+/// A value that can be put into octets.
+pub trait Emit {
+    /// \[octets\] How many it takes.
+    fn length(&self) -> usize;
+
+    /// Writes the value to the beginning of `octets` and returns how many it took: [`Emit::length`]. Every one of them is written.
+    ///
+    /// # Errors
+    /// [`Error::Room`] if there are fewer; [`Error::Field`] if a field cannot hold its value. Then nothing has been written.
+    fn emit(&self, octets: &mut [u8]) -> Result<usize, Error>;
+}
+
+/// The checked view of a layout at the beginning of `octets`, and what follows it.
+pub(crate) fn view<'a, L>(frame: &'static str, octets: &'a [u8]) -> Result<(&'a L, &'a [u8]), Error>
+where
+    L: FromBytes + KnownLayout + Immutable + Unaligned,
+{
+    L::ref_from_prefix(octets).map_err(|_| Error::Short { frame, needs: size_of::<L>(), has: octets.len() })
+}
+
+/// The first `length` of `octets`.
+pub(crate) fn first<'a>(
+    frame: &'static str,
+    before: usize,
+    octets: &'a [u8],
+    length: usize,
+) -> Result<&'a [u8], Error> {
+    octets.get(..length).ok_or(Error::Short { frame, needs: before + length, has: before + octets.len() })
+}
+
+/// Writes parts one after the other and zeros up to `length`.
+pub(crate) fn write(frame: &'static str, octets: &mut [u8], parts: &[&[u8]], length: usize) -> Result<usize, Error> {
+    let taken = parts.iter().map(|part| part.len()).sum::<usize>();
+    let needs = taken.max(length);
+    let has = octets.len();
+    let target = octets.get_mut(..needs).ok_or(Error::Room { frame, needs, has })?;
+    target.fill(0);
+    let mut at = 0;
+    for part in parts {
+        if let Some(place) = target.get_mut(at..at + part.len()) {
+            place.copy_from_slice(part);
+        }
+        at += part.len();
+    }
+    Ok(needs)
+}
+
+/// The octets of a layout.
+pub(crate) fn raw<L: IntoBytes + Immutable>(layout: &L) -> &[u8] {
+    layout.as_bytes()
+}

@@ -1,0 +1,120 @@
+//! Every value that can be put into octets is read back the same, and no octets make any parser panic.
+
+use backwater_wire::address::{Cpid, Mac};
+use backwater_wire::bcn::{Bcn, RateLimitedTag};
+use backwater_wire::cim::Cim;
+use backwater_wire::frame::{Frame, Numbers};
+use backwater_wire::lldp::{CiAddress, CiTlv, CnTlv};
+use backwater_wire::pause::Pause;
+use backwater_wire::pfc::Pfc;
+use backwater_wire::qcn::{CnTag, Cnm};
+use backwater_wire::roce::{Aeth, Bth, Cnp, Reth, icrc};
+use backwater_wire::sfcm::{Scope, Sfcm};
+use backwater_wire::{Emit, Error, Parse};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::fmt::Debug;
+
+/// Emits into exactly enough room, too much and too little, and reads back.
+fn round<V: Emit + PartialEq + Debug>(value: &V, parse: impl Fn(&[u8]) -> Result<bool, Error>) {
+    let length = value.length();
+    let mut octets = vec![0xaa; length + 7];
+    assert_eq!(value.emit(&mut octets), Ok(length));
+    assert!(octets[length..].iter().all(|o| *o == 0xaa), "wrote beyond its length");
+    assert_eq!(parse(&octets[..length]), Ok(true));
+    assert_eq!(parse(&octets), Ok(true), "what follows it must not matter");
+    let mut small = vec![0xaa; length - 1];
+    assert!(matches!(value.emit(&mut small), Err(Error::Room { .. })));
+    assert!(small.iter().all(|o| *o == 0xaa), "wrote although there was no room");
+}
+
+macro_rules! round {
+    ($value:expr) => {{
+        let value = $value;
+        round(&value, |octets| Parse::parse(octets).map(|back: _| same(&back, &value)))
+    }};
+}
+
+fn same<V: PartialEq>(a: &V, b: &V) -> bool {
+    a == b
+}
+
+fn mac() -> impl Strategy<Value = Mac> {
+    any::<[u8; 6]>().prop_map(Mac)
+}
+
+fn cpid() -> impl Strategy<Value = Cpid> {
+    (mac(), any::<[u8; 2]>()).prop_map(|(bridge, point)| Cpid { bridge, point })
+}
+
+proptest! {
+    #[test]
+    fn pause_and_pfc(quanta: u16, times: [Option<u16>; 8]) {
+        round!(Pause { quanta });
+        round!(Pfc { quanta: times });
+    }
+
+    #[test]
+    fn qcn(feedback in 0u8..64, cpid in cpid(), q_offset: i16, q_delta: i16, priority in 0u8..8, destination in mac(),
+           msdu in vec(any::<u8>(), 0..=64), flow: u16, ether_type: u16) {
+        round!(Cnm { feedback, cpid, q_offset, q_delta, priority, destination, msdu: &msdu });
+        round!(CnTag { flow: flow.into(), ether_type: ether_type.into() });
+    }
+
+    #[test]
+    fn cim(delete: bool, destination in mac(), source in mac(), vid in 0u16..4096, msdu in vec(any::<u8>(), 0..=512)) {
+        round!(Cim { delete, destination, source, vid, msdu: &msdu });
+    }
+
+    #[test]
+    fn sfcm(scope in prop_oneof![Just(Scope::Class), Just(Scope::Flow), Just(Scope::Open)], by_proxy: bool, dscp in 0u8..64,
+            ecn in 0u8..4, priority in 0u8..8, pause_time: u32, depth: u32, cpid in cpid(), packet in vec(any::<u8>(), 0..100)) {
+        round!(Sfcm { scope, by_proxy, dscp, ecn, priority, pause_time, depth, cpid, packet: &packet });
+    }
+
+    #[test]
+    fn bcn(mild: bool, severe: bool, cpid in cpid(), q_off: i16, q_delta: i16, frame in vec(any::<u8>(), 0..=64), ether_type: u16) {
+        round!(Bcn { mild, severe, cpid, q_off, q_delta, frame: &frame });
+        round!(RateLimitedTag { version: 0.into(), cpid, ether_type: ether_type.into() });
+    }
+
+    #[test]
+    fn lldp(cnpv: u8, ready: u8, queue_map: [i8; 8], encapsulated: u16, mac in mac(), udp_port: u16, v4: [u8; 4], v6: [u8; 16], family in 0..3) {
+        round!(CnTlv { cnpv, ready });
+        let address = match family { 0 => CiAddress::None, 1 => CiAddress::V4(v4), _ => CiAddress::V6(v6) };
+        round!(CiTlv { queue_map, encapsulated, mac, udp_port, address });
+    }
+
+    #[test]
+    fn roce(opcode: u8, padding in 0u8..4, p_key: u16, fecn: bool, becn: bool, destination in 0u32..1 << 24, ack_request: bool,
+            psn in 0u32..1 << 24, syndrome: u8, address: u64, key: u32, length: u32) {
+        round!(Bth { opcode, padding, p_key, fecn, becn, destination, ack_request, psn });
+        round!(Cnp { destination });
+        round!(Aeth { syndrome, msn: psn });
+        round!(Reth { address: address.into(), key: key.into(), length: length.into() });
+    }
+
+    #[test]
+    fn nothing_panics(octets in vec(any::<u8>(), 0..200)) {
+        let _ = (Pause::parse(&octets), Pfc::parse(&octets), Cnm::parse(&octets), CnTag::parse(&octets), Cim::parse(&octets));
+        let _ = (Sfcm::parse(&octets), Bcn::parse(&octets), RateLimitedTag::parse(&octets), CnTlv::parse(&octets), CiTlv::parse(&octets));
+        let _ = (Bth::parse(&octets), Cnp::parse(&octets), Aeth::parse(&octets), Reth::parse(&octets), icrc(&octets));
+        let _ = Frame::parse(&octets, &Numbers::default());
+    }
+
+    // Random octets almost never get behind an EtherType: here it is one that is known.
+    #[test]
+    fn nothing_panics_behind_a_known_type(mut octets in vec(any::<u8>(), 14..200), tags in vec(0usize..9, 1..4)) {
+        const TYPES: [u16; 9] = [0x8100, 0x22e9, 0x8904, 0x8808, 0x22e7, 0x89a2, 0x88cc, 0x0800, 0x86dd];
+        let mut at = 12;
+        for tag in tags {
+            let Some(place) = octets.get_mut(at..at + 2) else { break };
+            place.copy_from_slice(&TYPES[tag].to_be_bytes());
+            at += if TYPES[tag] == 0x8904 { 12 } else { 4 };
+        }
+        if let Some(version) = octets.get_mut(14) {
+            *version = *version & 0x2f | 0x45;
+        }
+        let _ = Frame::parse(&octets, &Numbers::default()).unwrap();
+    }
+}
