@@ -98,11 +98,7 @@ impl Mechanism for Marker {
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<CongestionPoint> {
-        let classes = params
-            .classes
-            .as_ref()
-            .map_or(u8::MAX, |list| list.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c));
-        Some(CongestionPoint { params: params.clone(), classes })
+        Some(CongestionPoint { params: params.clone(), classes: crate::class_bits(params.classes.as_deref()) })
     }
 }
 

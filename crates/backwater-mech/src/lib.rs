@@ -5,6 +5,7 @@
 pub mod bcn;
 pub mod dcqcn;
 pub mod ecn;
+pub mod flowlet;
 mod headroom_check;
 pub mod mac_control;
 pub mod pause;
@@ -12,4 +13,10 @@ pub mod pfc;
 pub mod qcn;
 pub mod registry;
 pub mod sfc;
+pub mod spray;
 pub mod stack;
+
+/// Classes as a bit each; none given: all.
+fn class_bits(classes: Option<&[u8]>) -> u8 {
+    classes.map_or(u8::MAX, |list| list.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c))
+}

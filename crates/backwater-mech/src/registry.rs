@@ -9,4 +9,6 @@ crate::stack::mechanisms! {
     sfc => crate::sfc::Sfc,
     qcn => crate::qcn::Qcn,
     bcn => crate::bcn::Bcn,
+    spray => crate::spray::Spray,
+    flowlet => crate::flowlet::Flowlet,
 }

@@ -183,6 +183,13 @@ macro_rules! mechanisms {
                 unmet
             }
 
+            /// A mechanism that lets packets of a flow overtake each other, if there is one.
+            pub fn reorders(&self) -> Option<&'static str> {
+                let mut name = None;
+                $(if self.$name.is_some() && <$mechanism as Mechanism>::REORDERS { name = Some(<$mechanism as Mechanism>::NAME); })+
+                name
+            }
+
             /// What is wrong with the parameters, by mechanism.
             pub fn check(&self, cx: &CheckCx<'_>) -> Vec<(&'static str, Finding)> {
                 let mut all = Vec::new();
@@ -385,6 +392,9 @@ macro_rules! mechanisms {
             type Flow = FlowStack;
             type Shared = Shared;
             const OWNERS: usize = ENTRIES.len();
+            fn chooses(&self) -> bool {
+                false $(|| self.$name.is_some() && <$mechanism as Mechanism>::CHOOSES)+
+            }
             fn shared(&self) -> Shared { Config::shared(self) }
             fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
             fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }

@@ -90,6 +90,10 @@ pub struct TransportParams {
     /// What is sent again: `none`, from the gap on (`go-back-n`), or only what is missing (`selective-repeat`).
     #[schemars(extend("x-source" = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7)"))]
     pub recovery: Recovery,
+    /// Whether a receiver takes a packet beyond a gap for the sign of a loss, and reports it at once. `false`: packets are placed as they come, whatever their order, and
+    /// only the timeout and packets without their payload (trimmed) show a loss; for `selective-repeat`.
+    #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7.5: true; false: transports made for multipath, such as MRC and UET (Ultra Ethernet 1.0)"))]
+    pub in_order: bool,
     /// Time without progress after which everything unacknowledged is sent again.
     #[schemars(extend("x-source" = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)", "x-range" = "1 ns and more"))]
     pub timeout: Time,
@@ -108,6 +112,7 @@ impl Default for TransportParams {
     fn default() -> Self {
         TransportParams {
             recovery: Recovery::None,
+            in_order: true,
             timeout: Time::ms(1),
             retries: Some(7),
             window: None,

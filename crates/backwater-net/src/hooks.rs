@@ -341,7 +341,8 @@ impl FlowCx<'_> {
 /// What a mechanism does at a switch.
 #[allow(unused_variables)]
 pub trait SwitchSide {
-    /// Load balancing: picks one of `candidates` (two or more); `None` leaves it to the next opinion, in the end to ECMP.
+    /// Load balancing: picks one of `candidates` (two or more) for a packet whose path is not pinned; `None` leaves it to the next opinion,
+    /// in the end to ECMP. Called for mechanisms with [`Mechanism::CHOOSES`] only.
     #[inline(always)]
     fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
         None

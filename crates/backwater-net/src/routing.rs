@@ -1,6 +1,6 @@
 //! Shortest paths, all of equal length kept (ECMP), and pinned paths.
 
-use crate::packet::HostId;
+use crate::packet::{HostId, Port};
 use crate::topology::{Graph, NodeKind};
 use backwater_engine::fingerprint::mix;
 use std::collections::HashMap;
@@ -10,10 +10,10 @@ pub(crate) const NO_PATH: u32 = u32::MAX;
 /// For each switch and each switch that has hosts: the ports on shortest paths.
 pub(crate) struct Routes {
     /// Per host: index of the switch that it hangs on among switches with hosts, and that switch's port to it.
-    attach: Vec<(u32, u32, u16)>,
+    attach: Vec<(u32, u32, Port)>,
     /// Ranges into `ports`, by switch and edge switch.
     ranges: Vec<(u32, u16)>,
-    ports: Vec<u16>,
+    ports: Vec<Port>,
     edges: usize,
     salts: Vec<u64>,
 }
@@ -32,7 +32,7 @@ impl Routes {
         for host in &hosts {
             let to = neighbours[*host as usize].first().map_or(u32::MAX, |(peer, _)| *peer);
             if to == u32::MAX || graph.nodes[to as usize].kind == NodeKind::Host {
-                attach.push((u32::MAX, u32::MAX, 0));
+                attach.push((u32::MAX, u32::MAX, Port(0)));
                 continue;
             }
             let edge = *edge_of.entry(to).or_insert_with(|| {
@@ -40,7 +40,7 @@ impl Routes {
                 edge_nodes.len() as u32 - 1
             });
             let port = neighbours[to as usize].iter().position(|(peer, _)| peer == host).unwrap_or(0);
-            attach.push((edge, switch_of[to as usize], port as u16));
+            attach.push((edge, switch_of[to as usize], Port(port as u16)));
         }
         let edges = edge_nodes.len();
         let mut ranges = vec![(0, 0); switches * edges];
@@ -55,7 +55,7 @@ impl Routes {
                         *up && graph.nodes[*peer as usize].kind == NodeKind::Switch
                             && distance[*peer as usize] == here - 1
                     });
-                    ports.extend(closer.map(|(p, _)| p as u16));
+                    ports.extend(closer.map(|(p, _)| Port(p as u16)));
                 }
                 ranges[switch_of[node.0 as usize] as usize * edges + edge] =
                     (begin, (ports.len() as u32 - begin) as u16);
@@ -67,7 +67,7 @@ impl Routes {
 
     /// Ports of `switch` on shortest paths to `host`; empty: unreachable.
     #[inline]
-    pub fn candidates(&self, switch: u32, host: HostId) -> &[u16] {
+    pub fn candidates(&self, switch: u32, host: HostId) -> &[Port] {
         let (edge, at, port) = &self.attach[host.0 as usize];
         if *at == switch {
             return std::slice::from_ref(port);
@@ -81,13 +81,13 @@ impl Routes {
 
     /// ECMP: the candidate that a flow with this hash takes at `switch`.
     #[inline]
-    pub fn pick(&self, switch: u32, candidates: &[u16], hash: u64) -> Option<u16> {
+    pub fn pick(&self, switch: u32, candidates: &[Port], hash: u64) -> Option<u16> {
         match candidates {
             [] => None,
-            [only] => Some(*only),
+            [only] => Some(only.0),
             _ => {
                 let h = mix(hash ^ self.salts[switch as usize]) >> 32;
-                Some(candidates[((h * candidates.len() as u64) >> 32) as usize])
+                Some(candidates[((h * candidates.len() as u64) >> 32) as usize].0)
             }
         }
     }

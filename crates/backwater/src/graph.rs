@@ -56,6 +56,7 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
             leaves,
             spines,
             hosts_per_leaf,
+            rails,
             rate,
             fabric_rate,
             link_delay,
@@ -65,6 +66,7 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
             leaves,
             spines,
             hosts_per_leaf,
+            rails,
             rate,
             delay: link_delay,
             fabric_rate: fabric_rate.unwrap_or(rate),
@@ -176,6 +178,7 @@ fn explained(resolved: &Resolved, error: &GraphError) -> ScenarioError {
             }
         },
         (Topology::FatTree { .. }, GraphError::Uneven { .. }) => "topology.cores".to_owned(),
+        (Topology::LeafSpine { .. }, GraphError::Uneven { .. }) => "topology.rails".to_owned(),
         _ => "topology".to_owned(),
     };
     resolved.error(&key, error.to_string()).hint(error.hint())

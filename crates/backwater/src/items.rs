@@ -28,6 +28,7 @@ pub fn items(what: &str) -> Result<Vec<Item>, ScenarioError> {
         "workloads" => {
             let mut all = forms("/properties/flow/items/properties/pattern", "flow.pattern");
             all.extend(forms("/properties/flow/items/properties/arrivals", "flow.arrivals"));
+            all.extend(forms("/properties/job/items/properties/step/items/properties/kind", "job.step.kind"));
             all.extend(sizes::BUILT_IN.iter().map(|one| Item {
                 name: one.name.into(),
                 summary: format!("flow.sizes: {}", one.summary),

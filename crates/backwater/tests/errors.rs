@@ -51,6 +51,20 @@ fn flow(more: &str) -> Result<(), ScenarioError> {
     star(&format!("[[flow]]\n{more}"))
 }
 
+const JOB: &str = "[[job]]\nranks = 4\n";
+const STEP: &str = "[[job.step]]\nkind = \"compute\"\ntime = \"1 us\"\n";
+
+/// A job of four ranks whose steps compute.
+fn job(more: &str, first: &str, others: &[&str]) -> Result<(), ScenarioError> {
+    let step = |more: &&str| format!("{STEP}{more}\n");
+    star(&format!("{JOB}{more}{}{}", step(&first), others.iter().map(step).collect::<String>()))
+}
+
+/// One of four ranks with a step of its own.
+fn steps(step: &str) -> Result<(), ScenarioError> {
+    star(&format!("{JOB}[[job.step]]\n{step}\n"))
+}
+
 fn set(key: &str, value: &str) -> Result<(), ScenarioError> {
     Scenario::from_text(STAR, "net.toml", Path::new("tests"))?.with_set(key, value)?.resolve().map(|_| ())
 }
@@ -99,6 +113,49 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("string for a number", star("[dcqcn]\nf = \"five\"\n")),
         ("fraction for a whole number", star("[dcqcn]\nf = 1.5\n")),
         ("table for a string", star("[pfc.xoff]\na = 1\n")),
+        (
+            "steps that wait for each other",
+            job("", "label = \"a\"\nafter = [\"c\"]", &["label = \"b\"", "label = \"c\""]),
+        ),
+        ("a step that waits for itself", job("", "label = \"a\"\nafter = [\"a\"]", &[])),
+        ("unknown step", job("", "label = \"think\"", &["label = \"say\"\nafter = [\"thing\"]"])),
+        ("two steps of one label", job("", "label = \"a\"", &["label = \"a\""])),
+        ("missing rank", job("", "label = \"a\"\nranks = \"2..4\"", &[])),
+        ("missing rank of a pair", steps("kind = \"point-to-point\"\npairs = [[0, 4]]\nsize = \"1 MB\"")),
+        ("pair of one rank", steps("kind = \"point-to-point\"\npairs = [[1, 1]]\nsize = \"1 MB\"")),
+        ("pairs of three", steps("kind = \"point-to-point\"\npairs = [[1, 2, 3]]\nsize = \"1 MB\"")),
+        ("a shift beyond all ranks", steps("kind = \"point-to-point\"\nshift = 4\nsize = \"1 MB\"")),
+        ("a transfer to nobody", steps("kind = \"point-to-point\"\nsize = \"1 MB\"")),
+        ("size of zero", steps("kind = \"all-reduce\"\nsize = \"0 B\"")),
+        ("no byte for each rank", steps("kind = \"all-reduce\"\nsize = \"3 B\"")),
+        ("no size", steps("kind = \"all-to-all\"")),
+        ("no time", steps("kind = \"compute\"")),
+        ("key of another kind of step", steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nfan_out = 2")),
+        ("algorithm of another kind", steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nalgorithm = \"pairwise\"")),
+        ("unknown kind of step", steps("kind = \"allreduce\"\nsize = \"1 MB\"")),
+        (
+            "halving of three",
+            steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nalgorithm = \"halving-doubling\"\nranks = \"0..2\""),
+        ),
+        ("groups that do not fit", steps("kind = \"all-reduce\"\nsize = \"1 MB\"\ngroup_size = 3")),
+        ("more receivers than others", steps("kind = \"all-to-all-v\"\nsize = \"1 MB\"\nfan_out = 4")),
+        ("no receivers", steps("kind = \"all-to-all-v\"\nsize = \"1 MB\"")),
+        ("sizes of too few", steps("kind = \"all-to-all-v\"\nsizes = [[\"0 B\", \"1 MB\"], [\"1 MB\", \"0 B\"]]")),
+        ("sizes without a unit", steps("kind = \"all-to-all-v\"\nsizes = [[0, 1], [1, 0]]\nranks = \"0..1\"")),
+        ("a rank that is no number", steps("kind = \"compute\"\ntime = \"1 us\"\nranks = \"h3\"")),
+        ("nothing arrives", job("", "label = \"a\"\nranks = 0", &["label = \"b\"\nranks = 1"])),
+        ("more ranks than hosts", job("instances = 2\n", "label = \"a\"", &[])),
+        ("servers that are not full", job("ranks_per_server = 3\n", "label = \"a\"", &[])),
+        ("a stride of another placement", job("stride = 2\n", "label = \"a\"", &[])),
+        ("a job without steps", star("[[job]]\nranks = 4\nstep = []\n")),
+        ("two jobs of one label", star(&format!("{JOB}{STEP}{JOB}{STEP}"))),
+        ("spraying and flowlets", star("[spray]\n[flowlet]\n")),
+        (
+            "spraying with a receiver that takes gaps for losses",
+            star("[spray]\n[transport]\nrecovery = \"selective-repeat\"\n"),
+        ),
+        ("any order with go-back-n", star("[transport]\nrecovery = \"go-back-n\"\nin_order = false\n")),
+        ("rails that do not share out", whole(&CLOS.replace("leaves = 2", "leaves = 2\nrails = 3"))),
         ("zero rate", whole("[topology]\nkind = \"star\"\nhosts = 3\nrate = \"0 Gb/s\"\nlink_delay = \"1 ns\"\n")),
         ("class above 7", flow("from = 0\nto = 1\nsize = \"1 KB\"\nclass = 8\n")),
         ("class of PFC above 7", star("[pfc]\nxoff = \"300 KB\"\nclasses = [3, 8]\n")),

@@ -111,7 +111,7 @@ fn unknown_keys_name_the_nearest() {
 #[test]
 fn lists() {
     let names = |what| items(what).unwrap().into_iter().map(|i| i.name).collect::<Vec<_>>();
-    assert_eq!(names("mechanisms"), ["pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn"]);
+    assert_eq!(names("mechanisms"), ["pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn", "spray", "flowlet"]);
     assert_eq!(names("topologies"), ["star", "dumbbell", "parking-lot", "leaf-spine", "fat-tree", "explicit"]);
     assert!(names("workloads").contains(&"poisson".to_owned()));
     assert!(

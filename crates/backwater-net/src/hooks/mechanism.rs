@@ -29,6 +29,8 @@ pub struct Claims {
     pub steering: bool,
     /// It writes the packet tag.
     pub packet_tag: bool,
+    /// It decides which of several paths a packet takes.
+    pub path: bool,
 }
 
 impl Claims {
@@ -36,7 +38,8 @@ impl Claims {
     pub const FLOW_RATE: &str = "the sending rate of flows";
 
     /// No claim.
-    pub const NONE: Claims = Claims { flow_rate: false, link_pause: false, steering: false, packet_tag: false };
+    pub const NONE: Claims =
+        Claims { flow_rate: false, link_pause: false, steering: false, packet_tag: false, path: false };
 
     /// The names of the claims that both make.
     pub fn clash(self, other: Claims) -> Vec<&'static str> {
@@ -45,6 +48,7 @@ impl Claims {
             (self.link_pause && other.link_pause, "the pause state of the link"),
             (self.steering && other.steering, "the queue of a packet"),
             (self.packet_tag && other.packet_tag, "the packet tag"),
+            (self.path && other.path, "the path of a packet"),
         ];
         both.into_iter().filter_map(|(clash, name)| clash.then_some(name)).collect()
     }
@@ -122,6 +126,10 @@ pub trait Mechanism {
     }
     /// Whether it marks packets.
     const MARKS: bool = false;
+    /// Whether it picks one of several paths for a packet ([`SwitchSide::choose`]): data is then not pinned to one beforehand.
+    const CHOOSES: bool = false;
+    /// Whether packets of a flow overtake each other by its doing.
+    const REORDERS: bool = false;
     /// What it cannot work without, as configured.
     fn needs(_params: &Self::Params) -> Needs {
         Needs::default()

@@ -122,6 +122,7 @@ impl<A: Actors> Network<A> {
             ack: spec.ack,
             transport: spec.transport,
             nic: spec.nic,
+            chooses: spec.actors.chooses(),
             actors: spec.actors,
             shared,
             queue: EventQueue::new(),

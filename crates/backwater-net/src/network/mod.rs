@@ -60,7 +60,9 @@ pub trait Actors {
     /// Number of mechanisms, at most 15.
     const OWNERS: usize;
     /// Whether some mechanism has an opinion on which of several paths a packet takes.
-    const CHOOSES: bool = false;
+    fn chooses(&self) -> bool {
+        false
+    }
     /// What all nodes share.
     fn shared(&self) -> Self::Shared;
     /// Sides at this switch.
@@ -154,6 +156,8 @@ pub struct Network<A: Actors> {
     transport: TransportParams,
     nic: NicParams,
     actors: A,
+    /// See [`Actors::chooses`].
+    chooses: bool,
     shared: A::Shared,
     queue: EventQueue<Event>,
     now: Time,

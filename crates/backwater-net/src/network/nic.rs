@@ -1,6 +1,6 @@
 //! Hosts: sending by per-flow round robin, pacing and gates; receiving, acknowledging, completing.
 
-use super::transport::{Answer, TRIMMED};
+use super::transport::{Answer, BEYOND, TRIMMED};
 use super::{Actors, Event, Network, controller_order, order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
 use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
@@ -317,9 +317,13 @@ impl<A: Actors> Network<A> {
             Answer::Nothing => return,
             Answer::Ack(_) if recv.pending < self.ack.every && !whole => return,
             Answer::Ack(upto) | Answer::Again(upto) => (Kind::Ack, upto),
-            Answer::Nack(upto) | Answer::Trimmed(upto) => (Kind::Nack, upto),
+            Answer::Nack(upto) | Answer::Beyond(upto) | Answer::Trimmed(upto) => (Kind::Nack, upto),
         };
-        let trimmed = if matches!(answer, Answer::Trimmed(_)) { TRIMMED } else { 0 };
+        let sign = match answer {
+            Answer::Trimmed(_) => TRIMMED,
+            Answer::Beyond(_) => BEYOND,
+            _ => 0,
+        };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
         let class = self.ack.class.map_or(data.class, crate::packet::Class);
@@ -334,7 +338,7 @@ impl<A: Actors> Network<A> {
             hop: 0,
             kind,
             class,
-            tag: if kind == Kind::Nack { data.seq | trimmed } else { 0 },
+            tag: if kind == Kind::Nack { data.seq | sign } else { 0 },
             // Echoes a mark; is not ECN-capable itself.
             ecn: if marked { Ecn::Ce } else { Ecn::NotEct },
             ..*data

@@ -103,7 +103,8 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Pins the paths of data and acknowledgements, where they are prescribed.
+    /// Pins the paths of data and acknowledgements, where they are prescribed. Where switches choose a path for each packet, acknowledgements
+    /// that go back on the data's path take the one that ECMP would have given it.
     fn pin(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
         let nodes: Option<Vec<NodeId>> = match &spec.path {
             Some(path) => Some(path.to_vec()),
@@ -118,14 +119,19 @@ impl<A: Actors> Network<A> {
             }
             return (NO_PATH, NO_PATH);
         }
-        let forward = self.ports_along(&nodes, hash);
+        let forward = if self.chooses && spec.path.is_none() {
+            NO_PATH
+        } else {
+            let ports = self.ports_along(&nodes, hash);
+            self.paths.insert(&ports)
+        };
         if self.ack.path == AckPath::Ecmp {
-            return (self.paths.insert(&forward), NO_PATH);
+            return (forward, NO_PATH);
         }
         let mut back_nodes = nodes;
         back_nodes.reverse();
         let back = self.ports_along(&back_nodes, hash);
-        (self.paths.insert(&forward), self.paths.insert(&back))
+        (forward, self.paths.insert(&back))
     }
 
     fn ecmp_nodes(&self, src: HostId, dst: HostId, hash: u64) -> Option<Vec<NodeId>> {

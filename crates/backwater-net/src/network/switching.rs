@@ -50,21 +50,15 @@ impl<A: Actors> Network<A> {
         }
         let candidates = self.routes.candidates(switch, header.dst);
         if candidates.len() > 1 {
-            let dst = header.dst;
-            let hash = self.path_hash(pkt);
-            let list: Vec<PortNo>;
-            let wanted = if A::CHOOSES {
-                list = candidates.iter().map(|p| PortNo(*p)).collect();
-                self.at_switch(switch, |stack, cx, slab| stack.choose(cx, &list, &slab[pkt].pkt))
-            } else {
-                None
-            };
-            return match wanted {
-                Some(port) => Some(port.0),
-                None => self.routes.pick(switch, self.routes.candidates(switch, dst), hash),
-            };
+            if self.chooses {
+                let s = &mut self.switches[switch as usize];
+                if let Some(port) = s.stack.choose(&mut cx!(self, s), candidates, &self.slab[pkt].pkt) {
+                    return Some(port.0);
+                }
+            }
+            return self.routes.pick(switch, candidates, self.path_hash(pkt));
         }
-        candidates.first().copied()
+        candidates.first().map(|port| port.0)
     }
 
     /// Shows a control frame that passes by to the mechanisms. Returns whether it goes on.

@@ -10,6 +10,9 @@
 //! both               no progress for `timeout`                   all that is unacknowledged (and unreported) is sent again
 //! ```
 //!
+//! Where packets may take different ways (`transport.in_order = false`) what lies beyond a gap is kept and reported, and says nothing of the gap:
+//! losses show by the timeout.
+//!
 //! Time passes without progress while a packet is under way: not while the flow rests, or waits for its own rate to send again. A
 //! packet whose payload a switch has cut off is a loss that the receiver knows of, and says at once. A flow without a byte is one
 //! packet without payload, sent again until it is acknowledged.
@@ -88,12 +91,16 @@ pub(super) enum Answer {
     Again(u64),
     /// The same, and some packet beyond is missing.
     Nack(u64),
+    /// The same, and this packet has come; others may still be on their way.
+    Beyond(u64),
     /// The same, and the payload of this packet is missing.
     Trimmed(u64),
 }
 
 /// In the tag of a NACK: the packet at the offset beside it has come without its payload.
 pub(super) const TRIMMED: u64 = 1 << 63;
+/// The packet at the offset beside it has come, which says nothing of those before it.
+pub(super) const BEYOND: u64 = 1 << 62;
 
 impl<A: Actors> Network<A> {
     /// The offset at which a flow's next packet begins: what is lost goes before what is new.
@@ -149,7 +156,8 @@ impl<A: Actors> Network<A> {
                 if receiver.beyond.insert((offset, end)) {
                     recv.received += end - offset;
                 }
-                return Answer::Nack(recv.expected);
+                let in_order = self.transport.in_order;
+                return if in_order { Answer::Nack(recv.expected) } else { Answer::Beyond(recv.expected) };
             }
             return if std::mem::replace(&mut receiver.reported, true) {
                 Answer::Nothing
@@ -175,7 +183,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn learn(&mut self, at: usize, header: &Packet, further: bool) {
         let (now, step) = (self.now, u64::from(self.payload));
-        let recovery = self.transport.recovery;
+        let (recovery, in_order) = (self.transport.recovery, self.transport.in_order);
         let flow = &mut self.flows.send[at];
         let acked = flow.acked;
         let Some(sender) = flow.recovery.as_mut() else { return };
@@ -191,19 +199,21 @@ impl<A: Actors> Network<A> {
         if header.kind == Kind::Nack {
             match recovery {
                 Recovery::SelectiveRepeat => {
-                    let (here, trimmed) = (header.tag & !TRIMMED, header.tag & TRIMMED != 0);
+                    let (here, trimmed) = (header.tag & !(TRIMMED | BEYOND), header.tag & TRIMMED != 0);
                     if !trimmed && here >= acked {
                         sender.reported.insert(here);
                         sender.lost.remove(&here);
                     }
-                    let mut offset = sender.noticed.max(acked);
-                    while offset < here {
-                        if !sender.reported.contains(&offset) {
-                            sender.lost.insert(offset);
+                    if in_order {
+                        let mut offset = sender.noticed.max(acked);
+                        while offset < here {
+                            if !sender.reported.contains(&offset) {
+                                sender.lost.insert(offset);
+                            }
+                            offset += step;
                         }
-                        offset += step;
+                        sender.noticed = offset.max(sender.noticed);
                     }
-                    sender.noticed = offset.max(sender.noticed);
                     if trimmed && here >= acked && !sender.reported.contains(&here) {
                         sender.lost.insert(here);
                         sender.noticed = sender.noticed.max(here + step);

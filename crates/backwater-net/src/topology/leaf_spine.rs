@@ -19,8 +19,11 @@ pub struct LeafSpine {
     pub leaves: u32,
     /// Number of spines.
     pub spines: u32,
-    /// Hosts on each leaf; host h is on leaf h / hosts_per_leaf.
+    /// Hosts on each leaf.
     pub hosts_per_leaf: u32,
+    /// Hosts (interfaces) of a server, each on a leaf of its own; a divisor of `leaves`. Hosts are numbered server by server, `hosts_per_leaf` servers
+    /// in each group of `rails` leaves: interface i of a server is on leaf i of its group. With 1 host h is on leaf h / hosts_per_leaf.
+    pub rails: u32,
     /// Rate of the hosts' links.
     pub rate: Rate,
     /// Propagation delay of the hosts' links.
@@ -41,6 +44,7 @@ impl Default for LeafSpine {
             leaves: 16,
             spines: 8,
             hosts_per_leaf: 8,
+            rails: 1,
             rate,
             delay,
             fabric_rate: rate,
@@ -60,6 +64,11 @@ impl LeafSpine {
         count("links per pair", self.links_per_pair.into(), MOST)?;
         count("hosts", leaves * u64::from(self.hosts_per_leaf), MOST)?;
         count("links between leaves and spines", (leaves * spines).saturating_mul(self.links_per_pair.into()), MOST)?;
+        count("rails", self.rails.into(), MOST)?;
+        if !self.leaves.is_multiple_of(self.rails) {
+            let (what, among) = ("leaves".into(), "rails".into());
+            return Err(GraphError::Uneven { what, got: leaves, among, by: self.rails.into() });
+        }
         let mut graph = Graph::default();
         let hosts = self.leaves * self.hosts_per_leaf;
         let hosts: Vec<_> = (0..hosts).map(|h| graph.add(format!("h{h}"), "host", NodeKind::Host)).collect();
@@ -68,7 +77,9 @@ impl LeafSpine {
         let spines: Vec<_> =
             (0..self.spines).map(|s| graph.add(format!("spine{s}"), "spine", NodeKind::Switch)).collect();
         for (h, &host) in hosts.iter().enumerate() {
-            graph.link(host, leaves[h / self.hosts_per_leaf as usize], self.rate, self.delay);
+            let (server, rail) = (h / self.rails as usize, h % self.rails as usize);
+            let group = server / self.hosts_per_leaf as usize;
+            graph.link(host, leaves[group * self.rails as usize + rail], self.rate, self.delay);
         }
         for &leaf in &leaves {
             for &spine in &spines {
@@ -99,6 +110,23 @@ mod tests {
         assert_eq!((leaf1[0].as_str(), leaf1[7].as_str(), leaf1[8].as_str()), ("h8", "h15", "spine0"));
         assert_eq!(peers("spine3"), (0..16).map(|l| format!("leaf{l}")).collect::<Vec<_>>());
         assert_eq!(graph.islands().iter().max(), Some(&0));
+    }
+
+    #[test]
+    fn on_rails_each_interface_of_a_server_has_a_leaf_of_its_own() {
+        let graph = LeafSpine { leaves: 4, spines: 1, hosts_per_leaf: 3, rails: 2, ..LeafSpine::default() };
+        let graph = graph.build().unwrap();
+        let index = crate::topology::Index::new(&graph);
+        let leaf = |host: u32| {
+            let node = index.node_of(crate::packet::HostId(host)).unwrap();
+            let link = graph.links.iter().find(|link| link.a == node).unwrap();
+            graph.nodes[link.b.0 as usize].name.clone()
+        };
+        let leaves: Vec<String> = (0..12).map(leaf).collect();
+        let named = [0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3].map(|l| format!("leaf{l}"));
+        assert_eq!(leaves, named);
+        let uneven = LeafSpine { leaves: 4, rails: 3, ..LeafSpine::default() }.build();
+        assert!(matches!(uneven, Err(GraphError::Uneven { got: 4, by: 3, .. })));
     }
 
     #[test]

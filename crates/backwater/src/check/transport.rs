@@ -26,6 +26,23 @@ pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
         let reason = format!("a timeout of {} leaves no time for an acknowledgement", transport.timeout);
         return refuse("transport.timeout", reason, "some round-trip times, such as 500 us".into());
     }
+    if !transport.in_order && transport.recovery == Recovery::GoBackN {
+        let reason = "go-back-n drops what comes out of order".into();
+        return refuse("transport.in_order", reason, "transport.recovery = \"selective-repeat\"".into());
+    }
+    if let Some(name) =
+        resolved.mechanisms.reorders().filter(|_| transport.recovery != Recovery::None && transport.in_order)
+    {
+        let reason = format!(
+            "`{name}` lets packets overtake each other, and {} takes a gap for a loss",
+            match transport.recovery {
+                Recovery::GoBackN => "go-back-n",
+                _ => "selective-repeat in order",
+            }
+        );
+        let hint = "transport.recovery = \"selective-repeat\" with transport.in_order = false, or \"none\" in a lossless network";
+        return refuse("transport.recovery", reason, hint.into());
+    }
     let least = ack.together(packet.payload);
     if let Some(Window::Bytes(window)) = transport.window
         && window < least
@@ -43,6 +60,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
     let usual = TransportParams::default();
     let without_effect = [
         (transport.timeout != usual.timeout, "transport.timeout", transport.timeout.to_string()),
+        (!transport.in_order, "transport.in_order", "false".into()),
         (transport.retries != usual.retries, "transport.retries", transport.retries.unwrap_or_default().to_string()),
     ];
     let warnings = without_effect.into_iter().filter(|(set, ..)| *set && transport.recovery == Recovery::None);

@@ -78,7 +78,7 @@ pub enum Topology {
         #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         trunk_delay: Option<Time>,
     },
-    /// A two-layer Clos network: every `leaf` joined to every `spine`; hosts are numbered leaf by leaf.
+    /// A two-layer Clos network: every `leaf` joined to every `spine`; hosts are numbered leaf by leaf, or on `rails` server by server. It is oversubscribed if `hosts_per_leaf` x `rate` is more than `spines` x `links_per_pair` x `fabric_rate`.
     LeafSpine {
         /// Number of leaf switches: `leaf0`, `leaf1`, …
         #[schemars(range(min = 1, max = 65_535))]
@@ -92,6 +92,11 @@ pub enum Topology {
         #[schemars(range(min = 1, max = 65_535))]
         #[schemars(extend("x-source" = "Backwater's own"))]
         hosts_per_leaf: u32,
+        /// Interfaces of each server, each of them a host, numbered server by server: rail-optimised, interface i of the `hosts_per_leaf` servers of a group is attached to leaf i of that group of `rails` leaves. A divisor of `leaves`.
+        #[serde(default = "one_link")]
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "NVIDIA DGX SuperPOD reference architecture: rail-optimised, 8; 1: choice"))]
+        rails: u32,
         /// Rate of each host's link.
         #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,

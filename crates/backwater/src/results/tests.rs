@@ -64,7 +64,7 @@ fn the_end_tells_the_columns_of_empty_tables() {
     tables.flow(&flow(1));
     let rest = tables.finish().unwrap();
     let names: Vec<_> = rest.iter().map(|(name, batch)| (*name, batch.num_rows())).collect();
-    assert_eq!(names, [("flows", 1), ("ports", 0), ("control", 0), ("series", 0)]);
+    assert_eq!(names, [("flows", 1), ("ports", 0), ("control", 0), ("series", 0), ("collectives", 0)]);
     assert!(tables.finish().unwrap().is_empty());
 }
 

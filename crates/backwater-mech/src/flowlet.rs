@@ -1,0 +1,205 @@
+//! Flowlet switching to the least-loaded port — flowlets: Kandula, Katabi, Sinha and Berger, "Dynamic Load Balancing Without Packet
+//! Reordering", ACM CCR 37(2), 2007 (FLARE); by local load: Alizadeh et al., "CONGA", SIGCOMM 2014, section 5.3 ("Local").
+//!
+//! Packets of a flow that follow each other closely are a *flowlet* and keep together. After a pause that is longer than paths differ in delay, the
+//! next packet cannot overtake, and may take another path:
+//!
+//! ```text
+//! on a packet of flow f at t:
+//!     if t - last(f) > delta or f is not in the table:  port(f) = the next hop with the least load
+//!     last(f) = t;  out = port(f)
+//! ```
+//!
+//! The load of a next hop is the time that it needs to send what waits for it; of several with the least one is drawn.
+//!
+//! | symbol | field | unit | default | source |
+//! |---|---|---|---|---|
+//! | delta | `gap` | time | 50 us | choice; FLARE: 50 ms (Internet), CONGA: 500 us, LetFlow: 100 to 500 us |
+//! | – | `classes` | – | all | choice |
+//!
+//! A source that sends without a pause never has a second flowlet: then this is the least-loaded port at the flow's start. Pacing, PFC and
+//! SFC pauses make gaps. Acknowledgements and control messages keep to `ack.path`; a path that the scenario pins stays pinned.
+//!
+//! **Not modelled:** collisions in the flowlet table (each flow has an entry); CONGA's feedback of congestion beyond the switch.
+//! **Where we differ:** CONGA ages an entry by a bit at a fixed period, so that its gap is between one and two periods; here it is exact.
+
+use backwater_engine::Time;
+use backwater_net::hooks::{Absent, Claims, Mechanism, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::packet::{FlowRef, Kind, Packet, Port};
+use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// Entries below which the table is not looked through for old ones.
+const SMALL: usize = 1024;
+
+/// Parameters of flowlet switching.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Pause of a flow after which it may take another path. Longer than paths differ in delay, nothing is reordered.
+    #[schemars(extend("x-source" = "choice; CONGA, SIGCOMM 2014: 500 us", "x-range" = "0 s and more"))]
+    pub gap: Time,
+    /// Classes whose flows are switched so, each 0 to 7; others keep to ECMP. Absent: all.
+    #[schemars(extend("x-source" = "choice"))]
+    pub classes: Option<Vec<u8>>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { gap: Time::us(50), classes: None }
+    }
+}
+
+/// Flowlet switching.
+pub enum Flowlet {}
+
+impl Mechanism for Flowlet {
+    const NAME: &'static str = "flowlet";
+    const DEFINED_BY: &'static str = "Kandula et al., ACM CCR 2007; Alizadeh et al., SIGCOMM 2014, section 5.3";
+    const SUMMARY: &'static str = "sends each burst of a flow over the least-loaded of the equal-cost paths";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Table;
+    type Nic = Absent;
+    type Flow = Absent;
+
+    const CHOOSES: bool = true;
+
+    fn claims(_: &Params) -> Claims {
+        Claims { path: true, ..Claims::NONE }
+    }
+
+    fn switch(params: &Params, _: &SwitchShape) -> Option<Table> {
+        let classes = crate::class_bits(params.classes.as_deref());
+        Some(Table { gap: params.gap, classes, flowlets: HashMap::new(), looked_through: SMALL })
+    }
+}
+
+struct Entry {
+    /// port(f)
+    port: Port,
+    /// last(f)
+    last: Time,
+}
+
+/// The flowlet table of a switch.
+pub struct Table {
+    /// delta
+    gap: Time,
+    /// classes that are switched so, a bit each
+    classes: u8,
+    flowlets: HashMap<FlowRef, Entry>,
+    /// entries at which it is looked through for old ones
+    looked_through: usize,
+}
+
+// The specification.
+impl SwitchSide for Table {
+    fn choose(&mut self, cx: &mut SwitchCx<'_>, next_hops: &[Port], pkt: &Packet) -> Option<Port> {
+        if pkt.kind != Kind::Data || self.classes & (1 << pkt.class.0) == 0 {
+            return None;
+        }
+        let (t, delta) = (cx.now(), self.gap);
+        if let Some(f) = self.flowlets.get_mut(&pkt.flow).filter(|f| t - f.last <= delta && next_hops.contains(&f.port))
+        {
+            f.last = t;
+            return Some(f.port);
+        }
+        let port = least_loaded(cx, next_hops);
+        self.forget_old(t);
+        self.flowlets.insert(pkt.flow, Entry { port, last: t });
+        Some(port)
+    }
+}
+
+impl Table {
+    /// An entry whose gap has passed says nothing any more: without it the table would hold all flows that ever were.
+    fn forget_old(&mut self, t: Time) {
+        if self.flowlets.len() >= self.looked_through {
+            let delta = self.gap;
+            self.flowlets.retain(|_, f| t - f.last <= delta);
+            self.looked_through = (2 * self.flowlets.len()).max(SMALL);
+        }
+    }
+}
+
+fn least_loaded(cx: &mut SwitchCx<'_>, next_hops: &[Port]) -> Port {
+    let load = |cx: &SwitchCx<'_>, port: Port| {
+        let rate = cx.shape().ports[usize::from(port.0)].rate;
+        rate.time_for(cx.seen().egress_port(port))
+    };
+    let least = next_hops.iter().map(|port| load(cx, *port)).min().unwrap_or_default();
+    let number = next_hops.iter().filter(|port| load(cx, **port) == least).count() as u32;
+    let drawn = if number > 1 { cx.rng().random_range(0..number) } else { 0 };
+    let mut with_least = next_hops.iter().filter(|port| load(cx, **port) == least);
+    with_least.nth(drawn as usize).copied().unwrap_or(next_hops[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_net::Rate;
+    use backwater_net::bench::{SwitchBench, data};
+    use backwater_net::config::SwitchParams;
+    use backwater_net::packet::{Class, HostId, Queue};
+
+    fn bench() -> (SwitchBench, Table) {
+        let bench = SwitchBench::new(&SwitchParams::default(), 8, Rate::gbps(100), 0);
+        let table = Flowlet::switch(&Params { gap: Time::us(10), classes: None }, bench.shape()).unwrap();
+        (bench, table)
+    }
+
+    const NEXT_HOPS: [Port; 4] = [Port(4), Port(5), Port(6), Port(7)];
+
+    #[test]
+    fn a_flowlet_goes_where_least_waits_and_stays_there() {
+        let (mut bench, mut table) = bench();
+        for (port, bytes) in [(4, 9000), (5, 100), (6, 5000), (7, 7000)] {
+            bench.set_egress(Port(port), Queue(3), bytes);
+        }
+        let mut send = |bench: &mut SwitchBench, flow| {
+            table.choose(&mut bench.cx(), &NEXT_HOPS, &data(HostId(0), HostId(9), flow, Class(3), 1000)).unwrap().0
+        };
+        assert_eq!(send(&mut bench, 1), 5);
+        bench.set_egress(Port(5), Queue(3), 20_000);
+        bench.now = Time::us(10);
+        assert_eq!(
+            (send(&mut bench, 1), send(&mut bench, 2)),
+            (5, 6),
+            "within the gap it stays; another flow does not"
+        );
+        // The gap counts from the last packet, and must be exceeded.
+        bench.now = Time::us(20);
+        assert_eq!(send(&mut bench, 1), 5);
+        bench.now = Time::us(30) + Time(1);
+        assert_eq!(send(&mut bench, 1), 6);
+        // A path that is gone is left at once.
+        let left = table.choose(&mut bench.cx(), &NEXT_HOPS[..1], &data(HostId(0), HostId(9), 1, Class(3), 1000));
+        assert_eq!(left, Some(Port(4)));
+    }
+
+    #[test]
+    fn of_equals_one_is_drawn() {
+        let (mut bench, mut table) = bench();
+        let mut seen = [0f64; 8];
+        bench.set_egress(Port(6), Queue(0), 1);
+        for flow in 0..3000 {
+            let packet = data(HostId(0), HostId(9), flow, Class(3), 1000);
+            seen[usize::from(table.choose(&mut bench.cx(), &NEXT_HOPS, &packet).unwrap().0)] += 1.0;
+        }
+        // 1000 each, standard deviation 25.8.
+        assert!([4, 5, 7].iter().all(|p| (seen[*p] - 1000.0).abs() < 4.0 * 25.8) && seen[6] == 0.0, "{seen:?}");
+    }
+
+    #[test]
+    fn flows_that_are_over_are_forgotten() {
+        let (mut bench, mut table) = bench();
+        for flow in 0..100_000u32 {
+            bench.now = Time::ns(100 * u64::from(flow));
+            table.choose(&mut bench.cx(), &NEXT_HOPS, &data(HostId(0), HostId(9), flow, Class(3), 1000));
+        }
+        assert!(table.flowlets.len() <= SMALL, "{}", table.flowlets.len());
+    }
+}
