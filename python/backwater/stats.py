@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 PS_PER_US = 1e6
+BPS_PER_GBPS = 1e9
 
 # What is told of the completion times of a group.
 TIMES = ("mean", "p50", "p99", "min", "max")
@@ -53,6 +54,73 @@ def group_times(flows: pa.Table) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def job_times(collectives: pa.Table) -> list[dict[str, Any]]:
+    """Give, for each step of each job, how long its collectives took, in us, beside their bound.
+
+    Times and bandwidths (Gb/s) are of complete ones only; `bound_us` is what the busiest host link
+    needs. A collective is what one group of ranks does in one round.
+    """
+    rows = []
+    for job, step in _distinct(collectives, "job", "step"):
+        members = collectives.filter((pc.field("job") == job) & (pc.field("step") == step))
+        complete = members.filter(pc.is_valid(pc.field("end_ps")))
+        rows.append(
+            {
+                "job": job,
+                "step": step,
+                "kind": members["kind"][0].as_py(),
+                "algorithm": members["algorithm"][0].as_py(),
+                "collectives": members.num_rows,
+                "complete": complete.num_rows,
+                "bytes": pc.sum(members["bytes"]).as_py(),
+                "duration_us": spread(complete["duration_ps"]),
+                "bound_us": spread(complete["bound_ps"]),
+                "algbw_gbps": spread(complete["algbw_bps"], BPS_PER_GBPS),
+                "busbw_gbps": spread(complete["busbw_bps"], BPS_PER_GBPS),
+            }
+        )
+    return rows
+
+
+def round_times(collectives: pa.Table) -> list[dict[str, Any]]:
+    """Give, for each round of each job, when its first collective began and its last ended, in us.
+
+    `instances` is the spread of that time over the job's instances. Rounds of which something is
+    not complete are left out.
+    """
+    if collectives.num_rows == 0:
+        return []
+    of = ["job", "round", "instance"]
+    open_ = pc.cast(pc.is_null(collectives["end_ps"]), pa.int64())
+    each = (
+        collectives.append_column("open", open_)
+        .group_by(of)
+        .aggregate([("start_ps", "min"), ("end_ps", "max"), ("open", "sum")])
+    )
+    each = each.append_column("time", pc.subtract(each["end_ps_max"], each["start_ps_min"]))
+    rows = []
+    for job, number in _distinct(each.sort_by([("round", "ascending")]), "job", "round"):
+        members = each.filter((pc.field("job") == job) & (pc.field("round") == number))
+        if pc.sum(members["open_sum"]).as_py() == 0:
+            rows.append(
+                {
+                    "job": job,
+                    "round": number,
+                    "start_us": pc.min(members["start_ps_min"]).as_py() / PS_PER_US,
+                    "end_us": pc.max(members["end_ps_max"]).as_py() / PS_PER_US,
+                    "instances": spread(members["time"]),
+                }
+            )
+    return rows
+
+
+def _distinct(rows: pa.Table, *columns: str) -> list[tuple[Any, ...]]:
+    """The combinations of values that there are, in the order in which they first come."""
+    if rows.num_rows == 0:
+        return []
+    return list(dict.fromkeys(zip(*(rows[name].to_pylist() for name in columns), strict=True)))
 
 
 def _in_state(flows: pa.Table, state: str) -> int:
@@ -162,6 +230,11 @@ def quantities(report: Mapping[str, Any]) -> list[Quantity]:
                 Quantity(group["group"], f"{name}.{statistic}", unit, times[statistic])
                 for statistic in TIMES
             ]
+    for step in report.get("jobs", []):
+        of = f"{step['job']}/{step['step']}"
+        for name, unit in (("duration_us", "us"), ("bound_us", "us"), ("busbw_gbps", "Gb/s")):
+            values = step[name] or dict.fromkeys(TIMES)
+            found += [Quantity(of, f"{name}.{one}", unit, values[one]) for one in TIMES]
     for of, numbers in (("ports", report["ports"]), ("run", report["summary"])):
         found += [
             Quantity(of, name, SUMMARY_UNITS.get(name, ""), value)

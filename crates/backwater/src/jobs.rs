@@ -8,7 +8,8 @@ use crate::flows::Place;
 use crate::hosts;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::workload::job::{
-    Algorithm, Choice, Collective, Exchange, Job, JobError, JobSpec, Links, Moment, Placement as Order, StepSpec, Work,
+    Algorithm, Choice, Collective, Exchange, Flaw, Job, JobError, JobSpec, Links, Moment, Placement as Order, StepSpec,
+    Work,
 };
 
 /// Most ranks that the groups of a job's steps hold together.
@@ -162,19 +163,26 @@ impl Reader<'_> {
         let at = |step: usize, name: &str| format!("{}.step.{step}.{name}", self.key);
         let (key, reason, hint) = match error {
             JobError::NoRank { step, rank } => {
+                let name = if self.job.step[*step].pairs.is_some() { "pairs" } else { "ranks" };
                 let reason = format!("there is no rank {rank}");
-                (at(*step, "ranks"), reason, format!("ranks are 0 to {}", self.job.ranks - 1))
+                (at(*step, name), reason, format!("ranks are 0 to {}", self.job.ranks - 1))
             }
-            JobError::Communicator { step, reason } => {
-                let name = match self.job.step[*step].kind {
-                    StepKind::PointToPoint => "pairs",
-                    StepKind::AllToAllV if reason.contains("receivers") => "fan_out",
-                    StepKind::AllToAllV if reason.contains("sizes") => "sizes",
-                    _ if reason.contains("halving") => "algorithm",
-                    _ if reason.contains(" B ") => "size",
-                    _ => "group_size",
+            JobError::Flaw { step, flaw } => {
+                let pair = self.job.step[*step].kind == StepKind::PointToPoint;
+                let (name, hint) = match flaw {
+                    _ if pair => ("pairs", "a sender and another rank"),
+                    Flaw::Twice { .. } => ("ranks", "name each rank once"),
+                    Flaw::Number { .. } => ("group_size", "at least 2"),
+                    Flaw::PowerOfTwo { .. } => {
+                        ("algorithm", "\"ring\" works among any number, halving-doubling among 2, 4, 8, …")
+                    }
+                    Flaw::NoByte { .. } => ("size", "`size` is the whole buffer of a rank"),
+                    Flaw::Sizes { .. } => ("sizes", "as many lists of as many sizes as there are ranks in a group"),
+                    Flaw::FanOut { .. } => {
+                        ("fan_out", "at most the other ranks of the group; with_self = true is one more")
+                    }
                 };
-                (at(*step, name), reason.clone(), "a group needs partners, and every rank of it a part".to_owned())
+                (at(*step, name), flaw.to_string(), hint.to_owned())
             }
             JobError::Nowhere { step, after } => {
                 let reason = format!("nothing of {} arrives at a rank of {}", label(*after), label(*step));

@@ -25,7 +25,7 @@ from backwater.errors import ResultError
 from backwater.results import FORMAT, MANIFEST, Run
 from backwater.results import write_json as write_json_file
 from backwater.running import interruptible, run_jobs
-from backwater.stats import group_times, over_runs, port_totals
+from backwater.stats import group_times, job_times, over_runs, port_totals, round_times
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,6 +166,8 @@ def report(run: Run) -> dict[str, Any]:
         "fingerprint": run.fingerprint,
         "directory": str(run.directory),
         "groups": group_times(run.flows),
+        "jobs": job_times(run.collectives),
+        "rounds": round_times(run.collectives),
         "ports": port_totals(run.ports),
         "summary": run.summary,
         "warnings": run.warnings,
@@ -192,8 +194,61 @@ def _show_one(case: Scenario, one: dict[str, Any]) -> None:
         f"{case.title} (seed {one['seed']})",
         "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
         *_outcomes(one),
+        *([] if one["jobs"] else _totals(one)),
+    )
+    if one["jobs"]:
+        _show_jobs(one)
+
+
+# Rounds that are told one by one; of more the first and the last.
+ROUNDS = 8
+
+
+def _show_jobs(one: dict[str, Any]) -> None:
+    """Print how long collectives took, and when rounds were over."""
+    view = table()
+    for column in ("job/step", "collective", "number"):
+        view.add_column(column, justify="right" if column == "number" else "left")
+    for column in ("mean\nus", "last\nus", "bound\nus", "algorithm\nGb/s", "bus\nGb/s"):
+        view.add_column(column, justify="right")
+    for step in one["jobs"]:
+        took, bound = step["duration_us"] or {}, step["bound_us"] or {}
+        algorithm, bus = step["algbw_gbps"] or {}, step["busbw_gbps"] or {}
+        done, all_ = step["complete"], step["collectives"]
+        view.add_row(
+            f"{step['job']}/{step['step']}",
+            f"{step['kind']} ({step['algorithm']})",
+            str(all_) if done == all_ else f"{done} of {all_}",
+            us(took.get("mean")),
+            us(took.get("max")),
+            us(bound.get("max")),
+            figure(_rounded(algorithm.get("mean"))),
+            figure(_rounded(bus.get("mean"))),
+        )
+    rounds = one["rounds"]
+    told = rounds if len(rounds) <= ROUNDS else [*rounds[: ROUNDS - 1], rounds[-1]]
+    lines = [
+        f"{row['job']}: round {row['round']} was over at {us(row['end_us'])} us"
+        + (_among(row["instances"]) if row["instances"]["min"] < row["instances"]["max"] else ".")
+        for row in told
+    ]
+    show(
+        view,
+        "\nCollectives",
+        "Times to the last transfer's end; bound: what the busiest host link needs (the greatest);",
+        "bandwidths as nccl-tests quotes them, means over collectives.",
+        *lines,
         *_totals(one),
     )
+
+
+def _among(instances: dict[str, float]) -> str:
+    return f"; instances took {us(instances['min'])} to {us(instances['max'])} us."
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
+
 
 
 def _outcomes(one: dict[str, Any]) -> list[str]:

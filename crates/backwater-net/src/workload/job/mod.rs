@@ -29,7 +29,7 @@ mod run;
 
 pub use exchange::{Algorithm, Choice, Collective, Exchange};
 pub use placement::Placement;
-pub use plan::{JobError, Plan};
+pub use plan::{Flaw, JobError, Plan};
 pub use run::Job;
 
 use crate::config::PacketParams;

@@ -1,6 +1,6 @@
 //! One round of a job: its tasks, and what each waits for.
 
-use super::{Exchange, JobSpec, StepSpec, Work};
+use super::{Algorithm, Exchange, JobSpec, StepSpec, Work};
 use crate::workload::Group;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -29,6 +29,60 @@ pub struct Plan {
     pub(super) transfers: Vec<u64>,
 }
 
+/// Why ranks cannot do a step together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// One of them is named twice.
+    Twice {
+        /// The rank.
+        rank: u32,
+    },
+    /// They are too few, or too many for a pair.
+    Number {
+        /// How many they are.
+        ranks: usize,
+    },
+    /// The algorithm needs a power of two.
+    PowerOfTwo {
+        /// How many they are.
+        ranks: usize,
+    },
+    /// Some would have nothing to send.
+    NoByte {
+        /// The buffer that is shared out.
+        bytes: u64,
+        /// How many they are.
+        ranks: usize,
+    },
+    /// A matrix of sizes for another number.
+    Sizes {
+        /// Sizes that there are.
+        sizes: usize,
+        /// How many they are.
+        ranks: usize,
+    },
+    /// More receivers, or fewer than one, than a rank can draw.
+    FanOut {
+        /// Receivers of each.
+        fan_out: u32,
+        /// Those that there are to draw from.
+        of: usize,
+    },
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flaw::Twice { rank } => write!(f, "rank {rank} would act with itself"),
+            Flaw::Number { ranks } => write!(f, "{ranks} ranks cannot do this together"),
+            Flaw::PowerOfTwo { ranks } => write!(f, "halving-doubling does not work among {ranks} ranks"),
+            Flaw::NoByte { bytes, ranks } => write!(f, "{bytes} B do not give each of {ranks} ranks a byte"),
+            Flaw::Sizes { sizes, ranks } => write!(f, "{sizes} sizes are not those from each of {ranks} ranks to each"),
+            Flaw::FanOut { fan_out, of } => write!(f, "a rank cannot draw {fan_out} receivers out of {of}"),
+        }
+    }
+}
+
 /// Why a job cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobError {
@@ -39,12 +93,12 @@ pub enum JobError {
         /// The rank.
         rank: u32,
     },
-    /// A rank that is in a communicator twice, or a communicator without partners.
-    Communicator {
+    /// A communicator that cannot do its work.
+    Flaw {
         /// The step.
         step: usize,
-        /// What is wrong with it.
-        reason: String,
+        /// What is wrong.
+        flaw: Flaw,
     },
     /// What a step waits for arrives at none of its ranks.
     Nowhere {
@@ -71,7 +125,7 @@ impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JobError::NoRank { step, rank } => write!(f, "step {step}: there is no rank {rank}"),
-            JobError::Communicator { step, reason } => write!(f, "step {step}: {reason}"),
+            JobError::Flaw { step, flaw } => write!(f, "step {step}: {flaw}"),
             JobError::Nowhere { step, after } => write!(f, "nothing of step {after} arrives at a rank of step {step}"),
             JobError::Cycle { steps, rank } => write!(f, "steps {steps:?} wait for each other at rank {rank}"),
             JobError::TooMany { step } => write!(f, "step {step} has more than {} transfers", Group::MOST_FLOWS),
@@ -207,33 +261,30 @@ fn valid(job: &JobSpec, step: usize, ranks: &[u32]) -> Result<(), JobError> {
     if let Some(rank) = ranks.iter().find(|rank| **rank >= job.ranks) {
         return Err(JobError::NoRank { step, rank: *rank });
     }
-    let fail = |reason: String| Err(JobError::Communicator { step, reason });
+    let fail = |flaw: Flaw| Err(JobError::Flaw { step, flaw });
     let mut seen: Vec<u32> = ranks.to_vec();
     seen.sort_unstable();
     if let Some(twice) = seen.windows(2).find(|w| w[0] == w[1]) {
-        return fail(format!("rank {} is in one communicator twice", twice[0]));
+        return fail(Flaw::Twice { rank: twice[0] });
     }
-    let n = ranks.len();
-    match &job.steps[step].work {
-        Work::Compute(_) if n == 0 => fail("a communicator has no ranks".into()),
-        Work::Exchange(_) if n < 2 => fail(format!("a communicator has {n} ranks, and needs at least 2")),
-        Work::Exchange(Exchange::PointToPoint { .. }) if n > 2 => fail(format!("a pair has {n} ranks")),
-        Work::Exchange(Exchange::Phased { algorithm: super::Algorithm::HalvingDoubling, .. })
-            if !n.is_power_of_two() =>
-        {
-            fail(format!("halving-doubling needs 2, 4, 8, … ranks, and a communicator has {n}"))
+    let ranks = ranks.len();
+    let exchange = match &job.steps[step].work {
+        Work::Compute(_) if ranks == 0 => return fail(Flaw::Number { ranks }),
+        Work::Compute(_) => return Ok(()),
+        Work::Exchange(exchange) => exchange,
+    };
+    match exchange {
+        _ if ranks < 2 => fail(Flaw::Number { ranks }),
+        Exchange::PointToPoint { .. } if ranks > 2 => fail(Flaw::Number { ranks }),
+        Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } if !ranks.is_power_of_two() => {
+            fail(Flaw::PowerOfTwo { ranks })
         }
-        Work::Exchange(Exchange::Phased { bytes, .. }) if *bytes < n as u64 => {
-            fail(format!("{bytes} B do not give each of {n} ranks a byte"))
-        }
-        Work::Exchange(Exchange::Sizes(sizes)) if sizes.len() != n * n => {
-            fail(format!("{} sizes for {n} ranks, which need {}", sizes.len(), n * n))
-        }
-        Work::Exchange(Exchange::Drawn { fan_out, with_self, .. })
-            if *fan_out == 0 || *fan_out as usize > n - usize::from(!with_self) =>
-        {
-            fail(format!("{fan_out} receivers of {} that a rank can choose from", n - usize::from(!with_self)))
-        }
+        Exchange::Phased { bytes, .. } if *bytes < ranks as u64 => fail(Flaw::NoByte { bytes: *bytes, ranks }),
+        Exchange::Sizes(sizes) if sizes.len() != ranks * ranks => fail(Flaw::Sizes { sizes: sizes.len(), ranks }),
+        Exchange::Drawn { fan_out, with_self, .. } => match ranks - usize::from(!with_self) {
+            of if *fan_out == 0 || *fan_out as usize > of => fail(Flaw::FanOut { fan_out: *fan_out, of }),
+            _ => Ok(()),
+        },
         _ => Ok(()),
     }
 }
@@ -269,7 +320,7 @@ mod tests {
             (compute(1), vec![]),
             (Work::Exchange(Exchange::Sizes(vec![1; 4].into())), vec![0, 1, 2]),
         ] {
-            assert!(matches!(one(work.clone(), vec![ranks]), JobError::Communicator { .. }), "{work:?}");
+            assert!(matches!(one(work.clone(), vec![ranks]), JobError::Flaw { .. }), "{work:?}");
         }
         let itself = step(compute(1), vec![vec![0]], &[0]);
         let cycle = Plan::new(&job(1, vec![itself])).unwrap_err();
