@@ -1,0 +1,130 @@
+"""Jobs through Python: the table of collectives, what the command says of it, runs that are cut short."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+from backwater.stats import job_times, over_runs, round_times
+from conftest import ROOT, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+STAR: dict[str, Any] = {
+    "topology": {"kind": "star", "hosts": 8, "rate": "100 Gb/s", "link_delay": "500 ns"},
+    "switch": {"buffer_per": "none"},
+}
+
+
+def job(*steps: dict[str, Any], **more: Any) -> backwater.Scenario:  # noqa: ANN401 - TOML values
+    return backwater.build(STAR | {"job": [{"label": "j", "ranks": 8, "step": list(steps), **more}]})
+
+
+def test_bandwidths_are_those_of_the_times() -> None:
+    scenario = job({"label": "sum", "kind": "all-reduce", "size": "8 MB"}, rounds=3)
+    run = scenario.run()
+    rows = run.collectives.to_pylist()
+    assert [row["round"] for row in rows] == [0, 1, 2]
+    for row in rows:
+        seconds = row["duration_ps"] / 1e12
+        assert row["algbw_bps"] == pytest.approx(8e6 * 8 / seconds)
+        assert row["busbw_bps"] == pytest.approx(row["algbw_bps"] * 14 / 8)
+        assert row["bytes"] == 14 * 8_000_000
+        assert 0.9 < row["bound_ps"] / row["duration_ps"] < 1
+    [step] = job_times(run.collectives)
+    assert (step["job"], step["step"], step["complete"], step["algorithm"]) == ("j", "sum", 3, "ring")
+    assert step["busbw_gbps"]["mean"] < 100
+    rounds = round_times(run.collectives)
+    assert [row["round"] for row in rounds] == [0, 1, 2]
+    assert rounds[0]["end_us"] == rounds[1]["start_us"]
+    assert run.flows["group"].unique().to_pylist() == ["j/sum"]
+
+
+def test_a_graph_of_any_form() -> None:
+    # A diamond: 0 sends to 1 and 2, which compute for different times and send to 3.
+    def send(label: str, pair: list[int], after: list[str]) -> dict[str, Any]:
+        return {"label": label, "kind": "point-to-point", "size": "100 KB", "pairs": [pair], "after": after}
+
+    def think(label: str, rank: int, us: int, after: str) -> dict[str, Any]:
+        return {"label": label, "kind": "compute", "time": f"{us} us", "ranks": rank, "after": [after]}
+
+    scenario = job(
+        send("a", [0, 1], []),
+        send("b", [0, 2], []),
+        think("c", 1, 10, "a"),
+        think("d", 2, 50, "b"),
+        send("e", [1, 3], ["c"]),
+        send("f", [2, 3], ["d"]),
+        send("g", [3, 0], ["e", "f"]),
+    )
+    rows = {row["step"]: row for row in scenario.run().collectives.to_pylist()}
+    assert rows["e"]["start_ps"] == rows["a"]["end_ps"] + 10_000_000
+    assert rows["f"]["start_ps"] == rows["b"]["end_ps"] + 50_000_000
+    assert rows["g"]["start_ps"] == max(rows["e"]["end_ps"], rows["f"]["end_ps"])
+
+
+def test_the_command_tells_collectives_and_rounds(command: Command) -> None:
+    said = command("run", str(ROOT / "scenarios" / "ai-prefill.toml"), "--out", "run")
+    assert said.code == 0, said.err
+    assert "prefill/experts  all-to-all-v (direct)" in said.out
+    assert "prefill: round 1 was over at" in said.out
+    report = command("run", str(ROOT / "scenarios" / "ai-prefill.toml"), "--json", "-", "--seeds", "2")
+    assert '"of": "prefill/experts"' in report.out
+    assert '"quantity": "duration_us.max"' in report.out
+
+
+def test_no_statistics_of_what_is_not_complete() -> None:
+    scenario = job({"label": "s", "kind": "all-to-all", "size": "1 MB"}, rounds=5)
+    run = scenario.set("stop.at", "1 ms").run()
+    [step] = job_times(run.collectives)
+    assert step["complete"] < step["collectives"] < 5
+    assert len(round_times(run.collectives)) == step["complete"]
+    report = {"groups": [], "jobs": [step], "ports": {}, "summary": {}}
+    names = {row["quantity"]: row["n"] for row in over_runs([report])}
+    assert names["duration_us.mean"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_cut_short_leaves_its_collectives(tmp_path: Path, number: signal.Signals) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(
+        """
+[topology]
+kind = "star"
+hosts = 16
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer_per = "none"
+[[job]]
+ranks = 16
+rounds = 1_000_000
+[[job.step]]
+kind = "all-reduce"
+size = "1 MB"
+""",
+        encoding="utf-8",
+    )
+    process = start("run", str(file), "--out", "run", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("run/collectives/part-*.parquet")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    run = backwater.open_run(tmp_path / "run")
+    assert run.status == ("running" if number == signal.SIGKILL else "interrupted")
+    rounds = run.collectives["round"].to_pylist()
+    assert rounds == list(range(len(rounds)))
+    assert len(rounds) > 1
+    ends = run.collectives["end_ps"].to_pylist()
+    assert all(end is not None for end in ends[:-1])
+    assert (ends[-1] is None) == (number == signal.SIGINT)
