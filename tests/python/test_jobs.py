@@ -1,4 +1,4 @@
-"""Jobs through Python: the table of collectives, what the command says of it, runs that are cut short."""
+"""Jobs through Python: the table of collectives, the command's report, runs cut short."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ STAR: dict[str, Any] = {
 
 
 def job(*steps: dict[str, Any], **more: Any) -> backwater.Scenario:  # noqa: ANN401 - TOML values
-    return backwater.build(STAR | {"job": [{"label": "j", "ranks": 8, "step": list(steps), **more}]})
+    return backwater.build(
+        STAR | {"job": [{"label": "j", "ranks": 8, "step": list(steps), **more}]}
+    )
 
 
 def test_bandwidths_are_those_of_the_times() -> None:
@@ -39,7 +41,12 @@ def test_bandwidths_are_those_of_the_times() -> None:
         assert row["bytes"] == 14 * 8_000_000
         assert 0.9 < row["bound_ps"] / row["duration_ps"] < 1
     [step] = job_times(run.collectives)
-    assert (step["job"], step["step"], step["complete"], step["algorithm"]) == ("j", "sum", 3, "ring")
+    assert (step["job"], step["step"], step["complete"], step["algorithm"]) == (
+        "j",
+        "sum",
+        3,
+        "ring",
+    )
     assert step["busbw_gbps"]["mean"] < 100
     rounds = round_times(run.collectives)
     assert [row["round"] for row in rounds] == [0, 1, 2]
@@ -50,10 +57,22 @@ def test_bandwidths_are_those_of_the_times() -> None:
 def test_a_graph_of_any_form() -> None:
     # A diamond: 0 sends to 1 and 2, which compute for different times and send to 3.
     def send(label: str, pair: list[int], after: list[str]) -> dict[str, Any]:
-        return {"label": label, "kind": "point-to-point", "size": "100 KB", "pairs": [pair], "after": after}
+        return {
+            "label": label,
+            "kind": "point-to-point",
+            "size": "100 KB",
+            "pairs": [pair],
+            "after": after,
+        }
 
     def think(label: str, rank: int, us: int, after: str) -> dict[str, Any]:
-        return {"label": label, "kind": "compute", "time": f"{us} us", "ranks": rank, "after": [after]}
+        return {
+            "label": label,
+            "kind": "compute",
+            "time": f"{us} us",
+            "ranks": rank,
+            "after": [after],
+        }
 
     scenario = job(
         send("a", [0, 1], []),
@@ -75,7 +94,9 @@ def test_the_command_tells_collectives_and_rounds(command: Command) -> None:
     assert said.code == 0, said.err
     assert "prefill/experts  all-to-all-v (direct)" in said.out
     assert "prefill: round 1 was over at" in said.out
-    report = command("run", str(ROOT / "scenarios" / "ai-prefill.toml"), "--json", "-", "--seeds", "2")
+    report = command(
+        "run", str(ROOT / "scenarios" / "ai-prefill.toml"), "--json", "-", "--seeds", "2"
+    )
     assert '"of": "prefill/experts"' in report.out
     assert '"quantity": "duration_us.max"' in report.out
 

@@ -250,7 +250,6 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
 
 
-
 def _outcomes(one: dict[str, Any]) -> list[str]:
     """How much longer flows took than alone, and what became of those that are not complete."""
     said = []
