@@ -36,6 +36,7 @@
 
 mod proxy;
 mod source;
+mod wire;
 
 use crate::mac_control::Signal;
 use crate::pause::{default_quanta, default_signal};
@@ -43,7 +44,7 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, CheckCx, Fate, Finding, Mechanism, NicShape, Place, SwitchCx, SwitchShape, SwitchSide,
+    Absent, Carrier, CheckCx, Fate, Finding, Mechanism, NicShape, Place, SwitchCx, SwitchShape, SwitchSide, WireCx,
 };
 use backwater_net::packet::{Class, Control, FlowRef, HostId, Kind, Packet, Port, Queue};
 use proxy::Proxy;
@@ -194,6 +195,10 @@ impl Mechanism for Sfc {
     type Switch = Bridge;
     type Nic = Source;
     type Flow = Absent;
+
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };

@@ -113,8 +113,8 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Mechanism, NicCx, NicShape, NicSide,
-            Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
+            Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Mechanism, NicCx, NicShape,
+            NicSide, Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
         };
         use backwater_engine::Time;
         use backwater_net::packet::{Control, HostId, Packet, Port};
@@ -200,6 +200,22 @@ macro_rules! mechanisms {
                     bits |= <$mechanism as Mechanism>::lossless_classes(scoped.of(name, tier));
                 })+
                 bits
+            }
+
+            /// The octets of a control frame, and how it travels; `None`: it is of no mechanism.
+            pub fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+                $(if let Some(carrier) = <$mechanism as Mechanism>::octets(frame, cx, octets) { return Some(carrier); })+
+                None
+            }
+
+            /// The octets of the tag of a data frame, and its EtherType; `None`: nobody writes one.
+            pub fn tag_octets(&self, tag: u64, octets: &mut Vec<u8>) -> Option<u16> {
+                $(if let Some(scoped) = &self.$name {
+                    if <$mechanism as Mechanism>::claims(&scoped.base).packet_tag {
+                        return <$mechanism as Mechanism>::tag_octets(tag, octets);
+                    }
+                })+
+                None
             }
 
             /// The sides at one switch.

@@ -23,7 +23,7 @@ use backwater_engine::{Rng, Time};
 
 mod mechanism;
 
-pub use mechanism::{CheckCx, Claims, Finding, Mechanism, Needs, Preset, RateKey};
+pub use mechanism::{Carrier, CheckCx, Claims, Finding, Mechanism, Needs, Preset, RateKey, WireCx};
 
 /// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

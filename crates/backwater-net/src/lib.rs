@@ -2,6 +2,7 @@
 //!
 //! Read [`hooks`] first. Nothing here knows any mechanism by name.
 
+pub mod address;
 pub mod bench;
 pub mod config;
 mod flow;

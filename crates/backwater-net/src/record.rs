@@ -28,10 +28,10 @@ pub struct FrameRow {
     pub port: Port,
     /// Whether it left.
     pub outbound: bool,
-    /// Its header, as it is there; `seq` of a control frame means nothing.
+    /// Its header, as it is there; source and `seq` of a control frame mean nothing.
     pub packet: Packet,
-    /// The control frame in it.
-    pub control: Option<Control>,
+    /// The control frame in it, and the node that made it.
+    pub control: Option<(Control, NodeId)>,
     /// The flow that it belongs to or speaks of, while that lives.
     pub flow: Option<FlowIdentity>,
 }

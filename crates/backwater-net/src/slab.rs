@@ -96,13 +96,14 @@ impl Slab {
         self.controls.len() as u64 - 1
     }
 
+    /// The content of a control frame; `at` is its `seq`, whose upper half says who sent it.
     pub fn control(&self, at: u64) -> Control {
-        self.controls[at as usize]
+        self.controls[at as u32 as usize]
     }
 
     pub fn take_control(&mut self, at: u64) -> Control {
         self.free_controls.push(at as u32);
-        self.controls[at as usize]
+        self.controls[at as u32 as usize]
     }
 }
 

@@ -45,10 +45,14 @@
 
 pub mod cp;
 pub mod rp;
+mod wire;
 
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
-use backwater_net::hooks::{Absent, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape};
+use backwater_net::hooks::{
+    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape, WireCx,
+};
+use backwater_net::packet::Control;
 use backwater_net::{Bytes, Rate};
 use cp::CongestionPoint;
 use rp::ReactionPoint;
@@ -255,6 +259,14 @@ impl Mechanism for Bcn {
             toml: "sample = \"75 KB\"\njitter = \"20 KB\"\nbcn_max = true\n",
         },
     ];
+
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
+
+    fn tag_octets(tag: u64, octets: &mut Vec<u8>) -> Option<u16> {
+        wire::tag_octets(tag, octets)
+    }
 
     fn claims(_: &Params) -> Claims {
         Claims { flow_rate: true, packet_tag: true, ..Claims::NONE }

@@ -33,11 +33,12 @@
 
 pub mod ns3;
 pub mod paper;
+mod wire;
 
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape,
-    NicSide, Preset, Token,
+    Absent, Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx,
+    NicShape, NicSide, Preset, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet};
 use backwater_net::{Bytes, Rate};
@@ -224,6 +225,10 @@ shared_alpha = true
 "#,
         },
     ];
+
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
 
     fn claims(_: &Params) -> Claims {
         Claims { flow_rate: true, ..Claims::NONE }

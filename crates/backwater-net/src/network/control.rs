@@ -121,7 +121,7 @@ impl<A: Actors> Network<A> {
         let uid = self.control_uid(self.first_port[node.0 as usize]);
         let mut pkt = Packet::control(frame, HostId(u32::MAX), to, class, uid);
         (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.now);
-        pkt.seq = self.slab.insert_control(*frame);
+        pkt.seq = u64::from(node.0) << 32 | self.slab.insert_control(*frame);
         if let Some(at) = frame.flow.and_then(|f| self.flows.find(f)) {
             let flow = &self.flows.send[at];
             pkt.tag = spoken_of(flow.dst, flow.class);

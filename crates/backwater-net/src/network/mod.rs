@@ -417,7 +417,8 @@ impl<A: Actors> Network<A> {
         let uid = self.control_uid(port);
         let mut pkt = Packet::control(&frame, HostId(u32::MAX), HostId(u32::MAX), crate::packet::Class(7), uid);
         pkt.kind = Kind::Mac;
-        pkt.seq = self.slab.insert_control(frame);
+        let node = self.node_of(&self.ports[port as usize]);
+        pkt.seq = u64::from(node) << 32 | self.slab.insert_control(frame);
         self.slab.insert(pkt)
     }
 
