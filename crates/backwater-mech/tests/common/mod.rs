@@ -333,6 +333,8 @@ pub fn sfc(threshold: u64, pause: Time) -> sfc::Params {
         resume: false,
         granularity: sfc::Granularity::Class,
         at_source: sfc::AtSource::Host,
+        isolation_threshold: Bytes(200_000),
+        cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,
         points: sfc::Points::ToHosts,
