@@ -113,7 +113,7 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Mechanism, NicCx, NicShape, NicSide,
+            Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Mechanism, NicCx, NicShape, NicSide,
             Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
         };
         use backwater_engine::Time;
@@ -274,6 +274,14 @@ macro_rules! mechanisms {
             #[inline(always)]
             fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_admit(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
+            }
+            #[inline(always)]
+            fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+                $(if let Some(side) = &mut self.$name {
+                    let lane = side.hold(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt);
+                    if lane.is_some() { return lane; }
+                })+
+                None
             }
             #[inline(always)]
             fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {

@@ -141,10 +141,32 @@ enum Rates {
     Both,
 }
 
+/// How SFC asks and who acts: explicit resumes, flows instead of classes, a computed pause, the actor, its threshold, the cache.
+#[derive(Clone, Copy, Debug)]
+struct Sources {
+    resume: bool,
+    by_flow: bool,
+    computed: bool,
+    at: AtSource,
+    isolation_threshold: u64,
+    cache: bool,
+}
+
+fn sources() -> impl Strategy<Value = Sources> {
+    let at = select(vec![AtSource::Host, AtSource::Proxy, AtSource::Isolation, AtSource::Isolation]);
+    let threshold = select(vec![0u64, 3_000, 20_000, 1_000_000]);
+    (any::<(bool, bool, bool)>(), at, threshold, any::<bool>()).prop_map(
+        |((resume, by_flow, computed), at, isolation_threshold, cache)| {
+            let by_flow = by_flow && at != AtSource::Proxy;
+            Sources { resume, by_flow, computed, at, isolation_threshold, cache }
+        },
+    )
+}
+
 /// Mechanisms beside those that pause links.
 #[derive(Clone, Copy, Debug)]
 struct Extras {
-    sfc: Option<(bool, bool, bool, bool)>,
+    sfc: Option<Sources>,
     rates: Option<Rates>,
     tx_queue: u32,
     fetch: bool,
@@ -201,7 +223,7 @@ fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
 
 fn extras() -> impl Strategy<Value = Extras> {
     (
-        prop::option::of(any::<(bool, bool, bool, bool)>()),
+        prop::option::of(sources()),
         prop::option::of(select(vec![
             Rates::Dcqcn(dcqcn::Law::Paper),
             Rates::Dcqcn(dcqcn::Law::Ns3),
@@ -280,17 +302,17 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
         Pausing::Pause(signal, counter) => config = config.pause(pause(20_000, 10_000, counter, signal)),
     }
-    if let Some((resume, by_flow, computed, proxy)) = extras.sfc {
+    if let Some(drawn) = extras.sfc {
         let mut params = sfc(15_000, Time::us(3));
-        params.resume = resume;
-        if by_flow {
+        (params.resume, params.cache) = (drawn.resume, drawn.cache);
+        if drawn.by_flow {
             (params.granularity, params.points) = (Granularity::Flow, Points::All);
         }
-        if computed {
+        if drawn.computed {
             params.pause = None;
         }
-        if proxy {
-            (params.granularity, params.at_source) = (Granularity::Class, AtSource::Proxy);
+        (params.at_source, params.isolation_threshold) = (drawn.at, Bytes(drawn.isolation_threshold));
+        if drawn.at != AtSource::Host {
             // One port signals in one way.
             params.signal = signal_of(pausing);
         }

@@ -5,7 +5,7 @@
 
 use crate::config::SwitchParams;
 use crate::hooks::{
-    FlowCx, FlowShape, Home, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
+    FlowCx, FlowShape, Home, Lane, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
 };
 use crate::occupancy::{Occupancy, Pool};
 use crate::packet::{Class, Control, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
@@ -74,6 +74,16 @@ impl SwitchBench {
         let old = self.occupancy.egress(port, queue).0;
         self.occupancy.leave_egress(&at, old);
         self.occupancy.join_egress(&at, bytes);
+    }
+
+    /// Says that `bytes` more of `class` that came in at `port` wait in a lane of the mechanism.
+    pub fn hold(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
+        self.occupancy.hold(&place(port, port, class), Lane { owner: OWNER, number }, bytes);
+    }
+
+    /// Says that `bytes` of them have left the lane.
+    pub fn let_go(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
+        self.occupancy.let_go(&place(port, port, class), Lane { owner: OWNER, number }, bytes);
     }
 
     /// The context of a hook.

@@ -6,9 +6,9 @@
 //!
 //! ```text
 //!            arrival            egress queue            wire
-//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ enqueue ──▶ dequeue ──▶ next node
-//!                                    │                   │             │
-//!                             on_admit, on_full      on_enqueue    on_dequeue, on_release, on_depart
+//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ──▶ dequeue ──▶ next node
+//!                                    │                          │             │
+//!                             on_admit, on_full             on_enqueue    on_dequeue, on_release, on_depart
 //! ```
 //!
 //! What differs from the first sketch of this interface: `on_admit` is apart from `on_enqueue`, because a frame is in the
@@ -38,6 +38,15 @@ pub struct Place {
     pub queue: Queue,
 }
 
+/// A lane of a switch in which a mechanism lets frames wait before they join their egress queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lane {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Which of that mechanism's lanes, by a number of its own.
+    pub number: u32,
+}
+
 /// What may be held shut at a node. A gate stays shut until every mechanism that shut it has opened it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gate {
@@ -45,6 +54,8 @@ pub enum Gate {
     Port(Port),
     /// One queue of one egress port.
     Egress(Port, Queue),
+    /// On a switch: a lane of held frames. It is shut when the first frame comes to wait in it.
+    Lane(Lane),
     /// On a NIC: one class.
     Class(Class),
     /// On a NIC: all flows to one host.
@@ -81,7 +92,7 @@ pub struct HoldStyle {
 }
 
 /// A mechanism's number in the stack; the stage keeps gates, holds and timers apart by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(pub u8);
 
 /// A word that a mechanism gives to its timer and gets back.
@@ -215,6 +226,10 @@ impl SwitchCx<'_> {
         self.home.rngs[usize::from(owner.0)].get_or_insert_with(|| {
             backwater_engine::rng::stream(seed, "switch mechanism", u64::from(node.0) << 8 | u64::from(owner.0))
         })
+    }
+    /// A lane of this mechanism's own, by a number that the mechanism chooses.
+    pub fn lane(&self, number: u32) -> Lane {
+        Lane { owner: self.owner, number }
     }
     /// The port to which `host` is attached, where it is attached here.
     pub fn attached(&self, host: HostId) -> Option<Port> {
@@ -357,6 +372,13 @@ pub trait SwitchSide {
     /// The packet has been admitted; the ingress account includes it, the egress account perhaps not yet.
     #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
+    /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
+    /// opens it by [`Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`Occupancy::held_in`]), answer
+    /// it for whatever must not pass them. The ingress account includes what waits, the egress account does not.
+    #[inline(always)]
+    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+        None
+    }
     /// The packet has joined its egress queue; all accounts include it.
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}

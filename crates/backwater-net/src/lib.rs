@@ -5,6 +5,7 @@
 pub mod bench;
 pub mod config;
 mod flow;
+mod held;
 pub mod hold;
 pub mod hooks;
 pub mod network;

@@ -11,17 +11,17 @@
 //! The contribution's pause of one queue is here a pause of one (queue, class) at the port, since a later and shorter pause
 //! by another congested queue must not cut a longer one: a choice.
 
-use super::{Message, PointId};
-use backwater_engine::Time;
-use backwater_net::hooks::{Fate, HoldStyle, SwitchCx};
-use backwater_net::packet::{Class, HostId, Port};
+use super::Message;
+use super::ends::{Ends, Told};
+use backwater_net::hooks::{HoldStyle, SwitchCx};
+use backwater_net::packet::{Class, Port};
 use std::collections::BTreeMap;
 
 /// What a ToR holds of its hosts in the name of congested queues.
 pub(super) struct Proxy {
     style: HoldStyle,
     /// which queue holds a host's class until when
-    held: BTreeMap<(Port, Class), Vec<(PointId, Time)>>,
+    held: BTreeMap<(Port, Class), Ends>,
 }
 
 impl Proxy {
@@ -29,24 +29,13 @@ impl Proxy {
         Proxy { style, held: BTreeMap::new() }
     }
 
-    /// Takes a message for `source` if that is attached here.
-    #[cold]
-    pub(super) fn intercept(&mut self, cx: &mut SwitchCx<'_>, source: HostId, message: Message) -> Fate {
-        let Some(port) = cx.attached(source) else { return Fate::Passed };
-        let (now, class) = (cx.now(), message.class);
-        let holders = self.held.entry((port, class)).or_default();
-        holders.retain(|(_, end)| *end > now);
-        let before = holders.len();
-        holders.retain(|(point, _)| *point != message.point);
-        if message.pause != Time::ZERO {
-            holders.push((message.point, now.after(message.pause)));
+    /// Acts on a message for the host at `port`.
+    pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, port: Port, message: Message) {
+        let class = message.class;
+        match self.held.entry((port, class)).or_default().told(message.point, message.pause, cx.now()) {
+            Told::Until(end) => cx.hold_peer(port, Some(class), end, self.style),
+            Told::Lifted => cx.release_peer(port, Some(class)),
+            Told::Nothing => {}
         }
-        match holders.iter().map(|(_, end)| *end).max() {
-            Some(end) => cx.hold_peer(port, Some(class), end, self.style),
-            // What has ended by itself needs no resume.
-            None if before > 0 => cx.release_peer(port, Some(class)),
-            None => {}
-        }
-        Fate::Consumed
     }
 }

@@ -22,6 +22,8 @@ fn params() -> Params {
         resume: true,
         granularity: Granularity::Class,
         at_source: AtSource::Proxy,
+        isolation_threshold: Bytes(200_000),
+        cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,
         points: Points::ToHosts,
@@ -45,7 +47,7 @@ impl Tor {
     }
 
     fn message(&mut self, to: u32, point: PointId, pause: Time) -> (Fate, Vec<Note>) {
-        let message = Message { pause, class: C3, flow_mode: false, point };
+        let message = Message { pause, class: C3, flow_mode: false, point, to: HostId(3) };
         let frame = message.frame(FlowRef { slot: 0, tag: 0 }, 116);
         let fate = self.sfc.on_control(&mut self.bench.cx(), Port(0), Some(HostId(to)), &frame);
         (fate, self.bench.notes())

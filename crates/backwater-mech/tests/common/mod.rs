@@ -16,7 +16,7 @@ use backwater_net::config::{
 };
 use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
-use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
+use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow};
 use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
@@ -228,6 +228,7 @@ pub struct Rows {
     pub control: Vec<ControlRow>,
     pub series: Vec<SeriesRow>,
     pub ports: Vec<PortRow>,
+    pub switches: Vec<SwitchRow>,
 }
 
 impl Sink for Rows {
@@ -242,6 +243,9 @@ impl Sink for Rows {
     }
     fn port(&mut self, row: &PortRow) {
         self.ports.push(row.clone());
+    }
+    fn switch(&mut self, row: &SwitchRow) {
+        self.switches.push(row.clone());
     }
 }
 
@@ -333,6 +337,8 @@ pub fn sfc(threshold: u64, pause: Time) -> sfc::Params {
         resume: false,
         granularity: sfc::Granularity::Class,
         at_source: sfc::AtSource::Host,
+        isolation_threshold: Bytes(200_000),
+        cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,
         points: sfc::Points::ToHosts,

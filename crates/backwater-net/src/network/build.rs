@@ -78,6 +78,7 @@ impl<A: Actors> Network<A> {
                 stack,
                 crossbar,
                 backlogs: recorded.then(|| Box::new(Backlogs::new(n))),
+                lanes: None,
                 home: Home { shape, rngs: vec![None; A::OWNERS], seed: spec.seed },
             });
         }

@@ -177,6 +177,7 @@ impl<A: Actors> Network<A> {
         let (port, queue) = match gate {
             Gate::Port(port) => (first + u32::from(port.0), CLASSES),
             Gate::Egress(port, queue) => (first + u32::from(port.0), usize::from(queue.0)),
+            Gate::Lane(lane) => return self.set_lane(switch, lane, shut),
             Gate::Class(_) | Gate::Dest(_) | Gate::Flow(_) => {
                 return self.broken(
                     format!("{gate:?} is a gate of a NIC, not of a switch"),
@@ -201,6 +202,10 @@ impl<A: Actors> Network<A> {
             Gate::Port(_) => Some(CLASSES),
             Gate::Class(class) => Some(usize::from(class.0)),
             Gate::Egress(_, queue) => Some(usize::from(queue.0)),
+            Gate::Lane(lane) => {
+                let reason = format!("{lane:?} is a gate of a switch, not of a NIC");
+                return self.broken(reason, "this is an error in a mechanism");
+            }
             Gate::Dest(dest) => {
                 self.hosts[host as usize].set_dest(dest, owner, shut);
                 None

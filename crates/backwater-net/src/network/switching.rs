@@ -178,9 +178,24 @@ impl<A: Actors> Network<A> {
         self.discard(pkt);
     }
 
-    /// A frame joins its egress queue.
+    /// A frame joins its egress queue, unless a mechanism lets it wait.
     #[inline(always)]
     pub(super) fn enqueue(&mut self, switch: u32, pkt: Ix) {
+        let (s, slot) = (&mut self.switches[switch as usize], &self.slab[pkt]);
+        match s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt) {
+            None => self.join(switch, pkt),
+            Some(lane) => self.park(switch, lane, pkt),
+        }
+    }
+
+    /// A frame that has waited in a lane joins its egress queue.
+    #[inline(never)]
+    pub(super) fn join_late(&mut self, switch: u32, pkt: Ix) {
+        self.join(switch, pkt);
+    }
+
+    #[inline(always)]
+    fn join(&mut self, switch: u32, pkt: Ix) {
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
         let (place, before) = (slot.place, slot.pkt.ecn);
         slot.queued = slot.pkt.size;
@@ -236,6 +251,9 @@ impl<A: Actors> Network<A> {
         s.stack.on_depart(&mut cx, &place);
         if s.crossbar.is_some() {
             self.left_crossbar(switch, pkt, &place, queued);
+        }
+        if self.switches[switch as usize].lanes.is_some() {
+            self.left_queue(switch, pkt, &place, queued);
         }
         self.act_switch(switch);
     }
