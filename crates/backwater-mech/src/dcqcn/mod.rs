@@ -300,7 +300,7 @@ pub struct NotificationPoint {
 impl NicSide for NotificationPoint {
     #[inline]
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-        if pkt.ecn == Ecn::Ce {
+        if pkt.ecn() == Ecn::Ce {
             self.on_marked(cx, pkt);
         }
     }
