@@ -35,7 +35,7 @@ use backwater_net::hooks::{
     Absent, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx,
     SwitchShape, SwitchSide, Token,
 };
-use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
+use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue, class_bits};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,7 @@ impl Params {
     }
 
     fn class_bits(&self) -> u8 {
-        self.classes.iter().filter(|c| usize::from(**c) < CLASSES).fold(0, |bits, c| bits | 1 << c)
+        class_bits(&self.classes)
     }
 }
 
@@ -167,6 +167,10 @@ impl Mechanism for Pfc {
     }
 
     fn lossless_classes(params: &Params) -> u8 {
+        params.class_bits()
+    }
+
+    fn classes(params: &Params) -> u8 {
         params.class_bits()
     }
 

@@ -46,7 +46,7 @@ use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, CheckCx, Fate, Finding, Mechanism, NicShape, Place, SwitchCx, SwitchShape, SwitchSide,
 };
-use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, Queue};
+use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, Queue, class_bits};
 use proxy::Proxy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,7 +179,7 @@ impl Params {
 
     /// Classes that may be paused, a bit each.
     fn class_bits(&self) -> u8 {
-        self.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c)
+        class_bits(&self.classes)
     }
 }
 
@@ -195,6 +195,10 @@ impl Mechanism for Sfc {
     type Switch = Bridge;
     type Nic = Source;
     type Flow = Absent;
+
+    fn classes(params: &Params) -> u8 {
+        params.class_bits() | class_bits(&[params.message_class])
+    }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };

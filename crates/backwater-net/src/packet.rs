@@ -19,6 +19,11 @@ pub struct Port(pub u16);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Class(pub u8);
 
+/// Those of some numbers that are classes, a bit each.
+pub fn class_bits<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> u8 {
+    numbers.into_iter().filter(|class| usize::from(**class) < CLASSES).fold(0, |bits, class| bits | 1 << class)
+}
+
 /// One of the 8 queues of an egress port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Queue(pub u8);

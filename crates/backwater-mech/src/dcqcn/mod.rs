@@ -39,7 +39,7 @@ use backwater_net::hooks::{
     Absent, Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape,
     NicSide, Preset, Token,
 };
-use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet};
+use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet, class_bits};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -231,6 +231,10 @@ shared_alpha = true
 
     fn needs(params: &Params) -> Needs {
         Needs { marks: true, acks: params.law == Law::Ns3 }
+    }
+
+    fn classes(params: &Params) -> u8 {
+        class_bits(&params.cnp_class)
     }
 
     fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
