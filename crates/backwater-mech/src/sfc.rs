@@ -12,6 +12,7 @@
 //! at the source:              stop the class (or the flow) until now + P; a newer message replaces the time; 0 resumes
 //! or at its ToR (proxy):      take the message; pause the class of the source's link by PFC until the last such time
 //! or there (isolation):       take the message; let the congested flow wait there until then, and pass the rest
+//! a source with k queues:     SFCM echoes the DSCP of p; what is stopped is the queue of that DSCP, and not the class
 //! ```
 //!
 //! With N senders at line rate C into one port, and the loop T_loop from the queue passing Th to fewer bytes arriving
@@ -51,7 +52,7 @@ use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, CheckCx, Fate, Finding, Lane, Mechanism, NicShape, Place, SwitchCx, SwitchShape, SwitchSide, Token,
 };
-use backwater_net::packet::{Class, Control, FlowRef, HostId, Kind, Packet, Port, Queue};
+use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, Queue, class_bits};
 use edge::Edge;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -198,7 +199,7 @@ impl Params {
 
     /// Classes that may be paused, a bit each.
     fn class_bits(&self) -> u8 {
-        self.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c)
+        class_bits(&self.classes)
     }
 }
 
@@ -214,6 +215,10 @@ impl Mechanism for Sfc {
     type Switch = Bridge;
     type Nic = Source;
     type Flow = Absent;
+
+    fn classes(params: &Params) -> u8 {
+        params.class_bits() | class_bits(&[params.message_class])
+    }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
@@ -270,8 +275,8 @@ impl Mechanism for Sfc {
         Some(Bridge { point, edge: Edge::new(params, shape) })
     }
 
-    fn nic(params: &Params, _: &NicShape) -> Option<Source> {
-        Some(Source::new(params))
+    fn nic(params: &Params, shape: &NicShape) -> Option<Source> {
+        Some(Source::new(params, shape))
     }
 }
 
@@ -280,6 +285,8 @@ impl Mechanism for Sfc {
 struct Message {
     pause: Time,
     class: Class,
+    /// of the packet that saw congestion: which queue of its host it came from
+    dscp: Dscp,
     flow_mode: bool,
     /// the queue that sends it
     point: PointId,
@@ -294,7 +301,8 @@ impl Message {
     fn frame(self, flow: FlowRef, size: u32) -> Control {
         let kind = if self.pause == Time::ZERO { RESUME } else { PAUSE };
         let point = u64::from(self.point.0) << 32 | u64::from(self.point.1) << 8 | u64::from(self.point.2);
-        let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), point, u64::from(self.to.0), 0];
+        let (to, dscp) = (u64::from(self.to.0), u64::from(self.dscp.0));
+        let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), point, to, dscp];
         Control { kind, size, flow: Some(flow), words }
     }
 
@@ -302,6 +310,7 @@ impl Message {
         (frame.kind == PAUSE || frame.kind == RESUME).then(|| Message {
             pause: Time(frame.words[0]),
             class: Class(frame.words[1] as u8),
+            dscp: Dscp(frame.words[5] as u8),
             flow_mode: frame.words[2] != 0,
             point: ((frame.words[3] >> 32) as u32, (frame.words[3] >> 8) as u16, frame.words[3] as u8),
             to: HostId(frame.words[4] as u32),
@@ -321,8 +330,8 @@ struct Paused {
     class: Class,
 }
 
-/// Who is paused apart from whom: the source, and the flow in flow mode.
-type Key = (Port, Queue, HostId, Option<FlowRef>);
+/// Who is paused apart from whom: the source's queue, and the flow in flow mode.
+type Key = (Port, Queue, HostId, Dscp, Option<FlowRef>);
 
 /// What a bridge does: its own queues are congestion points, and it may stand in for its hosts.
 pub struct Bridge {
@@ -392,7 +401,8 @@ impl CongestionPoint {
     /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.
     fn pause(&mut self, cx: &SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Message> {
         let flow_mode = self.params.granularity == Granularity::Flow;
-        let key = (at.egress, at.queue, pkt.src, flow_mode.then_some(pkt.flow));
+        let dscp = pkt.ds.dscp();
+        let key = (at.egress, at.queue, pkt.src, dscp, flow_mode.then_some(pkt.flow));
         let now = cx.now();
         if self.last.get(&key).is_some_and(|paused| now < paused.next) {
             return None;
@@ -407,7 +417,7 @@ impl CongestionPoint {
         }
         let next = now.after(self.params.min_interval.unwrap_or(pause));
         self.last.insert(key, Paused { next, until: now.after(pause), flow: pkt.flow, to: pkt.dst, class: at.class });
-        Some(Message { pause, class: at.class, flow_mode, point: point_id(cx, at), to: pkt.dst })
+        Some(Message { pause, class: at.class, dscp, flow_mode, point: point_id(cx, at), to: pkt.dst })
     }
 
     /// Whose pauses a relieved queue lifts.
@@ -417,7 +427,8 @@ impl CongestionPoint {
         let here = |key: &Key| key.0 == at.egress && key.1 == at.queue;
         let lasting = self.last.iter().filter(|(key, paused)| here(key) && paused.until > now);
         let resume = |(key, paused): (&Key, &Paused)| {
-            let message = Message { pause: Time::ZERO, class: paused.class, flow_mode, point, to: paused.to };
+            let (class, dscp) = (paused.class, key.3);
+            let message = Message { pause: Time::ZERO, class, dscp, flow_mode, point, to: paused.to };
             (key.2, paused.flow, message)
         };
         let resumes = lasting.map(resume).collect();

@@ -46,6 +46,11 @@ impl<P> Scoped<P> {
         Scoped { base, at: Vec::new() }
     }
 
+    /// What counts at one node or another.
+    pub fn all(&self) -> impl Iterator<Item = &P> {
+        std::iter::once(&self.base).chain(self.at.iter().map(|at| &at.params))
+    }
+
     /// For the node of this name and tier.
     pub fn of(&self, name: &str, tier: &str) -> &P {
         self.at.iter().rev().find(|at| at.select.matches(name, tier)).map_or(&self.base, |at| &at.params)
@@ -198,6 +203,15 @@ macro_rules! mechanisms {
                 let mut bits = 0;
                 $(if let Some(scoped) = &self.$name {
                     bits |= <$mechanism as Mechanism>::lossless_classes(scoped.of(name, tier));
+                })+
+                bits
+            }
+
+            /// Classes that some mechanism pauses, or in which its frames travel, at any node: a bit each.
+            pub fn classes(&self) -> u8 {
+                let mut bits = 0;
+                $(if let Some(scoped) = &self.$name {
+                    bits |= scoped.all().fold(0, |bits, params| bits | <$mechanism as Mechanism>::classes(params));
                 })+
                 bits
             }

@@ -19,7 +19,7 @@ use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::topology::fat_tree::CoreWiring;
 use backwater_net::topology::{Dumbbell, FatTree, Graph, LeafSpine, ParkingLot, Star};
-use backwater_net::{Bytes, Rate};
+use backwater_net::{Bytes, HostQueues, Rate};
 use common::{Bench, On, Outcome, pause, pfc, sfc, step};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -172,6 +172,8 @@ struct Extras {
     fetch: bool,
     /// \[ns\] of control messages at hosts
     delay: u64,
+    /// of a host for class 3
+    queues: usize,
     ack_class: Option<u8>,
     ack_first: bool,
     acks: bool,
@@ -236,9 +238,11 @@ fn extras() -> impl Strategy<Value = Extras> {
         (select(vec![1u32, 1, 4]), any::<bool>(), select(vec![0u64, 0, 900, 30_000])),
         (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
         (select(vec![0u64, 20]), select(vec![0u64, 64])),
+        select(vec![1usize, 1, 2, 4]),
     )
-        .prop_map(|(sfc, rates, (tx_queue, fetch, delay), (ack_class, ack_first, acks, ecmp), (gap, header))| {
-            Extras { sfc, rates, tx_queue, fetch, delay, ack_class, ack_first, acks, ecmp, gap, header }
+        .prop_map(|(sfc, rates, (tx_queue, fetch, delay), acks, (gap, header), queues)| {
+            let (ack_class, ack_first, acks, ecmp) = acks;
+            Extras { sfc, rates, tx_queue, fetch, delay, queues, ack_class, ack_first, acks, ecmp, gap, header }
         })
 }
 
@@ -255,6 +259,8 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
     };
     (b.nic.tx_queue, b.nic.store_and_forward) = (extras.tx_queue, extras.fetch);
     b.nic.control_delay = Time::ns(extras.delay);
+    // Priorities that nothing else here uses, above and below the class.
+    b.queues = HostQueues::new(Class(3), &[3, 4, 1, 2].map(Class)[..extras.queues]).expect("different priorities");
     (b.ack.class, b.ack.first_at_nic, b.ack.enabled) = (extras.ack_class, extras.ack_first, extras.acks);
     b.ack.path = if extras.ecmp { AckPath::Ecmp } else { AckPath::Reverse };
     for load in loads {
@@ -524,6 +530,18 @@ proptest! {
         let out = b.run();
         obeys_the_laws(&b, &out)?;
         prop_assert_eq!(out.progress.drops, 0);
+    }
+
+    /// Queues of which none is ever paused are as good as one.
+    #[test]
+    fn queues_without_pauses_change_nothing(
+        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
+    ) {
+        let of = |queues| bench(graph.clone(), switch.clone(), Pausing::Off, &loads, Extras { sfc: None, queues, ..extras }, seed);
+        let (one, four) = (of(1).run(), of(4).run());
+        prop_assert_eq!(four.fingerprint, one.fingerprint);
+        prop_assert_eq!(&four.rows.flows, &one.rows.flows);
+        prop_assert_eq!(&four.rows.control, &one.rows.control);
     }
 
     /// A run is a function of its spec: neither the slices in which it is run nor another run change a bit of it.

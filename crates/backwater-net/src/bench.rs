@@ -8,7 +8,8 @@ use crate::hooks::{
     FlowCx, FlowShape, Home, Lane, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
 };
 use crate::occupancy::{Occupancy, Pool};
-use crate::packet::{Class, Control, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
+use crate::packet::{Class, Control, DsField, Dscp, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
+use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 use std::collections::BTreeMap;
@@ -108,7 +109,13 @@ pub struct NicBench {
 impl NicBench {
     /// Of `host` with a link of `rate`.
     pub fn new(host: HostId, rate: Rate) -> NicBench {
-        NicBench { now: Time::ZERO, shape: NicShape { host, rate }, notes: Vec::new() }
+        NicBench { now: Time::ZERO, shape: NicShape { host, rate, queues: HostQueues::default() }, notes: Vec::new() }
+    }
+
+    /// With these queues.
+    pub fn with_queues(mut self, queues: HostQueues) -> NicBench {
+        self.shape.queues = queues;
+        self
     }
 
     /// What a mechanism sees of the NIC at start.
@@ -176,5 +183,5 @@ pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
 pub fn data(src: HostId, dst: HostId, flow: u32, class: Class, payload: u32) -> Packet {
     let frame = Control { kind: "", size: payload + 64, flow: Some(FlowRef { slot: flow, tag: flow }), words: [0; 6] };
     let carried = Packet::control(&frame, src, dst, class, u64::from(flow));
-    Packet { kind: Kind::Data, payload, ecn: Ecn::Ect, ..carried }
+    Packet { kind: Kind::Data, payload, ds: DsField::new(Dscp::of(class), Ecn::Ect), ..carried }
 }

@@ -18,6 +18,7 @@
 
 use crate::occupancy::Occupancy;
 use crate::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
+use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
 
@@ -56,7 +57,7 @@ pub enum Gate {
     Egress(Port, Queue),
     /// On a switch: a lane of held frames. It is shut when the first frame comes to wait in it.
     Lane(Lane),
-    /// On a NIC: one class.
+    /// On a NIC: the queue of one priority. A class has one, its own, unless the NIC has several for it.
     Class(Class),
     /// On a NIC: all flows to one host.
     Dest(HostId),
@@ -111,6 +112,10 @@ pub enum Note {
     HoldPeer(Owner, Port, Option<Class>, Time, HoldStyle),
     /// Let go of that.
     ReleasePeer(Owner, Port, Option<Class>),
+    /// Pause one queue of the neighbour, by its priority, until a time.
+    HoldQueue(Owner, Port, Class, Time, HoldStyle),
+    /// Let go of that.
+    ReleaseQueue(Owner, Port, Class),
     /// Shut a gate.
     Shut(Owner, Gate),
     /// Open it again.
@@ -161,6 +166,8 @@ pub struct NicShape {
     pub host: HostId,
     /// Rate of its link.
     pub rate: Rate,
+    /// Its queues, where a class has several.
+    pub queues: HostQueues,
 }
 
 /// A flow as a mechanism sees it at start.
@@ -251,12 +258,21 @@ impl SwitchCx<'_> {
     }
     /// Pauses the neighbour at `port`, for one class or (`None`) the whole link, until `until` ([`Time::NEVER`]: until
     /// released). The port merges all owners into one state: the latest end wins, the neighbour resumes when all let go.
+    /// A host that has several queues for the class is to pause all of them.
     pub fn hold_peer(&mut self, port: Port, class: Option<Class>, until: Time, style: HoldStyle) {
         self.notes.push(Note::HoldPeer(self.owner, port, class, until, style));
     }
     /// Lets go of [`SwitchCx::hold_peer`].
     pub fn release_peer(&mut self, port: Port, class: Option<Class>) {
         self.notes.push(Note::ReleasePeer(self.owner, port, class));
+    }
+    /// As [`SwitchCx::hold_peer`], for one queue only of a host that may have several for a class: the one of that priority.
+    pub fn hold_queue(&mut self, port: Port, priority: Class, until: Time, style: HoldStyle) {
+        self.notes.push(Note::HoldQueue(self.owner, port, priority, until, style));
+    }
+    /// Lets go of [`SwitchCx::hold_queue`].
+    pub fn release_queue(&mut self, port: Port, priority: Class) {
+        self.notes.push(Note::ReleaseQueue(self.owner, port, priority));
     }
     /// Shuts a gate of this switch.
     pub fn shut(&mut self, gate: Gate) {

@@ -12,6 +12,7 @@ pub mod network;
 pub mod occupancy;
 pub mod packet;
 mod port;
+pub mod queues;
 pub mod record;
 mod routing;
 mod slab;
@@ -20,4 +21,5 @@ pub mod topology;
 pub mod units;
 pub mod workload;
 
+pub use queues::HostQueues;
 pub use units::{Bytes, Rate};

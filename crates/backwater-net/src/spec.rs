@@ -2,6 +2,7 @@
 
 use crate::config::{AckParams, NicParams, PacketParams, SwitchParams, TransportParams};
 use crate::packet::{Class, HostId, NodeId};
+use crate::queues::HostQueues;
 use crate::topology::Graph;
 use crate::units::{Bytes, Rate};
 use crate::workload::FlowSource;
@@ -169,6 +170,8 @@ pub struct Spec<A> {
     pub switches: Vec<SwitchParams>,
     /// Parameters of all NICs.
     pub nic: NicParams,
+    /// Classes that have several queues at each host.
+    pub queues: HostQueues,
     /// Hosts at which control messages take another time than `nic.control_delay` to act.
     pub control_delays: Vec<(HostId, Time)>,
     /// The mechanisms.

@@ -49,6 +49,7 @@ pub mod rp;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{Absent, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape};
+use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
 use cp::CongestionPoint;
 use rp::ReactionPoint;
@@ -262,6 +263,10 @@ impl Mechanism for Bcn {
 
     fn rate_key(_: &Params, flow: &FlowShape) -> RateKey {
         RateKey::Dest(flow.dst)
+    }
+
+    fn classes(params: &Params) -> u8 {
+        class_bits(&[params.message_class])
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -59,6 +59,7 @@ pub mod rp;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{Absent, CheckCx, Claims, Finding, FlowShape, Mechanism, RateKey, SwitchShape};
+use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
 use cp::CongestionPoint;
 use rp::ReactionPoint;
@@ -214,6 +215,10 @@ impl Mechanism for Qcn {
             Per::Destination => RateKey::Dest(flow.dst),
             Per::Class => RateKey::Class(flow.class),
         }
+    }
+
+    fn classes(params: &Params) -> u8 {
+        class_bits(&[params.cnm_transmit_priority])
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

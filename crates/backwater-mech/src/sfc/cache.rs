@@ -11,7 +11,7 @@
 
 use super::{Message, PointId};
 use backwater_engine::Time;
-use backwater_net::packet::{Class, FlowRef, HostId};
+use backwater_net::packet::{Class, Dscp, FlowRef, HostId};
 use std::collections::BTreeMap;
 
 /// A source, and its flow in flow mode.
@@ -62,7 +62,11 @@ impl Cache {
             }
             known.told.insert(who, (known.end, flow));
             let pause = known.end.since(now);
-            own.push((source, flow, Message { pause, class, flow_mode: known.flow_mode, point: *point, to }));
+            own.push((
+                source,
+                flow,
+                Message { pause, class, flow_mode: known.flow_mode, point: *point, to, dscp: Dscp::of(class) },
+            ));
         }
         own
     }

@@ -46,7 +46,7 @@ impl Tor {
 
     /// `point` asks about a packet of `flow` from host `from` to host `to`.
     fn message(&mut self, from: u32, flow: u32, to: u32, point: PointId, pause: Time) -> Vec<Note> {
-        let message = Message { pause, class: C3, flow_mode: true, point, to: HostId(to) };
+        let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: true, point, to: HostId(to) };
         let frame = message.frame(FlowRef { slot: flow, tag: flow }, 116);
         let fate = self.sfc.on_control(&mut self.bench.cx(), Port(3), Some(HostId(from)), &frame);
         assert_eq!(fate, Fate::Consumed);
@@ -200,7 +200,8 @@ fn a_memory_ends_with_the_pause_and_a_newer_one_replaces_it() {
 fn the_cache_speaks_the_language_of_whoever_acts() {
     for at_source in [AtSource::Host, AtSource::Proxy] {
         let mut tor = Tor::new(&Params { cache: true, at_source, ..params() });
-        let message = Message { pause: Time::us(64), class: C3, flow_mode: false, point: FAR, to: HostId(9) };
+        let message =
+            Message { pause: Time::us(64), class: C3, dscp: Dscp::of(C3), flow_mode: false, point: FAR, to: HostId(9) };
         let frame = message.frame(FlowRef { slot: 0, tag: 0 }, 116);
         tor.sfc.on_control(&mut tor.bench.cx(), Port(3), Some(HostId(0)), &frame);
         tor.bench.notes();

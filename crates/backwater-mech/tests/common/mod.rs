@@ -20,7 +20,7 @@ use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, Seri
 use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
-use backwater_net::{Bytes, Rate};
+use backwater_net::{Bytes, HostQueues, Rate};
 use std::sync::Arc;
 
 /// What a test runs.
@@ -35,6 +35,7 @@ pub struct Bench {
     pub switch: SwitchParams,
     pub at: Vec<(String, SwitchParams)>,
     pub nic: NicParams,
+    pub queues: HostQueues,
     pub control_delays: Vec<(HostId, Time)>,
     pub mechanisms: Config,
     pub flows: Vec<FlowSpec>,
@@ -55,6 +56,7 @@ impl Bench {
             switch: SwitchParams { buffer_per: BufferPer::None, ..SwitchParams::default() },
             at: Vec::new(),
             nic: NicParams::default(),
+            queues: HostQueues::default(),
             control_delays: Vec::new(),
             mechanisms: Config::default(),
             flows: Vec::new(),
@@ -134,6 +136,7 @@ impl Bench {
             transport: self.transport.clone(),
             switches: self.graph.switches().map(params).collect(),
             nic: self.nic.clone(),
+            queues: self.queues,
             control_delays: self.control_delays.clone(),
             actors,
             groups: vec!["all".into()],

@@ -197,7 +197,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn join(&mut self, switch: u32, pkt: Ix) {
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
-        let (place, before) = (slot.place, slot.pkt.ecn);
+        let (place, before) = (slot.place, slot.pkt.ds);
         slot.queued = slot.pkt.size;
         let port = s.first_port + u32::from(place.egress.0);
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
@@ -207,7 +207,7 @@ impl<A: Actors> Network<A> {
         s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
         p.max_egress_bytes = p.max_egress_bytes.max(waiting as u32);
-        p.marked_frames += u64::from(slot.pkt.ecn != before);
+        p.marked_frames += u64::from(slot.pkt.ds != before);
         if s.crossbar.is_some() {
             self.enter_crossbar(switch, pkt);
         } else {
@@ -233,10 +233,10 @@ impl<A: Actors> Network<A> {
         if slot.pkt.kind == Kind::Mac {
             return; // in no counter
         }
-        let (place, before, queued) = (slot.place, slot.pkt.ecn, slot.queued);
+        let (place, before, queued) = (slot.place, slot.pkt.ds, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
         s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
-        p.marked_frames += u64::from(slot.pkt.ecn != before);
+        p.marked_frames += u64::from(slot.pkt.ds != before);
         s.occupancy.leave_egress(&place, u64::from(queued));
         if let Some(backlogs) = &mut s.backlogs {
             backlogs.change(place.egress, &s.occupancy, self.now);
