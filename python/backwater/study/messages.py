@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # How many messages must lie beyond a percentile for it to say something.
-BEYOND = 10
+BEYOND = 5
 
 
 def _messages(
@@ -62,7 +62,7 @@ def message_time(
 ) -> Reading:
     """Completion times of a group's messages of some sizes, all of which must be complete, in us.
 
-    A percentile needs ten messages beyond it.
+    A percentile needs five messages beyond it.
     """
     times = _messages(run, group, sizes, after)[f"fct_{until}_ps"]
     if times.null_count:
@@ -85,6 +85,22 @@ def messages(
 ) -> Reading:
     """How many messages of some sizes a group has."""
     return Reading(_messages(run, group, sizes, after).num_rows)
+
+
+@kind("held")
+def held(run: Observed, tier: str, of: str = "p99.9") -> Reading:
+    """What one switch of a tier let wait in lanes of its own, at the switch with most of it, in KB.
+
+    Weighted by time over the whole run: mean, p99, p99.9, max.
+    """
+    columns = {"mean": "mean", "p99": "p99", "p99.9": "p999", "max": "max"}
+    if of not in columns:
+        raise InputError(f"held: of = {of!r}", f"there are {', '.join(columns)}")
+    switches = run.run.switches.filter(pc.field("tier") == tier)
+    if switches.num_rows == 0:
+        raise NotThereError(f"there is no switch of tier {tier!r}")
+    most = pc.max(switches[f"held_{columns[of]}_bytes"]).as_py()
+    return Reading(float(most or 0) / 1e3)
 
 
 @kind("pauses", counts=True)
