@@ -247,7 +247,11 @@ impl Mechanism for Sfc {
         }
         if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
             let reason = "a proxy pauses by PFC, which stops a class and not a flow".into();
-            findings.push(fatal("granularity", reason, "granularity = \"class\", or at_source = \"host\""));
+            findings.push(fatal(
+                "granularity",
+                reason,
+                "granularity = \"class\", or at_source = \"host\" or \"isolation\"",
+            ));
         }
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
             let what = match switch.buffer_per {

@@ -6,7 +6,8 @@ use backwater_engine::Time;
 use backwater_mech::dcqcn;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
-use backwater_mech::sfc::{AtSource, Granularity, PAUSE, RESUME};
+use backwater_mech::sfc::{AtSource, Granularity, PAUSE, Params, RESUME};
+use backwater_mech::stack::{At, Select};
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, ReleaseAt};
 use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{Class, HostId};
@@ -33,7 +34,7 @@ fn mixed(at_source: AtSource) -> Bench {
     bench
 }
 
-fn params(bench: &mut Bench) -> &mut backwater_mech::sfc::Params {
+fn params(bench: &mut Bench) -> &mut Params {
     &mut bench.mechanisms.sfc.as_mut().expect("these networks have SFC").base
 }
 
@@ -132,8 +133,8 @@ fn pfc_pauses_the_host_while_too_much_waits() {
     // Two frames of 4064 B, one of 64 B and twice 150 ns at 25 GB/s: what was on its way.
     let most = held(&bench, &out, "leaf1").max_bytes;
     assert!((100_000 - 4_064..100_000 + 2 * 4_064 + 64 + 7_500).contains(&most), "{most}");
-    let frames = out.rows.control.iter().filter(|row| row.kind == MAC_CONTROL && row.node == bench.node("leaf1"));
-    assert_eq!(frames.last().map(|row| row.value), Some(0), "the last word is a resume");
+    let mut frames = out.rows.control.iter().filter(|row| row.kind == MAC_CONTROL && row.node == bench.node("leaf1"));
+    assert_eq!(frames.next_back().map(|row| row.value), Some(0), "the last word is a resume");
     assert!(out.fct_us(3) > 1.2 * mixed(AtSource::Isolation).run().fct_us(3), "the innocent flow waits with it");
 }
 
@@ -287,4 +288,25 @@ fn an_opened_lane_shares_its_link() {
     let last = (0..3).map(|id| out.at_rest().fct_us(id)).fold(0.0, f64::max);
     // 750 frames of 4064 B at 25 GB/s are 121.92 us; the queue must not have run empty for long.
     assert!((122.0..135.0).contains(&last), "{last}");
+}
+
+/// Under one ToR hosts know SFC, under the other they do not.
+#[test]
+fn hosts_that_obey_and_hosts_that_are_stood_in_for() {
+    let mut bench = mixed(AtSource::Host);
+    let select = Select { tier: None, node: Some("leaf1".into()) };
+    let params = Params { at_source: AtSource::Isolation, ..params(&mut bench).clone() };
+    bench.mechanisms.sfc.as_mut().expect("it has SFC").at = vec![At { select, params }];
+    let out = bench.run();
+    out.at_rest();
+    for (leaf, holds) in [("leaf1", true), ("leaf2", false), ("leaf3", false)] {
+        assert_eq!(held(&bench, &out, leaf).frames > 0, holds, "{leaf}");
+    }
+    let native = mixed(AtSource::Host).run().fct_us(3);
+    assert!(
+        out.fct_us(3) < 0.7 * native,
+        "{} us where only leaf1 isolates, {native} us where its host obeys",
+        out.fct_us(3)
+    );
+    assert!(out.port(bench.node("leaf0"), bench.node("h0")).stats.max_egress_bytes < 200_000 + 175_000);
 }

@@ -17,6 +17,10 @@ enum Actor {
 pub(super) struct Edge {
     actor: Actor,
     cache: Option<Cache>,
+    /// Packets have to be looked at before they join a queue: asked of each.
+    watches: bool,
+    /// PFC pauses a host because too much of it waits: asked of each packet, too.
+    asks: bool,
 }
 
 impl Edge {
@@ -26,7 +30,8 @@ impl Edge {
             AtSource::Proxy => Actor::Proxy(Proxy::new(params.signal.style(params.quanta))),
             AtSource::Isolation => Actor::Isolation(Isolation::new(params, shape.max_frame)),
         };
-        Edge { actor, cache: params.cache.then(Cache::default) }
+        let watches = params.cache || params.at_source == AtSource::Isolation;
+        Edge { actor, cache: params.cache.then(Cache::default), watches, asks: false }
     }
 
     /// Takes a message for `source`, if that is attached here and another acts for it.
@@ -65,7 +70,7 @@ impl Edge {
     /// Whether packets have to be looked at before they join a queue.
     #[inline(always)]
     pub(super) fn watches(&self) -> bool {
-        self.cache.is_some() || matches!(self.actor, Actor::Isolation(_))
+        self.watches
     }
 
     /// Where a packet of an attached host waits, if it does.
@@ -80,7 +85,11 @@ impl Edge {
             }
         }
         match &mut self.actor {
-            Actor::Isolation(isolation) => isolation.hold(cx, at, pkt),
+            Actor::Isolation(isolation) => {
+                let lane = isolation.hold(cx, at, pkt);
+                self.asks = isolation.asks();
+                lane
+            }
             Actor::Host { .. } | Actor::Proxy(_) => None,
         }
     }
@@ -88,13 +97,14 @@ impl Edge {
     /// Whether PFC pauses a host because too much of it waits.
     #[inline(always)]
     pub(super) fn asks(&self) -> bool {
-        matches!(&self.actor, Actor::Isolation(isolation) if isolation.asks())
+        self.asks
     }
 
     #[cold]
     pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if let Actor::Isolation(isolation) = &mut self.actor {
             isolation.joined(cx, at);
+            self.asks = isolation.asks();
         }
     }
 

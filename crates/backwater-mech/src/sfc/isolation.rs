@@ -111,7 +111,6 @@ impl Isolation {
         Some(lane)
     }
 
-    #[inline(always)]
     pub(super) fn asks(&self) -> bool {
         !self.asked.is_empty()
     }
