@@ -436,4 +436,6 @@ fn point_id(cx: &SwitchCx<'_>, at: &Place) -> PointId {
 #[cfg(test)]
 mod proxy_tests;
 #[cfg(test)]
+mod queues_tests;
+#[cfg(test)]
 mod tests;
