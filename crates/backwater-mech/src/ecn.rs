@@ -98,7 +98,7 @@ impl Mechanism for Marker {
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<CongestionPoint> {
-        let classes = params.classes.as_ref().map_or(u8::MAX, |list| class_bits(list));
+        let classes = params.classes.as_ref().map_or(u8::MAX, class_bits);
         Some(CongestionPoint { params: params.clone(), classes })
     }
 }

@@ -477,4 +477,6 @@ mod edge_tests;
 #[cfg(test)]
 mod proxy_tests;
 #[cfg(test)]
+mod queues_tests;
+#[cfg(test)]
 mod tests;

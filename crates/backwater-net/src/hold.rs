@@ -234,6 +234,23 @@ mod tests {
         assert_eq!(quanta_time(Rate::gbps(400), u16::MAX).0, 83_884_800);
     }
 
+    /// A frame of several classes says of each what a frame of its own would, and what is newer takes single ones out of it.
+    #[test]
+    fn a_frame_speaks_of_several_classes() {
+        let hold = |class| Hold { class: Some(Class(class)), quanta: 7, lasting: false };
+        let mut frame = hold(3).frame_with(1 << 5 | 1 << 6);
+        assert_eq!(Hold::each(&frame).collect::<Vec<_>>(), [3, 5, 6].map(hold));
+        assert!(Hold::strike(&mut frame, 1 << 3 | 1 << 1));
+        assert_eq!(frame, hold(5).frame_with(1 << 6));
+        assert!(Hold::strike(&mut frame, 1 << 6) && frame == hold(5).frame());
+        assert!(!Hold::strike(&mut frame, 1 << 5));
+        let mut link = Hold { class: None, ..hold(0) }.frame();
+        assert!(Hold::strike(&mut link, 0xFF) && Hold::read(&link).is_some_and(|h| h.class.is_none()));
+        assert!(!Hold::strike(&mut link, bit(None)));
+        let mut other = Control { kind: "cnp", ..frame };
+        assert!(Hold::strike(&mut other, u16::MAX) && Hold::each(&other).next().is_none(), "not of this kind");
+    }
+
     #[test]
     fn one_owner_never_undoes_another() {
         let mut h = Holds::default();

@@ -34,13 +34,6 @@ pub(crate) fn control_delays(place: &Place<'_>) -> Result<Vec<(HostId, Time)>, S
 pub(crate) fn queues(resolved: &Resolved) -> Result<HostQueues, ScenarioError> {
     let (file, nic) = (&resolved.file, &resolved.file.nic);
     let class = nic.queue_class;
-    if usize::from(class) >= CLASSES {
-        return Err(resolved.error("nic.queue_class", format!("there is no class {class}")).hint("classes are 0 to 7"));
-    }
-    if !(1..=CLASSES as u8).contains(&nic.queues) {
-        let reason = format!("{} is no number of queues", nic.queues);
-        return Err(resolved.error("nic.queues", reason).hint("1 to 8: each has one of the 8 priorities"));
-    }
     let flows = file.flow.iter().map(|group| &group.class);
     let used = class_bits(flows.chain(&file.ack.class)) | resolved.mechanisms.classes();
     let upwards = (1..CLASSES as u8).map(|step| (class + step) % CLASSES as u8);

@@ -124,7 +124,12 @@ const CONTROL: &[Spec] = &[
     always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative"),
     always("node", DataType::Utf8, "", "name of the node that sent it"),
     maybe("port", DataType::UInt32, "", "port that it concerns; null: it is for a host, not for a neighbour"),
-    maybe("class", DataType::UInt8, "0 to 7", "class that it concerns or travels in; null: the whole link"),
+    maybe(
+        "class",
+        DataType::UInt8,
+        "0 to 7",
+        "class that it concerns or travels in, the lowest of several; null: the whole link",
+    ),
     maybe("to", DataType::UInt32, "host number", "host that it is for; null: it is for the neighbour"),
     always(
         "value",
