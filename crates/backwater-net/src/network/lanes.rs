@@ -44,9 +44,10 @@ struct Waiting {
 }
 
 impl Group {
-    fn push(&mut self, slab: &mut Slab, lane: Lane, pkt: Ix) {
+    /// A frame comes to wait; `open` is the lane's state, if it has none here yet.
+    fn push(&mut self, slab: &mut Slab, lane: Lane, open: bool, pkt: Ix) {
         let at = self.lanes.iter().position(|waiting| waiting.lane == lane).unwrap_or_else(|| {
-            self.lanes.push(Waiting { lane, open: false, fifo: Fifo::default() });
+            self.lanes.push(Waiting { lane, open, fifo: Fifo::default() });
             self.lanes.len() - 1
         });
         self.lanes[at].fifo.push(slab, pkt);
@@ -71,6 +72,16 @@ impl Group {
     }
 }
 
+impl Lanes {
+    /// A frame comes to wait for an egress queue. A lane that is open has what waits for other queues under way still: nobody will
+    /// open it again for this one.
+    fn push(&mut self, slab: &mut Slab, to: (Port, Queue), lane: Lane, pkt: Ix) {
+        let mut everywhere = self.groups.values().flat_map(|group| &group.lanes);
+        let open = everywhere.any(|waiting| waiting.lane == lane && waiting.open);
+        self.groups.entry(to).or_default().push(slab, lane, open, pkt);
+    }
+}
+
 impl<A: Actors> Network<A> {
     /// A frame that would join its egress queue waits in a lane.
     #[cold]
@@ -82,7 +93,7 @@ impl<A: Actors> Network<A> {
         let lanes = s.lanes.get_or_insert_default();
         lanes.depth.frame();
         lanes.depth.change(self.now, s.occupancy.held_total().0);
-        lanes.groups.entry((place.egress, place.queue)).or_default().push(&mut self.slab, lane, pkt);
+        lanes.push(&mut self.slab, (place.egress, place.queue), lane, pkt);
         self.serve_lanes(switch, place.egress, place.queue);
         self.act_switch(switch);
     }
@@ -154,7 +165,7 @@ mod tests {
         let mut frame = |flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 936));
         let [a, b, c] = [0, 1, 2].map(&mut frame);
         for (number, pkt) in [(1, a), (1, b), (2, c)] {
-            group.push(&mut slab, lane(number), pkt);
+            group.push(&mut slab, lane(number), false, pkt);
         }
         assert_eq!(group.next(&slab, 2_500), None, "shut");
         group.lanes.iter_mut().for_each(|waiting| waiting.open = true);
@@ -170,12 +181,29 @@ mod tests {
         assert!(group.lanes.is_empty() && group.fed == [a, c, b]);
     }
 
+    /// Flows of one lane take several uplinks: what comes for another while the lane drains must not wait for a second opening.
+    #[test]
+    fn a_lane_is_open_for_every_queue_or_for_none() {
+        let (mut slab, mut lanes) = (Slab::default(), Lanes::default());
+        let pkts = [0, 1, 2, 3].map(|flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 936)));
+        let uplinks = [0, 1, 2].map(|port| (Port(port), Queue(3)));
+        lanes.push(&mut slab, uplinks[0], lane(1), pkts[0]);
+        lanes.push(&mut slab, uplinks[1], lane(1), pkts[1]);
+        let waiting = |lanes: &mut Lanes, at| lanes.groups.get_mut(&at).unwrap().next(&slab, 0);
+        assert_eq!(waiting(&mut lanes, uplinks[1]), None, "the lane is shut, for this uplink too");
+        lanes.groups.values_mut().for_each(|group| group.lanes[0].open = true);
+        lanes.push(&mut slab, uplinks[2], lane(1), pkts[2]);
+        lanes.push(&mut slab, uplinks[2], lane(2), pkts[3]);
+        let last = lanes.groups.get_mut(&uplinks[2]).unwrap();
+        assert_eq!(last.next(&slab, 0), Some((lane(1), pkts[2])));
+        assert_eq!(last.next(&slab, 0), None, "another lane is shut");
+    }
+
     #[test]
     fn one_frame_at_a_time_where_nobody_else_waits() {
         let (mut slab, mut group) = (Slab::default(), Group::default());
         let pkts = [0, 1].map(|flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 936)));
-        pkts.iter().for_each(|pkt| group.push(&mut slab, lane(1), *pkt));
-        group.lanes[0].open = true;
+        pkts.iter().for_each(|pkt| group.push(&mut slab, lane(1), true, *pkt));
         assert_eq!(group.next(&slab, 0), Some((lane(1), pkts[0])));
         group.fed_bytes = 1_000;
         assert_eq!(group.next(&slab, 1_000), None);
