@@ -213,7 +213,7 @@ fn the_cache_speaks_the_language_of_whoever_acts() {
                 let [Note::Route(HostId(1), Class(7), frame)] = &notes[..] else { panic!("{notes:?}") };
                 assert_eq!(Message::read(frame), Some(Message { pause: Time::us(60), ..message }));
             }
-            _ => assert_eq!(notes, [Note::HoldPeer(OWNER, Port(1), Some(C3), Time::us(64), TIMED)]),
+            _ => assert_eq!(notes, [Note::HoldQueue(OWNER, Port(1), C3, Time::us(64), TIMED)]),
         }
         assert_eq!((tor.held(1, 2, 9), tor.bench.notes()), (None, vec![]), "whatever the flow: it names the class");
     }

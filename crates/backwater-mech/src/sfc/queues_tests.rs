@@ -12,6 +12,8 @@ const SECOND: Class = Class(5);
 
 fn params(at_source: AtSource) -> Params {
     Params {
+        isolation_threshold: Bytes(200_000),
+        cache: false,
         threshold: Bytes(200_000),
         pause: Some(Time::us(6)),
         min_interval: None,
@@ -29,7 +31,7 @@ fn params(at_source: AtSource) -> Params {
 }
 
 fn message(priority: Class, pause: Time) -> Control {
-    Message { pause, class: C3, dscp: Dscp::of(priority), flow_mode: false, point: (9, 3, 3) }
+    Message { pause, class: C3, dscp: Dscp::of(priority), flow_mode: false, point: (9, 3, 3), to: HostId(3) }
         .frame(FlowRef { slot: 0, tag: 0 }, 116)
 }
 
