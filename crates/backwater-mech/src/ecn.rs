@@ -20,7 +20,7 @@
 
 use backwater_net::Bytes;
 use backwater_net::hooks::{Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide};
-use backwater_net::packet::{Ecn, Packet};
+use backwater_net::packet::{Ecn, Packet, class_bits};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,10 +98,7 @@ impl Mechanism for Marker {
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<CongestionPoint> {
-        let classes = params
-            .classes
-            .as_ref()
-            .map_or(u8::MAX, |list| list.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c));
+        let classes = params.classes.as_ref().map_or(u8::MAX, class_bits);
         Some(CongestionPoint { params: params.clone(), classes })
     }
 }
@@ -136,7 +133,7 @@ impl SwitchSide for CongestionPoint {
 impl CongestionPoint {
     #[inline(always)]
     fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
-        if q > self.params.kmin && pkt.ecn == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
+        if q > self.params.kmin && pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
             self.mark_by_curve(cx, q, pkt);
         }
     }

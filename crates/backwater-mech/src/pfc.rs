@@ -35,7 +35,7 @@ use backwater_net::hooks::{
     Absent, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx,
     SwitchShape, SwitchSide, Token,
 };
-use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
+use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue, class_bits};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,7 @@ impl Params {
     }
 
     fn class_bits(&self) -> u8 {
-        self.classes.iter().filter(|c| usize::from(**c) < CLASSES).fold(0, |bits, c| bits | 1 << c)
+        class_bits(&self.classes)
     }
 }
 
@@ -170,6 +170,10 @@ impl Mechanism for Pfc {
         params.class_bits()
     }
 
+    fn classes(params: &Params) -> u8 {
+        params.class_bits()
+    }
+
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
         if let Some(class) = params.classes.iter().find(|c| usize::from(**c) >= CLASSES) {
@@ -211,8 +215,9 @@ impl Mechanism for Pfc {
         })
     }
 
-    fn nic(params: &Params, _: &NicShape) -> Option<Nic> {
-        Some(Nic { classes: params.class_bits(), receiver: Receiver::new(CLASSES, params.response) })
+    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
+        let classes = shape.queues.carrying(params.class_bits());
+        Some(Nic { classes, receiver: Receiver::new(CLASSES, params.response) })
     }
 }
 
@@ -360,20 +365,22 @@ fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty], look: Time, slot: Token) {
 
 /// The receiver of an end station.
 pub struct Nic {
+    /// priorities under PFC, a bit each: of a class with several queues all of them
     classes: u8,
     receiver: Receiver,
 }
 
 impl NicSide for Nic {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
-        if self.classes & (1 << class.0) == 0 {
-            return Fate::Passed;
+        let mut fate = Fate::Passed;
+        for hold in Hold::each(frame) {
+            let Some(class) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
+            let slot = usize::from(class.0);
+            let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
+            Nic::obey(cx, &duties, look, slot as Token);
+            fate = Fate::Consumed;
         }
-        let slot = usize::from(class.0);
-        let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
-        Nic::obey(cx, &duties, look, slot as Token);
-        Fate::Consumed
+        fate
     }
 
     fn on_timer(&mut self, cx: &mut NicCx<'_>, slot: Token) {

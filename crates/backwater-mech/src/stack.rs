@@ -46,6 +46,11 @@ impl<P> Scoped<P> {
         Scoped { base, at: Vec::new() }
     }
 
+    /// What counts at one node or another.
+    pub fn all(&self) -> impl Iterator<Item = &P> {
+        std::iter::once(&self.base).chain(self.at.iter().map(|at| &at.params))
+    }
+
     /// For the node of this name and tier.
     pub fn of(&self, name: &str, tier: &str) -> &P {
         self.at.iter().rev().find(|at| at.select.matches(name, tier)).map_or(&self.base, |at| &at.params)
@@ -113,8 +118,7 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Mechanism, NicCx, NicShape,
-            NicSide, Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
+    Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Mechanism, NicCx, NicShape, NicSide, Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
         };
         use backwater_engine::Time;
         use backwater_net::packet::{Control, HostId, Packet, Port};
@@ -218,6 +222,15 @@ macro_rules! mechanisms {
                 None
             }
 
+            /// Classes that some mechanism pauses, or in which its frames travel, at any node: a bit each.
+            pub fn classes(&self) -> u8 {
+                let mut bits = 0;
+                $(if let Some(scoped) = &self.$name {
+                    bits |= scoped.all().fold(0, |bits, params| bits | <$mechanism as Mechanism>::classes(params));
+                })+
+                bits
+            }
+
             /// The sides at one switch.
             pub fn switch(&self, shape: &SwitchShape) -> SwitchStack {
                 SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
@@ -290,6 +303,14 @@ macro_rules! mechanisms {
             #[inline(always)]
             fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_admit(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
+            }
+            #[inline(always)]
+            fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+                $(if let Some(side) = &mut self.$name {
+                    let lane = side.hold(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt);
+                    if lane.is_some() { return lane; }
+                })+
+                None
             }
             #[inline(always)]
             fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {

@@ -19,7 +19,7 @@ use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::topology::fat_tree::CoreWiring;
 use backwater_net::topology::{Dumbbell, FatTree, Graph, LeafSpine, ParkingLot, Star};
-use backwater_net::{Bytes, Rate};
+use backwater_net::{Bytes, HostQueues, Rate};
 use common::{Bench, On, Outcome, pause, pfc, sfc, step};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -141,15 +141,39 @@ enum Rates {
     Both,
 }
 
+/// How SFC asks and who acts: explicit resumes, flows instead of classes, a computed pause, the actor, its threshold, the cache.
+#[derive(Clone, Copy, Debug)]
+struct Sources {
+    resume: bool,
+    by_flow: bool,
+    computed: bool,
+    at: AtSource,
+    isolation_threshold: u64,
+    cache: bool,
+}
+
+fn sources() -> impl Strategy<Value = Sources> {
+    let at = select(vec![AtSource::Host, AtSource::Proxy, AtSource::Isolation, AtSource::Isolation]);
+    let threshold = select(vec![0u64, 3_000, 20_000, 1_000_000]);
+    (any::<(bool, bool, bool)>(), at, threshold, any::<bool>()).prop_map(
+        |((resume, by_flow, computed), at, isolation_threshold, cache)| {
+            let by_flow = by_flow && at != AtSource::Proxy;
+            Sources { resume, by_flow, computed, at, isolation_threshold, cache }
+        },
+    )
+}
+
 /// Mechanisms beside those that pause links.
 #[derive(Clone, Copy, Debug)]
 struct Extras {
-    sfc: Option<(bool, bool, bool, bool)>,
+    sfc: Option<Sources>,
     rates: Option<Rates>,
     tx_queue: u32,
     fetch: bool,
     /// \[ns\] of control messages at hosts
     delay: u64,
+    /// of a host for class 3
+    queues: usize,
     ack_class: Option<u8>,
     ack_first: bool,
     acks: bool,
@@ -201,7 +225,7 @@ fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
 
 fn extras() -> impl Strategy<Value = Extras> {
     (
-        prop::option::of(any::<(bool, bool, bool, bool)>()),
+        prop::option::of(sources()),
         prop::option::of(select(vec![
             Rates::Dcqcn(dcqcn::Law::Paper),
             Rates::Dcqcn(dcqcn::Law::Ns3),
@@ -214,9 +238,11 @@ fn extras() -> impl Strategy<Value = Extras> {
         (select(vec![1u32, 1, 4]), any::<bool>(), select(vec![0u64, 0, 900, 30_000])),
         (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
         (select(vec![0u64, 20]), select(vec![0u64, 64])),
+        select(vec![1usize, 1, 2, 4]),
     )
-        .prop_map(|(sfc, rates, (tx_queue, fetch, delay), (ack_class, ack_first, acks, ecmp), (gap, header))| {
-            Extras { sfc, rates, tx_queue, fetch, delay, ack_class, ack_first, acks, ecmp, gap, header }
+        .prop_map(|(sfc, rates, (tx_queue, fetch, delay), acks, (gap, header), queues)| {
+            let (ack_class, ack_first, acks, ecmp) = acks;
+            Extras { sfc, rates, tx_queue, fetch, delay, queues, ack_class, ack_first, acks, ecmp, gap, header }
         })
 }
 
@@ -233,6 +259,8 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
     };
     (b.nic.tx_queue, b.nic.store_and_forward) = (extras.tx_queue, extras.fetch);
     b.nic.control_delay = Time::ns(extras.delay);
+    // Priorities that nothing else here uses, above and below the class.
+    b.queues = HostQueues::new(Class(3), &[3, 4, 1, 2].map(Class)[..extras.queues]).expect("different priorities");
     (b.ack.class, b.ack.first_at_nic, b.ack.enabled) = (extras.ack_class, extras.ack_first, extras.acks);
     b.ack.path = if extras.ecmp { AckPath::Ecmp } else { AckPath::Reverse };
     for load in loads {
@@ -280,17 +308,17 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
         Pausing::Pause(signal, counter) => config = config.pause(pause(20_000, 10_000, counter, signal)),
     }
-    if let Some((resume, by_flow, computed, proxy)) = extras.sfc {
+    if let Some(drawn) = extras.sfc {
         let mut params = sfc(15_000, Time::us(3));
-        params.resume = resume;
-        if by_flow {
+        (params.resume, params.cache) = (drawn.resume, drawn.cache);
+        if drawn.by_flow {
             (params.granularity, params.points) = (Granularity::Flow, Points::All);
         }
-        if computed {
+        if drawn.computed {
             params.pause = None;
         }
-        if proxy {
-            (params.granularity, params.at_source) = (Granularity::Class, AtSource::Proxy);
+        (params.at_source, params.isolation_threshold) = (drawn.at, Bytes(drawn.isolation_threshold));
+        if drawn.at != AtSource::Host {
             // One port signals in one way.
             params.signal = signal_of(pausing);
         }
@@ -502,6 +530,18 @@ proptest! {
         let out = b.run();
         obeys_the_laws(&b, &out)?;
         prop_assert_eq!(out.progress.drops, 0);
+    }
+
+    /// Queues of which none is ever paused are as good as one.
+    #[test]
+    fn queues_without_pauses_change_nothing(
+        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
+    ) {
+        let of = |queues| bench(graph.clone(), switch.clone(), Pausing::Off, &loads, Extras { sfc: None, queues, ..extras }, seed);
+        let (one, four) = (of(1).run(), of(4).run());
+        prop_assert_eq!(four.fingerprint, one.fingerprint);
+        prop_assert_eq!(&four.rows.flows, &one.rows.flows);
+        prop_assert_eq!(&four.rows.control, &one.rows.control);
     }
 
     /// A run is a function of its spec: neither the slices in which it is run nor another run change a bit of it.

@@ -15,6 +15,8 @@ pub trait Sink {
     fn port(&mut self, row: &PortRow);
     /// A frame has passed a captured port ([`crate::network::Network::capture_at`]).
     fn frame(&mut self, _row: &FrameRow) {}
+    /// Totals of a switch, at the end.
+    fn switch(&mut self, _row: &SwitchRow) {}
 }
 
 /// A frame at a captured port.
@@ -135,7 +137,7 @@ pub struct SeriesRow {
     pub queue: Option<u8>,
     /// Flow, where the quantity belongs to one.
     pub flow: Option<u64>,
-    /// `queue_bytes`, `sent_bytes`, `paused`, `flow_rate_bps`, `flow_received_bytes`, `backlog_mean_bytes`,
+    /// `queue_bytes`, `held_bytes`, `sent_bytes`, `paused`, `flow_rate_bps`, `flow_received_bytes`, `backlog_mean_bytes`,
     /// `backlog_mean_square_bytes2`, `backlog_max_bytes`, `backlog_empty_ps`.
     pub quantity: &'static str,
     /// Value in the quantity's unit.
@@ -184,6 +186,32 @@ pub struct PortStats {
     pub max_egress_bytes: u64,
     /// Most bytes in the node that had come in here.
     pub max_ingress_bytes: u64,
+}
+
+/// Totals of one switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwitchRow {
+    /// Node.
+    pub node: NodeId,
+    /// What waited in its held lanes.
+    pub held: HeldStats,
+}
+
+/// What waited in the held lanes of a switch, over the whole run and weighted by time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HeldStats {
+    /// Frames that came to wait.
+    pub frames: u64,
+    /// Most bytes at once.
+    pub max_bytes: u64,
+    /// Mean.
+    pub mean_bytes: f64,
+    /// Bytes that were exceeded during 1 % of the run at most, rounded up by less than 1 %.
+    pub p99_bytes: u64,
+    /// Bytes that were exceeded during 0.1 % of the run at most, rounded up by less than 1 %.
+    pub p999_bytes: u64,
+    /// ps during which anything waited.
+    pub time_ps: u64,
 }
 
 /// How far a run is.

@@ -2,6 +2,7 @@
 
 use crate::config::{AckParams, NicParams, PacketParams, SwitchParams, TransportParams};
 use crate::packet::{Class, HostId, NodeId};
+use crate::queues::HostQueues;
 use crate::topology::Graph;
 use crate::units::{Bytes, Rate};
 use crate::workload::FlowSource;
@@ -132,7 +133,7 @@ pub enum FrameKind {
 pub struct SeriesSpec {
     /// Time between two samples.
     pub interval: Time,
-    /// Record the egress depth of every queue that is not empty \[bytes\].
+    /// Record the egress depth of every queue that is not empty, and what waits in a switch's held lanes \[bytes\].
     pub queues: bool,
     /// Record bytes sent since the last sample by every port that sent \[bytes\].
     pub links: bool,
@@ -169,6 +170,8 @@ pub struct Spec<A> {
     pub switches: Vec<SwitchParams>,
     /// Parameters of all NICs.
     pub nic: NicParams,
+    /// Classes that have several queues at each host.
+    pub queues: HostQueues,
     /// Hosts at which control messages take another time than `nic.control_delay` to act.
     pub control_delays: Vec<(HostId, Time)>,
     /// The mechanisms.

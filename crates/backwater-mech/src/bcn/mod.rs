@@ -52,7 +52,7 @@ use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape, WireCx,
 };
-use backwater_net::packet::Control;
+use backwater_net::packet::{Control, class_bits};
 use backwater_net::{Bytes, Rate};
 use cp::CongestionPoint;
 use rp::ReactionPoint;
@@ -274,6 +274,10 @@ impl Mechanism for Bcn {
 
     fn rate_key(_: &Params, flow: &FlowShape) -> RateKey {
         RateKey::Dest(flow.dst)
+    }
+
+    fn classes(params: &Params) -> u8 {
+        class_bits(&[params.message_class])
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

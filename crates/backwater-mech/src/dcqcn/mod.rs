@@ -40,7 +40,7 @@ use backwater_net::hooks::{
     Absent, Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx,
     NicShape, NicSide, Preset, Token, WireCx,
 };
-use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet};
+use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet, class_bits};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -238,6 +238,10 @@ shared_alpha = true
         Needs { marks: true, acks: params.law == Law::Ns3 }
     }
 
+    fn classes(params: &Params) -> u8 {
+        class_bits(&params.cnp_class)
+    }
+
     fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
         let mut findings = Vec::new();
@@ -305,7 +309,7 @@ pub struct NotificationPoint {
 impl NicSide for NotificationPoint {
     #[inline]
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-        if pkt.ecn == Ecn::Ce {
+        if pkt.ecn() == Ecn::Ce {
             self.on_marked(cx, pkt);
         }
     }

@@ -62,7 +62,7 @@ use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, RateKey, SwitchShape, WireCx,
 };
-use backwater_net::packet::Control;
+use backwater_net::packet::{Control, class_bits};
 use backwater_net::{Bytes, Rate};
 use cp::CongestionPoint;
 use rp::ReactionPoint;
@@ -222,6 +222,10 @@ impl Mechanism for Qcn {
             Per::Destination => RateKey::Dest(flow.dst),
             Per::Class => RateKey::Class(flow.class),
         }
+    }
+
+    fn classes(params: &Params) -> u8 {
+        class_bits(&[params.cnm_transmit_priority])
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

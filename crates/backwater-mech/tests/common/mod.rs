@@ -16,11 +16,11 @@ use backwater_net::config::{
 };
 use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
-use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
+use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow};
 use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
-use backwater_net::{Bytes, Rate};
+use backwater_net::{Bytes, HostQueues, Rate};
 use std::sync::Arc;
 
 /// What a test runs.
@@ -35,6 +35,7 @@ pub struct Bench {
     pub switch: SwitchParams,
     pub at: Vec<(String, SwitchParams)>,
     pub nic: NicParams,
+    pub queues: HostQueues,
     pub control_delays: Vec<(HostId, Time)>,
     pub mechanisms: Config,
     pub flows: Vec<FlowSpec>,
@@ -55,6 +56,7 @@ impl Bench {
             switch: SwitchParams { buffer_per: BufferPer::None, ..SwitchParams::default() },
             at: Vec::new(),
             nic: NicParams::default(),
+            queues: HostQueues::default(),
             control_delays: Vec::new(),
             mechanisms: Config::default(),
             flows: Vec::new(),
@@ -134,6 +136,7 @@ impl Bench {
             transport: self.transport.clone(),
             switches: self.graph.switches().map(params).collect(),
             nic: self.nic.clone(),
+            queues: self.queues,
             control_delays: self.control_delays.clone(),
             actors,
             groups: vec!["all".into()],
@@ -228,6 +231,7 @@ pub struct Rows {
     pub control: Vec<ControlRow>,
     pub series: Vec<SeriesRow>,
     pub ports: Vec<PortRow>,
+    pub switches: Vec<SwitchRow>,
 }
 
 impl Sink for Rows {
@@ -242,6 +246,9 @@ impl Sink for Rows {
     }
     fn port(&mut self, row: &PortRow) {
         self.ports.push(row.clone());
+    }
+    fn switch(&mut self, row: &SwitchRow) {
+        self.switches.push(row.clone());
     }
 }
 
@@ -333,6 +340,8 @@ pub fn sfc(threshold: u64, pause: Time) -> sfc::Params {
         resume: false,
         granularity: sfc::Granularity::Class,
         at_source: sfc::AtSource::Host,
+        isolation_threshold: Bytes(200_000),
+        cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,
         points: sfc::Points::ToHosts,

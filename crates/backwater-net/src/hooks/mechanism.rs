@@ -159,6 +159,10 @@ pub trait Mechanism {
     fn lossless_classes(_params: &Self::Params) -> u8 {
         0
     }
+    /// Classes that it pauses on single links, or in which its own frames travel: a bit each.
+    fn classes(_params: &Self::Params) -> u8 {
+        0
+    }
     /// Looks for values that cannot work or hold a promise. `params` belong to the switch of the same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
         Vec::new()

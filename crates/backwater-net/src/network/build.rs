@@ -78,6 +78,7 @@ impl<A: Actors> Network<A> {
                 stack,
                 crossbar,
                 backlogs: recorded.then(|| Box::new(Backlogs::new(n))),
+                lanes: None,
                 home: Home { shape, rngs: vec![None; A::OWNERS], seed: spec.seed },
             });
         }
@@ -100,7 +101,11 @@ impl<A: Actors> Network<A> {
             .enumerate()
             .map(|(h, node)| {
                 let port = first_port[*node as usize];
-                let shape = NicShape { host: HostId(h as u32), rate: ports[port as usize].serialiser.rate() };
+                let (host, p) = (HostId(h as u32), &mut ports[port as usize]);
+                p.set_queues(spec.queues);
+                let shape = NicShape { host, rate: p.serialiser.rate(), queues: spec.queues };
+                let peer = p.peer;
+                ports[peer as usize].rest.peer_queues = spec.queues;
                 let stack = spec.actors.nic(&shape);
                 Host::new(port, shape, stack, spec.nic.control_delay)
             })

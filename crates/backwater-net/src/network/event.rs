@@ -37,6 +37,8 @@ pub(super) enum Event {
     Refresh {
         port: u32,
         class: u8,
+        /// Further classes that have been told in the same frame, a bit each.
+        others: u8,
     },
     SwitchTimer {
         switch: u32,
@@ -125,7 +127,9 @@ impl Event {
             Event::Arrive { .. } | Event::Enqueue { .. } | Event::Heed { .. } => unreachable!("ordered by the packet"),
             Event::FlowTimer { .. } | Event::Pace { .. } => unreachable!("ordered by the controller"),
             Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
-            Event::Refresh { port, class } => order(5, at(port) | u64::from(class) << 8),
+            Event::Refresh { port, class, others } => {
+                order(5, at(port) | u64::from(others) << 16 | u64::from(class) << 8)
+            }
             Event::SwitchTimer { switch, owner, token } => {
                 order(6, at(switch) | u64::from(token & 0xFFFF) << 14 | u64::from(owner) << 8)
             }

@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
-//! ingresses to egresses; `start` begins flows, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `faults` and
+//! ingresses to egresses; `start` begins flows, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `lanes` holds frames before their egress queue; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
@@ -17,6 +17,7 @@ mod faults;
 mod fetch;
 mod host;
 mod ideal;
+mod lanes;
 mod nic;
 mod sample;
 mod start;
@@ -31,7 +32,7 @@ use crate::hooks::{
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
-use crate::record::{Broken, ControlRow, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink, State};
+use crate::record::{Broken, ControlRow, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink, State, SwitchRow};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -103,6 +104,8 @@ struct Switch<S> {
     crossbar: Option<Box<Crossbar>>,
     /// Statistics of what waits for each port, where they were asked for.
     backlogs: Option<Box<backlog::Backlogs>>,
+    /// From the first frame on that was ever held.
+    lanes: Option<Box<lanes::Lanes>>,
 }
 
 /// Events between two deliveries of rows.
@@ -235,7 +238,7 @@ impl<A: Actors> Network<A> {
                     self.mac_control(port, &frame);
                 }
             }
-            Event::Refresh { port, class } => self.refresh(port, class),
+            Event::Refresh { port, class, others } => self.refresh(port, 1 << class | u16::from(others)),
             Event::SwitchTimer { switch, owner, token } => self.switch_timer(switch, Owner(owner), token),
             Event::NicTimer { host, owner, token } => self.nic_timer(host, Owner(owner), token),
             Event::FlowTimer { controller, tag, owner, token } => {
@@ -317,6 +320,10 @@ impl<A: Actors> Network<A> {
                     stats: port.stats(self.now),
                 });
             }
+        }
+        for switch in &self.switches {
+            let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.now));
+            sink.switch(&SwitchRow { node: switch.home.shape.node, held });
         }
     }
 

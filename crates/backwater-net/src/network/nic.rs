@@ -4,7 +4,7 @@ use super::transport::{Answer, TRIMMED};
 use super::{Actors, Event, Network, controller_order, order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
 use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
-use crate::packet::{Ecn, Kind, Packet};
+use crate::packet::{DsField, Dscp, Ecn, Kind, Packet};
 use crate::port::Next;
 use crate::record::{Broken, FlowRow, State};
 use crate::slab::Ix;
@@ -45,14 +45,14 @@ impl<A: Actors> Network<A> {
             let Some(slot) = self.next_flow(host, open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
-            let class = slab[pkt].pkt.class;
-            h.stage(class);
-            self.ports[port as usize].push(slab, usize::from(class.0), pkt);
+            let queue = slab[pkt].pkt.ds.dscp().priority();
+            h.stage(queue);
+            self.ports[port as usize].push(slab, usize::from(queue.0), pkt);
         }
         match self.ports[port as usize].next(&self.slab, self.now) {
             Next::Packet(pkt) => {
                 if self.slab[pkt].pkt.kind == Kind::Data {
-                    self.hosts[host as usize].unstage(self.slab[pkt].pkt.class);
+                    self.hosts[host as usize].unstage(self.slab[pkt].pkt.ds.dscp().priority());
                 }
                 self.transmit(port, pkt);
             }
@@ -61,11 +61,11 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The flow whose turn it is: round robin within the highest class whose gate is open.
+    /// The flow whose turn it is: round robin within the highest class of which a queue is open, passing over flows of others.
     fn next_flow(&mut self, host: u32, open: u8) -> Option<u32> {
         loop {
             let h = &mut self.hosts[host as usize];
-            let mask = h.ring_mask & open;
+            let mask = h.ring_mask & h.classes_open(open);
             if mask == 0 {
                 return None;
             }
@@ -81,7 +81,7 @@ impl<A: Actors> Network<A> {
                 flow.status = Status::Idle;
                 continue;
             }
-            if flow.shut != 0 || h.is_dest_shut(flow.dst) {
+            if flow.shut != 0 || h.is_shut(flow.dst, flow.ds.dscp().priority(), open) {
                 flow.status = Status::Parked;
                 h.parked.push(slot);
                 continue;
@@ -137,7 +137,7 @@ impl<A: Actors> Network<A> {
             hop: 0,
             kind: Kind::Data,
             class: flow.class,
-            ecn: if flow.ect { Ecn::Ect } else { Ecn::NotEct },
+            ds: flow.ds,
         };
         flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;
@@ -283,7 +283,7 @@ impl<A: Actors> Network<A> {
             let recv = &mut self.flows.recv[at];
             recv.reordered += u64::from(header.seq < recv.furthest);
             recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
-            recv.marked += u64::from(header.ecn == Ecn::Ce);
+            recv.marked += u64::from(header.ecn() == Ecn::Ce);
             let answer = if recv.recovery.is_some() {
                 self.receive_reliably(at, &header)
             } else {
@@ -310,7 +310,7 @@ impl<A: Actors> Network<A> {
     fn answer(&mut self, host: u32, at: usize, data: &Packet, answer: Answer, whole: bool) {
         let recv = &mut self.flows.recv[at];
         recv.pending += 1;
-        recv.pending_mark |= data.ecn == Ecn::Ce;
+        recv.pending_mark |= data.ecn() == Ecn::Ce;
         let (kind, upto) = match answer {
             Answer::Nothing => return,
             Answer::Ack(_) if recv.pending < self.ack.every && !whole => return,
@@ -334,7 +334,7 @@ impl<A: Actors> Network<A> {
             class,
             tag: if kind == Kind::Nack { data.seq | trimmed } else { 0 },
             // Echoes a mark; is not ECN-capable itself.
-            ecn: if marked { Ecn::Ce } else { Ecn::NotEct },
+            ds: DsField::new(Dscp::of(class), if marked { Ecn::Ce } else { Ecn::NotEct }),
             ..*data
         };
         self.express(host, pkt);
@@ -369,7 +369,7 @@ impl<A: Actors> Network<A> {
             self.kick(self.hosts[header.dst.0 as usize].port);
         }
         if controller != NO_CONTROLLER {
-            let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn == Ecn::Ce };
+            let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn() == Ecn::Ce };
             self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
             self.repace(controller);
         }
@@ -415,7 +415,7 @@ impl<A: Actors> Network<A> {
         match flow.status {
             Status::Ready => "its turn at the interface, which is busy or paused",
             Status::Pacing => "its rate limiter",
-            Status::Parked => "a pause of its own, or of its destination",
+            Status::Parked => "a pause of its own, of its queue, or of its destination",
             Status::Windowed => "acknowledgements: its window is full",
             Status::Idle if flow.sent == flow.acked => "payload",
             Status::Idle => "acknowledgements of what it has sent",

@@ -95,7 +95,7 @@ impl Renderer {
     }
 
     fn udp_of(&self, packet: &Packet) -> Udp {
-        let ecn = match (packet.kind, packet.ecn) {
+        let ecn = match (packet.kind, packet.ecn()) {
             (Kind::Data, Ecn::Ect) => 2,
             (Kind::Data, Ecn::Ce) => 3,
             // An ACK carries the mark of its data packet, which is not its own.
@@ -129,7 +129,7 @@ impl Renderer {
         } else {
             let nack = packet.kind == Kind::Nack;
             let psn = number(if nack { packet.seq } else { packet.seq.saturating_sub(1) });
-            let bth = Bth { opcode: opcode::ACKNOWLEDGE, becn: packet.ecn == Ecn::Ce, psn, ..bth };
+            let bth = Bth { opcode: opcode::ACKNOWLEDGE, becn: packet.ecn() == Ecn::Ce, psn, ..bth };
             let syndrome = if nack { Aeth::NAK_SEQUENCE } else { Aeth::ACK };
             bth.append(body).and_then(|()| Aeth { syndrome, msn: 0 }.append(body))
         };

@@ -15,6 +15,8 @@ pub enum Table {
     Control,
     /// One row a sample.
     Series,
+    /// One row a switch.
+    Switches,
 }
 
 /// What a column is.
@@ -122,7 +124,12 @@ const CONTROL: &[Spec] = &[
     always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative"),
     always("node", DataType::Utf8, "", "name of the node that sent it"),
     maybe("port", DataType::UInt32, "", "port that it concerns; null: it is for a host, not for a neighbour"),
-    maybe("class", DataType::UInt8, "0 to 7", "class that it concerns or travels in; null: the whole link"),
+    maybe(
+        "class",
+        DataType::UInt8,
+        "0 to 7",
+        "class that it concerns or travels in, the lowest of several; null: the whole link",
+    ),
     maybe("to", DataType::UInt32, "host number", "host that it is for; null: it is for the neighbour"),
     always(
         "value",
@@ -142,19 +149,45 @@ const SERIES: &[Spec] = &[
         "quantity",
         DataType::Utf8,
         "",
-        "what was sampled: queue_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes, mean_square_bytes2, max_bytes, empty_ps",
+        "what was sampled: queue_bytes, held_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes, mean_square_bytes2, max_bytes, empty_ps",
     ),
     always(
         "value",
         DataType::UInt64,
         "see quantity",
-        "queue_bytes: B waiting; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload sent since the last sample, what was sent again included; flow_received_bytes: B of payload received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps",
+        "queue_bytes: B waiting; held_bytes: B that a mechanism lets wait in the switch's lanes; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload sent since the last sample, what was sent again included; flow_received_bytes: B of payload received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps",
     ),
+];
+
+const SWITCHES: &[Spec] = &[
+    always("node", DataType::Utf8, "", "name of the switch"),
+    always("tier", DataType::Utf8, "", "tier of the switch"),
+    always(
+        "held_frames",
+        DataType::UInt64,
+        "frames",
+        "frames that a mechanism let wait in a lane before their egress queue",
+    ),
+    always("held_max_bytes", DataType::UInt64, "B", "most bytes that so waited at once"),
+    always("held_mean_bytes", DataType::Float64, "B", "mean over the run of what so waited"),
+    always(
+        "held_p99_bytes",
+        DataType::UInt64,
+        "B",
+        "99th percentile over the run's time of what so waited, rounded up by less than 1 %",
+    ),
+    always(
+        "held_p999_bytes",
+        DataType::UInt64,
+        "B",
+        "99.9th percentile over the run's time of what so waited, rounded up by less than 1 %",
+    ),
+    always("held_ps", DataType::Int64, "ps", "time during which anything so waited"),
 ];
 
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 4] = [Table::Flows, Table::Ports, Table::Control, Table::Series];
+    pub const ALL: [Table; 5] = [Table::Flows, Table::Ports, Table::Control, Table::Series, Table::Switches];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -163,6 +196,7 @@ impl Table {
             Table::Ports => "ports",
             Table::Control => "control",
             Table::Series => "series",
+            Table::Switches => "switches",
         }
     }
 
@@ -173,6 +207,9 @@ impl Table {
             Table::Ports => "One row a port of a switch or host: totals of the run.",
             Table::Control => "One row a control message of a mechanism, when it was sent.",
             Table::Series => "One row a sample of the time series that the scenario asked for.",
+            Table::Switches => {
+                "One row a switch: what a mechanism let wait in lanes before the egress queues, over the whole run."
+            }
         }
     }
 
@@ -182,6 +219,7 @@ impl Table {
             Table::Ports => PORTS,
             Table::Control => CONTROL,
             Table::Series => SERIES,
+            Table::Switches => SWITCHES,
         }
     }
 

@@ -16,7 +16,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
 use backwater_net::packet::NodeId;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink, State};
+use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink, State, SwitchRow};
 use backwater_net::topology::Graph;
 use columns::Table;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ enum Cell<'a> {
 pub struct Tables {
     names: Names,
     tally: Tally,
-    open: [Open; 4],
+    open: [Open; 5],
     error: Option<ArrowError>,
 }
 
@@ -289,6 +289,22 @@ impl Sink for Tables {
             U64(Some(stats.max_ingress_bytes)),
         ];
         keep(&mut self.error, self.open[Table::Ports as usize].push(cells));
+    }
+
+    fn switch(&mut self, row: &SwitchRow) {
+        use Cell::{F64, I64, Text, U64};
+        let (node, tier, held) = (self.names.node(row.node), self.names.tier(row.node), &row.held);
+        let cells = [
+            Text(Some(node)),
+            Text(Some(tier)),
+            U64(Some(held.frames)),
+            U64(Some(held.max_bytes)),
+            F64(Some(held.mean_bytes)),
+            U64(Some(held.p99_bytes)),
+            U64(Some(held.p999_bytes)),
+            I64(Some(i64::try_from(held.time_ps).unwrap_or(i64::MAX))),
+        ];
+        keep(&mut self.error, self.open[Table::Switches as usize].push(cells));
     }
 }
 
