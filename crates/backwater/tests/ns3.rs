@@ -1,5 +1,5 @@
-//! A peer: scenarios/ns3-incast.toml against the same network in the public ns-3 code of HPCC (at 9f4be2a), which was run once with
-//! 4 MiB and once with 32 MiB a switch. What it logs of its pauses is of the run with 4 MiB.
+//! A peer: scenarios/ns3-incast.toml against the same network in the public ns-3 code of HPCC (at 9f4be2a), which was run once
+//! with 4 MiB and once with 32 MiB a switch. What it logs of its pauses is of the run with 4 MiB.
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
@@ -76,9 +76,9 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / n
 }
 
-/// Theirs is one run and its marks are chance, so a single flow of it says less than the means over seeds. Nothing distinguishes h16
-/// from h25, each alone in its leaf and its spine, so their completions are of one distribution. (With 4 MiB theirs of h25, 2235 us, is
-/// 5 us below the least of ours of that flow alone, and at the tenth of 200 seeds.)
+/// Theirs is one run and its marks are chance, so a single flow of it says less than the means over seeds. Nothing distinguishes
+/// h16 from h25, each alone in its leaf and its spine, so their completions are of one distribution. (With 4 MiB theirs of h25,
+/// 2235 us, is 5 us below the least of ours of that flow alone, and above 19 of 200 other seeds.)
 fn compare(title: &str, runs: &[Run], theirs: [f64; 4]) {
     let all: Vec<[f64; 4]> = runs.iter().map(Run::completions).collect();
     let near = |what: &str, of: &dyn Fn(&[f64; 4]) -> f64| {
@@ -123,8 +123,8 @@ fn with_32_mib_flows_complete_as_in_ns3() {
     assert!(runs.iter().all(|run| run.frames.is_empty() && run.flows[3].marked > 0));
 }
 
-/// There the first pauses reach spines 3 and 1 at 22.533 and 22.574 us and hosts 10 and 8 at 25.207 and 25.248 us; spine 3 resumes at
-/// 28.273 us. Nothing is random before the first rate cut, so these check thresholds, headroom and delays.
+/// There the first pauses reach spines 3 and 1 at 22.533 and 22.574 us and hosts 10 and 8 at 25.207 and 25.248 us; spine 3
+/// resumes at 28.273 us. Nothing is random before the first rate cut, so these check thresholds, headroom and delays.
 fn the_first_pauses_are_at_the_same_times(run: &Run) {
     // Which of two simultaneous packets goes first is chance in both: four packets of 41 ns.
     let chance = Time::ns(4 * 41);
@@ -136,9 +136,9 @@ fn the_first_pauses_are_at_the_same_times(run: &Run) {
     }
 }
 
-/// An unmarked flow sends at line rate but for its pauses. Its completion is 50,000 packets of 41 ns, the time for which h10 is paused,
-/// 8.2 us there and back, and what its last packet waits in leaf 1's queue: no more than PFC lets h10 have, 380 KB or 16 us. There
-/// h10 was paused for 954.745 us, which makes 3013 to 3029 us: 3022.7 us is of that run, and 3436.8 us cannot be.
+/// An unmarked flow sends at line rate but for its pauses. Its completion is 50,000 packets of 41 ns, the time for which h10 is
+/// paused, 8.2 us there and back, and what its last packet waits in leaf 1's queue: no more than PFC lets h10 have, 400 KB or
+/// 16 us. There h10 was paused for 954.745 us, which makes 3013 to 3029 us: 3022.7 us is of that run, and 3436.8 us cannot be.
 fn the_victim_s_pauses_tell_its_completion(run: &Run) {
     let (leaf1, to_h10) = (NodeId(129), 2);
     let mut frames = run.frames.iter().filter(|row| row.node == leaf1 && row.port.is_some_and(|p| p.0 == to_h10));
