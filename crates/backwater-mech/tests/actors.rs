@@ -239,8 +239,7 @@ fn a_gate_that_stays_shut_is_named() {
         let frames = "10 frames wait at s0 port 1 (to h1) class 3, whose gate is shut";
         assert_eq!(waits_for(&out), format!("acknowledgements of what it has sent; {frames}"), "{architecture:?}");
         // A sender that sends again finds no end by itself.
-        bench.transport =
-            TransportParams { recovery: Recovery::GoBackN, retries: None, ..TransportParams::default() };
+        bench.transport = TransportParams { recovery: Recovery::GoBackN, retries: None, ..TransportParams::default() };
         let broken = bench.run_with(Tests { shuts: true, ..Tests::default() }).broken.expect("no flow gets further");
         assert!(broken.reason.starts_with("no flow has got further for 100 ms: flow 0 from h0 to h1 waits"));
         assert!(broken.reason.contains("whose gate is shut"), "{}", broken.reason);

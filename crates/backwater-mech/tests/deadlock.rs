@@ -42,7 +42,10 @@ fn a_ring_deadlocks_under_pfc_and_the_run_names_the_cycle() {
                 (bench.switch.architecture, bench.switch.release_at) = (architecture, release_at);
                 let out = bench.run();
                 let cycle = accused(&out, &format!("{architecture:?} {release_at:?} {signal:?}"));
-                assert_eq!(cycle, ["s0 port 2 (to s1) class 3", "s1 port 3 (to s2) class 3", "s2 port 3 (to s0) class 3"]);
+                assert_eq!(
+                    cycle,
+                    ["s0 port 2 (to s1) class 3", "s1 port 3 (to s2) class 3", "s2 port 3 (to s0) class 3"]
+                );
                 assert_eq!(out.progress.flows_active, 6);
                 assert!(out.progress.time < Time::ms(2), "{:?}", out.progress.time);
                 let State::Unfinished(why) = &out.flow(0).state else { panic!("flow 0 is stuck") };
@@ -181,7 +184,8 @@ const NARROW: Option<Window> = Some(Window::Bytes(Bytes(100_000)));
 fn watched(architecture: Architecture, signal: Signal, action: Action, window: Option<Window>) -> Outcome {
     let mut bench = under_pfc(signal);
     bench.switch.architecture = architecture;
-    bench.transport = TransportParams { recovery: Recovery::GoBackN, window, retries: None, ..TransportParams::default() };
+    bench.transport =
+        TransportParams { recovery: Recovery::GoBackN, window, retries: None, ..TransportParams::default() };
     let mut params = pfc(100_000, 50_000, signal);
     (params.watchdog, params.watchdog_restore, params.watchdog_action) =
         (Some(Time::us(200)), Some(Time::us(20)), action);
@@ -215,7 +219,11 @@ fn a_watchdog_ends_the_deadlock_and_what_it_dropped_is_sent_again() {
 fn a_ring_that_deadlocks_again_and_again_is_a_run_without_progress() {
     let out = watched(Architecture::OutputQueued, Signal::Timed, Action::Drop, None);
     let broken = out.broken.as_ref().expect("no flow gets further");
-    assert!(broken.reason.starts_with("no flow has got further for 100 ms: flow 0 from h0 to h4 waits"), "{}", broken.reason);
+    assert!(
+        broken.reason.starts_with("no flow has got further for 100 ms: flow 0 from h0 to h4 waits"),
+        "{}",
+        broken.reason
+    );
     assert!(broken.reason.ends_with("5 others wait, too"), "{}", broken.reason);
     assert!(out.rows.control.iter().filter(|row| row.kind == watchdog::FIRED).count() > 100);
 }

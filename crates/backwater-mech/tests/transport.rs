@@ -309,7 +309,8 @@ fn copies_in_a_slow_receiver_count_once() {
         bench.flow(1, 2, 100_000);
         let outcome = bench.run();
         outcome.at_rest();
-        let received: Vec<_> = outcome.rows.flows.iter().map(|f| (f.state.clone(), f.received, f.timeouts > 5)).collect();
+        let received: Vec<_> =
+            outcome.rows.flows.iter().map(|f| (f.state.clone(), f.received, f.timeouts > 5)).collect();
         assert_eq!(received, [(State::Complete, 200_000, true), (State::Complete, 100_000, true)], "{recovery:?}");
     }
 }

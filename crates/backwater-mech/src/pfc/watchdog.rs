@@ -154,7 +154,8 @@ mod tests {
     fn bridge(watchdog_action: Action) -> (SwitchBench, Switch) {
         let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 1 << 3);
         let (watchdog, watchdog_restore) = (Some(T), Some(R));
-        let params = Params { watchdog, watchdog_restore, watchdog_action, signal: Signal::OnOff, ..params(100_000, 50_000) };
+        let params =
+            Params { watchdog, watchdog_restore, watchdog_action, signal: Signal::OnOff, ..params(100_000, 50_000) };
         let switch = crate::pfc::Pfc::switch(&params, bench.shape()).expect("PFC is at every switch");
         (bench, switch)
     }

@@ -189,7 +189,9 @@ impl<A: Actors> Network<A> {
                 return cycle.into_iter().map(|(_, queue, holder)| (queue, class_of(holder))).collect();
             }
             let queue = stuck(&asks, &ask).and_then(|queues| queues.first());
-            let Some((queue, holder)) = queue.and_then(|queue| Some((*queue, self.holder(&asks, *queue)?))) else { break };
+            let Some((queue, holder)) = queue.and_then(|queue| Some((*queue, self.holder(&asks, *queue)?))) else {
+                break;
+            };
             way.push((ask, queue, holder));
             at = Some(holder);
         }
@@ -223,8 +225,7 @@ impl<A: Actors> Network<A> {
     fn census(&self, switch: u32) -> Census {
         let s = &self.switches[switch as usize];
         let parts = s.home.shape.ports.len() * CLASSES;
-        let mut census =
-            Census { ingress: vec![Standing::default(); parts], egress: vec![Standing::default(); parts] };
+        let mut census = Census { ingress: vec![Standing::default(); parts], egress: vec![Standing::default(); parts] };
         let mut add = |ix: Ix, queue: Held| {
             let slot = &self.slab[ix];
             census.add(&slot.place, slot.charged, slot.queued, queue);
