@@ -180,7 +180,7 @@ mod tests {
     fn a_queue_paused_for_the_detection_time_is_dropped_and_so_is_what_comes() {
         let (mut bench, mut switch) = bridge(Action::Drop);
         bench.set_egress(Port(1), Queue(3), 5_000);
-        assert_eq!(pause(&mut bench, &mut switch, true), [SHUT, armed(T)]);
+        assert_eq!(pause(&mut bench, &mut switch, true), [armed(T), SHUT]);
         let fired = Note::Report(FIRED, Port(1), Class(3), 5_000);
         assert_eq!(wake(&mut bench, &mut switch, T), [armed(T + R), fired, FLUSH]);
         let mut pkt = data(HostId(0), HostId(1), 7, Class(3), 1_000);
