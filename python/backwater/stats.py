@@ -67,11 +67,11 @@ def waiting(flows: pa.Table) -> list[dict[str, Any]]:
         "dst": "dst",
         "waits_for": "waits_for",
     }
-    first: dict[str, dict[str, Any]] = {}
+    first = []
     for group in pc.unique(unfinished["group"]).to_pylist():
         row = unfinished.filter(pc.field("group") == group).slice(0, 1)
-        first[group] = {name: row[column][0].as_py() for name, column in columns.items()}
-    return list(first.values())
+        first.append({name: row[column][0].as_py() for name, column in columns.items()})
+    return first
 
 
 def _in_state(flows: pa.Table, state: str) -> int:
