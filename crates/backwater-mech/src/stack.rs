@@ -118,10 +118,10 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-    Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Mechanism, NicCx, NicShape, NicSide, Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
+    Ack, Awaits, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Mechanism, NicCx, NicShape, NicSide, Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
         };
         use backwater_engine::Time;
-        use backwater_net::packet::{Control, HostId, Packet, Port};
+        use backwater_net::packet::{Class, Control, HostId, Packet, Port};
         use backwater_net::{Bytes, Rate};
         use $crate::stack::{Entry, Scoped, clashes, findings};
 
@@ -340,6 +340,15 @@ macro_rules! mechanisms {
                     if let Some(side) = &mut self.$name { SwitchSide::on_timer(&mut **side, cx, token); }
                     return;
                 })+
+            }
+            fn awaits(&self, owner: Owner, port: Port, class: Option<Class>) -> Awaits {
+                $(if let (true, Some(side)) = (owner == Owner(Number::$name as u8), &self.$name) {
+                    return side.awaits(owner, port, class);
+                })+
+                Awaits::Unknown
+            }
+            fn gives_up(&self, port: Port) -> bool {
+                false $(|| self.$name.as_ref().is_some_and(|side| side.gives_up(port)))+
             }
         }
 

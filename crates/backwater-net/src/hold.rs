@@ -213,6 +213,16 @@ impl Holds {
         self.style.is_none_or(|style| style.framed)
     }
 
+    /// Whether somebody holds class `i`, or the link, without an end.
+    pub(crate) fn lasts(&self, i: u8) -> bool {
+        self.ends[usize::from(i)].iter().any(|(_, end)| *end == Time::NEVER)
+    }
+
+    /// Who holds without an end.
+    pub(crate) fn lasting_owners(&self, class: Option<Class>) -> impl Iterator<Item = Owner> {
+        self.ends[index(class)].iter().filter(|(_, end)| *end == Time::NEVER).map(|(owner, _)| *owner)
+    }
+
     /// Whether anything is held at `now`.
     pub(crate) fn any(&self, now: Time) -> bool {
         (0..=LINK).any(|i| self.end(i) > now)

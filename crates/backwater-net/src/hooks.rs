@@ -99,6 +99,17 @@ pub struct Owner(pub u8);
 /// A word that a mechanism gives to its timer and gets back.
 pub type Token = u32;
 
+/// What must leave a switch before a pause ends that it has asked of a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// Frames that came in where the pause is asked for, in its class, or for the link in any.
+    Ingress,
+    /// Frames of each of these ports, and of this queue of it where one is named.
+    Egress(Vec<(Port, Option<Queue>)>),
+    /// Nobody can say; such a pause is never part of a deadlock.
+    Unknown,
+}
+
 /// What the stage does once the hooks have returned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Note {
@@ -120,6 +131,10 @@ pub enum Note {
     Shut(Owner, Gate),
     /// Open it again.
     Open(Owner, Gate),
+    /// Drop everything that waits for one queue of one egress port.
+    Flush(Port, Queue),
+    /// A row of the control table, and no frame.
+    Report(&'static str, Port, Class, u64),
     /// Wake the mechanism.
     Arm(Owner, Time, Token),
 }
@@ -282,6 +297,15 @@ impl SwitchCx<'_> {
     pub fn open(&mut self, gate: Gate) {
         self.notes.push(Note::Open(self.owner, gate));
     }
+    /// Drops everything that waits in the switch for `queue` of `port`, but for the frame on the wire. Hooks see each frame leave
+    /// (`on_dequeue`, `on_release`, `on_depart`). In a lossless scenario the first drop ends the run.
+    pub fn flush(&mut self, port: Port, queue: Queue) {
+        self.notes.push(Note::Flush(port, queue));
+    }
+    /// Puts a row into the table of control messages, of a `kind` of its own, though nothing is sent.
+    pub fn report(&mut self, kind: &'static str, port: Port, class: Class, value: u64) {
+        self.notes.push(Note::Report(kind, port, class, value));
+    }
     /// Calls `on_timer` with `token` at `at`. Timers are never cancelled: compare with your own deadline.
     pub fn arm(&mut self, at: Time, token: Token) {
         self.notes.push(Note::Arm(self.owner, at, token));
@@ -398,7 +422,7 @@ pub trait SwitchSide {
     /// The packet has joined its egress queue; all accounts include it.
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
-    /// The packet leaves; all egress accounts still include it, its header can still be written.
+    /// The packet leaves, or is dropped from its queue; all egress accounts still include it, its header can still be written.
     #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
     /// Its bytes have left the ingress account: it has left the switch or, behind a crossbar, crossed the fabric.
@@ -415,6 +439,15 @@ pub trait SwitchSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
+    /// What must leave before a pause ends that `owner` (for stacks; itself) asks of the neighbour at `port` without an end. Asked
+    /// when the run looks for a deadlock.
+    fn awaits(&self, owner: Owner, port: Port, class: Option<Class>) -> Awaits {
+        Awaits::Unknown
+    }
+    /// Whether it opens or empties, after a time of its own, queues of `port` that it keeps shut for the neighbour.
+    fn gives_up(&self, port: Port) -> bool {
+        false
+    }
 }
 
 /// What a mechanism does at a NIC.

@@ -213,6 +213,12 @@ impl Port {
         self.rest.faults.get_or_insert_with(new)
     }
 
+    /// Whether a frame that is sent now, or later, may be lost on the link.
+    pub fn may_lose(&self) -> bool {
+        let faults = self.rest.faults.as_ref();
+        !self.up || faults.is_some_and(|f| f.loss > 0.0 || f.drop_nth.iter().any(|(_, left)| *left > 0))
+    }
+
     /// All counters at `now`.
     pub fn stats(&self, now: Time) -> PortStats {
         PortStats {
@@ -243,6 +249,20 @@ impl Port {
     #[inline(always)]
     pub fn tail(&self, queue: usize) -> Option<Ix> {
         self.queues[queue % CLASSES].tail()
+    }
+
+    /// One of its queues.
+    pub fn queue(&self, queue: usize) -> &Fifo {
+        &self.queues[queue]
+    }
+
+    /// Takes all packets out of a queue.
+    pub fn take_queue(&mut self, queue: usize) -> Fifo {
+        self.backlog &= !(1 << queue);
+        if let Some(d) = &mut self.rest.weights {
+            d.deficit[queue] = 0;
+        }
+        std::mem::take(&mut self.queues[queue])
     }
 
     #[inline(always)]

@@ -95,14 +95,14 @@ pub struct FlowRow {
 }
 
 /// How a flow ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Its last acknowledgement (without acknowledgements: its last byte) was received.
     Complete,
     /// It timed out too often.
     Failed,
-    /// The run ended first, when the flow waited for what this says.
-    Unfinished(&'static str),
+    /// The run ended first, when the flow waited for what this says, and where.
+    Unfinished(String),
 }
 
 /// One control frame, when it was sent.
@@ -178,6 +178,8 @@ pub struct PortStats {
     pub drop_frames: u64,
     /// Bytes of them.
     pub drop_bytes: u64,
+    /// Frames that waited for this port when a mechanism dropped all that did.
+    pub flushed_frames: u64,
     /// Frames lost on the link out of this port by a fault.
     pub fault_frames: u64,
     /// Data frames marked on their way out of this port.
@@ -237,6 +239,19 @@ pub struct Progress {
     pub drops: u64,
     /// Frames lost by a fault.
     pub fault_losses: u64,
+    /// Frames that mechanisms dropped from their queues.
+    pub flushed: u64,
+}
+
+/// Pauses that wait for each other in a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// When it was found.
+    pub time: Time,
+    /// The paused queues, such as `s0 port 2 (to s1) class 3`: each waits for the next, the last for the first.
+    pub cycle: Vec<String>,
+    /// \[bytes\] that wait in them.
+    pub waiting: u64,
 }
 
 /// A promise that the run could not keep, or a state that it cannot leave.

@@ -146,6 +146,12 @@ impl Fifo {
         (self.head != NIL).then_some(self.head)
     }
 
+    /// All packets, the first first.
+    pub fn iter<'a>(&self, slab: &'a Slab) -> impl Iterator<Item = Ix> + use<'a> {
+        let following = |ix: &Ix| Some(slab[*ix].next).filter(|next| *next != NIL);
+        std::iter::successors(self.head(), following)
+    }
+
     #[inline(always)]
     pub fn push(&mut self, slab: &mut Slab, ix: Ix) {
         slab[ix].next = NIL;

@@ -186,6 +186,10 @@ pub struct Spec<A> {
     pub faults: Vec<Fault>,
     /// End of the run; `None`: when every flow is complete.
     pub stop_at: Option<Time>,
+    /// A deadlock ends the run; otherwise it is only recorded.
+    pub deadlock_ends: bool,
+    /// The run ends when no flow has got further for so long and nothing else is to come. `None`: 100 timeouts, at least 100 ms.
+    pub stall: Option<Time>,
     /// A drop breaks the run's promise and ends it.
     pub lossless: bool,
     /// Time series, if any.

@@ -52,6 +52,8 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         flows_total: run.total,
         faults: faults::all(&place)?,
         stop_at: resolved.file.stop.at,
+        deadlock_ends: resolved.file.stop.deadlock,
+        stall: resolved.file.stop.stall,
         lossless: resolved.file.lossless,
         series: series(resolved, &index),
     })

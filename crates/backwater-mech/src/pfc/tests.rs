@@ -9,7 +9,7 @@ const RATE: Rate = Rate::gbps(100);
 const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
 const C3: Class = Class(3);
 
-fn params(xoff: u64, xon: u64) -> Params {
+pub(super) fn params(xoff: u64, xon: u64) -> Params {
     let (xoff, xon) = (Some(Bytes(xoff)), Some(Bytes(xon)));
     Params {
         classes: vec![3],
@@ -22,6 +22,9 @@ fn params(xoff: u64, xon: u64) -> Params {
         signal: Signal::Timed,
         quanta: u16::MAX,
         response: Time::ZERO,
+        watchdog: None,
+        watchdog_restore: None,
+        watchdog_action: Action::Drop,
     }
 }
 

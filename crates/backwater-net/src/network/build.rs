@@ -116,6 +116,7 @@ impl<A: Actors> Network<A> {
         }
         let routes = Routes::new(&graph, &neighbours, &switch_of, spec.seed);
         let shared = spec.actors.shared();
+        let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
         let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
         let mut network = Network {
             seed: spec.seed,
@@ -152,6 +153,8 @@ impl<A: Actors> Network<A> {
             faults: spec.faults,
             series: spec.series,
             lossless: spec.lossless,
+            deadlock_ends: spec.deadlock_ends,
+            stall,
             notes: Vec::new(),
             graph,
             totals: Totals {
@@ -160,6 +163,9 @@ impl<A: Actors> Network<A> {
                 broken: None,
                 stopped: false,
                 idling: 0,
+                look_at: Time::NEVER,
+                deadlock: None,
+                watched: None,
             },
             rows: Rows::default(),
         };

@@ -58,6 +58,11 @@ impl<A: Actors> Network<A> {
                 }
                 Note::Shut(owner, gate) => self.set_switch_gate(switch, owner, gate, true),
                 Note::Open(owner, gate) => self.set_switch_gate(switch, owner, gate, false),
+                Note::Flush(port, queue) => self.flush(switch, port, queue),
+                Note::Report(kind, port, class, value) => {
+                    let frame = Control { kind, size: 0, flow: None, words: [value, 0, 0, 0, 0, 0] };
+                    self.log(node, Some(port), Some(class), None, &frame);
+                }
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::SwitchTimer { switch, owner: owner.0, token });
                 }
@@ -104,6 +109,7 @@ impl<A: Actors> Network<A> {
                 }
                 Note::Shut(owner, gate) => self.set_nic_gate(host, owner, gate, true),
                 Note::Open(owner, gate) => self.set_nic_gate(host, owner, gate, false),
+                Note::Flush(..) | Note::Report(..) => {} // a switch's
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::NicTimer { host, owner: owner.0, token });
                 }
@@ -264,6 +270,9 @@ impl<A: Actors> Network<A> {
             }
             act
         });
+        if until == Time::NEVER {
+            self.suspect_pause();
+        }
     }
 
     pub(super) fn release_peer(&mut self, port: u32, owner: Owner, classes: u16) {
@@ -396,7 +405,9 @@ impl<A: Actors> Network<A> {
         self.at_controller(controller, |side, cx| side.on_timer(&mut cx.owned_by(owner), token));
         self.repace(controller);
         // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
-        self.totals.stopped |= !self.lives();
+        if !self.lives() {
+            self.nothing_left();
+        }
     }
 
     /// A frame arrives at a host with a slow receive buffer.

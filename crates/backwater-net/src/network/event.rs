@@ -103,6 +103,8 @@ pub(super) enum Event {
         switch: u32,
     },
     Stop,
+    /// Pauses last: is there a deadlock?
+    Look,
 }
 
 /// Order of simultaneous events by kind; within a kind by `detail`, a word of content.
@@ -111,10 +113,10 @@ pub(super) fn order(kind: u64, detail: u64) -> u64 {
 }
 
 impl Event {
-    /// Whether it only keeps itself going: samples, refreshes of a pause, and timers of rate controllers, which arm themselves
+    /// Whether it only keeps itself going: samples, looks, refreshes of a pause, and timers of rate controllers, which arm themselves
     /// anew for as long as their flow lives.
     pub(super) fn idles(&self) -> bool {
-        matches!(self, Event::Sample | Event::Refresh { .. } | Event::FlowTimer { .. })
+        matches!(self, Event::Sample | Event::Look | Event::Refresh { .. } | Event::FlowTimer { .. })
     }
 
     /// The order word of an event whose place makes it unique.
@@ -146,6 +148,7 @@ impl Event {
             Event::Match { switch } => order(17, at(switch)),
             Event::Stop => order(18, 0),
             Event::Timeout { tag, .. } => order(19, at(tag)),
+            Event::Look => order(21, 0),
         }
     }
 }

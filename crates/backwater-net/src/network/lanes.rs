@@ -11,7 +11,7 @@
 
 use super::{Actors, Network};
 use crate::held::Depth;
-use crate::hooks::{Lane, Place};
+use crate::hooks::Lane;
 use crate::packet::{Port, Queue};
 use crate::slab::{Fifo, Ix, Slab};
 use std::collections::BTreeMap;
@@ -117,7 +117,8 @@ impl<A: Actors> Network<A> {
     /// A frame has left an egress queue: a lane may have its place.
     #[cold]
     #[inline(never)]
-    pub(super) fn left_queue(&mut self, switch: u32, pkt: Ix, at: &Place, size: u32) {
+    pub(super) fn left_queue(&mut self, switch: u32, pkt: Ix) {
+        let (at, size) = (self.slab[pkt].place, self.slab[pkt].queued);
         let Some(lanes) = &mut self.switches[switch as usize].lanes else { return };
         let Some(group) = lanes.groups.get_mut(&(at.egress, at.queue)) else { return };
         if let Some(fed) = group.fed.iter().position(|fed| *fed == pkt) {

@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
-//! ingresses to egresses; `start` begins flows, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `lanes` holds frames before their egress queue; `faults` and
+//! ingresses to egresses; `start` begins flows, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `flush` empties queues; `lanes` holds frames before their egress queue; `deadlock` and `stall` notice what will never go on; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
@@ -12,14 +12,17 @@ mod build;
 mod capture;
 mod control;
 mod crossbar;
+mod deadlock;
 mod event;
 mod faults;
 mod fetch;
+mod flush;
 mod host;
 mod ideal;
 mod lanes;
 mod nic;
 mod sample;
+mod stall;
 mod start;
 mod switching;
 pub(crate) mod transport;
@@ -32,7 +35,9 @@ use crate::hooks::{
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
-use crate::record::{Broken, ControlRow, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink, State, SwitchRow};
+use crate::record::{
+    Broken, ControlRow, Deadlock, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink, State, SwitchRow,
+};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -138,6 +143,11 @@ struct Totals {
     stopped: bool,
     /// Pending events that only keep themselves going.
     idling: u64,
+    /// When the next look is due; `NEVER`: none is.
+    look_at: Time,
+    deadlock: Option<Deadlock>,
+    /// How far flows were when they had last got further, once something gave reason to watch.
+    watched: Option<stall::Watched>,
 }
 
 /// A network under simulation.
@@ -178,6 +188,8 @@ pub struct Network<A: Actors> {
     series: Option<SeriesSpec>,
     sampled_bytes: Vec<u64>,
     lossless: bool,
+    deadlock_ends: bool,
+    stall: Time,
     notes: Notes,
     /// It is too large for a processor's cache.
     wide: bool,
@@ -206,16 +218,16 @@ impl<A: Actors> Network<A> {
                 self.fetch_ahead();
             }
             let Some((time, _, event)) = self.queue.pop() else {
-                self.totals.stopped = true;
+                self.nothing_left();
                 self.totals.progress.events += handled;
                 return;
             };
-            self.now = time;
+            let before = std::mem::replace(&mut self.now, time);
             match event {
                 Event::Sent { port } => self.sent(port),
                 Event::Arrive { port, pkt } => self.arrive(port, pkt),
                 Event::Wake { port } => self.woken(port),
-                _ => self.rare(event),
+                _ => self.rare(event, before),
             }
             if self.totals.stopped {
                 self.totals.progress.events += handled + 1;
@@ -226,7 +238,7 @@ impl<A: Actors> Network<A> {
     }
 
     #[inline(never)]
-    fn rare(&mut self, event: Event) {
+    fn rare(&mut self, event: Event, before: Time) {
         self.totals.idling -= u64::from(event.idles());
         match event {
             Event::Crossed { switch, ingress, egress } => self.crossed(switch, ingress, egress),
@@ -253,6 +265,7 @@ impl<A: Actors> Network<A> {
             Event::Fault { fault } => self.apply_fault(fault as usize),
             Event::Sample => self.sample(),
             Event::Stop => self.totals.stopped = true,
+            Event::Look => self.look(before),
             Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt),
             Event::Sent { .. } | Event::Arrive { .. } | Event::Wake { .. } => unreachable!("handled in the loop"),
         }
@@ -274,12 +287,12 @@ impl<A: Actors> Network<A> {
         if self.now.since(self.totals.last_frame) <= SILENCE {
             return;
         }
-        let coming = self.coming.iter().any(Option::is_some)
-            || self.faults.iter().any(|fault| fault.at > self.now)
-            || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())
-            || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
-            || self.controllers.iter().flatten().any(|controller| !controller.waiting.is_empty());
-        self.totals.stopped |= !coming;
+        self.totals.stopped |= !self.something_comes();
+    }
+
+    /// The deadlock that was found, if any.
+    pub fn deadlock(&self) -> Option<&Deadlock> {
+        self.totals.deadlock.as_ref()
     }
 
     /// How far it is.
@@ -304,8 +317,9 @@ impl<A: Actors> Network<A> {
         self.totals.stopped = true;
         let mut slots: Vec<u32> = self.flows.slots().collect();
         slots.sort_by_key(|s| self.flows.send[*s as usize].id);
+        let found = self.whereabouts();
         for slot in slots {
-            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot)));
+            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
             self.rows.flows.push(row);
         }
         self.rows.hand_out(sink);

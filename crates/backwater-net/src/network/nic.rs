@@ -97,7 +97,8 @@ impl<A: Actors> Network<A> {
             if c.next > self.now {
                 flow.status = Status::Pacing;
                 c.waiting.push(slot);
-                if c.armed == Time::NEVER {
+                // With a rate of zero nothing is due.
+                if c.armed == Time::NEVER && c.next != Time::NEVER {
                     c.armed = c.next;
                     let event = Event::Pace { controller: flow.controller, tag: c.tag };
                     self.queue.push(c.next, controller_order(event, c.key), event);
@@ -198,6 +199,9 @@ impl<A: Actors> Network<A> {
             let event = Event::Pace { controller, tag: c.tag };
             let at = next.max(now);
             c.armed = at;
+            if at == Time::NEVER {
+                return;
+            }
             if at == now {
                 return self.pace(controller, self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag));
             }
@@ -224,7 +228,7 @@ impl<A: Actors> Network<A> {
         c.armed = Time::NEVER;
         if c.next > now {
             // Another flow of this controller has sent since this was armed.
-            if !c.waiting.is_empty() {
+            if !c.waiting.is_empty() && c.next != Time::NEVER {
                 c.armed = c.next;
                 let event = Event::Pace { controller, tag };
                 self.queue.push(c.next, controller_order(event, c.key), event);
@@ -406,19 +410,6 @@ impl<A: Actors> Network<A> {
             self.flows.bury(at as u32);
         } else {
             self.flows.remove(at as u32);
-        }
-    }
-
-    /// What a flow that is not complete waits for.
-    pub(super) fn waits_for(&self, slot: u32) -> &'static str {
-        let flow = &self.flows.send[slot as usize];
-        match flow.status {
-            Status::Ready => "its turn at the interface, which is busy or paused",
-            Status::Pacing => "its rate limiter",
-            Status::Parked => "a pause of its own, of its queue, or of its destination",
-            Status::Windowed => "acknowledgements: its window is full",
-            Status::Idle if flow.sent == flow.acked => "payload",
-            Status::Idle => "acknowledgements of what it has sent",
         }
     }
 

@@ -227,16 +227,28 @@ impl<A: Actors> Network<A> {
     /// A frame leaves its node's counters.
     #[inline(always)]
     pub(super) fn depart(&mut self, port: u32, pkt: Ix) {
-        let p = &mut self.ports[port as usize];
-        let Belongs::Switch(switch) = p.belongs else { return };
-        let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
-        if slot.pkt.kind == Kind::Mac {
+        let Belongs::Switch(switch) = self.ports[port as usize].belongs else { return };
+        if self.slab[pkt].pkt.kind == Kind::Mac {
             return; // in no counter
         }
+        self.leave(switch, port, pkt);
+        if self.switches[switch as usize].crossbar.is_some() {
+            self.left_crossbar(switch, pkt);
+        }
+        if self.switches[switch as usize].lanes.is_some() {
+            self.left_queue(switch, pkt);
+        }
+        self.act_switch(switch);
+    }
+
+    /// A frame leaves the counters of a switch, and mechanisms see it go.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, switch: u32, port: u32, pkt: Ix) {
+        let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
         let (place, before, queued) = (slot.place, slot.pkt.ds, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
         s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
-        p.marked_frames += u64::from(slot.pkt.ds != before);
+        self.ports[port as usize].marked_frames += u64::from(slot.pkt.ds != before);
         s.occupancy.leave_egress(&place, u64::from(queued));
         if let Some(backlogs) = &mut s.backlogs {
             backlogs.change(place.egress, &s.occupancy, self.now);
@@ -249,12 +261,5 @@ impl<A: Actors> Network<A> {
             s.stack.on_release(&mut cx, &place);
         }
         s.stack.on_depart(&mut cx, &place);
-        if s.crossbar.is_some() {
-            self.left_crossbar(switch, pkt, &place, queued);
-        }
-        if self.switches[switch as usize].lanes.is_some() {
-            self.left_queue(switch, pkt, &place, queued);
-        }
-        self.act_switch(switch);
     }
 }

@@ -86,7 +86,7 @@ const FLOWS: &[Spec] = &[
         "",
         "complete: the last acknowledgement (without acknowledgements: the last byte) was received; failed: transport.retries timeouts in a row; unfinished: the run ended first",
     ),
-    maybe("waits_for", DataType::Utf8, "", "what an unfinished flow waited for when the run ended"),
+    maybe("waits_for", DataType::Utf8, "", "what an unfinished flow waited for when the run ended, and where"),
 ];
 
 const PORTS: &[Spec] = &[
@@ -113,6 +113,12 @@ const PORTS: &[Spec] = &[
     always("paused_ps", DataType::Int64, "ps", "time during which at least one class was held by the neighbour"),
     always("drop_frames", DataType::UInt64, "frames", "frames that came in here and were dropped for want of memory"),
     always("drop_bytes", DataType::UInt64, "B", "bytes of these frames"),
+    always(
+        "flushed_frames",
+        DataType::UInt64,
+        "frames",
+        "frames that a mechanism dropped from the queues of this port",
+    ),
     always("fault_frames", DataType::UInt64, "frames", "frames sent from here and lost by a fault of the link"),
     always("marked_frames", DataType::UInt64, "frames", "data frames marked (ECN) on their way out of here"),
     always("max_egress_bytes", DataType::UInt64, "B", "most bytes that waited for this port at once"),

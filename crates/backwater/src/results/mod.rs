@@ -203,10 +203,10 @@ impl Sink for Tables {
         use Cell::{F64, I64, Text, U8, U32, U64};
         self.tally.flow(row);
         let slowdown = row.fct_last_byte.zip(row.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64);
-        let (state, waits_for) = match row.state {
+        let (state, waits_for) = match &row.state {
             State::Complete => ("complete", None),
             State::Failed => ("failed", None),
-            State::Unfinished(why) => ("unfinished", Some(why)),
+            State::Unfinished(why) => ("unfinished", Some(why.as_str())),
         };
         let group = self.names.groups.get(row.group as usize).map_or("", String::as_str);
         let cells = [
@@ -283,6 +283,7 @@ impl Sink for Tables {
             I64(Some(i64::try_from(stats.paused_ps).unwrap_or(i64::MAX))),
             U64(Some(stats.drop_frames)),
             U64(Some(stats.drop_bytes)),
+            U64(Some(stats.flushed_frames)),
             U64(Some(stats.fault_frames)),
             U64(Some(stats.marked_frames)),
             U64(Some(stats.max_egress_bytes)),

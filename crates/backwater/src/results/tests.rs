@@ -73,7 +73,7 @@ fn a_flow_says_how_it_ended_and_how_much_longer_it_took_than_alone() {
     let states = [
         (State::Complete, "complete", None),
         (State::Failed, "failed", None),
-        (State::Unfinished("payload"), "unfinished", Some("payload")),
+        (State::Unfinished("payload".into()), "unfinished", Some("payload")),
     ];
     for (state, name, waits_for) in states {
         let mut tables = tables();
