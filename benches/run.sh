@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --quiet --release --package backwater-mech --example hops
+cargo build --quiet --release --package backwater --example hops
 hops=${CARGO_TARGET_DIR:-target}/release/examples/hops
 
 lscpu 2>/dev/null | sed -nE 's/^(CPU\(s\)|Model name|L2 cache|L3 cache): +/\1: /p' || true
@@ -20,6 +20,7 @@ permutation-128 4000
 permutation-2048 250
 study-case-2-pfc 100
 study-case-2-pfc+sfc 100
+fat-tree-320 300
 CASES
 
 echo
@@ -49,4 +50,5 @@ permutation-128 200 600
 permutation-2048 60 120
 study-case-2-pfc 20 60
 study-case-2-pfc+sfc 20 60
+fat-tree-320 100 200
 CASES

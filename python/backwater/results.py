@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-TABLES = ("flows", "ports", "control", "series", "collectives")
+TABLES = ("flows", "ports", "control", "series", "switches", "collectives")
 MANIFEST = "manifest.json"
 FORMAT = 1
 
@@ -82,6 +82,11 @@ class Run:
         return self.read("series")
 
     @cached_property
+    def switches(self) -> pa.Table:
+        """One row a switch: what it held in lanes before its egress queues (bytes, over time)."""
+        return self.read("switches")
+
+    @property
     def collectives(self) -> pa.Table:
         """One row a collective or transfer of a job: when (ps), bytes, bandwidths, bound."""
         return self.read("collectives")

@@ -56,6 +56,25 @@ def group_times(flows: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
+def waiting(flows: pa.Table) -> list[dict[str, Any]]:
+    """Give, for each group with unfinished flows, the first of them and what it waited for."""
+    if flows.num_rows == 0:
+        return []
+    unfinished = flows.filter(pc.field("state") == "unfinished").sort_by("flow_id")
+    columns = {
+        "group": "group",
+        "flow": "flow_id",
+        "src": "src",
+        "dst": "dst",
+        "waits_for": "waits_for",
+    }
+    first = []
+    for group in pc.unique(unfinished["group"]).to_pylist():
+        row = unfinished.filter(pc.field("group") == group).slice(0, 1)
+        first.append({name: row[column][0].as_py() for name, column in columns.items()})
+    return first
+
+
 def job_times(collectives: pa.Table) -> list[dict[str, Any]]:
     """Give, for each step of each job, how long its collectives took, in us, beside their bound.
 
@@ -142,7 +161,14 @@ def port_totals(ports: pa.Table) -> dict[str, int]:
     """Sums over all ports, and how many ports received a pause."""
     if ports.num_rows == 0:
         return {}
-    columns = ("pauses_sent", "pauses_received", "paused_ps", "drop_frames", "marked_frames")
+    columns = (
+        "pauses_sent",
+        "pauses_received",
+        "paused_ps",
+        "drop_frames",
+        "flushed_frames",
+        "marked_frames",
+    )
     totals = {name: int(pc.sum(ports[name]).as_py() or 0) for name in columns}
     totals["ports_paused"] = ports.filter(pc.field("pauses_received") > 0).num_rows
     return totals

@@ -63,7 +63,7 @@ def test_everything_in_the_stub_exists() -> None:
 def test_a_run_hands_out_described_tables() -> None:
     simulation = scenario().start(1)
     tables = finish(simulation)
-    assert set(tables) == {"flows", "ports", "control", "series", "collectives"}
+    assert set(tables) == {"flows", "ports", "control", "series", "switches", "collectives"}
     flows = pa.Table.from_batches(tables["flows"])
     assert flows.sort_by("flow_id")["bytes"].to_pylist() == ROWS["bytes"]
     assert set(flows["state"].to_pylist()) == {"complete"}

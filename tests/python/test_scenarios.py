@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 FOLDER = ROOT / "scenarios"
+# Those that show how a run fails.
+FAILING = {("ring-deadlock", None)}
 
 
 def cases() -> list[tuple[str, str | None]]:
@@ -52,6 +54,11 @@ def test_example(name: str, variant: str | None, snapshot: SnapshotAssertion) ->
     if variant is not None:
         scenario = scenario.variant(variant)
     assert scenario.check() == []
+    if (name, variant) in FAILING:
+        with pytest.raises(backwater.RunError) as raised:
+            scenario.run()
+        assert str(raised.value) == snapshot
+        return
     assert summary(scenario.run()) == snapshot
 
 

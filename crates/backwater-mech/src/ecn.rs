@@ -132,7 +132,7 @@ impl SwitchSide for CongestionPoint {
 impl CongestionPoint {
     #[inline(always)]
     fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
-        if q > self.params.kmin && pkt.ecn == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
+        if q > self.params.kmin && pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
             self.mark_by_curve(cx, q, pkt);
         }
     }

@@ -2,8 +2,8 @@
 
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
-use backwater_net::hooks::{Finding, HoldStyle};
-use backwater_net::packet::Port;
+use backwater_net::hooks::{Awaits, Finding, HoldStyle};
+use backwater_net::packet::{Port, Queue};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,18 @@ impl Overs {
         }
     }
 
+    /// What must leave before the neighbour at `port` resumes, where a counter is of `queue` or of whole ports.
+    pub(crate) fn awaits(&self, port: Port, queue: Option<Queue>) -> Awaits {
+        let over = |other: usize| self.over[other] && other != usize::from(port.0);
+        match self.counter {
+            Counter::Ingress => Awaits::Ingress,
+            Counter::Egress => {
+                let ports = (0..self.over.len()).filter(|other| over(*other));
+                Awaits::Egress(ports.map(|other| (Port(other as u16), queue)).collect())
+            }
+        }
+    }
+
     /// `port` has gone over its threshold, or come back. Returns the ports whose neighbours are to pause or to resume.
     #[cold]
     pub(crate) fn set(&mut self, port: Port, over: bool) -> Vec<(Port, bool)> {
@@ -124,6 +136,11 @@ impl Receiver {
         }
         self.pending.push_back((act, slot, until));
         (Vec::new(), act)
+    }
+
+    /// Whether a pause of `slot` is in force.
+    pub(crate) fn is_paused(&self, slot: usize, now: Time) -> bool {
+        self.until[slot] > now
     }
 
     fn apply(&mut self, slot: usize, until: Time) -> Vec<Duty> {

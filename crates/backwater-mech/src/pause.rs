@@ -25,10 +25,10 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx,
-    SwitchShape, SwitchSide, Token,
+    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
+    SwitchCx, SwitchShape, SwitchSide, Token,
 };
-use backwater_net::packet::{Control, HostId, Packet, Port};
+use backwater_net::packet::{Class, Control, HostId, Packet, Port};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -188,6 +188,10 @@ impl SwitchSide for Switch {
         if look != Time::NEVER {
             cx.arm(look, slot);
         }
+    }
+
+    fn awaits(&self, _: Owner, port: Port, class: Option<Class>) -> Awaits {
+        if class.is_none() { self.overs.awaits(port, None) } else { Awaits::Unknown }
     }
 }
 

@@ -22,23 +22,38 @@
 //! | – | `xon_offset` | bytes | 3 KB | HPCC's ns-3 switch |
 //! | time\[i\] | `quanta` | 512 bit times | 65535 | 802.3 annex 31D |
 //!
-//! **Not modelled:** DCBX; the PFC watchdog.
+//! A bridge may give up on a neighbour that pauses for too long: [`watchdog`].
+//!
+//! **Not modelled:** DCBX.
 //! **Where we differ:** a pause time runs from the end of `response`, not from receipt. `signal = "ideal"` (no frame, no timer) is not in the standard; htsim's model is that. With
 //! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading.
 
+use self::watchdog::Watchdog;
 use crate::headroom_check::{Pausing, headroom_findings};
 use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
 use crate::pause::{default_counter, default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Place, SwitchCx,
-    SwitchShape, SwitchSide, Token,
+    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
+    SwitchCx, SwitchShape, SwitchSide, Token,
 };
-use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
+use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue, class_bits};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub mod watchdog;
+
+/// What the watchdog does with a queue that has been paused for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Drops what waits, and what comes.
+    Drop,
+    /// Sends it, whatever the neighbour asks.
+    Forward,
+}
 
 /// How the pause threshold is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,10 +110,26 @@ pub struct Params {
     #[serde(default)]
     #[schemars(extend("x-source" = "IEEE 802.3 annex 31D bounds it from above", "x-range" = "0 s and more"))]
     pub response: Time,
+    /// Watchdog of switches: a queue that its neighbour pauses without a break for this long, and that is not empty, is given up. Absent: off.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "SONiC PFC watchdog: 200 ms; absent: choice, 802.1Q has none", "x-min" = "1 ps"))]
+    pub watchdog: Option<Time>,
+    /// Watchdog: how long the neighbour's pause then does not count. Absent: as long as `watchdog`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "SONiC PFC watchdog: as its detection time, 200 ms", "x-min" = "1 ps"))]
+    pub watchdog_restore: Option<Time>,
+    /// Watchdog: `drop` (what waits is dropped, and what comes until it is restored) or `forward` (the queue sends in spite of the pause). With `lossless` the first frame dropped ends the run.
+    #[serde(default = "default_action")]
+    #[schemars(extend("x-source" = "SONiC PFC watchdog: drop"))]
+    pub watchdog_action: Action,
 }
 
 fn default_classes() -> Vec<u8> {
     vec![3]
+}
+
+fn default_action() -> Action {
+    Action::Drop
 }
 
 fn default_threshold() -> Threshold {
@@ -122,8 +153,29 @@ impl Params {
         self.xon.unwrap_or(self.xoff().saturating_sub(Bytes(8_000)))
     }
 
+    /// A watchdog that drops may break a promise, and parameters without a watchdog do nothing.
+    fn watchdog_findings(&self, lossless: bool) -> Vec<Finding> {
+        if self.watchdog.is_none() && self.watchdog_restore.is_some() {
+            return vec![Finding {
+                fatal: true,
+                key: "watchdog_restore",
+                reason: "there is no watchdog to be restored from".into(),
+                hint: "give `watchdog`, the detection time, too".into(),
+            }];
+        }
+        if !(lossless && self.watchdog.is_some() && self.watchdog_action == Action::Drop) {
+            return Vec::new();
+        }
+        vec![Finding {
+            fatal: false,
+            key: "watchdog",
+            reason: "the scenario is lossless, and a watchdog that drops a frame will end the run".into(),
+            hint: "watchdog_action = \"forward\" drops nothing itself; or leave out `lossless`".into(),
+        }]
+    }
+
     fn class_bits(&self) -> u8 {
-        self.classes.iter().filter(|c| usize::from(**c) < CLASSES).fold(0, |bits, c| bits | 1 << c)
+        class_bits(&self.classes)
     }
 }
 
@@ -170,11 +222,16 @@ impl Mechanism for Pfc {
         params.class_bits()
     }
 
+    fn classes(params: &Params) -> u8 {
+        params.class_bits()
+    }
+
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
         if let Some(class) = params.classes.iter().find(|c| usize::from(**c) >= CLASSES) {
             return vec![fatal("classes", format!("there is no class {class}"), "classes are 0 to 7")];
         }
+        let mut findings = params.watchdog_findings(cx.lossless);
         let pausing = |xoff| Pausing {
             counter: params.counter,
             xoff,
@@ -183,7 +240,8 @@ impl Mechanism for Pfc {
             signal: params.signal,
         };
         if params.threshold == Threshold::Dynamic {
-            return headroom_findings(&pausing(None), cx);
+            findings.extend(headroom_findings(&pausing(None), cx));
+            return findings;
         }
         let Some(xoff) = params.xoff else {
             return vec![fatal(
@@ -192,7 +250,7 @@ impl Mechanism for Pfc {
                 "give xoff, or threshold = \"dynamic\"",
             )];
         };
-        let mut findings = threshold_order(params.xon(), xoff);
+        findings.extend(threshold_order(params.xon(), xoff));
         findings.extend(headroom_findings(&pausing(Some(xoff)), cx));
         findings
     }
@@ -208,11 +266,16 @@ impl Mechanism for Pfc {
             overs: (0..CLASSES).map(|_| Overs::new(params.counter, ports)).collect(),
             counter: params.counter,
             receiver: Receiver::new(ports * CLASSES, params.response),
+            watchdog: params.watchdog.map(|detect| {
+                let (restore, action) = (params.watchdog_restore, params.watchdog_action);
+                Box::new(Watchdog::new(ports * CLASSES, detect, restore, action))
+            }),
         })
     }
 
-    fn nic(params: &Params, _: &NicShape) -> Option<Nic> {
-        Some(Nic { classes: params.class_bits(), receiver: Receiver::new(CLASSES, params.response) })
+    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
+        let classes = shape.queues.carrying(params.class_bits());
+        Some(Nic { classes, receiver: Receiver::new(CLASSES, params.response) })
     }
 }
 
@@ -231,6 +294,7 @@ pub struct Switch {
     /// per class: ports over their threshold
     overs: Vec<Overs>,
     receiver: Receiver,
+    watchdog: Option<Box<Watchdog>>,
 }
 
 // The specification.
@@ -254,6 +318,11 @@ impl SwitchSide for Switch {
             && !self.over(at.class, at.egress)
         {
             self.set(cx, at.class, at.egress, true);
+        }
+        if let Some(watchdog) = &self.watchdog
+            && watchdog.drops(at)
+        {
+            cx.flush(at.egress, at.queue);
         }
     }
 
@@ -280,14 +349,29 @@ impl SwitchSide for Switch {
             let port = usize::from(from.0);
             let slot = port * CLASSES + usize::from(class.0);
             let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[port].rate);
-            obey(cx, &duties, look, slot as Token);
+            self.obey(cx, &duties, look, slot as Token);
         }
         Fate::Consumed
     }
 
-    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, slot: Token) {
-        let (duties, look) = self.receiver.wake(slot as usize, cx.now());
-        obey(cx, &duties, look, slot);
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+        if let (Some(slot), Some(watchdog)) = (Watchdog::own(token), &mut self.watchdog) {
+            let paused = self.receiver.is_paused(slot, cx.now());
+            return watchdog.wake(cx, slot, paused);
+        }
+        let (duties, look) = self.receiver.wake(token as usize, cx.now());
+        self.obey(cx, &duties, look, token);
+    }
+
+    fn awaits(&self, _: Owner, port: Port, class: Option<Class>) -> Awaits {
+        match class {
+            Some(Class(class)) => self.overs[usize::from(class)].awaits(port, Some(Queue(class))),
+            None => Awaits::Unknown,
+        }
+    }
+
+    fn gives_up(&self, _: Port) -> bool {
+        self.watchdog.is_some()
     }
 }
 
@@ -343,37 +427,41 @@ impl Switch {
             }
         }
     }
-}
 
-fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty], look: Time, slot: Token) {
-    let gate = |slot: usize| Gate::Egress(Port((slot / CLASSES) as u16), Queue((slot % CLASSES) as u8));
-    for duty in duties {
-        match *duty {
-            Duty::Shut(slot) => cx.shut(gate(slot)),
-            Duty::Open(slot) => cx.open(gate(slot)),
+    fn obey(&mut self, cx: &mut SwitchCx<'_>, duties: &[Duty], look: Time, slot: Token) {
+        let gate = |slot: usize| Gate::Egress(Port((slot / CLASSES) as u16), Queue((slot % CLASSES) as u8));
+        for duty in duties {
+            let heeded = self.watchdog.as_mut().is_none_or(|watchdog| watchdog.heeds(cx, *duty));
+            match *duty {
+                Duty::Shut(slot) if heeded => cx.shut(gate(slot)),
+                Duty::Open(slot) if heeded => cx.open(gate(slot)),
+                _ => {}
+            }
         }
-    }
-    if look != Time::NEVER {
-        cx.arm(look, slot);
+        if look != Time::NEVER {
+            cx.arm(look, slot);
+        }
     }
 }
 
 /// The receiver of an end station.
 pub struct Nic {
+    /// priorities under PFC, a bit each: of a class with several queues all of them
     classes: u8,
     receiver: Receiver,
 }
 
 impl NicSide for Nic {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
-        if self.classes & (1 << class.0) == 0 {
-            return Fate::Passed;
+        let mut fate = Fate::Passed;
+        for hold in Hold::each(frame) {
+            let Some(class) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
+            let slot = usize::from(class.0);
+            let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
+            Nic::obey(cx, &duties, look, slot as Token);
+            fate = Fate::Consumed;
         }
-        let slot = usize::from(class.0);
-        let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
-        Nic::obey(cx, &duties, look, slot as Token);
-        Fate::Consumed
+        fate
     }
 
     fn on_timer(&mut self, cx: &mut NicCx<'_>, slot: Token) {

@@ -11,6 +11,8 @@
 //! on departure, with resume:  if q(e) < target: send SFCM{0} to every source that e has paused
 //! at the source:              stop the class (or the flow) until now + P; a newer message replaces the time; 0 resumes
 //! or at its ToR (proxy):      take the message; pause the class of the source's link by PFC until the last such time
+//! or there (isolation):       take the message; let the congested flow wait there until then, and pass the rest
+//! a source with k queues:     SFCM echoes the DSCP of p; what is stopped is the queue of that DSCP, and not the class
 //! ```
 //!
 //! With N senders at line rate C into one port, and the loop T_loop from the queue passing Th to fewer bytes arriving
@@ -30,12 +32,18 @@
 //! With `resume` and without `min_interval` at most one pause of a (source, queue) is outstanding, the contribution's
 //! suppression by "pause/resume messages": the next one can only come when the last has ended or been lifted.
 //!
-//! **Not modelled:** caching of destinations.
+//! What happens at the source's ToR stands in `sfc/edge.rs`, `proxy.rs`, `isolation.rs` and `cache.rs`.
+//!
 //! **Where we differ:** clause 52.5 (variables, procedure, encoding) is not published; message size and class are choices. The
 //! trigger is the occupancy of the egress queue over all ingresses, so that a victim that shares only an ingress is not paused.
 
+mod cache;
+mod edge;
+mod ends;
+mod isolation;
 mod proxy;
 mod source;
+mod wire;
 
 use crate::mac_control::Signal;
 use crate::pause::{default_quanta, default_signal};
@@ -43,10 +51,11 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, CheckCx, Fate, Finding, Mechanism, NicShape, Place, SwitchCx, SwitchShape, SwitchSide,
+    Absent, Carrier, CheckCx, Fate, Finding, Lane, Mechanism, NicShape, Place, SwitchCx, SwitchShape, SwitchSide,
+    Token, WireCx,
 };
-use backwater_net::packet::{Class, Control, FlowRef, HostId, Kind, Packet, Port, Queue};
-use proxy::Proxy;
+use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, Queue, class_bits};
+use edge::Edge;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;
@@ -85,6 +94,8 @@ pub enum AtSource {
     Host,
     /// The source's ToR takes the message and pauses the class of the host's link by PFC; the host knows nothing of SFC.
     Proxy,
+    /// The source's ToR takes the message and lets the packets that it names wait in a lane of their own; the host knows nothing of it.
+    Isolation,
 }
 
 /// Parameters of Source Flow Control.
@@ -114,10 +125,18 @@ pub struct Params {
     #[serde(default = "default_granularity")]
     #[schemars(extend("x-source" = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class"))]
     pub granularity: Granularity,
-    /// Who acts on a message: the source `host` itself, or the switch that it is attached to as its `proxy`, by PFC towards the host.
+    /// Who acts on a message: the source `host` itself, or the switch that it is attached to: as its `proxy`, by PFC towards the host, or by `isolation` of what is congested in a lane of the switch.
     #[serde(default = "default_at_source")]
     #[schemars(extend("x-source" = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025"))]
     pub at_source: AtSource,
+    /// With isolation: what may wait in lanes of one port and class before the host's class is paused by PFC. It resumes two frames below.
+    #[serde(default = "default_isolation_threshold")]
+    #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large", "x-range" = "0 B and more: with PFC, below its threshold"))]
+    pub isolation_threshold: Bytes,
+    /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"))]
+    pub cache: bool,
     /// How a proxy's pause is signalled to the host: as `pfc.signal`, and the same where PFC is on.
     #[serde(default = "default_signal")]
     #[schemars(extend("x-source" = "IEEE 802.3 annex 31D: timed"))]
@@ -154,6 +173,10 @@ fn default_at_source() -> AtSource {
     AtSource::Host
 }
 
+fn default_isolation_threshold() -> Bytes {
+    Bytes(200_000)
+}
+
 fn default_points() -> Points {
     Points::ToHosts
 }
@@ -178,7 +201,7 @@ impl Params {
 
     /// Classes that may be paused, a bit each.
     fn class_bits(&self) -> u8 {
-        self.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c)
+        class_bits(&self.classes)
     }
 }
 
@@ -194,6 +217,14 @@ impl Mechanism for Sfc {
     type Switch = Bridge;
     type Nic = Source;
     type Flow = Absent;
+
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
+
+    fn classes(params: &Params) -> u8 {
+        params.class_bits() | class_bits(&[params.message_class])
+    }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
@@ -222,7 +253,11 @@ impl Mechanism for Sfc {
         }
         if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
             let reason = "a proxy pauses by PFC, which stops a class and not a flow".into();
-            findings.push(fatal("granularity", reason, "granularity = \"class\", or at_source = \"host\""));
+            findings.push(fatal(
+                "granularity",
+                reason,
+                "granularity = \"class\", or at_source = \"host\" or \"isolation\"",
+            ));
         }
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
             let what = match switch.buffer_per {
@@ -247,12 +282,11 @@ impl Mechanism for Sfc {
         let points = shape.ports.iter().map(|p| params.points == Points::All || p.host.is_some()).collect();
         let point =
             CongestionPoint { params: params.clone(), points, classes: params.class_bits(), last: BTreeMap::new() };
-        let proxy = (params.at_source == AtSource::Proxy).then(|| Proxy::new(params.signal.style(params.quanta)));
-        Some(Bridge { point, proxy })
+        Some(Bridge { point, edge: Edge::new(params, shape) })
     }
 
-    fn nic(params: &Params, _: &NicShape) -> Option<Source> {
-        Some(Source::new(params))
+    fn nic(params: &Params, shape: &NicShape) -> Option<Source> {
+        Some(Source::new(params, shape))
     }
 }
 
@@ -261,9 +295,13 @@ impl Mechanism for Sfc {
 struct Message {
     pause: Time,
     class: Class,
+    /// of the packet that saw congestion: which queue of its host it came from
+    dscp: Dscp,
     flow_mode: bool,
     /// the queue that sends it
     point: PointId,
+    /// whereto the packet was on its way
+    to: HostId,
 }
 
 /// The queue that sends a message (CPID): node, port, queue.
@@ -273,7 +311,8 @@ impl Message {
     fn frame(self, flow: FlowRef, size: u32) -> Control {
         let kind = if self.pause == Time::ZERO { RESUME } else { PAUSE };
         let point = u64::from(self.point.0) << 32 | u64::from(self.point.1) << 8 | u64::from(self.point.2);
-        let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), point, 0, 0];
+        let (to, dscp) = (u64::from(self.to.0), u64::from(self.dscp.0));
+        let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), point, to, dscp];
         Control { kind, size, flow: Some(flow), words }
     }
 
@@ -281,8 +320,10 @@ impl Message {
         (frame.kind == PAUSE || frame.kind == RESUME).then(|| Message {
             pause: Time(frame.words[0]),
             class: Class(frame.words[1] as u8),
+            dscp: Dscp(frame.words[5] as u8),
             flow_mode: frame.words[2] != 0,
             point: ((frame.words[3] >> 32) as u32, (frame.words[3] >> 8) as u16, frame.words[3] as u8),
+            to: HostId(frame.words[4] as u32),
         })
     }
 }
@@ -295,16 +336,17 @@ struct Paused {
     /// when the pause ends at the source, apart from the message's way
     until: Time,
     flow: FlowRef,
+    to: HostId,
     class: Class,
 }
 
-/// Who is paused apart from whom: the source, and the flow in flow mode.
-type Key = (Port, Queue, HostId, Option<FlowRef>);
+/// Who is paused apart from whom: the source's queue, and the flow in flow mode.
+type Key = (Port, Queue, HostId, Dscp, Option<FlowRef>);
 
 /// What a bridge does: its own queues are congestion points, and it may stand in for its hosts.
 pub struct Bridge {
     point: CongestionPoint,
-    proxy: Option<Proxy>,
+    edge: Edge,
 }
 
 /// The egress queues of one switch.
@@ -320,9 +362,17 @@ struct CongestionPoint {
 // The specification.
 impl SwitchSide for Bridge {
     #[inline(always)]
+    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+        if self.edge.watches() { self.edge.hold(cx, at, pkt) } else { None }
+    }
+
+    #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.point.is_congested(cx, at) {
             self.congested(cx, at, pkt);
+        }
+        if self.edge.asks() {
+            self.edge.joined(cx, at);
         }
     }
 
@@ -334,10 +384,14 @@ impl SwitchSide for Bridge {
     }
 
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, _: Port, to: Option<HostId>, frame: &Control) -> Fate {
-        match (&mut self.proxy, to, Message::read(frame)) {
-            (Some(proxy), Some(host), Some(message)) => proxy.intercept(cx, host, message),
+        match (to, frame.flow, Message::read(frame)) {
+            (Some(host), Some(flow), Some(message)) => self.edge.take(cx, host, flow, message),
             _ => Fate::Passed,
         }
+    }
+
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+        self.edge.on_timer(cx, token);
     }
 }
 
@@ -357,7 +411,8 @@ impl CongestionPoint {
     /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.
     fn pause(&mut self, cx: &SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Message> {
         let flow_mode = self.params.granularity == Granularity::Flow;
-        let key = (at.egress, at.queue, pkt.src, flow_mode.then_some(pkt.flow));
+        let dscp = pkt.ds.dscp();
+        let key = (at.egress, at.queue, pkt.src, dscp, flow_mode.then_some(pkt.flow));
         let now = cx.now();
         if self.last.get(&key).is_some_and(|paused| now < paused.next) {
             return None;
@@ -371,8 +426,8 @@ impl CongestionPoint {
             self.last.retain(|_, paused| paused.next > now);
         }
         let next = now.after(self.params.min_interval.unwrap_or(pause));
-        self.last.insert(key, Paused { next, until: now.after(pause), flow: pkt.flow, class: at.class });
-        Some(Message { pause, class: at.class, flow_mode, point: point_id(cx, at) })
+        self.last.insert(key, Paused { next, until: now.after(pause), flow: pkt.flow, to: pkt.dst, class: at.class });
+        Some(Message { pause, class: at.class, dscp, flow_mode, point: point_id(cx, at), to: pkt.dst })
     }
 
     /// Whose pauses a relieved queue lifts.
@@ -382,7 +437,9 @@ impl CongestionPoint {
         let here = |key: &Key| key.0 == at.egress && key.1 == at.queue;
         let lasting = self.last.iter().filter(|(key, paused)| here(key) && paused.until > now);
         let resume = |(key, paused): (&Key, &Paused)| {
-            (key.2, paused.flow, Message { pause: Time::ZERO, class: paused.class, flow_mode, point })
+            let (class, dscp) = (paused.class, key.3);
+            let message = Message { pause: Time::ZERO, class, dscp, flow_mode, point, to: paused.to };
+            (key.2, paused.flow, message)
         };
         let resumes = lasting.map(resume).collect();
         self.last.retain(|key, _| !here(key));
@@ -408,10 +465,9 @@ impl Bridge {
         }
     }
 
-    /// Sends a message, unless the source is attached here and this switch is its proxy.
+    /// Sends a message, unless the source is attached here and this switch acts for it.
     fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) {
-        let own = self.proxy.as_mut().map_or(Fate::Passed, |proxy| proxy.intercept(cx, source, message));
-        if own == Fate::Passed {
+        if self.edge.take(cx, source, flow, message) == Fate::Passed {
             let params = &self.point.params;
             cx.route(source, Class(params.message_class), message.frame(flow, params.message_size.0 as u32));
         }
@@ -423,6 +479,10 @@ fn point_id(cx: &SwitchCx<'_>, at: &Place) -> PointId {
 }
 
 #[cfg(test)]
+mod edge_tests;
+#[cfg(test)]
 mod proxy_tests;
+#[cfg(test)]
+mod queues_tests;
 #[cfg(test)]
 mod tests;

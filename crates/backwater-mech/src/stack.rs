@@ -46,6 +46,11 @@ impl<P> Scoped<P> {
         Scoped { base, at: Vec::new() }
     }
 
+    /// What counts at one node or another.
+    pub fn all(&self) -> impl Iterator<Item = &P> {
+        std::iter::once(&self.base).chain(self.at.iter().map(|at| &at.params))
+    }
+
     /// For the node of this name and tier.
     pub fn of(&self, name: &str, tier: &str) -> &P {
         self.at.iter().rev().find(|at| at.select.matches(name, tier)).map_or(&self.base, |at| &at.params)
@@ -113,11 +118,10 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Mechanism, NicCx, NicShape, NicSide,
-            Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
+    Ack, Awaits, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Mechanism, NicCx, NicShape, NicSide, Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
         };
         use backwater_engine::Time;
-        use backwater_net::packet::{Control, HostId, Packet, Port};
+        use backwater_net::packet::{Class, Control, HostId, Packet, Port};
         use backwater_net::{Bytes, Rate};
         use $crate::stack::{Entry, Scoped, clashes, findings};
 
@@ -209,6 +213,31 @@ macro_rules! mechanisms {
                 bits
             }
 
+            /// The octets of a control frame, and how it travels; `None`: it is of no mechanism.
+            pub fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+                $(if let Some(carrier) = <$mechanism as Mechanism>::octets(frame, cx, octets) { return Some(carrier); })+
+                None
+            }
+
+            /// The octets of the tag of a data frame, and its EtherType; `None`: nobody writes one.
+            pub fn tag_octets(&self, tag: u64, octets: &mut Vec<u8>) -> Option<u16> {
+                $(if let Some(scoped) = &self.$name {
+                    if <$mechanism as Mechanism>::claims(&scoped.base).packet_tag {
+                        return <$mechanism as Mechanism>::tag_octets(tag, octets);
+                    }
+                })+
+                None
+            }
+
+            /// Classes that some mechanism pauses, or in which its frames travel, at any node: a bit each.
+            pub fn classes(&self) -> u8 {
+                let mut bits = 0;
+                $(if let Some(scoped) = &self.$name {
+                    bits |= scoped.all().fold(0, |bits, params| bits | <$mechanism as Mechanism>::classes(params));
+                })+
+                bits
+            }
+
             /// The sides at one switch.
             pub fn switch(&self, shape: &SwitchShape) -> SwitchStack {
                 SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
@@ -283,6 +312,14 @@ macro_rules! mechanisms {
                 $(if let Some(side) = &mut self.$name { side.on_admit(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
             }
             #[inline(always)]
+            fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+                $(if let Some(side) = &mut self.$name {
+                    let lane = side.hold(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt);
+                    if lane.is_some() { return lane; }
+                })+
+                None
+            }
+            #[inline(always)]
             fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_enqueue(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
             }
@@ -310,6 +347,15 @@ macro_rules! mechanisms {
                     if let Some(side) = &mut self.$name { SwitchSide::on_timer(&mut **side, cx, token); }
                     return;
                 })+
+            }
+            fn awaits(&self, owner: Owner, port: Port, class: Option<Class>) -> Awaits {
+                $(if let (true, Some(side)) = (owner == Owner(Number::$name as u8), &self.$name) {
+                    return side.awaits(owner, port, class);
+                })+
+                Awaits::Unknown
+            }
+            fn gives_up(&self, port: Port) -> bool {
+                false $(|| self.$name.as_ref().is_some_and(|side| side.gives_up(port)))+
             }
         }
 

@@ -6,7 +6,7 @@ mod common;
 use backwater_engine::Time;
 use backwater_net::config::{Architecture, BufferPer, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
-    Absent, FlowCx, FlowShape, FlowSide, Full, NicShape, Place, RateKey, SwitchCx, SwitchShape, SwitchSide,
+    Absent, FlowCx, FlowShape, FlowSide, Full, Gate, NicShape, Place, RateKey, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::network::Actors;
 use backwater_net::packet::Packet;
@@ -21,6 +21,10 @@ struct Tests {
     trims: bool,
     /// \[bytes\] by which each packet grows when it joins a queue
     grows: u32,
+    /// the first queue that a packet joins is shut
+    shuts: bool,
+    /// a queue is emptied when it holds so many bytes
+    flushes: Option<Bytes>,
     flow: Option<Limited>,
     shared: bool,
 }
@@ -53,8 +57,14 @@ impl SwitchSide for Tests {
     fn on_full(&mut self, _: &mut SwitchCx<'_>, _: &Place, _: &mut Packet) -> Full {
         if self.trims { Full::Trim } else { Full::Drop }
     }
-    fn on_enqueue(&mut self, _: &mut SwitchCx<'_>, _: &Place, pkt: &mut Packet) {
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         pkt.size += self.grows;
+        if std::mem::take(&mut self.shuts) {
+            cx.shut(Gate::Egress(at.egress, at.queue));
+        }
+        if self.flushes.is_some_and(|most| cx.seen().egress(at.egress, at.queue) > most) {
+            cx.flush(at.egress, at.queue);
+        }
     }
 }
 
@@ -123,7 +133,7 @@ fn what_is_trimmed_is_sent_again_without_a_timeout() {
         assert_eq!(out.unrest, Vec::<String>::new());
         assert_eq!(out.progress.drops, 0);
         for flow in &out.rows.flows {
-            assert_eq!((flow.state, flow.received, flow.timeouts), (State::Complete, 400_000, 0), "{recovery:?}");
+            assert_eq!((&flow.state, flow.received, flow.timeouts), (&State::Complete, 400_000, 0), "{recovery:?}");
             assert!(flow.retransmitted > 0);
             if recovery == Recovery::SelectiveRepeat {
                 assert_eq!(flow.packets, 100 + flow.retransmitted, "what has arrived is not sent again");
@@ -146,7 +156,7 @@ fn a_slow_flow_does_not_fail_for_its_own_rate() {
         let flow = Some(Limited { rate: Some(Rate(10_000_000)), ..Limited::default() });
         let out = bench.run_with(Tests { flow, ..Tests::default() });
         let flow = out.flow(0);
-        assert_eq!((flow.state, flow.timeouts, flow.retransmitted), (State::Complete, 1, 1), "{recovery:?}");
+        assert_eq!((&flow.state, flow.timeouts, flow.retransmitted), (&State::Complete, 1, 1), "{recovery:?}");
     }
 }
 
@@ -195,6 +205,74 @@ fn rate_changes_while_a_flow_waits() {
         let way = 2 * (325_120 + 150_000) + 300_000;
         assert_eq!(out.at_rest().flow(0).fct_last_byte, Some(Time(last_gap + way)), "to {then}");
     }
+}
+
+fn waits_for(out: &common::Outcome) -> &str {
+    let State::Unfinished(why) = &out.flow(0).state else { panic!("{:?}", out.flow(0)) };
+    why
+}
+
+#[test]
+fn a_rate_of_zero_ends_the_run_and_says_so() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, 40_000);
+    for (then, rate) in [(None, Some(Rate(0))), (Some((Time::us(1), Some(Rate(0)), None)), None)] {
+        let flow = Some(Limited { rate, then, ..Limited::default() });
+        let out = bench.run_with(Tests { flow, ..Tests::default() });
+        assert_eq!((out.broken.as_ref(), out.progress.flows_active), (None, 1));
+        assert_eq!(waits_for(&out), "its rate limiter, whose rate is 0");
+        assert!(out.progress.time < Time::us(20), "{:?}", out.progress.time);
+    }
+    // Whoever gives the flow a rate again sets it going.
+    let then = Some((Time::us(50), Some(Rate::gbps(10)), None));
+    let flow = Some(Limited { rate: Some(Rate(0)), then, ..Limited::default() });
+    bench.run_with(Tests { flow, ..Tests::default() }).at_rest();
+}
+
+#[test]
+fn a_gate_that_stays_shut_is_named() {
+    for architecture in ALL {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        bench.switch.architecture = architecture;
+        bench.flow(0, 1, 40_000);
+        let out = bench.run_with(Tests { shuts: true, ..Tests::default() });
+        let frames = "10 frames wait at s0 port 1 (to h1) class 3, whose gate is shut";
+        assert_eq!(waits_for(&out), format!("acknowledgements of what it has sent; {frames}"), "{architecture:?}");
+        // A sender that sends again finds no end by itself.
+        bench.transport = TransportParams { recovery: Recovery::GoBackN, retries: None, ..TransportParams::default() };
+        let broken = bench.run_with(Tests { shuts: true, ..Tests::default() }).broken.expect("no flow gets further");
+        assert!(broken.reason.starts_with("no flow has got further for 100 ms: flow 0 from h0 to h1 waits"));
+        assert!(broken.reason.contains("whose gate is shut"), "{}", broken.reason);
+    }
+}
+
+/// A mechanism that empties queues: every account falls, whatever the architecture, and what was dropped is sent again.
+#[test]
+fn flushed_queues_leave_no_trace_in_the_accounts() {
+    for architecture in ALL {
+        for (staging, release_at) in [(1, ReleaseAt::Start), (16_000, ReleaseAt::End), (1, ReleaseAt::End)] {
+            let mut bench = Bench::star(4, Rate::gbps(100));
+            (bench.switch.architecture, bench.switch.release_at) = (architecture, release_at);
+            bench.switch.staging = Bytes(staging);
+            bench.ack.class = Some(6);
+            bench.transport.recovery = Recovery::SelectiveRepeat;
+            for (src, dst) in [(0, 3), (1, 3), (2, 3), (3, 0), (1, 0)] {
+                bench.flow(src, dst, 400_000);
+            }
+            let out = bench.run_with(Tests { flushes: Some(Bytes(50_000)), ..Tests::default() });
+            out.at_rest();
+            assert_eq!(out.progress.flows_done, 5);
+            assert!(out.progress.flushed > 20, "{architecture:?}: {}", out.progress.flushed);
+            let sent: u64 = out.rows.flows.iter().map(|flow| flow.packets).sum();
+            assert_eq!(sent, 500 + out.progress.flushed + repeats(&out), "{architecture:?}");
+        }
+    }
+}
+
+/// Packets that arrived though their first copy had.
+fn repeats(out: &common::Outcome) -> u64 {
+    let arrived: u64 = out.rows.ports.iter().filter(|p| p.peer.0 < 4).map(|p| p.stats.tx_data_frames).sum();
+    arrived - 500
 }
 
 /// Flows that share a controller share its rate.

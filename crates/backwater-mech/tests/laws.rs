@@ -5,7 +5,7 @@ mod common;
 
 use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
-use backwater_mech::pfc::{Threshold, headroom};
+use backwater_mech::pfc::{Action, Threshold, headroom};
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, Granularity, Points};
 use backwater_mech::stack::Scoped;
@@ -19,8 +19,8 @@ use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::topology::fat_tree::CoreWiring;
 use backwater_net::topology::{Dumbbell, FatTree, Graph, LeafSpine, ParkingLot, Star};
-use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, pause, pfc, sfc, step};
+use backwater_net::{Bytes, HostQueues, Rate};
+use common::{Bench, On, Outcome, pause, pfc, ring, sfc, step};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
@@ -98,6 +98,8 @@ enum Pausing {
     PfcEgress(Signal),
     PfcDynamic(Signal),
     Pause(Signal, Counter),
+    /// XOFF, detection time in us, and whether it drops
+    Watched(Signal, u64, u64, bool),
 }
 
 fn pausing() -> impl Strategy<Value = Pausing> {
@@ -141,15 +143,39 @@ enum Rates {
     Both,
 }
 
+/// How SFC asks and who acts: explicit resumes, flows instead of classes, a computed pause, the actor, its threshold, the cache.
+#[derive(Clone, Copy, Debug)]
+struct Sources {
+    resume: bool,
+    by_flow: bool,
+    computed: bool,
+    at: AtSource,
+    isolation_threshold: u64,
+    cache: bool,
+}
+
+fn sources() -> impl Strategy<Value = Sources> {
+    let at = select(vec![AtSource::Host, AtSource::Proxy, AtSource::Isolation, AtSource::Isolation]);
+    let threshold = select(vec![0u64, 3_000, 20_000, 1_000_000]);
+    (any::<(bool, bool, bool)>(), at, threshold, any::<bool>()).prop_map(
+        |((resume, by_flow, computed), at, isolation_threshold, cache)| {
+            let by_flow = by_flow && at != AtSource::Proxy;
+            Sources { resume, by_flow, computed, at, isolation_threshold, cache }
+        },
+    )
+}
+
 /// Mechanisms beside those that pause links.
 #[derive(Clone, Copy, Debug)]
 struct Extras {
-    sfc: Option<(bool, bool, bool, bool)>,
+    sfc: Option<Sources>,
     rates: Option<Rates>,
     tx_queue: u32,
     fetch: bool,
     /// \[ns\] of control messages at hosts
     delay: u64,
+    /// of a host for class 3
+    queues: usize,
     ack_class: Option<u8>,
     ack_first: bool,
     acks: bool,
@@ -210,7 +236,7 @@ fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
 
 fn extras() -> impl Strategy<Value = Extras> {
     (
-        prop::option::of(any::<(bool, bool, bool, bool)>()),
+        prop::option::of(sources()),
         prop::option::of(select(vec![
             Rates::Dcqcn(dcqcn::Law::Paper),
             Rates::Dcqcn(dcqcn::Law::Ns3),
@@ -233,13 +259,43 @@ fn extras() -> impl Strategy<Value = Extras> {
                 Some(Balance::Flowlet),
             ]),
         ),
+        select(vec![1usize, 1, 2, 4]),
     )
-        .prop_map(
-            |(sfc, rates, (tx_queue, fetch, delay), (ack_class, ack_first, acks, ecmp), (gap, header, balance))| {
-                Extras { sfc, rates, tx_queue, fetch, delay, ack_class, ack_first, acks, ecmp, gap, header, balance }
-            },
-        )
+        .prop_map(|(sfc, rates, (tx_queue, fetch, delay), acks, (gap, header, balance), queues)| {
+            let (ack_class, ack_first, acks, ecmp) = acks;
+            Extras {
+                sfc,
+                rates,
+                tx_queue,
+                fetch,
+                delay,
+                queues,
+                ack_class,
+                ack_first,
+                acks,
+                ecmp,
+                gap,
+                header,
+                balance,
+            }
+        })
 }
+
+const PLAIN: Extras = Extras {
+    sfc: None,
+    rates: None,
+    tx_queue: 1,
+    fetch: false,
+    delay: 0,
+    queues: 1,
+    ack_class: None,
+    ack_first: true,
+    acks: true,
+    ecmp: false,
+    gap: 20,
+    header: 64,
+    balance: None,
+};
 
 const PAYLOAD: u64 = 1000;
 
@@ -254,6 +310,8 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
     };
     (b.nic.tx_queue, b.nic.store_and_forward) = (extras.tx_queue, extras.fetch);
     b.nic.control_delay = Time::ns(extras.delay);
+    // Priorities that nothing else here uses, above and below the class.
+    b.queues = HostQueues::new(Class(3), &[3, 4, 1, 2].map(Class)[..extras.queues]).expect("different priorities");
     (b.ack.class, b.ack.first_at_nic, b.ack.enabled) = (extras.ack_class, extras.ack_first, extras.acks);
     b.ack.path = if extras.ecmp { AckPath::Ecmp } else { AckPath::Reverse };
     for load in loads {
@@ -299,19 +357,25 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
             params.threshold = Threshold::Dynamic;
             config = config.pfc(params);
         }
+        Pausing::Watched(signal, xoff, detect, drops) => {
+            let mut params = pfc(xoff, xoff / 2, signal);
+            params.watchdog = Some(Time::us(detect));
+            params.watchdog_action = if drops { Action::Drop } else { Action::Forward };
+            config = config.pfc(params);
+        }
         Pausing::Pause(signal, counter) => config = config.pause(pause(20_000, 10_000, counter, signal)),
     }
-    if let Some((resume, by_flow, computed, proxy)) = extras.sfc {
+    if let Some(drawn) = extras.sfc {
         let mut params = sfc(15_000, Time::us(3));
-        params.resume = resume;
-        if by_flow {
+        (params.resume, params.cache) = (drawn.resume, drawn.cache);
+        if drawn.by_flow {
             (params.granularity, params.points) = (Granularity::Flow, Points::All);
         }
-        if computed {
+        if drawn.computed {
             params.pause = None;
         }
-        if proxy {
-            (params.granularity, params.at_source) = (Granularity::Class, AtSource::Proxy);
+        (params.at_source, params.isolation_threshold) = (drawn.at, Bytes(drawn.isolation_threshold));
+        if drawn.at != AtSource::Host {
             // One port signals in one way.
             params.signal = signal_of(pausing);
         }
@@ -371,6 +435,7 @@ fn signal_of(pausing: Pausing) -> Signal {
     match pausing {
         Pausing::Off => Signal::Timed,
         Pausing::Pfc(signal, ..)
+        | Pausing::Watched(signal, ..)
         | Pausing::PfcEgress(signal)
         | Pausing::PfcDynamic(signal)
         | Pausing::Pause(signal, _) => signal,
@@ -390,6 +455,7 @@ fn most_headroom(b: &Bench, signal: Signal, response: u64) -> u64 {
 /// Everything that holds for a run without faults and with all flows ended.
 fn obeys_the_laws(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     prop_assert_eq!(&out.broken, &None);
+    prop_assert_eq!(&out.deadlock, &None, "these networks route up and down, or have no cycles at all");
     prop_assert_eq!(&out.unrest, &Vec::<String>::new());
     prop_assert_eq!(out.sum(|p| p.stats.drop_frames), out.progress.drops);
     prop_assert_eq!(out.sum(|p| p.stats.fault_frames), out.progress.fault_losses);
@@ -447,7 +513,9 @@ fn with_transport(b: &mut Bench, transport: TransportParams, every: u32) {
 /// Everything that holds for a run whose flows send again, whatever was lost.
 fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     prop_assert_eq!(&out.broken, &None);
+    prop_assert_eq!(&out.deadlock, &None, "these networks route up and down, or have no cycles at all");
     prop_assert_eq!(out.sum(|p| p.stats.drop_frames), out.progress.drops);
+    prop_assert_eq!(out.sum(|p| p.stats.flushed_frames), out.progress.flushed);
     prop_assert_eq!(out.sum(|p| p.stats.fault_frames), out.progress.fault_losses);
     prop_assert_eq!(out.rows.flows.len(), b.flows.len(), "one row for each flow");
     prop_assert_eq!(out.progress.flows_active, 0, "flows neither complete nor fail");
@@ -469,7 +537,7 @@ fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseEr
                 failed += 1;
                 prop_assert!(Some(row.timeouts) > b.transport.retries);
             }
-            State::Unfinished(why) => prop_assert!(false, "flow {} waits for {why}", row.id),
+            State::Unfinished(ref why) => prop_assert!(false, "flow {} waits for {why}", row.id),
         }
     }
     prop_assert_eq!((complete, failed), (out.progress.flows_done, out.progress.flows_failed));
@@ -477,7 +545,8 @@ fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseEr
     let is_host = |n: u32| (n as usize) < b.graph.hosts().count();
     let sent = out.sum(|p| if is_host(p.node.0) { p.stats.tx_data_frames } else { 0 });
     let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
-    prop_assert!(sent >= received && sent - received <= out.progress.drops + out.progress.fault_losses);
+    let lost = out.progress.drops + out.progress.fault_losses + out.progress.flushed;
+    prop_assert!(sent >= received && sent - received <= lost);
     prop_assert_eq!(sent, out.rows.flows.iter().map(|f| f.packets).sum::<u64>());
     Ok(())
 }
@@ -546,6 +615,18 @@ proptest! {
         prop_assert_eq!(out.progress.drops, 0);
     }
 
+    /// Queues of which none is ever paused are as good as one.
+    #[test]
+    fn queues_without_pauses_change_nothing(
+        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
+    ) {
+        let of = |queues| bench(graph.clone(), switch.clone(), Pausing::Off, &loads, Extras { sfc: None, queues, ..extras }, seed);
+        let (one, four) = (of(1).run(), of(4).run());
+        prop_assert_eq!(four.fingerprint, one.fingerprint);
+        prop_assert_eq!(&four.rows.flows, &one.rows.flows);
+        prop_assert_eq!(&four.rows.control, &one.rows.control);
+    }
+
     /// A run is a function of its spec: neither the slices in which it is run nor another run change a bit of it.
     #[test]
     fn same_seed_same_trajectory(
@@ -580,6 +661,55 @@ proptest! {
         let sliced = b.run_sliced(1000);
         prop_assert_eq!(sliced.fingerprint, out.fingerprint);
         prop_assert_eq!(&sliced.rows.flows, &out.rows.flows);
+    }
+
+    /// A watchdog that fires on pauses of a few us: what it drops is counted and sent again, and every flow ends.
+    #[test]
+    fn what_a_watchdog_drops_is_sent_again(
+        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
+        signal in select(vec![Signal::Timed, Signal::OnOff, Signal::Ideal]), xoff in 2_000u64..20_000, detect in 1u64..20,
+        drops in any::<bool>(), (transport, every) in transports(),
+    ) {
+        let extras = Extras { acks: true, ..extras };
+        let mut b = bench(graph, switch, Pausing::Watched(signal, xoff, detect, drops), &loads, extras, seed);
+        (b.transport, b.ack.every) = (transport, every);
+        let out = b.run();
+        prop_assert_eq!(&out.unrest, &Vec::<String>::new());
+        prop_assert!(drops || out.progress.flushed == 0);
+        obeys_the_laws_of_recovery(&b, &out)?;
+        prop_assert_eq!(b.run_sliced(1000).fingerprint, out.fingerprint);
+    }
+
+    /// A ring, in which pauses may wait for each other: the run ends, and either nothing is wrong, or the cycle is named and its
+    /// flows are not complete.
+    #[test]
+    fn a_ring_comes_to_rest_or_names_its_cycle(
+        switch in switches(), pausing in pausing(), bytes in 20_000u64..600_000, others in loads(), seed in 0u64..9, recovers in any::<bool>(),
+    ) {
+        let mut b = ring(Rate::gbps(100), bytes);
+        (b.seed, b.switch) = (seed, switch);
+        b.transport.recovery = if recovers { Recovery::GoBackN } else { Recovery::None };
+        for load in others.iter().filter(|load| !load.stream) {
+            let (src, dst) = (load.src % 6, load.dst % 6);
+            let flow = b.flow(src, if dst == src { (src + 1) % 6 } else { dst }, load.bytes);
+            (flow.start, flow.class) = (Time::ns(load.start), Class(load.class));
+        }
+        b.mechanisms = mechanisms(pausing, PLAIN);
+        let out = b.run();
+        match (&out.deadlock, &out.broken) {
+            (Some(deadlock), Some(_)) => {
+                // Of whole links also a host's: it is no cycle of switches then, and not accused.
+                prop_assert!(deadlock.cycle.len() >= 2, "{:?}", deadlock);
+                prop_assert!(deadlock.waiting > 0 && out.progress.flows_active > 0);
+            }
+            (None, None) => {
+                prop_assert_eq!(&out.unrest, &Vec::<String>::new());
+                prop_assert_eq!(out.progress.flows_active, 0);
+            }
+            other => prop_assert!(false, "{:?}", other),
+        }
+        let sliced = b.run_sliced(1000);
+        prop_assert_eq!((sliced.fingerprint, sliced.progress, sliced.deadlock), (out.fingerprint, out.progress, out.deadlock));
     }
 
     /// The same on links that lose, fail and come back, with samples taken all the while.

@@ -5,10 +5,11 @@
 
 use crate::config::SwitchParams;
 use crate::hooks::{
-    FlowCx, FlowShape, Home, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
+    FlowCx, FlowShape, Home, Lane, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
 };
 use crate::occupancy::{Occupancy, Pool};
-use crate::packet::{Class, Control, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
+use crate::packet::{Class, Control, DsField, Dscp, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
+use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 use std::collections::BTreeMap;
@@ -76,6 +77,16 @@ impl SwitchBench {
         self.occupancy.join_egress(&at, bytes);
     }
 
+    /// Says that `bytes` more of `class` that came in at `port` wait in a lane of the mechanism.
+    pub fn hold(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
+        self.occupancy.hold(&place(port, port, class), Lane { owner: OWNER, number }, bytes);
+    }
+
+    /// Says that `bytes` of them have left the lane.
+    pub fn let_go(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
+        self.occupancy.let_go(&place(port, port, class), Lane { owner: OWNER, number }, bytes);
+    }
+
     /// The context of a hook.
     pub fn cx(&mut self) -> SwitchCx<'_> {
         SwitchCx { now: self.now, owner: OWNER, seen: &self.occupancy, home: &mut self.home, notes: &mut self.notes }
@@ -98,7 +109,13 @@ pub struct NicBench {
 impl NicBench {
     /// Of `host` with a link of `rate`.
     pub fn new(host: HostId, rate: Rate) -> NicBench {
-        NicBench { now: Time::ZERO, shape: NicShape { host, rate }, notes: Vec::new() }
+        NicBench { now: Time::ZERO, shape: NicShape { host, rate, queues: HostQueues::default() }, notes: Vec::new() }
+    }
+
+    /// With these queues.
+    pub fn with_queues(mut self, queues: HostQueues) -> NicBench {
+        self.shape.queues = queues;
+        self
     }
 
     /// What a mechanism sees of the NIC at start.
@@ -166,5 +183,5 @@ pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
 pub fn data(src: HostId, dst: HostId, flow: u32, class: Class, payload: u32) -> Packet {
     let frame = Control { kind: "", size: payload + 64, flow: Some(FlowRef { slot: flow, tag: flow }), words: [0; 6] };
     let carried = Packet::control(&frame, src, dst, class, u64::from(flow));
-    Packet { kind: Kind::Data, payload, ecn: Ecn::Ect, ..carried }
+    Packet { kind: Kind::Data, payload, ds: DsField::new(Dscp::of(class), Ecn::Ect), ..carried }
 }

@@ -2,7 +2,7 @@
 
 use crate::hooks::FlowShape;
 use crate::network::transport::{Receiver, Sender};
-use crate::packet::{Class, FlowRef, HostId};
+use crate::packet::{Class, DsField, FlowRef, HostId};
 use crate::spec::Stream;
 use backwater_engine::{Rng, Time};
 
@@ -29,7 +29,8 @@ pub(crate) struct SendFlow {
     pub src: HostId,
     pub dst: HostId,
     pub class: Class,
-    pub ect: bool,
+    /// Of its packets: the queue of its NIC that it has chosen, and whether they are ECN-capable.
+    pub ds: DsField,
     pub status: Status,
     pub live: bool,
     /// Hash of the identity: path and tie-breaks follow from it.

@@ -35,12 +35,38 @@ pub struct Hold {
 impl Hold {
     /// The frame.
     pub fn frame(self) -> Control {
+        self.frame_with(0)
+    }
+
+    /// The frame that says the same of other classes as well, a bit each: what the priority enable vector is for (annex 31D).
+    pub(crate) fn frame_with(self, others: u8) -> Control {
         let class = self.class.map_or(LINK as u64, |c| u64::from(c.0));
-        let words = [class, u64::from(self.quanta), u64::from(self.lasting), 0, 0, 0];
+        let words = [class, u64::from(self.quanta), u64::from(self.lasting), u64::from(others), 0, 0];
         Control { kind: MAC_CONTROL, size: Control::MIN_FRAME, flow: None, words }
     }
 
-    /// Reads a frame; `None` if it is of another kind.
+    /// What a frame says of each class that it names, or of the link.
+    pub fn each(frame: &Control) -> impl Iterator<Item = Hold> + use<> {
+        let others = frame.words[3] as u8;
+        Hold::read(frame).into_iter().flat_map(move |first| {
+            let classes = (0..CLASSES as u8).filter(move |class| others & (1 << class) != 0);
+            std::iter::once(first).chain(classes.map(move |class| Hold { class: Some(Class(class)), ..first }))
+        })
+    }
+
+    /// Takes out of a frame what it says of these classes, bits as in [`bit`]. Returns whether anything is left.
+    pub(crate) fn strike(frame: &mut Control, classes: u16) -> bool {
+        let Some(first) = Hold::read(frame) else { return true };
+        let left = Hold::each(frame).fold(0, |bits, hold| bits | bit(hold.class)) & !classes;
+        if left != 0 && first.class.is_some() {
+            let lowest = left.trailing_zeros();
+            let class = Some(Class(lowest as u8));
+            *frame = Hold { class, ..first }.frame_with((left & !(1 << lowest)) as u8);
+        }
+        left != 0
+    }
+
+    /// Reads a frame, of several classes the first; `None` if it is of another kind.
     pub fn read(frame: &Control) -> Option<Hold> {
         (frame.kind == MAC_CONTROL).then(|| Hold {
             class: (frame.words[0] != LINK as u64).then_some(Class(frame.words[0] as u8)),
@@ -76,6 +102,11 @@ pub(crate) enum Act {
     Look(Time),
     /// Send this frame, and look again at that time (`NEVER`: no need).
     Tell(Hold, Time),
+}
+
+/// The class, or (`None`) the link, among the bits of both.
+pub(crate) fn bit(class: Option<Class>) -> u16 {
+    1 << index(class)
 }
 
 fn index(class: Option<Class>) -> usize {
@@ -182,6 +213,16 @@ impl Holds {
         self.style.is_none_or(|style| style.framed)
     }
 
+    /// Whether somebody holds class `i`, or the link, without an end.
+    pub(crate) fn lasts(&self, i: u8) -> bool {
+        self.ends[usize::from(i)].iter().any(|(_, end)| *end == Time::NEVER)
+    }
+
+    /// Who holds without an end.
+    pub(crate) fn lasting_owners(&self, class: Option<Class>) -> impl Iterator<Item = Owner> {
+        self.ends[index(class)].iter().filter(|(_, end)| *end == Time::NEVER).map(|(owner, _)| *owner)
+    }
+
     /// Whether anything is held at `now`.
     pub(crate) fn any(&self, now: Time) -> bool {
         (0..=LINK).any(|i| self.end(i) > now)
@@ -201,6 +242,23 @@ mod tests {
     fn quantum_is_512_bit_times() {
         assert_eq!(quanta_time(Rate::gbps(10), 1), Time::ns(51) + Time::ps(200));
         assert_eq!(quanta_time(Rate::gbps(400), u16::MAX).0, 83_884_800);
+    }
+
+    /// A frame of several classes says of each what a frame of its own would, and what is newer takes single ones out of it.
+    #[test]
+    fn a_frame_speaks_of_several_classes() {
+        let hold = |class| Hold { class: Some(Class(class)), quanta: 7, lasting: false };
+        let mut frame = hold(3).frame_with(1 << 5 | 1 << 6);
+        assert_eq!(Hold::each(&frame).collect::<Vec<_>>(), [3, 5, 6].map(hold));
+        assert!(Hold::strike(&mut frame, 1 << 3 | 1 << 1));
+        assert_eq!(frame, hold(5).frame_with(1 << 6));
+        assert!(Hold::strike(&mut frame, 1 << 6) && frame == hold(5).frame());
+        assert!(!Hold::strike(&mut frame, 1 << 5));
+        let mut link = Hold { class: None, ..hold(0) }.frame();
+        assert!(Hold::strike(&mut link, 0xFF) && Hold::read(&link).is_some_and(|h| h.class.is_none()));
+        assert!(!Hold::strike(&mut link, bit(None)));
+        let mut other = Control { kind: "cnp", ..frame };
+        assert!(Hold::strike(&mut other, u16::MAX) && Hold::each(&other).next().is_none(), "not of this kind");
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //!
 //! ```text
 //!            arrival            egress queue            wire
-//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ enqueue ──▶ dequeue ──▶ next node
-//!                                    │                   │             │
-//!                             on_admit, on_full      on_enqueue    on_dequeue, on_release, on_depart
+//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ──▶ dequeue ──▶ next node
+//!                                    │                          │             │
+//!                             on_admit, on_full             on_enqueue    on_dequeue, on_release, on_depart
 //! ```
 //!
 //! What differs from the first sketch of this interface: `on_admit` is apart from `on_enqueue`, because a frame is in the
@@ -18,12 +18,13 @@
 
 use crate::occupancy::Occupancy;
 use crate::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
+use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
 
 mod mechanism;
 
-pub use mechanism::{CheckCx, Claims, Finding, Mechanism, Needs, Preset, RateKey};
+pub use mechanism::{Carrier, CheckCx, Claims, Finding, Mechanism, Needs, Preset, RateKey, WireCx};
 
 /// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,15 @@ pub struct Place {
     pub queue: Queue,
 }
 
+/// A lane of a switch in which a mechanism lets frames wait before they join their egress queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lane {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Which of that mechanism's lanes, by a number of its own.
+    pub number: u32,
+}
+
 /// What may be held shut at a node. A gate stays shut until every mechanism that shut it has opened it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gate {
@@ -45,7 +55,9 @@ pub enum Gate {
     Port(Port),
     /// One queue of one egress port.
     Egress(Port, Queue),
-    /// On a NIC: one class.
+    /// On a switch: a lane of held frames. It is shut when the first frame comes to wait in it.
+    Lane(Lane),
+    /// On a NIC: the queue of one priority. A class has one, its own, unless the NIC has several for it.
     Class(Class),
     /// On a NIC: all flows to one host.
     Dest(HostId),
@@ -81,11 +93,22 @@ pub struct HoldStyle {
 }
 
 /// A mechanism's number in the stack; the stage keeps gates, holds and timers apart by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(pub u8);
 
 /// A word that a mechanism gives to its timer and gets back.
 pub type Token = u32;
+
+/// What must leave a switch before a pause ends that it has asked of a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// Frames that came in where the pause is asked for, in its class, or for the link in any.
+    Ingress,
+    /// Frames of each of these ports, and of this queue of it where one is named.
+    Egress(Vec<(Port, Option<Queue>)>),
+    /// Nobody can say; such a pause is never part of a deadlock.
+    Unknown,
+}
 
 /// What the stage does once the hooks have returned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,10 +123,18 @@ pub enum Note {
     HoldPeer(Owner, Port, Option<Class>, Time, HoldStyle),
     /// Let go of that.
     ReleasePeer(Owner, Port, Option<Class>),
+    /// Pause one queue of the neighbour, by its priority, until a time.
+    HoldQueue(Owner, Port, Class, Time, HoldStyle),
+    /// Let go of that.
+    ReleaseQueue(Owner, Port, Class),
     /// Shut a gate.
     Shut(Owner, Gate),
     /// Open it again.
     Open(Owner, Gate),
+    /// Drop everything that waits for one queue of one egress port.
+    Flush(Port, Queue),
+    /// A row of the control table, and no frame.
+    Report(&'static str, Port, Class, u64),
     /// Wake the mechanism.
     Arm(Owner, Time, Token),
 }
@@ -150,6 +181,8 @@ pub struct NicShape {
     pub host: HostId,
     /// Rate of its link.
     pub rate: Rate,
+    /// Its queues, where a class has several.
+    pub queues: HostQueues,
 }
 
 /// A flow as a mechanism sees it at start.
@@ -216,6 +249,10 @@ impl SwitchCx<'_> {
             backwater_engine::rng::stream(seed, "switch mechanism", u64::from(node.0) << 8 | u64::from(owner.0))
         })
     }
+    /// A lane of this mechanism's own, by a number that the mechanism chooses.
+    pub fn lane(&self, number: u32) -> Lane {
+        Lane { owner: self.owner, number }
+    }
     /// The port to which `host` is attached, where it is attached here.
     pub fn attached(&self, host: HostId) -> Option<Port> {
         let at = self.home.shape.ports.iter().position(|p| p.host == Some(host))?;
@@ -236,12 +273,21 @@ impl SwitchCx<'_> {
     }
     /// Pauses the neighbour at `port`, for one class or (`None`) the whole link, until `until` ([`Time::NEVER`]: until
     /// released). The port merges all owners into one state: the latest end wins, the neighbour resumes when all let go.
+    /// A host that has several queues for the class is to pause all of them.
     pub fn hold_peer(&mut self, port: Port, class: Option<Class>, until: Time, style: HoldStyle) {
         self.notes.push(Note::HoldPeer(self.owner, port, class, until, style));
     }
     /// Lets go of [`SwitchCx::hold_peer`].
     pub fn release_peer(&mut self, port: Port, class: Option<Class>) {
         self.notes.push(Note::ReleasePeer(self.owner, port, class));
+    }
+    /// As [`SwitchCx::hold_peer`], for one queue only of a host that may have several for a class: the one of that priority.
+    pub fn hold_queue(&mut self, port: Port, priority: Class, until: Time, style: HoldStyle) {
+        self.notes.push(Note::HoldQueue(self.owner, port, priority, until, style));
+    }
+    /// Lets go of [`SwitchCx::hold_queue`].
+    pub fn release_queue(&mut self, port: Port, priority: Class) {
+        self.notes.push(Note::ReleaseQueue(self.owner, port, priority));
     }
     /// Shuts a gate of this switch.
     pub fn shut(&mut self, gate: Gate) {
@@ -250,6 +296,15 @@ impl SwitchCx<'_> {
     /// Opens it again.
     pub fn open(&mut self, gate: Gate) {
         self.notes.push(Note::Open(self.owner, gate));
+    }
+    /// Drops everything that waits in the switch for `queue` of `port`, but for the frame on the wire. Hooks see each frame leave
+    /// (`on_dequeue`, `on_release`, `on_depart`). In a lossless scenario the first drop ends the run.
+    pub fn flush(&mut self, port: Port, queue: Queue) {
+        self.notes.push(Note::Flush(port, queue));
+    }
+    /// Puts a row into the table of control messages, of a `kind` of its own, though nothing is sent.
+    pub fn report(&mut self, kind: &'static str, port: Port, class: Class, value: u64) {
+        self.notes.push(Note::Report(kind, port, class, value));
     }
     /// Calls `on_timer` with `token` at `at`. Timers are never cancelled: compare with your own deadline.
     pub fn arm(&mut self, at: Time, token: Token) {
@@ -358,10 +413,17 @@ pub trait SwitchSide {
     /// The packet has been admitted; the ingress account includes it, the egress account perhaps not yet.
     #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
+    /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
+    /// opens it by [`Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`Occupancy::held_in`]), answer
+    /// it for whatever must not pass them. The ingress account includes what waits, the egress account does not.
+    #[inline(always)]
+    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+        None
+    }
     /// The packet has joined its egress queue; all accounts include it.
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
-    /// The packet leaves; all egress accounts still include it, its header can still be written.
+    /// The packet leaves, or is dropped from its queue; all egress accounts still include it, its header can still be written.
     #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
     /// Its bytes have left the ingress account: it has left the switch or, behind a crossbar, crossed the fabric.
@@ -378,6 +440,15 @@ pub trait SwitchSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
+    /// What must leave before a pause ends that `owner` (for stacks; itself) asks of the neighbour at `port` without an end. Asked
+    /// when the run looks for a deadlock.
+    fn awaits(&self, owner: Owner, port: Port, class: Option<Class>) -> Awaits {
+        Awaits::Unknown
+    }
+    /// Whether it opens or empties, after a time of its own, queues of `port` that it keeps shut for the neighbour.
+    fn gives_up(&self, port: Port) -> bool {
+        false
+    }
 }
 
 /// What a mechanism does at a NIC.

@@ -2,15 +2,18 @@
 //!
 //! Read [`hooks`] first. Nothing here knows any mechanism by name.
 
+pub mod address;
 pub mod bench;
 pub mod config;
 mod flow;
+mod held;
 pub mod hold;
 pub mod hooks;
 pub mod network;
 pub mod occupancy;
 pub mod packet;
 mod port;
+pub mod queues;
 pub mod record;
 mod routing;
 mod slab;
@@ -19,4 +22,5 @@ pub mod topology;
 pub mod units;
 pub mod workload;
 
+pub use queues::HostQueues;
 pub use units::{Bytes, Rate};

@@ -5,7 +5,8 @@
 //! reserve, shared pool and headroom that takes the frame, and exactly that charge is released.
 
 use crate::config::{Architecture, BufferPer, SwitchParams};
-use crate::hooks::Place;
+use crate::held::Held;
+use crate::hooks::{Lane, Place};
 use crate::packet::{CLASSES, Class, Port, Queue};
 use crate::units::Bytes;
 
@@ -59,6 +60,8 @@ pub struct Occupancy {
     in_headroom: Vec<u64>,
     /// Bytes in shared memory, one entry per unit of `per`.
     pools: Vec<u64>,
+    /// Bytes that wait before their egress queue.
+    held: Held,
 }
 
 impl Occupancy {
@@ -86,6 +89,7 @@ impl Occupancy {
             reserved: vec![0; if partitioned { queues } else { 0 }],
             in_headroom: vec![0; if partitioned { queues } else { 0 }],
             pools: vec![0; units],
+            held: Held::default(),
         }
     }
 
@@ -135,6 +139,18 @@ impl Occupancy {
     #[inline(always)]
     pub fn beyond_reserve(&self, port: Port, class: Class) -> Bytes {
         self.ingress(port, class).saturating_sub(Bytes(self.reserve))
+    }
+    /// Bytes that came in through `port` in `class` and wait in held lanes. [`Occupancy::ingress`] includes them.
+    pub fn held(&self, port: Port, class: Class) -> Bytes {
+        self.held.at(port, class)
+    }
+    /// Bytes that wait in a held lane, whatever their egress.
+    pub fn held_in(&self, lane: Lane) -> Bytes {
+        self.held.of(lane)
+    }
+    /// Bytes that wait in held lanes.
+    pub fn held_total(&self) -> Bytes {
+        Bytes(self.held.total())
     }
     /// Number of ports.
     pub fn ports(&self) -> usize {
@@ -247,6 +263,16 @@ impl Occupancy {
         })
     }
 
+    #[cold]
+    pub(crate) fn hold(&mut self, at: &Place, lane: Lane, size: u64) {
+        self.held.add(at, lane, size);
+    }
+
+    #[cold]
+    pub(crate) fn let_go(&mut self, at: &Place, lane: Lane, size: u64) {
+        self.held.take(at, lane, size);
+    }
+
     #[inline]
     pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> u64 {
         let counts = &mut self.ports[usize::from(at.egress.0)];
@@ -280,6 +306,7 @@ impl Occupancy {
     pub fn is_empty(&self) -> bool {
         let zero = |v: &[u64]| v.iter().all(|&x| x == 0);
         self.total == 0
+            && self.held.total() == 0
             && self.ports.iter().all(|counts| *counts == Counts::default())
             && zero(&self.reserved)
             && zero(&self.in_headroom)

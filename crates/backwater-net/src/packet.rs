@@ -19,6 +19,11 @@ pub struct Port(pub u16);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Class(pub u8);
 
+/// Those of some numbers that are classes, a bit each.
+pub fn class_bits<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> u8 {
+    numbers.into_iter().filter(|class| usize::from(**class) < CLASSES).fold(0, |bits, class| bits | 1 << class)
+}
+
 /// One of the 8 queues of an egress port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Queue(pub u8);
@@ -50,6 +55,26 @@ pub enum Kind {
     Mac,
 }
 
+/// A differentiated services code point. The class selectors (RFC 2474, 4.2.2) are those used here: CS p, which is 8 p, is what a
+/// host writes into what it sends from its queue of priority p. Which class the network serves it in is another matter: several
+/// may be one class.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Dscp(pub u8);
+
+impl Dscp {
+    /// The class selector of a priority.
+    #[inline(always)]
+    pub const fn of(priority: Class) -> Dscp {
+        Dscp(priority.0 << 3)
+    }
+
+    /// The priority of the host's queue that it came from.
+    #[inline(always)]
+    pub const fn priority(self) -> Class {
+        Class(self.0 >> 3)
+    }
+}
+
 /// The ECN field of the IP header (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ecn {
@@ -59,6 +84,42 @@ pub enum Ecn {
     Ect,
     /// Congestion experienced.
     Ce,
+}
+
+/// The DS field of the IP header: DSCP in the upper six bits, ECN in the lower two (RFC 2474, RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DsField(u8);
+
+impl DsField {
+    const ECT_0: u8 = 0b10;
+    const CE: u8 = 0b11;
+
+    /// Of its two parts.
+    #[inline(always)]
+    pub const fn new(dscp: Dscp, ecn: Ecn) -> DsField {
+        let ecn = match ecn {
+            Ecn::NotEct => 0,
+            Ecn::Ect => DsField::ECT_0,
+            Ecn::Ce => DsField::CE,
+        };
+        DsField(dscp.0 << 2 | ecn)
+    }
+
+    /// The code point.
+    #[inline(always)]
+    pub const fn dscp(self) -> Dscp {
+        Dscp(self.0 >> 2)
+    }
+
+    /// The ECN field.
+    #[inline(always)]
+    pub const fn ecn(self) -> Ecn {
+        match self.0 & DsField::CE {
+            0 => Ecn::NotEct,
+            DsField::CE => Ecn::Ce,
+            _ => Ecn::Ect,
+        }
+    }
 }
 
 /// A packet's header as the model knows it; payload bytes do not exist.
@@ -79,8 +140,8 @@ pub struct Packet {
     pub kind: Kind,
     /// Class on the current link.
     pub class: Class,
-    /// ECN field. An ACK carries the data packet's.
-    pub ecn: Ecn,
+    /// DS field. An ACK carries the data packet's mark.
+    pub ds: DsField,
     /// \[bytes\] Payload.
     pub payload: u32,
     /// \[bytes\] Data: offset of the first payload byte. ACK: payload bytes received so far.
@@ -119,14 +180,20 @@ impl Packet {
             hop: 0,
             kind: Kind::Control,
             class,
-            ecn: Ecn::NotEct,
+            ds: DsField::new(Dscp::of(class), Ecn::NotEct),
         }
+    }
+
+    /// Its ECN field.
+    #[inline(always)]
+    pub fn ecn(&self) -> Ecn {
+        self.ds.ecn()
     }
 
     /// Sets congestion experienced, where the packet is ECN-capable.
     pub fn mark(&mut self) {
-        if self.ecn == Ecn::Ect {
-            self.ecn = Ecn::Ce;
+        if self.ecn() == Ecn::Ect {
+            self.ds = DsField::new(self.ds.dscp(), Ecn::Ce);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::hold::Holds;
 use crate::hooks::Owner;
 use crate::packet::{CLASSES, Class, Control};
+use crate::queues::HostQueues;
 use crate::record::PortStats;
 use crate::slab::{Fifo, Ix, NIL, Slab};
 use crate::units::{Rate, Serialiser};
@@ -71,6 +72,10 @@ pub(crate) struct Port {
 /// What few frames touch.
 pub(crate) struct Rest {
     weights: Option<Deficit>,
+    /// Where one class has several queues: which, and whose turn was last.
+    turns: Option<(HostQueues, u8)>,
+    /// The queues of the host at the other end.
+    pub peer_queues: HostQueues,
     /// Frames that wait to go before everything else.
     mac: VecDeque<Control>,
     /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
@@ -120,6 +125,8 @@ impl Port {
     pub fn new(belongs: Belongs, local: u16, peer: u32, rate: Rate, delay: Time, clock: Option<Time>) -> Port {
         let rest = Rest {
             weights: None,
+            turns: None,
+            peer_queues: HostQueues::default(),
             mac: VecDeque::new(),
             shut: [0; CLASSES + 1],
             holds: Holds::default(),
@@ -165,6 +172,12 @@ impl Port {
         self.weighted = true;
     }
 
+    /// Queues of one class are served in turn, frame by frame; classes by strict priority.
+    pub fn set_queues(&mut self, queues: HostQueues) {
+        self.rest.turns = queues.several().then_some((queues, 0));
+        self.weighted |= queues.several();
+    }
+
     /// A frame that goes before everything else.
     pub fn push_mac(&mut self, frame: Control) {
         self.rest.mac.push_back(frame);
@@ -177,9 +190,9 @@ impl Port {
         frame
     }
 
-    /// Forgets the waiting frames for which `stale` holds.
-    pub fn drop_mac(&mut self, stale: impl Fn(&Control) -> bool) {
-        self.rest.mac.retain(|frame| !stale(frame));
+    /// Keeps those of the waiting frames of which something is `left`.
+    pub fn keep_mac(&mut self, left: impl FnMut(&mut Control) -> bool) {
+        self.rest.mac.retain_mut(left);
         self.mac_waits = !self.rest.mac.is_empty();
     }
 
@@ -198,6 +211,12 @@ impl Port {
     pub fn faults(&mut self, new: impl FnOnce() -> LinkFaults) -> &mut LinkFaults {
         self.special = true;
         self.rest.faults.get_or_insert_with(new)
+    }
+
+    /// Whether a frame that is sent now, or later, may be lost on the link.
+    pub fn may_lose(&self) -> bool {
+        let faults = self.rest.faults.as_ref();
+        !self.up || faults.is_some_and(|f| f.loss > 0.0 || f.drop_nth.iter().any(|(_, left)| *left > 0))
     }
 
     /// All counters at `now`.
@@ -230,6 +249,20 @@ impl Port {
     #[inline(always)]
     pub fn tail(&self, queue: usize) -> Option<Ix> {
         self.queues[queue % CLASSES].tail()
+    }
+
+    /// One of its queues.
+    pub fn queue(&self, queue: usize) -> &Fifo {
+        &self.queues[queue]
+    }
+
+    /// Takes all packets out of a queue.
+    pub fn take_queue(&mut self, queue: usize) -> Fifo {
+        self.backlog &= !(1 << queue);
+        if let Some(d) = &mut self.rest.weights {
+            d.deficit[queue] = 0;
+        }
+        std::mem::take(&mut self.queues[queue])
     }
 
     #[inline(always)]
@@ -270,6 +303,10 @@ impl Port {
 
     #[cold]
     fn choose_weighted(&mut self, slab: &Slab, mask: u8) -> usize {
+        if let Some((queues, last)) = &mut self.rest.turns {
+            *last = queues.next(mask, *last);
+            return usize::from(*last);
+        }
         let Some(d) = &mut self.rest.weights else { return highest(mask) };
         let strict = (0..CLASSES).fold(0u8, |m, q| if d.weights[q] == 0 { m | 1 << q } else { m });
         if mask & strict != 0 {

@@ -18,6 +18,8 @@ pub trait Sink {
     fn port(&mut self, row: &PortRow);
     /// A frame has passed a captured port ([`crate::network::Network::capture_at`]).
     fn frame(&mut self, _row: &FrameRow) {}
+    /// Totals of a switch, at the end.
+    fn switch(&mut self, _row: &SwitchRow) {}
 }
 
 /// A frame at a captured port.
@@ -31,10 +33,10 @@ pub struct FrameRow {
     pub port: Port,
     /// Whether it left.
     pub outbound: bool,
-    /// Its header, as it is there; `seq` of a control frame means nothing.
+    /// Its header, as it is there; source and `seq` of a control frame mean nothing.
     pub packet: Packet,
-    /// The control frame in it.
-    pub control: Option<Control>,
+    /// The control frame in it, and the node that made it.
+    pub control: Option<(Control, NodeId)>,
     /// The flow that it belongs to or speaks of, while that lives.
     pub flow: Option<FlowIdentity>,
 }
@@ -96,14 +98,14 @@ pub struct FlowRow {
 }
 
 /// How a flow ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Its last acknowledgement (without acknowledgements: its last byte) was received.
     Complete,
     /// It timed out too often.
     Failed,
-    /// The run ended first, when the flow waited for what this says.
-    Unfinished(&'static str),
+    /// The run ended first, when the flow waited for what this says, and where.
+    Unfinished(String),
 }
 
 /// A collective or a transfer of a job, done once by one communicator.
@@ -175,7 +177,7 @@ pub struct SeriesRow {
     pub queue: Option<u8>,
     /// Flow, where the quantity belongs to one.
     pub flow: Option<u64>,
-    /// `queue_bytes`, `sent_bytes`, `paused`, `flow_rate_bps`, `flow_received_bytes`, `backlog_mean_bytes`,
+    /// `queue_bytes`, `held_bytes`, `sent_bytes`, `paused`, `flow_rate_bps`, `flow_received_bytes`, `backlog_mean_bytes`,
     /// `backlog_mean_square_bytes2`, `backlog_max_bytes`, `backlog_empty_ps`.
     pub quantity: &'static str,
     /// Value in the quantity's unit.
@@ -216,6 +218,8 @@ pub struct PortStats {
     pub drop_frames: u64,
     /// Bytes of them.
     pub drop_bytes: u64,
+    /// Frames that waited for this port when a mechanism dropped all that did.
+    pub flushed_frames: u64,
     /// Frames lost on the link out of this port by a fault.
     pub fault_frames: u64,
     /// Data frames marked on their way out of this port.
@@ -224,6 +228,32 @@ pub struct PortStats {
     pub max_egress_bytes: u64,
     /// Most bytes in the node that had come in here.
     pub max_ingress_bytes: u64,
+}
+
+/// Totals of one switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwitchRow {
+    /// Node.
+    pub node: NodeId,
+    /// What waited in its held lanes.
+    pub held: HeldStats,
+}
+
+/// What waited in the held lanes of a switch, over the whole run and weighted by time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HeldStats {
+    /// Frames that came to wait.
+    pub frames: u64,
+    /// Most bytes at once.
+    pub max_bytes: u64,
+    /// Mean.
+    pub mean_bytes: f64,
+    /// Bytes that were exceeded during 1 % of the run at most, rounded up by less than 1 %.
+    pub p99_bytes: u64,
+    /// Bytes that were exceeded during 0.1 % of the run at most, rounded up by less than 1 %.
+    pub p999_bytes: u64,
+    /// ps during which anything waited.
+    pub time_ps: u64,
 }
 
 /// How far a run is.
@@ -249,6 +279,19 @@ pub struct Progress {
     pub drops: u64,
     /// Frames lost by a fault.
     pub fault_losses: u64,
+    /// Frames that mechanisms dropped from their queues.
+    pub flushed: u64,
+}
+
+/// Pauses that wait for each other in a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// When it was found.
+    pub time: Time,
+    /// The paused queues, such as `s0 port 2 (to s1) class 3`: each waits for the next, the last for the first.
+    pub cycle: Vec<String>,
+    /// \[bytes\] that wait in them.
+    pub waiting: u64,
 }
 
 /// A promise that the run could not keep, or a state that it cannot leave.

@@ -96,13 +96,14 @@ impl Slab {
         self.controls.len() as u64 - 1
     }
 
+    /// The content of a control frame; `at` is its `seq`, whose upper half says who sent it.
     pub fn control(&self, at: u64) -> Control {
-        self.controls[at as usize]
+        self.controls[at as u32 as usize]
     }
 
     pub fn take_control(&mut self, at: u64) -> Control {
         self.free_controls.push(at as u32);
-        self.controls[at as usize]
+        self.controls[at as u32 as usize]
     }
 }
 
@@ -143,6 +144,12 @@ impl Fifo {
     #[inline(always)]
     pub fn head(&self) -> Option<Ix> {
         (self.head != NIL).then_some(self.head)
+    }
+
+    /// All packets, the first first.
+    pub fn iter<'a>(&self, slab: &'a Slab) -> impl Iterator<Item = Ix> + use<'a> {
+        let following = |ix: &Ix| Some(slab[*ix].next).filter(|next| *next != NIL);
+        std::iter::successors(self.head(), following)
     }
 
     #[inline(always)]

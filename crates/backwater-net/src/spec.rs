@@ -2,6 +2,7 @@
 
 use crate::config::{AckParams, NicParams, PacketParams, SwitchParams, TransportParams};
 use crate::packet::{Class, HostId, NodeId};
+use crate::queues::HostQueues;
 use crate::topology::Graph;
 use crate::units::{Bytes, Rate};
 use crate::workload::FlowSource;
@@ -133,7 +134,7 @@ pub enum FrameKind {
 pub struct SeriesSpec {
     /// Time between two samples.
     pub interval: Time,
-    /// Record the egress depth of every queue that is not empty \[bytes\].
+    /// Record the egress depth of every queue that is not empty, and what waits in a switch's held lanes \[bytes\].
     pub queues: bool,
     /// Record bytes sent since the last sample by every port that sent \[bytes\].
     pub links: bool,
@@ -170,6 +171,8 @@ pub struct Spec<A> {
     pub switches: Vec<SwitchParams>,
     /// Parameters of all NICs.
     pub nic: NicParams,
+    /// Classes that have several queues at each host.
+    pub queues: HostQueues,
     /// Hosts at which control messages take another time than `nic.control_delay` to act.
     pub control_delays: Vec<(HostId, Time)>,
     /// The mechanisms.
@@ -186,6 +189,10 @@ pub struct Spec<A> {
     pub faults: Vec<Fault>,
     /// End of the run; `None`: when every flow is complete.
     pub stop_at: Option<Time>,
+    /// A deadlock ends the run; otherwise it is only recorded.
+    pub deadlock_ends: bool,
+    /// The run ends when no flow has got further for so long and nothing else is to come. `None`: 100 timeouts, at least 100 ms.
+    pub stall: Option<Time>,
     /// A drop breaks the run's promise and ends it.
     pub lossless: bool,
     /// Time series, if any.

@@ -197,6 +197,15 @@ impl Simulation {
         summary.set_item("flows_unfinished", progress.flows_active)?;
         summary.set_item("drops", progress.drops)?;
         summary.set_item("fault_losses", progress.fault_losses)?;
+        summary.set_item("flushed", progress.flushed)?;
+        let deadlock = run.network.deadlock().filter(|_| !run.defective).map(|found| {
+            let said = PyDict::new(py);
+            said.set_item("time_ps", found.time.as_ps())?;
+            said.set_item("cycle", &found.cycle)?;
+            said.set_item("waiting_bytes", found.waiting)?;
+            Ok::<_, PyErr>(said)
+        });
+        summary.set_item("deadlock", deadlock.transpose()?)?;
         let cut = run.cut.then_some(progress.time);
         let offered = run.tables.tally().report(cut).into_iter().map(|one| {
             let group = PyDict::new(py);

@@ -22,6 +22,21 @@ pub trait Emit {
     /// # Errors
     /// [`Error::Room`] if there are fewer; [`Error::Field`] if a field cannot hold its value. Then nothing has been written.
     fn emit(&self, octets: &mut [u8]) -> Result<usize, Error>;
+
+    /// Appends the value to `octets`.
+    ///
+    /// # Errors
+    /// [`Error::Field`] if a field cannot hold its value. Then nothing has been appended.
+    #[cfg(feature = "std")]
+    fn append(&self, octets: &mut std::vec::Vec<u8>) -> Result<(), Error> {
+        let before = octets.len();
+        octets.resize(before + self.length(), 0);
+        let written = octets.get_mut(before..).map(|place| self.emit(place));
+        if !matches!(written, Some(Ok(_))) {
+            octets.truncate(before);
+        }
+        written.map_or(Ok(()), |result| result.map(|_| ()))
+    }
 }
 
 /// The checked view of a layout at the beginning of `octets`, and what follows it.

@@ -10,6 +10,12 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Opcodes of the reliable connection that a simulated flow uses (table 38), and the CNP.
 pub mod opcode {
+    /// SEND first.
+    pub const SEND_FIRST: u8 = 0x00;
+    /// SEND middle.
+    pub const SEND_MIDDLE: u8 = 0x01;
+    /// SEND last.
+    pub const SEND_LAST: u8 = 0x02;
     /// SEND only.
     pub const SEND_ONLY: u8 = 0x04;
     /// RDMA WRITE first: a RETH follows.

@@ -12,7 +12,6 @@ use crate::scenario::{RowsOf, is_parquet, place_of};
 use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
-use backwater_net::Rate;
 use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::spec::{SeriesSpec, Spec, Stream};
 use backwater_net::topology::Index;
@@ -20,7 +19,8 @@ use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
     Arrivals as Flows, Crowd, FlowSource, Gaps, Group, Incasts, List, Paths, Row, Sender, Sizes, Table, Timing, To,
 };
-use std::collections::{BTreeMap, HashSet};
+use backwater_net::{HostQueues, Rate};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Makes the spec of a run; `seed` is the run's. Reads flow tables.
@@ -36,7 +36,8 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         streams: HashSet::new(),
     };
     // Tables first: the flows of group 0 have the identities that the file gives, those of later groups theirs by group.
-    tables(&place, &mut run)?;
+    let queues = nics::queues(resolved)?;
+    tables(&place, &queues, &mut run)?;
     for (i, group) in resolved.file.flow.iter().enumerate().filter(|(_, g)| g.table.is_none()) {
         run.add(&place, &Plan::new(&place, i, group)?)?;
     }
@@ -53,6 +54,7 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         transport: resolved.file.transport.clone(),
         switches: switches.collect(),
         nic: resolved.file.nic.params.clone(),
+        queues,
         control_delays: nics::control_delays(&place)?,
         actors: resolved.mechanisms.clone(),
         groups: run.groups,
@@ -61,6 +63,8 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         flows_total: run.total,
         faults: faults::all(&place)?,
         stop_at: resolved.file.stop.at,
+        deadlock_ends: resolved.file.stop.deadlock,
+        stall: resolved.file.stop.stall,
         lossless: resolved.file.lossless,
         series: series(resolved, &index),
     })
@@ -80,7 +84,7 @@ fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {
 }
 
 /// Every flow table of the scenario and of the caller.
-fn tables(place: &Place<'_>, run: &mut Sources) -> Result<(), ScenarioError> {
+fn tables(place: &Place<'_>, queues: &HostQueues, run: &mut Sources) -> Result<(), ScenarioError> {
     let resolved = place.resolved;
     let mut read: Vec<(Group, Table)> = Vec::new();
     for (i, group) in resolved.file.flow.iter().enumerate() {
@@ -114,6 +118,8 @@ fn tables(place: &Place<'_>, run: &mut Sources) -> Result<(), ScenarioError> {
         read.push((own, table));
     }
     for (own, table) in read {
+        let classes: BTreeSet<u8> = table.rows().iter().map(|row| row.class.0).collect();
+        nics::keeps_off(resolved, queues, &classes)?;
         run.total = run.total.map(|n| n + table.rows().len() as u64);
         run.sources.push(Box::new(List::new(&own, Arc::new(table))));
     }

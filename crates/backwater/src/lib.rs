@@ -8,6 +8,7 @@
 
 pub mod advise;
 mod build;
+pub mod capture;
 mod check;
 mod error;
 mod explain;

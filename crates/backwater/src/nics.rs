@@ -1,10 +1,13 @@
-//! `[[nic.at]]` as the stage takes it.
+//! `[nic]` as the stage takes it: delays of some hosts, and priorities of the queues.
 
 use crate::error::ScenarioError;
 use crate::flows::Place;
 use crate::hosts;
+use crate::resolved::Resolved;
 use backwater_engine::Time;
-use backwater_net::packet::HostId;
+use backwater_net::HostQueues;
+use backwater_net::packet::{CLASSES, Class, HostId, class_bits};
+use std::collections::BTreeSet;
 
 /// Longest delay of a control message: a run ends when links have been silent for a second, and must not miss one.
 const LONGEST: Time = Time::ms(100);
@@ -25,4 +28,43 @@ pub(crate) fn control_delays(place: &Place<'_>) -> Result<Vec<(HostId, Time)>, S
         all.extend(found.into_iter().map(|host| (host, at.control_delay)));
     }
     Ok(all)
+}
+
+/// The queues of every host. Whatever else has a class of its own must not be paused with one of them.
+pub(crate) fn queues(resolved: &Resolved) -> Result<HostQueues, ScenarioError> {
+    let (file, nic) = (&resolved.file, &resolved.file.nic);
+    let class = nic.queue_class;
+    let flows = file.flow.iter().map(|group| &group.class);
+    let used = class_bits(flows.chain(&file.ack.class)) | resolved.mechanisms.classes();
+    let upwards = (1..CLASSES as u8).map(|step| (class + step) % CLASSES as u8);
+    let free = upwards.filter(|priority| used & (1 << priority) == 0);
+    let priorities: Vec<Class> = std::iter::once(class).chain(free).take(usize::from(nic.queues)).map(Class).collect();
+    if priorities.len() < usize::from(nic.queues) {
+        let others = (0..CLASSES as u8).filter(|c| *c != class && used & (1 << c) != 0).map(|c| c.to_string());
+        let (reason, others) = (
+            format!("{} queues need {} priorities beside that of class {class}", nic.queues, nic.queues - 1),
+            others.collect::<Vec<_>>().join(", "),
+        );
+        let error = resolved.error("nic.queues", format!("{reason}, and only {} are free", priorities.len() - 1));
+        let hint = format!(
+            "flows, acknowledgements and mechanisms use {others}: {} queues, or fewer classes",
+            priorities.len()
+        );
+        return Err(error.hint(hint));
+    }
+    Ok(HostQueues::new(Class(class), &priorities).unwrap_or_default())
+}
+
+/// Whether a flow of a table is of a class whose priority is another class's queue.
+pub(crate) fn keeps_off(resolved: &Resolved, queues: &HostQueues, classes: &BTreeSet<u8>) -> Result<(), ScenarioError> {
+    let taken = classes.iter().find(|class| queues.extra() & class_bits([*class]) != 0);
+    match taken {
+        None => Ok(()),
+        Some(class) => {
+            let own = resolved.file.nic.queue_class;
+            let reason = format!("class {class} of a flow table is the priority of a queue of class {own}");
+            let hint = "fewer queues; or give the table to a [[flow]] with `class = ";
+            Err(resolved.error("nic.queues", reason).hint(format!("{hint}{class}`, so that the queue takes another")))
+        }
+    }
 }

@@ -201,6 +201,14 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             star("[nic]\nrate_limiters = \"least\"\n[ecn]\n[dcqcn]\n[qcn]\nper = \"class\"\n"),
         ),
         ("no such rule for rate limiters", star("[nic]\nrate_limiters = \"both\"\n")),
+        ("no queue", star("[nic]\nqueues = 0\n")),
+        ("queues of no class", star("[nic]\nqueue_class = 8\n")),
+        (
+            "more queues than free priorities",
+            flow(
+                "from = 0\nto = 1\nsize = \"1 KB\"\nclass = 1\n[nic]\nqueues = 6\n[ack]\nclass = 0\n[sfc]\nthreshold = \"1 KB\"\n",
+            ),
+        ),
         ("control delay of no host", star("[[nic.at]]\nhosts = [0, \"h9\"]\ncontrol_delay = \"1 us\"\n")),
         ("control delay for nobody", star("[[nic.at]]\ncontrol_delay = \"1 us\"\n")),
         ("control delay without unit", star("[nic]\ncontrol_delay = \"12\"\n")),

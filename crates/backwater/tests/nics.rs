@@ -2,8 +2,9 @@
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
+use backwater_net::HostQueues;
 use backwater_net::network::Network;
-use backwater_net::packet::HostId;
+use backwater_net::packet::{Class, HostId};
 use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 
 const STAR: &str = r#"
@@ -114,4 +115,52 @@ fn limiters_side_by_side_are_for_the_same_flows() {
     assert!(refused("[qcn]\nper = \"destination\"\n[bcn]\nqeq = \"20 KB\"\n").is_none());
     // What is not about rates is refused as ever.
     assert!(refused("[pause]\nxoff = \"1 MB\"\n[pfc]\nxoff = \"1 MB\"\n").is_some());
+}
+
+fn queues(text: &str) -> HostQueues {
+    build(&scenario(text).resolve().unwrap(), 1).unwrap().queues
+}
+
+/// The class's own priority first, then those that nothing else uses, upwards from it and round the end.
+#[test]
+fn priorities_of_queues_are_those_that_nothing_else_uses() {
+    let of = |class, priorities: &[u8]| {
+        HostQueues::new(Class(class), &priorities.iter().map(|p| Class(*p)).collect::<Vec<_>>()).unwrap()
+    };
+    assert_eq!(queues(INCAST), HostQueues::default());
+    assert_eq!(queues(&format!("[nic]\nqueues = 4\n{INCAST}")), of(3, &[3, 4, 5, 6]));
+    assert_eq!(queues(&format!("[nic]\nqueues = 3\nqueue_class = 6\n{INCAST}")), of(6, &[6, 7, 0]));
+    // Of flows 4, of PFC 1, of CNPs 6, of SFC's messages 7.
+    let others = "[ecn]\n[dcqcn]\n[sfc]\nthreshold = \"1 MB\"\n[pfc]\nclasses = [3, 1]\nxoff = \"2 MB\"\n";
+    let flows = format!("{others}{INCAST}class = 4\n");
+    assert_eq!(queues(&format!("[nic]\nqueues = 4\n{flows}")), of(3, &[3, 5, 0, 2]));
+    let error = scenario(&format!("[nic]\nqueues = 5\n{flows}")).resolve().err().unwrap();
+    assert!(error.reason.contains("only 3 are free"), "{error}");
+    assert!(error.hint.as_deref().unwrap_or_default().contains("use 1, 4, 6, 7: 4 queues"), "{error}");
+}
+
+/// What classes a table has is known when it is read.
+#[test]
+fn flows_of_a_table_are_kept_off_the_priorities_of_queues() {
+    let flow = |class| backwater::TableFlow { id: 9, src: 0, dst: 1, bytes: 10, start: Time::ZERO, class, path: None };
+    let given = |class| {
+        let read = scenario("[nic]\nqueues = 2\n").with_flows("given", vec![flow(class)].into());
+        build(&read.resolve().unwrap(), 1).map(|_| ())
+    };
+    assert!(given(Some(3)).is_ok() && given(Some(5)).is_ok() && given(None).is_ok());
+    let error = given(Some(4)).unwrap_err();
+    assert!(error.reason.contains("class 4") && error.reason.contains("queue of class 3"), "{error}");
+}
+
+/// A host under SFC by proxy that has a second message while its first is paused.
+#[test]
+fn a_second_queue_lets_a_second_message_pass() {
+    let sfc = "[sfc]\nthreshold = \"100 KB\"\npause = \"200 us\"\nat_source = \"proxy\"\n";
+    let incast = "[[flow]]\nfrom = \"0..2\"\nto = 4\nsize = \"1 MB\"\n";
+    let message = "[[flow]]\nfrom = 0\nto = 3\nsize = \"10 KB\"\nstart = \"150 us\"\n";
+    let second = |k: u32| run(&format!("[nic]\nqueues = {k}\n{sfc}{incast}{message}")).0[3];
+    // The pause lasts from 43 us or so until 243 us.
+    assert!(second(1) > Time::us(80), "{}", second(1));
+    assert_eq!(second(2), run(message).0[0], "as if it were alone");
+    assert_eq!(second(2), second(4));
 }

@@ -281,3 +281,35 @@ fn an_explicit_topology_with_faults_and_series() {
     assert_eq!(spec.series.map(|s| (s.queues, s.links, s.nodes.len())), Some((true, false, 1)));
     assert_eq!(read(&resolved.to_toml()).resolve().unwrap().to_toml(), resolved.to_toml());
 }
+
+/// Pauses that wait for each other end the run; what pauses sources, or gives up, keeps it going.
+#[test]
+fn the_ring_deadlocks_and_its_variants_do_not() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring-deadlock.toml");
+    let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+    let run = |scenario: &Scenario| {
+        let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(resolved.warnings, []);
+        let mut network = Network::new(build(&resolved, 1).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        let mut done = Done::default();
+        let broken = loop {
+            match network.run(1_000_000, &mut done) {
+                Ok(progress) if progress.done => break None,
+                Ok(_) => {}
+                Err(broken) => break Some(broken.reason),
+            }
+        };
+        (broken, done.0, network.progress())
+    };
+    let (broken, done, progress) = run(&scenario);
+    assert_eq!((done, progress.drops), (0, 0));
+    let cycle = "deadlock: s0 port 2 (to s1) class 3 -> s1 port 3 (to s2) class 3 -> s2 port 3 (to s0) class 3 -> s0 port 2 (to s1) class 3";
+    assert!(broken.as_ref().is_some_and(|reason| reason.starts_with(cycle)), "{broken:?} {progress:?}");
+    for variant in ["sfc", "sfc-proxy", "watchdog"] {
+        let (broken, done, progress) = run(&scenario.with_variant(variant).unwrap());
+        assert_eq!((broken, done, progress.drops), (None, 6, 0), "{variant}");
+        assert_eq!(progress.flushed > 0, variant == "watchdog", "{progress:?}");
+    }
+    let (broken, done, progress) = run(&scenario.with_set("stop.deadlock", "false").unwrap());
+    assert_eq!((broken, done, progress.flows_active), (None, 0, 6));
+}

@@ -25,7 +25,7 @@ from backwater.errors import ResultError
 from backwater.results import FORMAT, MANIFEST, Run
 from backwater.results import write_json as write_json_file
 from backwater.running import interruptible, run_jobs
-from backwater.stats import group_times, job_times, over_runs, port_totals, round_times
+from backwater.stats import group_times, job_times, over_runs, port_totals, round_times, waiting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,6 +166,7 @@ def report(run: Run) -> dict[str, Any]:
         "fingerprint": run.fingerprint,
         "directory": str(run.directory),
         "groups": group_times(run.flows),
+        "waiting": waiting(run.flows),
         "jobs": job_times(run.collectives),
         "rounds": round_times(run.collectives),
         "ports": port_totals(run.ports),
@@ -266,7 +267,15 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
                 f"{group['group']}: {group['unfinished']} flows are not finished; the column "
                 "waits_for says why."
             )
+    said += [
+        f"{first['group']}: flow {first['flow']} from h{first['src']} to h{first['dst']} waits for "
+        f"{first['waits_for']}."
+        for first in one["waiting"]
+    ]
     summary = one["summary"]
+    if deadlock := summary.get("deadlock"):
+        cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
+        said.append(f"Deadlock since {simulated(deadlock['time_ps'])}: {cycle}.")
     lost = summary.get("drops", 0) + summary.get("fault_losses", 0)
     again = any(group["retransmitted"] for group in one["groups"])
     if lost and not again and summary.get("flows_unfinished", 0):
@@ -280,8 +289,10 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
         f"simulated {simulated(summary.get('time_ps', 0))}",
         count(summary.get("hops", 0), "packet-hops"),
     ]
+    flushed = ports.get("flushed_frames", 0)
     frames = [
         f"{ports.get('drop_frames', 0)} frames dropped",
+        *([f"{flushed} flushed from queues"] if flushed else []),
         f"{ports.get('marked_frames', 0)} marked",
         f"{ports.get('pauses_sent', 0)} pauses sent",
         f"ports paused: {ports.get('ports_paused', 0)}",

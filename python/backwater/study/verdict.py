@@ -89,7 +89,7 @@ class Summary:
         ]
         if self.exact:
             parts.append(f"{self.exact_met} of {self.exact} exact ones are met")
-        sentences = [", ".join(parts) + "."]
+        sentences = [", ".join(parts) + "."] if self.numbers else []
         if self.claims:
             sentences.append(f"{self.hold} of {self.claims} claims hold.")
         return sentences

@@ -3,7 +3,7 @@
 use super::{MAX, NEGATIVE, POSITIVE, Params, STOP, Sampling, SignRule};
 use backwater_net::Bytes;
 use backwater_net::hooks::{Place, SwitchCx, SwitchShape, SwitchSide};
-use backwater_net::packet::{CLASSES, Class, Control, Kind, NodeId, Packet};
+use backwater_net::packet::{CLASSES, Class, Control, Kind, NodeId, Packet, class_bits};
 use rand::RngExt;
 
 /// What a message says.
@@ -68,7 +68,7 @@ impl CongestionPoint {
         let interval = if params.sampling == Sampling::Bernoulli { 0 } else { params.sample.0 };
         CongestionPoint {
             points: vec![Point { accepted: 0, interval, qold: 0 }; shape.ports.len() * CLASSES],
-            classes: params.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c),
+            classes: class_bits(&params.classes),
             qeq: qeq.0 as i64,
             qsc,
             params: params.clone(),

@@ -45,10 +45,14 @@
 
 pub mod cp;
 pub mod rp;
+mod wire;
 
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
-use backwater_net::hooks::{Absent, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape};
+use backwater_net::hooks::{
+    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape, WireCx,
+};
+use backwater_net::packet::{Control, class_bits};
 use backwater_net::{Bytes, Rate};
 use cp::CongestionPoint;
 use rp::ReactionPoint;
@@ -256,12 +260,24 @@ impl Mechanism for Bcn {
         },
     ];
 
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
+
+    fn tag_octets(tag: u64, octets: &mut Vec<u8>) -> Option<u16> {
+        wire::tag_octets(tag, octets)
+    }
+
     fn claims(_: &Params) -> Claims {
         Claims { flow_rate: true, packet_tag: true, ..Claims::NONE }
     }
 
     fn rate_key(_: &Params, flow: &FlowShape) -> RateKey {
         RateKey::Dest(flow.dst)
+    }
+
+    fn classes(params: &Params) -> u8 {
+        class_bits(&[params.message_class])
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -33,13 +33,14 @@
 
 pub mod ns3;
 pub mod paper;
+mod wire;
 
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape,
-    NicSide, Preset, Token,
+    Absent, Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx,
+    NicShape, NicSide, Preset, Token, WireCx,
 };
-use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet};
+use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet, class_bits};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -225,12 +226,20 @@ shared_alpha = true
         },
     ];
 
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
+
     fn claims(_: &Params) -> Claims {
         Claims { flow_rate: true, ..Claims::NONE }
     }
 
     fn needs(params: &Params) -> Needs {
         Needs { marks: true, acks: params.law == Law::Ns3 }
+    }
+
+    fn classes(params: &Params) -> u8 {
+        class_bits(&params.cnp_class)
     }
 
     fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
@@ -300,7 +309,7 @@ pub struct NotificationPoint {
 impl NicSide for NotificationPoint {
     #[inline]
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-        if pkt.ecn == Ecn::Ce {
+        if pkt.ecn() == Ecn::Ce {
             self.on_marked(cx, pkt);
         }
     }

@@ -16,7 +16,7 @@ fn marked(params: &Params, queue: u64, n: u32) -> u32 {
         let here = place(Port(0), Port(1), Class(3));
         marker.on_enqueue(&mut bench.cx(), &here, &mut pkt);
         marker.on_dequeue(&mut bench.cx(), &here, &mut pkt);
-        pkt.ecn == Ecn::Ce
+        pkt.ecn() == Ecn::Ce
     };
     (0..n).filter(|i| mark(i)).count() as u32
 }

@@ -9,7 +9,7 @@ const RATE: Rate = Rate::gbps(100);
 const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
 const C3: Class = Class(3);
 
-fn params(xoff: u64, xon: u64) -> Params {
+pub(super) fn params(xoff: u64, xon: u64) -> Params {
     let (xoff, xon) = (Some(Bytes(xoff)), Some(Bytes(xon)));
     Params {
         classes: vec![3],
@@ -22,6 +22,9 @@ fn params(xoff: u64, xon: u64) -> Params {
         signal: Signal::Timed,
         quanta: u16::MAX,
         response: Time::ZERO,
+        watchdog: None,
+        watchdog_restore: None,
+        watchdog_action: Action::Drop,
     }
 }
 
@@ -151,4 +154,20 @@ fn receiver_obeys_after_its_response_time() {
     assert_eq!(bench.notes(), [Note::Shut(OWNER, Gate::Class(C3)), Note::Arm(OWNER, expiry, 3)]);
     NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, 0));
     assert_eq!(bench.notes(), [Note::Open(OWNER, Gate::Class(C3))]);
+}
+
+/// A class with several queues: a frame that names their priorities shuts each, one that names others is not PFC's.
+#[test]
+fn a_nic_obeys_for_every_priority_of_the_class() {
+    let queues = backwater_net::HostQueues::new(C3, &[C3, Class(6)]).expect("two priorities");
+    let mut bench = NicBench::new(HostId(0), RATE).with_queues(queues);
+    let mut nic = Pfc::nic(&params(1, 1), bench.shape()).expect("PFC acts at NICs");
+    let frame = |class, quanta| Hold { class: Some(Class(class)), quanta, lasting: true }.frame();
+    for class in [3, 6] {
+        assert_eq!(NicSide::on_control(&mut nic, &mut bench.cx(), &frame(class, 9)), Fate::Consumed);
+        assert_eq!(bench.notes()[0], Note::Shut(OWNER, Gate::Class(Class(class))));
+    }
+    assert_eq!(NicSide::on_control(&mut nic, &mut bench.cx(), &frame(4, 9)), Fate::Passed);
+    NicSide::on_control(&mut nic, &mut bench.cx(), &frame(6, 0));
+    assert_eq!(bench.notes(), [Note::Open(OWNER, Gate::Class(Class(6)))]);
 }

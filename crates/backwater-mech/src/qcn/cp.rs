@@ -3,7 +3,7 @@
 use super::{CNM, Params};
 use backwater_net::Bytes;
 use backwater_net::hooks::{Place, SwitchCx, SwitchShape, SwitchSide};
-use backwater_net::packet::{CLASSES, Class, Control, Kind, Packet};
+use backwater_net::packet::{CLASSES, Class, Control, Kind, Packet, class_bits};
 use rand::RngExt;
 
 /// Octets of a CNM beside the returned ones: two addresses 12, VLAN tag 4, EtherType 2, PDU 24, FCS 4.
@@ -73,7 +73,7 @@ impl CongestionPoint {
         let size = (CNM_OCTETS + params.cp_min_header_octets.0).max(u64::from(Control::MIN_FRAME));
         CongestionPoint {
             points: vec![fresh; shape.ports.len() * CLASSES],
-            classes: params.classes.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c),
+            classes: class_bits(&params.classes),
             feedback: Feedback::new(params),
             qsp: params.cp_qsp,
             base: params.cp_sample_base,

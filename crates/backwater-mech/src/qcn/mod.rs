@@ -55,10 +55,14 @@
 
 pub mod cp;
 pub mod rp;
+mod wire;
 
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
-use backwater_net::hooks::{Absent, CheckCx, Claims, Finding, FlowShape, Mechanism, RateKey, SwitchShape};
+use backwater_net::hooks::{
+    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, RateKey, SwitchShape, WireCx,
+};
+use backwater_net::packet::{Control, class_bits};
 use backwater_net::{Bytes, Rate};
 use cp::CongestionPoint;
 use rp::ReactionPoint;
@@ -204,6 +208,10 @@ impl Mechanism for Qcn {
     type Nic = Absent;
     type Flow = ReactionPoint;
 
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
+
     fn claims(_: &Params) -> Claims {
         Claims { flow_rate: true, ..Claims::NONE }
     }
@@ -214,6 +222,10 @@ impl Mechanism for Qcn {
             Per::Destination => RateKey::Dest(flow.dst),
             Per::Class => RateKey::Class(flow.class),
         }
+    }
+
+    fn classes(params: &Params) -> u8 {
+        class_bits(&[params.cnm_transmit_priority])
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -22,6 +22,8 @@ fn params() -> Params {
         resume: true,
         granularity: Granularity::Class,
         at_source: AtSource::Proxy,
+        isolation_threshold: Bytes(200_000),
+        cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,
         points: Points::ToHosts,
@@ -45,7 +47,7 @@ impl Tor {
     }
 
     fn message(&mut self, to: u32, point: PointId, pause: Time) -> (Fate, Vec<Note>) {
-        let message = Message { pause, class: C3, flow_mode: false, point };
+        let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point, to: HostId(3) };
         let frame = message.frame(FlowRef { slot: 0, tag: 0 }, 116);
         let fate = self.sfc.on_control(&mut self.bench.cx(), Port(0), Some(HostId(to)), &frame);
         (fate, self.bench.notes())
@@ -66,11 +68,11 @@ impl Tor {
 }
 
 fn held(port: u16, until: Time) -> Vec<Note> {
-    vec![Note::HoldPeer(OWNER, Port(port), Some(C3), until, TIMED)]
+    vec![Note::HoldQueue(OWNER, Port(port), C3, until, TIMED)]
 }
 
 fn released(port: u16) -> Vec<Note> {
-    vec![Note::ReleasePeer(OWNER, Port(port), Some(C3))]
+    vec![Note::ReleaseQueue(OWNER, Port(port), C3)]
 }
 
 #[test]

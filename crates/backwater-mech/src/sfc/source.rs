@@ -1,10 +1,11 @@
-//! The source of Source Flow Control: a NIC that obeys messages, and the pauses of its proxy.
+//! The source of Source Flow Control: a NIC that obeys messages, and the pauses of its proxy. With several queues for a class
+//! either stops the one whose DSCP the message echoes.
 
 use super::{Message, Params};
 use crate::mac_control::{Duty, Receiver};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
-use backwater_net::hooks::{Fate, Gate, NicCx, NicSide, Token};
+use backwater_net::hooks::{Fate, Gate, NicCx, NicShape, NicSide, Token};
 use backwater_net::packet::{CLASSES, Class, Control};
 
 /// The timer of messages; those of PFC's classes come before it.
@@ -17,15 +18,15 @@ const MESSAGES: Token = CLASSES as Token;
 pub struct Source {
     /// gates that are shut, and until when
     paused: Vec<(Gate, Time)>,
-    /// classes whose PFC frames are obeyed, a bit each
+    /// priorities whose PFC frames are obeyed, a bit each
     classes: u8,
     pauses: Receiver,
 }
 
 impl Source {
-    pub(super) fn new(params: &Params) -> Source {
+    pub(super) fn new(params: &Params, shape: &NicShape) -> Source {
         let pauses = Receiver::new(CLASSES, Time::ZERO);
-        Source { paused: Vec::new(), classes: params.class_bits(), pauses }
+        Source { paused: Vec::new(), classes: shape.queues.carrying(params.class_bits()), pauses }
     }
 
     fn message(&mut self, cx: &mut NicCx<'_>, gate: Gate, pause: Time) {
@@ -67,20 +68,19 @@ impl NicSide for Source {
         if let Some(message) = Message::read(frame) {
             let gate = match (message.flow_mode, frame.flow) {
                 (true, Some(flow)) => Gate::Flow(flow),
-                _ => Gate::Class(message.class),
+                _ => Gate::Class(message.dscp.priority()),
             };
             self.message(cx, gate, message.pause);
             return Fate::Consumed;
         }
-        match Hold::read(frame) {
-            Some(hold @ Hold { class: Some(Class(class)), .. }) if self.classes & (1 << class) != 0 => {
-                let class = usize::from(class);
-                let duties = self.pauses.receive(class, hold, cx.now(), cx.shape().rate);
-                Source::obey(cx, duties, class);
-                Fate::Consumed
-            }
-            _ => Fate::Passed,
+        let mut fate = Fate::Passed;
+        for hold in Hold::each(frame) {
+            let Some(Class(class)) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
+            let duties = self.pauses.receive(usize::from(class), hold, cx.now(), cx.shape().rate);
+            Source::obey(cx, duties, usize::from(class));
+            fate = Fate::Consumed;
         }
+        fate
     }
 
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {

@@ -18,6 +18,8 @@ fn params() -> Params {
         resume: false,
         granularity: Granularity::Class,
         at_source: AtSource::Host,
+        isolation_threshold: Bytes(200_000),
+        cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,
         points: Points::ToHosts,
@@ -131,7 +133,8 @@ fn source_stops_until_the_latest_message_ends() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(200));
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
     let message = |pause| {
-        Message { pause, class: C3, flow_mode: false, point: (4, 3, 3) }.frame(FlowRef { slot: 0, tag: 0 }, 116)
+        Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (4, 3, 3), to: HostId(3) }
+            .frame(FlowRef { slot: 0, tag: 0 }, 116)
     };
     let gate = Gate::Class(C3);
     assert_eq!(source.on_control(&mut bench.cx(), &message(Time::us(6))), Fate::Consumed);

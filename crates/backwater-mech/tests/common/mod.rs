@@ -16,11 +16,11 @@ use backwater_net::config::{
 };
 use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
-use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
+use backwater_net::record::{Broken, ControlRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow};
 use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
-use backwater_net::{Bytes, Rate};
+use backwater_net::{Bytes, HostQueues, Rate};
 use std::sync::Arc;
 
 /// What a test runs.
@@ -35,11 +35,14 @@ pub struct Bench {
     pub switch: SwitchParams,
     pub at: Vec<(String, SwitchParams)>,
     pub nic: NicParams,
+    pub queues: HostQueues,
     pub control_delays: Vec<(HostId, Time)>,
     pub mechanisms: Config,
     pub flows: Vec<FlowSpec>,
     pub faults: Vec<Fault>,
     pub stop_at: Option<Time>,
+    pub deadlock_ends: bool,
+    pub stall: Option<Time>,
     pub lossless: bool,
     pub series: Option<SeriesSpec>,
 }
@@ -55,11 +58,14 @@ impl Bench {
             switch: SwitchParams { buffer_per: BufferPer::None, ..SwitchParams::default() },
             at: Vec::new(),
             nic: NicParams::default(),
+            queues: HostQueues::default(),
             control_delays: Vec::new(),
             mechanisms: Config::default(),
             flows: Vec::new(),
             faults: Vec::new(),
             stop_at: None,
+            deadlock_ends: true,
+            stall: None,
             lossless: false,
             series: None,
         }
@@ -134,6 +140,7 @@ impl Bench {
             transport: self.transport.clone(),
             switches: self.graph.switches().map(params).collect(),
             nic: self.nic.clone(),
+            queues: self.queues,
             control_delays: self.control_delays.clone(),
             actors,
             groups: vec!["all".into()],
@@ -142,6 +149,8 @@ impl Bench {
             jobs: Vec::new(),
             faults: self.faults.clone(),
             stop_at: self.stop_at,
+            deadlock_ends: self.deadlock_ends,
+            stall: self.stall,
             lossless: self.lossless,
             series: self.series.clone(),
         }
@@ -213,6 +222,23 @@ pub fn network(hosts: u32, switches: &[&str], links: &[(&str, &str, Rate, Time)]
     graph
 }
 
+/// Three switches in a ring, two hosts at each, all links alike: every host sends `bytes` to one two switches on, all one way round.
+pub fn ring(rate: Rate, bytes: u64) -> Bench {
+    let delay = Time::ns(500);
+    let hosts = [("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s1"), ("h4", "s2"), ("h5", "s2")];
+    let trunks = [("s0", "s1"), ("s1", "s2"), ("s2", "s0")];
+    let links: Vec<_> = hosts.into_iter().chain(trunks).map(|(a, b)| (a, b, rate, delay)).collect();
+    let mut bench = Bench::new(network(6, &["s0", "s1", "s2"], &links));
+    for src in 0..6u32 {
+        let dst = (src + 4) % 6;
+        let switch = |on: u32| format!("s{}", (src / 2 + on) % 3);
+        let nodes = [format!("h{src}"), switch(0), switch(1), switch(2), format!("h{dst}")];
+        let path: Vec<NodeId> = nodes.iter().map(|node| bench.node(node)).collect();
+        bench.flow(src, dst, bytes).path = Some(path.into());
+    }
+    bench
+}
+
 /// Flows known beforehand, by ascending start.
 struct Listed(std::vec::IntoIter<FlowSpec>);
 
@@ -229,6 +255,7 @@ pub struct Rows {
     pub control: Vec<ControlRow>,
     pub series: Vec<SeriesRow>,
     pub ports: Vec<PortRow>,
+    pub switches: Vec<SwitchRow>,
 }
 
 impl Sink for Rows {
@@ -244,6 +271,9 @@ impl Sink for Rows {
     fn port(&mut self, row: &PortRow) {
         self.ports.push(row.clone());
     }
+    fn switch(&mut self, row: &SwitchRow) {
+        self.switches.push(row.clone());
+    }
 }
 
 /// What came of it.
@@ -253,6 +283,7 @@ pub struct Outcome {
     pub unrest: Vec<String>,
     pub fingerprint: u64,
     pub broken: Option<Broken>,
+    pub deadlock: Option<Deadlock>,
 }
 
 fn run<A: Actors>(spec: Spec<A>, budget: u64) -> Outcome {
@@ -266,9 +297,10 @@ fn run<A: Actors>(spec: Spec<A>, budget: u64) -> Outcome {
         }
     };
     let (progress, unrest, fingerprint) = (network.progress(), network.unrest(), network.fingerprint());
+    let deadlock = network.deadlock().cloned();
     network.finish(&mut rows);
     rows.flows.sort_by_key(|f| f.id);
-    Outcome { rows, progress, unrest, fingerprint, broken }
+    Outcome { rows, progress, unrest, fingerprint, broken, deadlock }
 }
 
 impl Outcome {
@@ -316,6 +348,9 @@ pub fn pfc(xoff: u64, xon: u64, signal: Signal) -> pfc::Params {
         signal,
         quanta: u16::MAX,
         response: Time::ZERO,
+        watchdog: None,
+        watchdog_restore: None,
+        watchdog_action: pfc::Action::Drop,
     }
 }
 
@@ -334,6 +369,8 @@ pub fn sfc(threshold: u64, pause: Time) -> sfc::Params {
         resume: false,
         granularity: sfc::Granularity::Class,
         at_source: sfc::AtSource::Host,
+        isolation_threshold: Bytes(200_000),
+        cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,
         points: sfc::Points::ToHosts,

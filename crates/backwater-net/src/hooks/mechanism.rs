@@ -1,8 +1,9 @@
 //! What a mechanism is to those who configure and check it: its parameters, claims, needs, and its sides at each node.
 
 use super::{FlowShape, FlowSide, NicShape, NicSide, SwitchShape, SwitchSide};
-use crate::packet::{Class, HostId};
+use crate::packet::{Class, Control, HostId};
 use crate::units::Bytes;
+use backwater_wire::address::Mac;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -100,6 +101,34 @@ pub struct Finding {
     pub hint: String,
 }
 
+/// How a control frame travels, beside its own octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// Ethernet, with this EtherType.
+    Link(u16),
+    /// The same behind a VLAN tag that carries the frame's class.
+    Tagged(u16),
+    /// IP and UDP, to this port.
+    Udp(u16),
+    /// IP and UDP to the port of RoCEv2, ended by an ICRC.
+    Roce,
+}
+
+/// What a mechanism may need to know to put a control frame of its own into octets.
+#[derive(Clone, Copy, Debug)]
+pub struct WireCx<'a> {
+    /// Address of the node that speaks.
+    pub speaker: Mac,
+    /// Addresses of the flow that it speaks of: source and destination. Zeros where none is named, or it has ended.
+    pub flow: (Mac, Mac),
+    /// Identity of that flow, low 24 bits: its queue pair.
+    pub queue_pair: u32,
+    /// Class of that flow's data.
+    pub class: Class,
+    /// The first octets of a packet of that flow, from its IP header on: IP, UDP and BTH. Empty where none is named.
+    pub packet: &'a [u8],
+}
+
 /// A congestion-management mechanism: its name, its source, its parameters and its sides.
 pub trait Mechanism {
     /// The TOML table, such as `pfc`.
@@ -138,6 +167,10 @@ pub trait Mechanism {
     fn lossless_classes(_params: &Self::Params) -> u8 {
         0
     }
+    /// Classes that it pauses on single links, or in which its own frames travel: a bit each.
+    fn classes(_params: &Self::Params) -> u8 {
+        0
+    }
     /// Looks for values that cannot work or hold a promise. `params` belong to the switch of the same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
         Vec::new()
@@ -145,6 +178,16 @@ pub trait Mechanism {
     /// Which flows share a controller.
     fn rate_key(_params: &Self::Params, _flow: &FlowShape) -> RateKey {
         RateKey::Flow
+    }
+    /// Appends one of its control frames to `octets`, from the first octet after the EtherType or UDP header on. `None`: the frame
+    /// is another's. For captures only: nothing in a run depends on it.
+    fn octets(_frame: &Control, _cx: &WireCx<'_>, _octets: &mut Vec<u8>) -> Option<Carrier> {
+        None
+    }
+    /// Appends the tag of a data frame whose packet tag it wrote, from the first octet after the tag's EtherType to the last before
+    /// the next one, and returns that EtherType. For captures only.
+    fn tag_octets(_tag: u64, _octets: &mut Vec<u8>) -> Option<u16> {
+        None
     }
     /// Its side at this switch.
     fn switch(_params: &Self::Params, _shape: &SwitchShape) -> Option<Self::Switch> {

@@ -79,6 +79,7 @@ impl<A: Actors> Network<A> {
                 stack,
                 crossbar,
                 backlogs: recorded.then(|| Box::new(Backlogs::new(n))),
+                lanes: None,
                 home: Home { shape, rngs: vec![None; A::OWNERS], seed: spec.seed },
             });
         }
@@ -101,7 +102,11 @@ impl<A: Actors> Network<A> {
             .enumerate()
             .map(|(h, node)| {
                 let port = first_port[*node as usize];
-                let shape = NicShape { host: HostId(h as u32), rate: ports[port as usize].serialiser.rate() };
+                let (host, p) = (HostId(h as u32), &mut ports[port as usize]);
+                p.set_queues(spec.queues);
+                let shape = NicShape { host, rate: p.serialiser.rate(), queues: spec.queues };
+                let peer = p.peer;
+                ports[peer as usize].rest.peer_queues = spec.queues;
                 let stack = spec.actors.nic(&shape);
                 Host::new(port, shape, stack, spec.nic.control_delay)
             })
@@ -112,6 +117,7 @@ impl<A: Actors> Network<A> {
         }
         let routes = Routes::new(&graph, &neighbours, &switch_of, spec.seed);
         let shared = spec.actors.shared();
+        let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
         let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
         let mut network = Network {
             seed: spec.seed,
@@ -150,6 +156,8 @@ impl<A: Actors> Network<A> {
             faults: spec.faults,
             series: spec.series,
             lossless: spec.lossless,
+            deadlock_ends: spec.deadlock_ends,
+            stall,
             notes: Vec::new(),
             graph,
             totals: Totals {
@@ -158,6 +166,9 @@ impl<A: Actors> Network<A> {
                 broken: None,
                 stopped: false,
                 idling: 0,
+                look_at: Time::NEVER,
+                deadlock: None,
+                watched: None,
             },
             rows: Rows::default(),
         };

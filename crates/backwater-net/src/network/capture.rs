@@ -23,8 +23,9 @@ impl<A: Actors> Network<A> {
     pub(super) fn capture(&mut self, port: u32, pkt: Ix, time: Time, outbound: bool) {
         let p = &self.ports[port as usize];
         let packet = self.slab[pkt].pkt;
-        let control = matches!(packet.kind, Kind::Control | Kind::Mac).then(|| self.slab.control(packet.seq));
-        let named = if control.is_some() { control.and_then(|frame| frame.flow) } else { Some(packet.flow) };
+        let control = matches!(packet.kind, Kind::Control | Kind::Mac)
+            .then(|| (self.slab.control(packet.seq), NodeId((packet.seq >> 32) as u32)));
+        let named = control.map_or(Some(packet.flow), |(frame, _)| frame.flow);
         let flow = named.and_then(|flow| self.flows.find(flow)).map(|slot| {
             let send = &self.flows.send[slot];
             FlowIdentity { id: send.id, src: send.src, dst: send.dst, class: send.class, bytes: send.available }

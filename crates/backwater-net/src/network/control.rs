@@ -2,10 +2,10 @@
 
 use super::{Actors, Event, Network, STAGE, controller_order};
 use crate::flow::NO_CONTROLLER;
-use crate::hold::{Act, Hold};
+use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NicSide, Note, Owner, RateKey, SwitchSide, Token};
 use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo};
-use crate::port::Belongs;
+use crate::port::{Belongs, Port};
 use crate::record::ControlRow;
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
@@ -43,11 +43,26 @@ impl<A: Actors> Network<A> {
                     self.route_from_switch(switch, to, class, &frame);
                 }
                 Note::HoldPeer(owner, port, class, until, style) => {
-                    self.hold_peer(global(port), owner, class, until, style);
+                    let classes = self.carrying(global(port), class);
+                    self.hold_peer(global(port), owner, classes, until, style);
                 }
-                Note::ReleasePeer(owner, port, class) => self.release_peer(global(port), owner, class),
+                Note::ReleasePeer(owner, port, class) => {
+                    let classes = self.carrying(global(port), class);
+                    self.release_peer(global(port), owner, classes);
+                }
+                Note::HoldQueue(owner, port, priority, until, style) => {
+                    self.hold_peer(global(port), owner, bit(Some(priority)), until, style);
+                }
+                Note::ReleaseQueue(owner, port, priority) => {
+                    self.release_peer(global(port), owner, bit(Some(priority)));
+                }
                 Note::Shut(owner, gate) => self.set_switch_gate(switch, owner, gate, true),
                 Note::Open(owner, gate) => self.set_switch_gate(switch, owner, gate, false),
+                Note::Flush(port, queue) => self.flush(switch, port, queue),
+                Note::Report(kind, port, class, value) => {
+                    let frame = Control { kind, size: 0, flow: None, words: [value, 0, 0, 0, 0, 0] };
+                    self.log(node, Some(port), Some(class), None, &frame);
+                }
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::SwitchTimer { switch, owner: owner.0, token });
                 }
@@ -86,11 +101,15 @@ impl<A: Actors> Network<A> {
                     self.express(host, pkt);
                 }
                 Note::HoldPeer(owner, _, class, until, style) => {
-                    self.hold_peer(port, owner, class, until, style);
+                    self.hold_peer(port, owner, bit(class), until, style);
                 }
-                Note::ReleasePeer(owner, _, class) => self.release_peer(port, owner, class),
+                Note::ReleasePeer(owner, _, class) => self.release_peer(port, owner, bit(class)),
+                Note::HoldQueue(..) | Note::ReleaseQueue(..) => {
+                    self.broken("a NIC's neighbour has no queues of its own".into(), "this is an error in a mechanism");
+                }
                 Note::Shut(owner, gate) => self.set_nic_gate(host, owner, gate, true),
                 Note::Open(owner, gate) => self.set_nic_gate(host, owner, gate, false),
+                Note::Flush(..) | Note::Report(..) => {} // a switch's
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::NicTimer { host, owner: owner.0, token });
                 }
@@ -121,7 +140,7 @@ impl<A: Actors> Network<A> {
         let uid = self.control_uid(self.first_port[node.0 as usize]);
         let mut pkt = Packet::control(frame, HostId(u32::MAX), to, class, uid);
         (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.now);
-        pkt.seq = self.slab.insert_control(*frame);
+        pkt.seq = u64::from(node.0) << 32 | self.slab.insert_control(*frame);
         if let Some(at) = frame.flow.and_then(|f| self.flows.find(f)) {
             let flow = &self.flows.send[at];
             pkt.tag = spoken_of(flow.dst, flow.class);
@@ -177,6 +196,7 @@ impl<A: Actors> Network<A> {
         let (port, queue) = match gate {
             Gate::Port(port) => (first + u32::from(port.0), CLASSES),
             Gate::Egress(port, queue) => (first + u32::from(port.0), usize::from(queue.0)),
+            Gate::Lane(lane) => return self.set_lane(switch, lane, shut),
             Gate::Class(_) | Gate::Dest(_) | Gate::Flow(_) => {
                 return self.broken(
                     format!("{gate:?} is a gate of a NIC, not of a switch"),
@@ -201,6 +221,10 @@ impl<A: Actors> Network<A> {
             Gate::Port(_) => Some(CLASSES),
             Gate::Class(class) => Some(usize::from(class.0)),
             Gate::Egress(_, queue) => Some(usize::from(queue.0)),
+            Gate::Lane(lane) => {
+                let reason = format!("{lane:?} is a gate of a switch, not of a NIC");
+                return self.broken(reason, "this is an error in a mechanism");
+            }
             Gate::Dest(dest) => {
                 self.hosts[host as usize].set_dest(dest, owner, shut);
                 None
@@ -215,7 +239,12 @@ impl<A: Actors> Network<A> {
         };
         match (queue, shut) {
             (Some(queue), true) => self.ports[port as usize].shut(queue, owner),
-            (Some(queue), false) => self.ports[port as usize].open(queue, owner),
+            (Some(queue), false) => {
+                self.ports[port as usize].open(queue, owner);
+                if self.hosts[host as usize].shape.queues.several() {
+                    self.unpark(host);
+                }
+            }
             (None, true) => {}
             (None, false) => self.unpark(host),
         }
@@ -224,50 +253,76 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    pub(super) fn hold_peer(&mut self, port: u32, owner: Owner, class: Option<Class>, until: Time, style: HoldStyle) {
-        let p = &mut self.ports[port as usize];
-        let rate = p.serialiser.rate();
-        let held = p.rest.holds.is_told(class, self.now);
-        let act = p.rest.holds.hold(owner, class, self.now, until, style, rate);
-        if !held && act != Act::Nothing {
-            p.rest.stats.pauses_sent += 1;
+    /// On which priorities a class, or (`None`) the link, is carried to a port from its neighbour: bits as in [`bit`].
+    fn carrying(&self, port: u32, class: Option<Class>) -> u16 {
+        let queues = &self.ports[port as usize].rest.peer_queues;
+        class.map_or(bit(None), |class| u16::from(queues.carrying(1 << class.0)))
+    }
+
+    pub(super) fn hold_peer(&mut self, port: u32, owner: Owner, classes: u16, until: Time, style: HoldStyle) {
+        let now = self.now;
+        self.tell(port, classes, |p, class| {
+            let rate = p.serialiser.rate();
+            let held = p.rest.holds.is_told(class, now);
+            let act = p.rest.holds.hold(owner, class, now, until, style, rate);
+            if !held && act != Act::Nothing {
+                p.rest.stats.pauses_sent += 1;
+            }
+            act
+        });
+        if until == Time::NEVER {
+            self.suspect_pause();
         }
-        self.tell(port, class, act);
     }
 
-    pub(super) fn release_peer(&mut self, port: u32, owner: Owner, class: Option<Class>) {
-        let p = &mut self.ports[port as usize];
-        let act = p.rest.holds.release(owner, class, self.now, p.serialiser.rate());
-        self.tell(port, class, act);
+    pub(super) fn release_peer(&mut self, port: u32, owner: Owner, classes: u16) {
+        let now = self.now;
+        self.tell(port, classes, |p, class| p.rest.holds.release(owner, class, now, p.serialiser.rate()));
     }
 
-    pub(super) fn refresh(&mut self, port: u32, class: u8) {
-        let class = (usize::from(class) != CLASSES).then_some(Class(class));
-        let p = &mut self.ports[port as usize];
-        let act = p.rest.holds.review(class, self.now, p.serialiser.rate());
-        self.tell(port, class, act);
+    pub(super) fn refresh(&mut self, port: u32, classes: u16) {
+        let now = self.now;
+        self.tell(port, classes, |p, class| p.rest.holds.review(class, now, p.serialiser.rate()));
         self.watch_silence();
     }
 
-    fn tell(&mut self, port: u32, class: Option<Class>, act: Act) {
-        let class_number = class.map_or(CLASSES as u8, |c| c.0);
-        let (hold, again) = match act {
-            Act::Nothing => return,
-            Act::Look(at) => return self.push(at, Event::Refresh { port, class: class_number }),
-            Act::Tell(hold, again) => (hold, again),
-        };
+    /// Does what is to be done for each of these classes. What is to be said of several in the same words is one frame.
+    fn tell(&mut self, port: u32, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
+        let mut said: Vec<(Hold, Time, u8)> = Vec::new();
+        for number in (0..=CLASSES as u8).filter(|n| classes & (1 << n) != 0) {
+            let class = (usize::from(number) != CLASSES).then_some(Class(number));
+            match act(&mut self.ports[port as usize], class) {
+                Act::Nothing => {}
+                Act::Look(at) => self.push(at, Event::Refresh { port, class: number, others: 0 }),
+                Act::Tell(hold, again) => {
+                    let same =
+                        |(other, at, _): &&mut (Hold, Time, u8)| Hold { class, ..*other } == hold && *at == again;
+                    match said.iter_mut().find(same) {
+                        Some((.., others)) => *others |= 1 << number,
+                        None => said.push((hold, again, 0)),
+                    }
+                }
+            }
+        }
+        for (hold, again, others) in said {
+            self.say(port, hold, others, again);
+        }
+    }
+
+    /// Sends what is said of a class, and of others as well, and looks again at a time.
+    fn say(&mut self, port: u32, hold: Hold, others: u8, again: Time) {
         let p = &self.ports[port as usize];
         let (peer, delay, framed, local) = (p.peer, p.delay, p.rest.holds.framed(), p.local);
         let node = NodeId(self.node_of(p));
-        let mut frame = hold.frame();
+        let mut frame = hold.frame_with(others);
         if !self.ports[port as usize].up {
             return;
         }
-        self.log(node, Some(PortNo(local)), class, None, &Control { words: [u64::from(hold.quanta); 6], ..frame });
+        self.log(node, Some(PortNo(local)), hold.class, None, &Control { words: [u64::from(hold.quanta); 6], ..frame });
         if framed {
             // MAC control that waits is overtaken by what is newer for the same class.
             let p = &mut self.ports[port as usize];
-            p.drop_mac(|f| Hold::read(f).is_some_and(|h| h.class == hold.class));
+            p.keep_mac(|f| Hold::strike(f, bit(hold.class) | u16::from(others)));
             p.push_mac(frame);
             self.kick(port);
         } else {
@@ -277,7 +332,8 @@ impl<A: Actors> Network<A> {
             self.push(self.now + delay, Event::Signal { port: peer, control, number });
         }
         if again != Time::NEVER {
-            self.push(again, Event::Refresh { port, class: class_number });
+            let class = hold.class.map_or(CLASSES as u8, |c| c.0);
+            self.push(again, Event::Refresh { port, class, others });
         }
     }
 
@@ -285,7 +341,9 @@ impl<A: Actors> Network<A> {
     pub(super) fn mac_control(&mut self, port: u32, frame: &Control) {
         let p = &self.ports[port as usize];
         let (belongs, local, rate) = (p.belongs, p.local, p.serialiser.rate());
-        self.ports[port as usize].lane.fold(self.now.0, mix(frame.words[0] ^ frame.words[1] << 20));
+        self.ports[port as usize]
+            .lane
+            .fold(self.now.0, mix(frame.words[0] ^ frame.words[1] << 20 ^ frame.words[3] << 40));
         let fate = match belongs {
             Belongs::Switch(switch) => {
                 let from = PortNo(local);
@@ -299,7 +357,7 @@ impl<A: Actors> Network<A> {
                 fate
             }
         };
-        if let (Fate::Consumed, Some(hold)) = (fate, Hold::read(frame)) {
+        for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
             let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(self.now, rate) };
             self.ports[port as usize].held_by_peer(hold.class, self.now, until);
         }
@@ -347,7 +405,9 @@ impl<A: Actors> Network<A> {
         self.at_controller(controller, |side, cx| side.on_timer(&mut cx.owned_by(owner), token));
         self.repace(controller);
         // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
-        self.totals.stopped |= !self.lives();
+        if !self.lives() {
+            self.nothing_left();
+        }
     }
 
     /// A frame arrives at a host with a slow receive buffer.
@@ -372,7 +432,7 @@ impl<A: Actors> Network<A> {
         }
         if hold {
             let style = HoldStyle { quanta: Some(u16::MAX), framed: true };
-            self.hold_peer(port, STAGE, Some(class), Time::NEVER, style);
+            self.hold_peer(port, STAGE, bit(Some(class)), Time::NEVER, style);
         }
     }
 
@@ -394,7 +454,7 @@ impl<A: Actors> Network<A> {
             None => rx.draining = false,
         }
         if resume {
-            self.release_peer(port, STAGE, Some(class));
+            self.release_peer(port, STAGE, bit(Some(class)));
         }
         self.take(host, pkt);
     }

@@ -12,9 +12,9 @@
 
 use super::{Actors, Event, Network};
 use crate::config::{Architecture, SwitchParams};
-use crate::hooks::{Place, SwitchSide};
+use crate::hooks::SwitchSide;
 use crate::packet::CLASSES;
-use crate::slab::{Fifo, Ix, NIL};
+use crate::slab::{Fifo, Ix, NIL, Slab};
 use backwater_engine::Time;
 
 pub(super) struct Crossbar {
@@ -76,6 +76,32 @@ impl Crossbar {
         at as u32
     }
 
+    /// Every lane.
+    pub fn lanes(&self) -> impl Iterator<Item = &Fifo> {
+        self.lanes.iter()
+    }
+
+    /// Takes out of the lanes what is for a queue of an egress port.
+    pub fn take(&mut self, slab: &mut Slab, egress: u16, queue: u8) -> Vec<Ix> {
+        let mut taken = Vec::new();
+        for ingress in 0..self.ports as u16 {
+            let at = self.lane(ingress, egress, queue);
+            let lane = std::mem::take(&mut self.lanes[at as usize]);
+            for ix in lane.iter(slab).collect::<Vec<_>>() {
+                let place = &slab[ix].place;
+                if (place.egress.0, place.queue.0) == (egress, queue) {
+                    taken.push(ix);
+                } else {
+                    self.lanes[at as usize].push(slab, ix);
+                }
+            }
+            if self.lanes[at as usize].is_empty() {
+                self.backlog[usize::from(ingress)].retain(|lane| *lane != at);
+            }
+        }
+        taken
+    }
+
     /// Steps from `pointer` round to `at`.
     fn distance(&self, pointer: u16, at: u16) -> usize {
         (usize::from(at) + self.ports - usize::from(pointer)) % self.ports
@@ -111,7 +137,9 @@ impl<A: Actors> Network<A> {
     }
 
     /// A frame has left the egress: room behind the crossing.
-    pub(super) fn left_crossbar(&mut self, switch: u32, pkt: Ix, at: &Place, size: u32) {
+    pub(super) fn left_crossbar(&mut self, switch: u32, pkt: Ix) {
+        let slot = &self.slab[pkt];
+        let (at, size) = (slot.place, slot.queued);
         let c = self.crossbar(switch);
         c.staged[usize::from(at.egress.0)][usize::from(at.queue.0)] -= u64::from(size);
         let crossing = &mut c.crossing[usize::from(at.ingress.0)];

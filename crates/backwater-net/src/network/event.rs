@@ -37,6 +37,8 @@ pub(super) enum Event {
     Refresh {
         port: u32,
         class: u8,
+        /// Further classes that have been told in the same frame, a bit each.
+        others: u8,
     },
     SwitchTimer {
         switch: u32,
@@ -105,6 +107,8 @@ pub(super) enum Event {
         switch: u32,
     },
     Stop,
+    /// Pauses last: is there a deadlock?
+    Look,
 }
 
 /// Order of simultaneous events by kind; within a kind by `detail`, a word of content.
@@ -113,10 +117,10 @@ pub(super) fn order(kind: u64, detail: u64) -> u64 {
 }
 
 impl Event {
-    /// Whether it only keeps itself going: samples, refreshes of a pause, and timers of rate controllers, which arm themselves
+    /// Whether it only keeps itself going: samples, looks, refreshes of a pause, and timers of rate controllers, which arm themselves
     /// anew for as long as their flow lives.
     pub(super) fn idles(&self) -> bool {
-        matches!(self, Event::Sample | Event::Refresh { .. } | Event::FlowTimer { .. })
+        matches!(self, Event::Sample | Event::Look | Event::Refresh { .. } | Event::FlowTimer { .. })
     }
 
     /// The order word of an event whose place makes it unique.
@@ -129,7 +133,9 @@ impl Event {
             Event::Arrive { .. } | Event::Enqueue { .. } | Event::Heed { .. } => unreachable!("ordered by the packet"),
             Event::FlowTimer { .. } | Event::Pace { .. } => unreachable!("ordered by the controller"),
             Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
-            Event::Refresh { port, class } => order(5, at(port) | u64::from(class) << 8),
+            Event::Refresh { port, class, others } => {
+                order(5, at(port) | u64::from(others) << 16 | u64::from(class) << 8)
+            }
             Event::SwitchTimer { switch, owner, token } => {
                 order(6, at(switch) | u64::from(token & 0xFFFF) << 14 | u64::from(owner) << 8)
             }
@@ -148,6 +154,7 @@ impl Event {
             Event::Timeout { tag, .. } => order(19, at(tag)),
             // After all that may complete a flow at this instant; 20 is `Heed`.
             Event::Job { job } => order(21, at(job)),
+            Event::Look => order(22, 0),
         }
     }
 }

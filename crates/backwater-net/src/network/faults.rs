@@ -2,7 +2,7 @@
 
 use super::host::SlowReceiver;
 use super::{Actors, Network, STAGE};
-use crate::hold::Hold;
+use crate::hold::{Hold, bit};
 use crate::packet::{CLASSES, Class, Kind, NodeId};
 use crate::port::LinkFaults;
 use crate::routing::Routes;
@@ -61,7 +61,7 @@ impl<A: Actors> Network<A> {
                         (rx.rate, rx.xoff, rx.xon, rx.class) = (rate, xoff, xon, class);
                         if let Some(held) = held {
                             // The next frame decides anew.
-                            self.release_peer(port, STAGE, Some(held));
+                            self.release_peer(port, STAGE, bit(Some(held)));
                         }
                     }
                     None => {
@@ -96,9 +96,9 @@ impl<A: Actors> Network<A> {
         }
         self.routes = Routes::new(&self.graph, &self.neighbours, &self.switch_of, self.seed);
         for port in ports {
-            for class in 0..=CLASSES as u8 {
-                // Both ends begin anew: what is still to be held is said again.
-                self.refresh(port, class);
+            // Both ends begin anew: what is still to be held is said again.
+            for class in 0..=CLASSES {
+                self.refresh(port, 1 << class);
             }
             self.kick(port);
         }

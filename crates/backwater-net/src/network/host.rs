@@ -8,7 +8,7 @@ use crate::units::Rate;
 use backwater_engine::Time;
 
 /// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
-/// what goes before them.
+/// what goes before them. The flows of a class are in one ring, whichever of its queues they are in.
 #[repr(C, align(64))]
 pub(super) struct Host<N> {
     pub port: u32,
@@ -16,16 +16,16 @@ pub(super) struct Host<N> {
     pub ring_mask: u8,
     /// Classes that have frames in `express`, a bit each.
     pub express_mask: u8,
-    /// Some flows are shut by their destination.
-    dests_shut: bool,
-    /// Data frames in the transmit queue, per class.
+    /// Whether flows have gates beside that of their class: some are shut by their destination, or a class has several queues.
+    gated: bool,
+    /// Data frames in the transmit queue, per queue.
     staged: [u16; CLASSES],
     pub rx: Option<Box<SlowReceiver>>,
-    pub shape: NicShape,
     rings: [Ring; CLASSES],
     /// Acknowledgements and control frames that go before data, per class.
     pub express: [Fifo; CLASSES],
     pub stack: N,
+    pub shape: NicShape,
     /// Flows for which a gate is shut.
     pub parked: Vec<u32>,
     /// Owners that hold flows to a host shut, a bit each.
@@ -66,7 +66,7 @@ impl<N> Host<N> {
             port,
             ring_mask: 0,
             express_mask: 0,
-            dests_shut: false,
+            gated: shape.queues.several(),
             staged: [0; CLASSES],
             rx: None,
             shape,
@@ -79,26 +79,26 @@ impl<N> Host<N> {
         }
     }
 
-    /// Data frames in the transmit queue that may leave: those of a paused class must not keep others from it.
+    /// Data frames in the transmit queue that may leave: those of a paused queue must not keep others from it.
     #[inline(always)]
     pub fn staged(&self, open: u8) -> u32 {
         if open == u8::MAX {
             return self.staged.iter().map(|staged| u32::from(*staged)).sum();
         }
-        let classes = self.staged.iter().enumerate();
-        classes.map(|(class, staged)| if open & (1 << class) != 0 { u32::from(*staged) } else { 0 }).sum()
+        let queues = self.staged.iter().enumerate();
+        queues.map(|(queue, staged)| if open & (1 << queue) != 0 { u32::from(*staged) } else { 0 }).sum()
     }
 
     /// A data frame joins the transmit queue.
     #[inline(always)]
-    pub fn stage(&mut self, class: Class) {
-        self.staged[usize::from(class.0) % CLASSES] += 1;
+    pub fn stage(&mut self, queue: Class) {
+        self.staged[usize::from(queue.0) % CLASSES] += 1;
     }
 
     /// It leaves it.
     #[inline(always)]
-    pub fn unstage(&mut self, class: Class) {
-        self.staged[usize::from(class.0) % CLASSES] -= 1;
+    pub fn unstage(&mut self, queue: Class) {
+        self.staged[usize::from(queue.0) % CLASSES] -= 1;
     }
 
     /// A flow's turn comes after those of all others of its class.
@@ -146,13 +146,19 @@ impl<N> Host<N> {
             None => {}
         }
         self.dest_shut.retain(|(_, owners)| *owners != 0);
-        self.dests_shut = !self.dest_shut.is_empty();
+        self.gated = self.shape.queues.several() || !self.dest_shut.is_empty();
     }
 
-    /// Whether flows to this host are shut.
+    /// Whether flows to this host, or in the queue of this priority, are shut.
     #[inline(always)]
-    pub fn is_dest_shut(&self, dest: HostId) -> bool {
-        self.dests_shut && self.dest_shut.iter().any(|(d, _)| *d == dest)
+    pub fn is_shut(&self, dest: HostId, queue: Class, open: u8) -> bool {
+        self.gated && (open & (1 << queue.0) == 0 || self.dest_shut.iter().any(|(d, _)| *d == dest))
+    }
+
+    /// Classes of which a queue is open.
+    #[inline(always)]
+    pub fn classes_open(&self, open: u8) -> u8 {
+        if self.gated { self.shape.queues.carried(open) } else { open }
     }
 }
 

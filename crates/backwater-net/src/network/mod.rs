@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
-//! ingresses to egresses; `start` begins flows, `jobs` those that wait for others, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `faults` and
+//! ingresses to egresses; `start` begins flows, `jobs` those that wait for others, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `flush` empties queues; `lanes` holds frames before their egress queue; `deadlock` and `stall` notice what will never go on; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
@@ -12,14 +12,18 @@ mod build;
 mod capture;
 mod control;
 mod crossbar;
+mod deadlock;
 mod event;
 mod faults;
 mod fetch;
+mod flush;
 mod host;
 mod ideal;
 mod jobs;
+mod lanes;
 mod nic;
 mod sample;
+mod stall;
 mod start;
 mod switching;
 pub(crate) mod transport;
@@ -32,7 +36,10 @@ use crate::hooks::{
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
-use crate::record::{Broken, CollectiveRow, ControlRow, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink, State};
+use crate::record::{
+    Broken, CollectiveRow, ControlRow, Deadlock, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink, State,
+    SwitchRow,
+};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -107,6 +114,8 @@ struct Switch<S> {
     crossbar: Option<Box<Crossbar>>,
     /// Statistics of what waits for each port, where they were asked for.
     backlogs: Option<Box<backlog::Backlogs>>,
+    /// From the first frame on that was ever held.
+    lanes: Option<Box<lanes::Lanes>>,
 }
 
 /// Events between two deliveries of rows.
@@ -141,6 +150,11 @@ struct Totals {
     stopped: bool,
     /// Pending events that only keep themselves going.
     idling: u64,
+    /// When the next look is due; `NEVER`: none is.
+    look_at: Time,
+    deadlock: Option<Deadlock>,
+    /// How far flows were when they had last got further, once something gave reason to watch.
+    watched: Option<stall::Watched>,
 }
 
 /// A network under simulation.
@@ -184,6 +198,8 @@ pub struct Network<A: Actors> {
     series: Option<SeriesSpec>,
     sampled_bytes: Vec<u64>,
     lossless: bool,
+    deadlock_ends: bool,
+    stall: Time,
     notes: Notes,
     /// It is too large for a processor's cache.
     wide: bool,
@@ -212,16 +228,16 @@ impl<A: Actors> Network<A> {
                 self.fetch_ahead();
             }
             let Some((time, _, event)) = self.queue.pop() else {
-                self.totals.stopped = true;
+                self.nothing_left();
                 self.totals.progress.events += handled;
                 return;
             };
-            self.now = time;
+            let before = std::mem::replace(&mut self.now, time);
             match event {
                 Event::Sent { port } => self.sent(port),
                 Event::Arrive { port, pkt } => self.arrive(port, pkt),
                 Event::Wake { port } => self.woken(port),
-                _ => self.rare(event),
+                _ => self.rare(event, before),
             }
             if self.totals.stopped {
                 self.totals.progress.events += handled + 1;
@@ -232,7 +248,7 @@ impl<A: Actors> Network<A> {
     }
 
     #[inline(never)]
-    fn rare(&mut self, event: Event) {
+    fn rare(&mut self, event: Event, before: Time) {
         self.totals.idling -= u64::from(event.idles());
         match event {
             Event::Crossed { switch, ingress, egress } => self.crossed(switch, ingress, egress),
@@ -244,7 +260,7 @@ impl<A: Actors> Network<A> {
                     self.mac_control(port, &frame);
                 }
             }
-            Event::Refresh { port, class } => self.refresh(port, class),
+            Event::Refresh { port, class, others } => self.refresh(port, 1 << class | u16::from(others)),
             Event::SwitchTimer { switch, owner, token } => self.switch_timer(switch, Owner(owner), token),
             Event::NicTimer { host, owner, token } => self.nic_timer(host, Owner(owner), token),
             Event::FlowTimer { controller, tag, owner, token } => {
@@ -260,6 +276,7 @@ impl<A: Actors> Network<A> {
             Event::Fault { fault } => self.apply_fault(fault as usize),
             Event::Sample => self.sample(),
             Event::Stop => self.totals.stopped = true,
+            Event::Look => self.look(before),
             Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt),
             Event::Sent { .. } | Event::Arrive { .. } | Event::Wake { .. } => unreachable!("handled in the loop"),
         }
@@ -281,13 +298,12 @@ impl<A: Actors> Network<A> {
         if self.now.since(self.totals.last_frame) <= SILENCE {
             return;
         }
-        let coming = self.coming.iter().any(Option::is_some)
-            || self.jobs.wait()
-            || self.faults.iter().any(|fault| fault.at > self.now)
-            || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())
-            || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
-            || self.controllers.iter().flatten().any(|controller| !controller.waiting.is_empty());
-        self.totals.stopped |= !coming;
+        self.totals.stopped |= !self.something_comes();
+    }
+
+    /// The deadlock that was found, if any.
+    pub fn deadlock(&self) -> Option<&Deadlock> {
+        self.totals.deadlock.as_ref()
     }
 
     /// How far it is.
@@ -312,8 +328,9 @@ impl<A: Actors> Network<A> {
         self.totals.stopped = true;
         let mut slots: Vec<u32> = self.flows.slots().collect();
         slots.sort_by_key(|s| self.flows.send[*s as usize].id);
+        let found = self.whereabouts();
         for slot in slots {
-            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot)));
+            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
             self.rows.flows.push(row);
         }
         self.rows.collectives.extend(self.jobs.unfinished());
@@ -329,6 +346,10 @@ impl<A: Actors> Network<A> {
                     stats: port.stats(self.now),
                 });
             }
+        }
+        for switch in &self.switches {
+            let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.now));
+            sink.switch(&SwitchRow { node: switch.home.shape.node, held });
         }
     }
 
@@ -429,7 +450,8 @@ impl<A: Actors> Network<A> {
         let uid = self.control_uid(port);
         let mut pkt = Packet::control(&frame, HostId(u32::MAX), HostId(u32::MAX), crate::packet::Class(7), uid);
         pkt.kind = Kind::Mac;
-        pkt.seq = self.slab.insert_control(frame);
+        let node = self.node_of(&self.ports[port as usize]);
+        pkt.seq = u64::from(node) << 32 | self.slab.insert_control(frame);
         self.slab.insert(pkt)
     }
 

@@ -4,7 +4,7 @@ use super::transport::{Answer, BEYOND, TRIMMED};
 use super::{Actors, Event, Network, controller_order, order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
 use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
-use crate::packet::{Ecn, Kind, Packet};
+use crate::packet::{DsField, Dscp, Ecn, Kind, Packet};
 use crate::port::Next;
 use crate::record::{Broken, FlowRow, State};
 use crate::slab::Ix;
@@ -46,14 +46,14 @@ impl<A: Actors> Network<A> {
             let Some(slot) = self.next_flow(host, open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
-            let class = slab[pkt].pkt.class;
-            h.stage(class);
-            self.ports[port as usize].push(slab, usize::from(class.0), pkt);
+            let queue = slab[pkt].pkt.ds.dscp().priority();
+            h.stage(queue);
+            self.ports[port as usize].push(slab, usize::from(queue.0), pkt);
         }
         match self.ports[port as usize].next(&self.slab, self.now) {
             Next::Packet(pkt) => {
                 if self.slab[pkt].pkt.kind == Kind::Data {
-                    self.hosts[host as usize].unstage(self.slab[pkt].pkt.class);
+                    self.hosts[host as usize].unstage(self.slab[pkt].pkt.ds.dscp().priority());
                 }
                 self.transmit(port, pkt);
             }
@@ -62,11 +62,11 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The flow whose turn it is: round robin within the highest class whose gate is open.
+    /// The flow whose turn it is: round robin within the highest class of which a queue is open, passing over flows of others.
     fn next_flow(&mut self, host: u32, open: u8) -> Option<u32> {
         loop {
             let h = &mut self.hosts[host as usize];
-            let mask = h.ring_mask & open;
+            let mask = h.ring_mask & h.classes_open(open);
             if mask == 0 {
                 return None;
             }
@@ -82,7 +82,7 @@ impl<A: Actors> Network<A> {
                 flow.status = Status::Idle;
                 continue;
             }
-            if flow.shut != 0 || h.is_dest_shut(flow.dst) {
+            if flow.shut != 0 || h.is_shut(flow.dst, flow.ds.dscp().priority(), open) {
                 flow.status = Status::Parked;
                 h.parked.push(slot);
                 continue;
@@ -98,7 +98,8 @@ impl<A: Actors> Network<A> {
             if c.next > self.now {
                 flow.status = Status::Pacing;
                 c.waiting.push(slot);
-                if c.armed == Time::NEVER {
+                // With a rate of zero nothing is due.
+                if c.armed == Time::NEVER && c.next != Time::NEVER {
                     c.armed = c.next;
                     let event = Event::Pace { controller: flow.controller, tag: c.tag };
                     self.queue.push(c.next, controller_order(event, c.key), event);
@@ -138,7 +139,7 @@ impl<A: Actors> Network<A> {
             hop: 0,
             kind: Kind::Data,
             class: flow.class,
-            ecn: if flow.ect { Ecn::Ect } else { Ecn::NotEct },
+            ds: flow.ds,
         };
         flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;
@@ -199,6 +200,9 @@ impl<A: Actors> Network<A> {
             let event = Event::Pace { controller, tag: c.tag };
             let at = next.max(now);
             c.armed = at;
+            if at == Time::NEVER {
+                return;
+            }
             if at == now {
                 return self.pace(controller, self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag));
             }
@@ -225,7 +229,7 @@ impl<A: Actors> Network<A> {
         c.armed = Time::NEVER;
         if c.next > now {
             // Another flow of this controller has sent since this was armed.
-            if !c.waiting.is_empty() {
+            if !c.waiting.is_empty() && c.next != Time::NEVER {
                 c.armed = c.next;
                 let event = Event::Pace { controller, tag };
                 self.queue.push(c.next, controller_order(event, c.key), event);
@@ -284,7 +288,7 @@ impl<A: Actors> Network<A> {
             let recv = &mut self.flows.recv[at];
             recv.reordered += u64::from(header.seq < recv.furthest);
             recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
-            recv.marked += u64::from(header.ecn == Ecn::Ce);
+            recv.marked += u64::from(header.ecn() == Ecn::Ce);
             let answer = if recv.recovery.is_some() {
                 self.receive_reliably(at, &header)
             } else {
@@ -312,7 +316,7 @@ impl<A: Actors> Network<A> {
     fn answer(&mut self, host: u32, at: usize, data: &Packet, answer: Answer, whole: bool) {
         let recv = &mut self.flows.recv[at];
         recv.pending += 1;
-        recv.pending_mark |= data.ecn == Ecn::Ce;
+        recv.pending_mark |= data.ecn() == Ecn::Ce;
         let (kind, upto) = match answer {
             Answer::Nothing => return,
             Answer::Ack(_) if recv.pending < self.ack.every && !whole => return,
@@ -340,7 +344,7 @@ impl<A: Actors> Network<A> {
             class,
             tag: if kind == Kind::Nack { data.seq | sign } else { 0 },
             // Echoes a mark; is not ECN-capable itself.
-            ecn: if marked { Ecn::Ce } else { Ecn::NotEct },
+            ds: DsField::new(Dscp::of(class), if marked { Ecn::Ce } else { Ecn::NotEct }),
             ..*data
         };
         self.express(host, pkt);
@@ -375,7 +379,7 @@ impl<A: Actors> Network<A> {
             self.kick(self.hosts[header.dst.0 as usize].port);
         }
         if controller != NO_CONTROLLER {
-            let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn == Ecn::Ce };
+            let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn() == Ecn::Ce };
             self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
             self.repace(controller);
         }
@@ -413,19 +417,6 @@ impl<A: Actors> Network<A> {
             self.flows.bury(at as u32);
         } else {
             self.flows.remove(at as u32);
-        }
-    }
-
-    /// What a flow that is not complete waits for.
-    pub(super) fn waits_for(&self, slot: u32) -> &'static str {
-        let flow = &self.flows.send[slot as usize];
-        match flow.status {
-            Status::Ready => "its turn at the interface, which is busy or paused",
-            Status::Pacing => "its rate limiter",
-            Status::Parked => "a pause of its own, or of its destination",
-            Status::Windowed => "acknowledgements: its window is full",
-            Status::Idle if flow.sent == flow.acked => "payload",
-            Status::Idle => "acknowledgements of what it has sent",
         }
     }
 

@@ -52,6 +52,12 @@ impl<A: Actors> Network<A> {
                 }
             }
         }
+        for switch in self.switches.iter().filter(|_| series.queues) {
+            let (node, held) = (switch.home.shape.node, switch.occupancy.held_total().0);
+            if held > 0 && series.records(node) {
+                rows.push(row(node, None, None, None, "held_bytes", held));
+            }
+        }
         for (sampled, port) in self.sampled_bytes.iter_mut().zip(&self.ports) {
             *sampled = port.tx_bytes;
         }

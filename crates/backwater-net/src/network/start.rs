@@ -4,7 +4,7 @@ use super::{Actors, Event, Network};
 use crate::config::{AckPath, Recovery};
 use crate::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
 use crate::hooks::{FlowShape, RateKey};
-use crate::packet::{FlowRef, HostId, NodeId};
+use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId};
 use crate::routing::NO_PATH;
 use crate::spec::FlowSpec;
 use crate::units::Bytes;
@@ -39,6 +39,9 @@ impl<A: Actors> Network<A> {
             let rng = rng::stream(self.seed, "bernoulli source", spec.id);
             Box::new(StreamState { spec: stream, rng, ended: false, blocked: 0 })
         });
+        let port = self.hosts[spec.src.0 as usize].port as usize;
+        let queue = self.hosts[spec.src.0 as usize].shape.queues.pick(spec.class, self.ports[port].open);
+        let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
         let shape = FlowShape { src: spec.src, dst: spec.dst, class: spec.class, line: self.host_rate(spec.src.0) };
         let controller = self.controller(&shape, hash);
         let slot = self.flows.insert(SendFlow {
@@ -47,7 +50,7 @@ impl<A: Actors> Network<A> {
             src: spec.src,
             dst: spec.dst,
             class: spec.class,
-            ect: spec.ect,
+            ds,
             status: Status::Idle,
             live: true,
             behind: NO_FLOW,

@@ -172,11 +172,26 @@ impl<A: Actors> Network<A> {
         self.discard(pkt);
     }
 
-    /// A frame joins its egress queue.
+    /// A frame joins its egress queue, unless a mechanism lets it wait.
     #[inline(always)]
     pub(super) fn enqueue(&mut self, switch: u32, pkt: Ix) {
+        let (s, slot) = (&mut self.switches[switch as usize], &self.slab[pkt]);
+        match s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt) {
+            None => self.join(switch, pkt),
+            Some(lane) => self.park(switch, lane, pkt),
+        }
+    }
+
+    /// A frame that has waited in a lane joins its egress queue.
+    #[inline(never)]
+    pub(super) fn join_late(&mut self, switch: u32, pkt: Ix) {
+        self.join(switch, pkt);
+    }
+
+    #[inline(always)]
+    fn join(&mut self, switch: u32, pkt: Ix) {
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
-        let (place, before) = (slot.place, slot.pkt.ecn);
+        let (place, before) = (slot.place, slot.pkt.ds);
         slot.queued = slot.pkt.size;
         let port = s.first_port + u32::from(place.egress.0);
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
@@ -186,7 +201,7 @@ impl<A: Actors> Network<A> {
         s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
         p.max_egress_bytes = p.max_egress_bytes.max(waiting as u32);
-        p.marked_frames += u64::from(slot.pkt.ecn != before);
+        p.marked_frames += u64::from(slot.pkt.ds != before);
         if s.crossbar.is_some() {
             self.enter_crossbar(switch, pkt);
         } else {
@@ -206,16 +221,28 @@ impl<A: Actors> Network<A> {
     /// A frame leaves its node's counters.
     #[inline(always)]
     pub(super) fn depart(&mut self, port: u32, pkt: Ix) {
-        let p = &mut self.ports[port as usize];
-        let Belongs::Switch(switch) = p.belongs else { return };
-        let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
-        if slot.pkt.kind == Kind::Mac {
+        let Belongs::Switch(switch) = self.ports[port as usize].belongs else { return };
+        if self.slab[pkt].pkt.kind == Kind::Mac {
             return; // in no counter
         }
-        let (place, before, queued) = (slot.place, slot.pkt.ecn, slot.queued);
+        self.leave(switch, port, pkt);
+        if self.switches[switch as usize].crossbar.is_some() {
+            self.left_crossbar(switch, pkt);
+        }
+        if self.switches[switch as usize].lanes.is_some() {
+            self.left_queue(switch, pkt);
+        }
+        self.act_switch(switch);
+    }
+
+    /// A frame leaves the counters of a switch, and mechanisms see it go.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, switch: u32, port: u32, pkt: Ix) {
+        let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
+        let (place, before, queued) = (slot.place, slot.pkt.ds, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
         s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
-        p.marked_frames += u64::from(slot.pkt.ecn != before);
+        self.ports[port as usize].marked_frames += u64::from(slot.pkt.ds != before);
         s.occupancy.leave_egress(&place, u64::from(queued));
         if let Some(backlogs) = &mut s.backlogs {
             backlogs.change(place.egress, &s.occupancy, self.now);
@@ -228,9 +255,5 @@ impl<A: Actors> Network<A> {
             s.stack.on_release(&mut cx, &place);
         }
         s.stack.on_depart(&mut cx, &place);
-        if s.crossbar.is_some() {
-            self.left_crossbar(switch, pkt, &place, queued);
-        }
-        self.act_switch(switch);
     }
 }

@@ -76,6 +76,11 @@ impl Sender {
         sent.saturating_sub(acked).div_ceil(step).saturating_sub(known)
     }
 
+    /// Timeouts in a row since it last got further.
+    pub fn tries(&self) -> u32 {
+        self.tries
+    }
+
     /// The packet at this offset is to be sent again.
     pub fn owe(&mut self, offset: u64) {
         self.lost.insert(offset);
@@ -269,8 +274,10 @@ impl<A: Actors> Network<A> {
         } else {
             flow.sent = acked;
         }
+        let tries = sender.tries;
         flow.owe_if_empty();
         self.push(now + timeout, Event::Timeout { slot, tag });
+        self.suspect(tries);
         self.wake_flow(at);
         let controller = self.flows.send[at].controller;
         if controller != NO_CONTROLLER {

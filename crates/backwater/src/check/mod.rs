@@ -37,6 +37,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     let warnings = mechanisms::check(resolved, &shapes)?;
     let place = Place::new(resolved, &index);
     nics::control_delays(&place)?;
+    nics::queues(resolved)?;
     let mut plans = Vec::new();
     let mut warnings = warnings;
     warnings.extend(without_effect);

@@ -121,7 +121,7 @@ fn signals(resolved: &Resolved, shape: &SwitchShape, key: &str) -> Result<(), Sc
     let pfc = config.pfc.as_ref().map(|pfc| ("pfc", pfc.of(&shape.name, &shape.tier).signal));
     let pause = config.pause.as_ref().map(|pause| ("pause", pause.of(&shape.name, &shape.tier).signal));
     match pfc.into_iter().chain(pause).find(|(_, signal)| *signal != sfc.signal) {
-        Some((other, _)) if sfc.at_source == AtSource::Proxy => {
+        Some((other, _)) if sfc.at_source != AtSource::Host => {
             let reason =
                 format!("the proxy at {} and [{other}] would signal pauses of one port differently", shape.name);
             Err(resolved.error(key, reason).hint(format!("give both one value, as in {other}.signal")))

@@ -82,10 +82,22 @@ fn one() -> u64 {
 }
 
 /// When the run ends.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
     /// End of the run, finished flows or not. Absent: when every flow is complete.
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
     pub at: Option<Time>,
+    /// Whether a deadlock, pauses of switches that wait for each other in a cycle, ends the run as failed. With `false` it is only recorded.
+    #[schemars(extend("x-source" = "Backwater's own; true: choice, frames in it wait for ever"))]
+    pub deadlock: bool,
+    /// Time after which a run fails whose flows time out again and again while none gets further. Absent: 100 times `transport.timeout`, at least 100 ms.
+    #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own; absent: choice"))]
+    pub stall: Option<Time>,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Stop { at: None, deadlock: true, stall: None }
+    }
 }

@@ -7,11 +7,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Network interfaces of the hosts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Nic {
     /// What is the same at all of them.
     #[serde(flatten)]
     pub params: NicParams,
+    /// Queues for the class `queue_class`, each a DSCP and a priority that can be paused by itself on the way to the switch; a flow takes the first that is not paused, or else the last, and stays in it.
+    #[serde(default = "one_queue")]
+    #[schemars(range(min = 1, max = 8))]
+    #[schemars(extend("x-source" = "SFC proxy contribution 2025 (IEEE P802.1Qdw), CI on the NIC: 4; default: choice"))]
+    pub queues: u8,
+    /// Class that has several queues. Its own priority is that of the first; the others take those that nothing else uses, counted upwards from it and after 7 from 0.
+    #[serde(default = "default_queue_class")]
+    #[schemars(range(min = 0, max = 7))]
+    #[schemars(extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
+    pub queue_class: u8,
     /// Whether `one` mechanism may decide about the rate of flows, two being refused, or several may, and a flow sends at the `least` of their rates.
     #[serde(default)]
     #[schemars(extend("x-source" = "choice: one; interfaces that have DCQCN and QCN limit a flow by both"))]
@@ -19,6 +29,26 @@ pub struct Nic {
     /// Other values for some hosts, a `[[nic.at]]` each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<NicAt>,
+}
+
+fn one_queue() -> u8 {
+    1
+}
+
+fn default_queue_class() -> u8 {
+    3
+}
+
+impl Default for Nic {
+    fn default() -> Nic {
+        Nic {
+            params: NicParams::default(),
+            queues: one_queue(),
+            queue_class: default_queue_class(),
+            rate_limiters: RateLimiters::default(),
+            at: Vec::new(),
+        }
+    }
 }
 
 /// Other values for some hosts; of several that name a host the last counts.

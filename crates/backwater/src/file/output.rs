@@ -11,7 +11,7 @@ pub struct Output {
     /// Time between two samples of the time series below. Needed when one of them is on.
     #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own"))]
     pub interval: Option<Time>,
-    /// Record the depth of every egress queue that is not empty.
+    /// Record the depth of every egress queue that is not empty, and what every switch holds in lanes before them.
     #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub queues: bool,
     /// Record the bytes that every port has sent since the last sample.

@@ -15,6 +15,8 @@ pub enum Table {
     Control,
     /// One row a sample.
     Series,
+    /// One row a switch.
+    Switches,
     /// One row a collective of a job.
     Collectives,
 }
@@ -86,7 +88,7 @@ const FLOWS: &[Spec] = &[
         "",
         "complete: the last acknowledgement (without acknowledgements: the last byte) was received; failed: transport.retries timeouts in a row; unfinished: the run ended first",
     ),
-    maybe("waits_for", DataType::Utf8, "", "what an unfinished flow waited for when the run ended"),
+    maybe("waits_for", DataType::Utf8, "", "what an unfinished flow waited for when the run ended, and where"),
 ];
 
 const PORTS: &[Spec] = &[
@@ -113,6 +115,12 @@ const PORTS: &[Spec] = &[
     always("paused_ps", DataType::Int64, "ps", "time during which at least one class was held by the neighbour"),
     always("drop_frames", DataType::UInt64, "frames", "frames that came in here and were dropped for want of memory"),
     always("drop_bytes", DataType::UInt64, "B", "bytes of these frames"),
+    always(
+        "flushed_frames",
+        DataType::UInt64,
+        "frames",
+        "frames that a mechanism dropped from the queues of this port",
+    ),
     always("fault_frames", DataType::UInt64, "frames", "frames sent from here and lost by a fault of the link"),
     always("marked_frames", DataType::UInt64, "frames", "data frames marked (ECN) on their way out of here"),
     always("max_egress_bytes", DataType::UInt64, "B", "most bytes that waited for this port at once"),
@@ -124,7 +132,12 @@ const CONTROL: &[Spec] = &[
     always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative"),
     always("node", DataType::Utf8, "", "name of the node that sent it"),
     maybe("port", DataType::UInt32, "", "port that it concerns; null: it is for a host, not for a neighbour"),
-    maybe("class", DataType::UInt8, "0 to 7", "class that it concerns or travels in; null: the whole link"),
+    maybe(
+        "class",
+        DataType::UInt8,
+        "0 to 7",
+        "class that it concerns or travels in, the lowest of several; null: the whole link",
+    ),
     maybe("to", DataType::UInt32, "host number", "host that it is for; null: it is for the neighbour"),
     always(
         "value",
@@ -144,14 +157,40 @@ const SERIES: &[Spec] = &[
         "quantity",
         DataType::Utf8,
         "",
-        "what was sampled: queue_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes, mean_square_bytes2, max_bytes, empty_ps",
+        "what was sampled: queue_bytes, held_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes, mean_square_bytes2, max_bytes, empty_ps",
     ),
     always(
         "value",
         DataType::UInt64,
         "see quantity",
-        "queue_bytes: B waiting; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload sent since the last sample, what was sent again included; flow_received_bytes: B of payload received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps",
+        "queue_bytes: B waiting; held_bytes: B that a mechanism lets wait in the switch's lanes; sent_bytes: B since the last sample; paused: 1; flow_rate_bps: b/s of payload sent since the last sample, what was sent again included; flow_received_bytes: B of payload received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps",
     ),
+];
+
+const SWITCHES: &[Spec] = &[
+    always("node", DataType::Utf8, "", "name of the switch"),
+    always("tier", DataType::Utf8, "", "tier of the switch"),
+    always(
+        "held_frames",
+        DataType::UInt64,
+        "frames",
+        "frames that a mechanism let wait in a lane before their egress queue",
+    ),
+    always("held_max_bytes", DataType::UInt64, "B", "most bytes that so waited at once"),
+    always("held_mean_bytes", DataType::Float64, "B", "mean over the run of what so waited"),
+    always(
+        "held_p99_bytes",
+        DataType::UInt64,
+        "B",
+        "99th percentile over the run's time of what so waited, rounded up by less than 1 %",
+    ),
+    always(
+        "held_p999_bytes",
+        DataType::UInt64,
+        "B",
+        "99.9th percentile over the run's time of what so waited, rounded up by less than 1 %",
+    ),
+    always("held_ps", DataType::Int64, "ps", "time during which anything so waited"),
 ];
 
 const COLLECTIVES: &[Spec] = &[
@@ -211,7 +250,8 @@ const COLLECTIVES: &[Spec] = &[
 
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 5] = [Table::Flows, Table::Ports, Table::Control, Table::Series, Table::Collectives];
+    pub const ALL: [Table; 6] =
+        [Table::Flows, Table::Ports, Table::Control, Table::Series, Table::Switches, Table::Collectives];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -220,6 +260,7 @@ impl Table {
             Table::Ports => "ports",
             Table::Control => "control",
             Table::Series => "series",
+            Table::Switches => "switches",
             Table::Collectives => "collectives",
         }
     }
@@ -231,6 +272,9 @@ impl Table {
             Table::Ports => "One row a port of a switch or host: totals of the run.",
             Table::Control => "One row a control message of a mechanism, when it was sent.",
             Table::Series => "One row a sample of the time series that the scenario asked for.",
+            Table::Switches => {
+                "One row a switch: what a mechanism let wait in lanes before the egress queues, over the whole run."
+            }
             Table::Collectives => {
                 "One row a collective or point-to-point transfer of a job, when it was complete or the run over."
             }
@@ -243,6 +287,7 @@ impl Table {
             Table::Ports => PORTS,
             Table::Control => CONTROL,
             Table::Series => SERIES,
+            Table::Switches => SWITCHES,
             Table::Collectives => COLLECTIVES,
         }
     }

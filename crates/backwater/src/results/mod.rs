@@ -16,7 +16,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
 use backwater_net::packet::NodeId;
-use backwater_net::record::{CollectiveRow, ControlRow, FlowRow, PortRow, SeriesRow, Sink, State};
+use backwater_net::record::{CollectiveRow, ControlRow, FlowRow, PortRow, SeriesRow, Sink, State, SwitchRow};
 use backwater_net::topology::Graph;
 use columns::Table;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ enum Cell<'a> {
 pub struct Tables {
     names: Names,
     tally: Tally,
-    open: [Open; 5],
+    open: [Open; 6],
     error: Option<ArrowError>,
 }
 
@@ -203,10 +203,10 @@ impl Sink for Tables {
         use Cell::{F64, I64, Text, U8, U32, U64};
         self.tally.flow(row);
         let slowdown = row.fct_last_byte.zip(row.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64);
-        let (state, waits_for) = match row.state {
+        let (state, waits_for) = match &row.state {
             State::Complete => ("complete", None),
             State::Failed => ("failed", None),
-            State::Unfinished(why) => ("unfinished", Some(why)),
+            State::Unfinished(why) => ("unfinished", Some(why.as_str())),
         };
         let group = self.names.groups.get(row.group as usize).map_or("", String::as_str);
         let cells = [
@@ -312,12 +312,29 @@ impl Sink for Tables {
             I64(Some(i64::try_from(stats.paused_ps).unwrap_or(i64::MAX))),
             U64(Some(stats.drop_frames)),
             U64(Some(stats.drop_bytes)),
+            U64(Some(stats.flushed_frames)),
             U64(Some(stats.fault_frames)),
             U64(Some(stats.marked_frames)),
             U64(Some(stats.max_egress_bytes)),
             U64(Some(stats.max_ingress_bytes)),
         ];
         keep(&mut self.error, self.open[Table::Ports as usize].push(cells));
+    }
+
+    fn switch(&mut self, row: &SwitchRow) {
+        use Cell::{F64, I64, Text, U64};
+        let (node, tier, held) = (self.names.node(row.node), self.names.tier(row.node), &row.held);
+        let cells = [
+            Text(Some(node)),
+            Text(Some(tier)),
+            U64(Some(held.frames)),
+            U64(Some(held.max_bytes)),
+            F64(Some(held.mean_bytes)),
+            U64(Some(held.p99_bytes)),
+            U64(Some(held.p999_bytes)),
+            I64(Some(i64::try_from(held.time_ps).unwrap_or(i64::MAX))),
+        ];
+        keep(&mut self.error, self.open[Table::Switches as usize].push(cells));
     }
 }
 

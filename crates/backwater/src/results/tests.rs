@@ -4,7 +4,7 @@ use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Ty
 use arrow_array::{Array, StringArray};
 use backwater_net::Rate;
 use backwater_net::packet::{Class, HostId, Port};
-use backwater_net::record::{PortStats, State};
+use backwater_net::record::{HeldStats, PortStats, State, SwitchRow};
 use backwater_net::topology::Star;
 
 fn tables() -> Tables {
@@ -64,7 +64,7 @@ fn the_end_tells_the_columns_of_empty_tables() {
     tables.flow(&flow(1));
     let rest = tables.finish().unwrap();
     let names: Vec<_> = rest.iter().map(|(name, batch)| (*name, batch.num_rows())).collect();
-    assert_eq!(names, [("flows", 1), ("ports", 0), ("control", 0), ("series", 0), ("collectives", 0)]);
+    assert_eq!(names, [("flows", 1), ("ports", 0), ("control", 0), ("series", 0), ("switches", 0), ("collectives", 0)]);
     assert!(tables.finish().unwrap().is_empty());
 }
 
@@ -73,7 +73,7 @@ fn a_flow_says_how_it_ended_and_how_much_longer_it_took_than_alone() {
     let states = [
         (State::Complete, "complete", None),
         (State::Failed, "failed", None),
-        (State::Unfinished("payload"), "unfinished", Some("payload")),
+        (State::Unfinished("payload".into()), "unfinished", Some("payload")),
     ];
     for (state, name, waits_for) in states {
         let mut tables = tables();
@@ -113,6 +113,8 @@ fn control_and_series_and_ports() {
     });
     let stats = PortStats { paused_ps: 9, max_ingress_bytes: 11, ..PortStats::default() };
     tables.port(&PortRow { node: NodeId(2), port: Port(0), peer: NodeId(0), rate_bps: Rate::gbps(200).0, stats });
+    let held = HeldStats { frames: 5, p999_bytes: 12, time_ps: 13, ..HeldStats::default() };
+    tables.switch(&SwitchRow { node: NodeId(2), held });
     let rest = tables.finish().unwrap();
     let batch = |name: &str| &rest.iter().find(|(table, _)| *table == name).unwrap().1;
 
@@ -130,6 +132,12 @@ fn control_and_series_and_ports() {
     assert_eq!(ports.column_by_name("port").unwrap().as_primitive::<UInt32Type>().value(0), 0);
     assert_eq!(ports.column_by_name("paused_ps").unwrap().as_primitive::<Int64Type>().value(0), 9);
     assert_eq!(ports.column_by_name("max_ingress_bytes").unwrap().as_primitive::<UInt64Type>().value(0), 11);
+
+    let switches = batch("switches");
+    assert_eq!((text(switches, "node").value(0), text(switches, "tier").value(0)), ("s0", "switch"));
+    let number = |name: &str| switches.column_by_name(name).unwrap().as_primitive::<UInt64Type>().value(0);
+    assert_eq!((number("held_frames"), number("held_p999_bytes"), number("held_max_bytes")), (5, 12, 0));
+    assert_eq!(switches.column_by_name("held_ps").unwrap().as_primitive::<Int64Type>().value(0), 13);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 //! `hops` measures all cases in one process, alternately, several times each, and takes the fastest of each.
 //! `hops CASE LENGTH` runs one case once, for a profiler: two lengths and a subtraction leave the cost of a hop.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../../backwater-mech/tests/common/mod.rs"]
 mod common;
 
+use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::ecn;
 use backwater_mech::mac_control::Signal;
@@ -17,24 +18,26 @@ use backwater_net::record::{ControlRow, FlowRow, PortRow, Progress, SeriesRow, S
 use backwater_net::spec::{FlowSpec, Spec};
 use common::{Bench, On, pfc, sfc};
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
-const ROUNDS: usize = 7;
-
-/// A case, how long its runs are, and what the length counts.
+/// A case, how long its runs are, what the length counts, and how often it is measured.
 struct Case {
     name: &'static str,
     length: u64,
+    rounds: usize,
     build: fn(u64) -> Spec<Config>,
 }
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     // Packets per flow. Of equal numbers of hops, so that the two compare.
-    Case { name: "permutation-128", length: 4000, build: |packets| permutation(16, 8, packets) },
-    Case { name: "permutation-2048", length: 250, build: |packets| permutation(128, 16, packets) },
+    Case { name: "permutation-128", length: 4000, rounds: 7, build: |packets| permutation(16, 8, packets) },
+    Case { name: "permutation-2048", length: 250, rounds: 7, build: |packets| permutation(128, 16, packets) },
     // Per cent of the study's flow lengths.
-    Case { name: "study-case-2-pfc", length: 100, build: |percent| study_case_2(percent, false) },
-    Case { name: "study-case-2-pfc+sfc", length: 100, build: |percent| study_case_2(percent, true) },
+    Case { name: "study-case-2-pfc", length: 100, rounds: 7, build: |percent| study_case_2(percent, false) },
+    Case { name: "study-case-2-pfc+sfc", length: 100, rounds: 7, build: |percent| study_case_2(percent, true) },
+    // Microseconds of arrivals.
+    Case { name: "fat-tree-320", length: 300, rounds: 3, build: fat_tree_320 },
 ];
 
 fn main() {
@@ -53,19 +56,25 @@ fn main() {
 fn measure_all() {
     let mut best = [f64::INFINITY; CASES.len()];
     let mut progress = [Progress::default(); CASES.len()];
-    for _ in 0..ROUNDS {
-        for (i, case) in CASES.iter().enumerate() {
+    for round in 0..CASES.iter().map(|case| case.rounds).max().unwrap_or(0) {
+        for (i, case) in CASES.iter().enumerate().filter(|(_, case)| round < case.rounds) {
             let (end, seconds) = run((case.build)(case.length));
             (progress[i], best[i]) = (end, best[i].min(seconds));
         }
     }
-    println!("| case | frames on links | of them data | million hops/s | data hops/s | ns per hop |");
-    println!("|---|---|---|---|---|---|");
+    println!("| case | frames on links | of them data | million hops/s | data hops/s | ns per hop | s |");
+    println!("|---|---|---|---|---|---|---|");
     let per_hop = |i: usize| best[i] * 1e9 / progress[i].hops as f64;
     for (i, case) in CASES.iter().enumerate() {
         let (hops, data) = (progress[i].hops, progress[i].data_hops);
         let rate = |n: u64| n as f64 / best[i] / 1e6;
-        println!("| {} | {hops} | {data} | {:.2} | {:.2} | {:.1} |", case.name, rate(hops), rate(data), per_hop(i));
+        let (name, seconds) = (case.name, best[i]);
+        println!(
+            "| {name} | {hops} | {data} | {:.2} | {:.2} | {:.1} | {seconds:.2} |",
+            rate(hops),
+            rate(data),
+            per_hop(i)
+        );
     }
     println!("\ntime per hop, 2048 hosts to 128 hosts: {:.2}", per_hop(1) / per_hop(0));
 }
@@ -119,6 +128,16 @@ fn study_case_2(percent: u64, with_sfc: bool) -> Spec<Config> {
         bench.mechanisms = bench.mechanisms.clone().sfc(sfc(200_000, Time::us(6)));
     }
     bench.spec(bench.mechanisms.clone())
+}
+
+/// benches/fat-tree-320.toml: open-loop arrivals, whose flows come and go.
+fn fat_tree_320(microseconds: u64) -> Spec<Config> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/fat-tree-320.toml");
+    let until = format!("{microseconds} us");
+    let scenario = Scenario::from_file(&file)
+        .and_then(|s| s.with_set("flow.background.until", &until)?.with_set("flow.incast.until", &until));
+    let resolved = scenario.and_then(|s| s.resolve()).unwrap_or_else(|e| panic!("{e}"));
+    build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The study's switches, with as many hosts under a leaf as there are spines.

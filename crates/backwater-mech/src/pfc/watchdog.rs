@@ -1,0 +1,223 @@
+//! The PFC watchdog: a bridge that gives up waiting for a neighbour that pauses a queue for too long.
+//!
+//! Not part of 802.1Q. Switches have it because one station that pauses for ever, or a cycle of pauses, stops a whole lossless
+//! fabric. Per (port, class), T the detection time and R the restoration time:
+//!
+//! ```text
+//! paused without a break for T, and frames wait   -> storm:  drop:     what waits is dropped, and so is what comes
+//!                                                            forward:  the pause is ignored, the queue sends
+//! R later                                         -> the neighbour's pause, if it lasts, counts again, and T begins anew
+//! ```
+//!
+//! A paused queue that is empty when T has passed does no harm: it is looked at again after another T.
+//!
+//! | symbol | field | unit | default | source |
+//! |---|---|---|---|---|
+//! | T | `watchdog` | time | off | SONiC: 200 ms, 100 ms to 5 s |
+//! | R | `watchdog_restore` | time | T | SONiC: 200 ms, 100 ms to 60 s |
+//! | action | `watchdog_action` | – | `drop` | SONiC: drop |
+//!
+//! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm.
+//! **Where we differ:** SONiC polls, and restores only when no pause has come for R; here R is fixed, and T is exact.
+
+use super::Action;
+use crate::mac_control::Duty;
+use backwater_engine::Time;
+use backwater_net::hooks::{Gate, Place, SwitchCx, Token};
+use backwater_net::packet::{CLASSES, Class, Port, Queue};
+
+/// Kind of the row of the control table that says that it has given up.
+pub const FIRED: &str = "pfc-watchdog";
+
+/// In the token of a timer: it is the watchdog's. Slots stay below, up to 4096 ports.
+const OWN: Token = 1 << 15;
+
+/// The queues of a bridge, a slot for each (port, class).
+pub(super) struct Watchdog {
+    /// T
+    detect: Time,
+    /// R
+    restore: Time,
+    action: Action,
+    queues: Vec<State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The neighbour lets it send.
+    Free,
+    /// It has been paused since.
+    Paused(Time),
+    /// The neighbour's pause does not count until then.
+    Storm(Time),
+}
+
+fn place_of(slot: usize) -> (Port, Class) {
+    (Port((slot / CLASSES) as u16), Class((slot % CLASSES) as u8))
+}
+
+fn gate(slot: usize) -> Gate {
+    let (port, Class(queue)) = place_of(slot);
+    Gate::Egress(port, Queue(queue))
+}
+
+impl Watchdog {
+    pub(super) fn new(slots: usize, detect: Time, restore: Option<Time>, action: Action) -> Watchdog {
+        Watchdog { detect, restore: restore.unwrap_or(detect), action, queues: vec![State::Free; slots] }
+    }
+
+    /// The slot of a timer of its own.
+    pub(super) fn own(token: Token) -> Option<usize> {
+        (token & OWN != 0).then_some((token & !OWN) as usize)
+    }
+
+    /// Whether a frame that joins this queue is dropped.
+    pub(super) fn drops(&self, at: &Place) -> bool {
+        let slot = usize::from(at.egress.0) * CLASSES + usize::from(at.queue.0);
+        self.action == Action::Drop && matches!(self.queues[slot], State::Storm(_))
+    }
+
+    /// The neighbour's pause of a queue begins or ends. Whether the queue obeys.
+    pub(super) fn heeds(&mut self, cx: &mut SwitchCx<'_>, duty: Duty) -> bool {
+        let (Duty::Shut(slot) | Duty::Open(slot)) = duty;
+        if matches!(self.queues[slot], State::Storm(_)) {
+            return false;
+        }
+        match duty {
+            Duty::Shut(_) => self.watch(cx, slot),
+            Duty::Open(_) => self.queues[slot] = State::Free,
+        }
+        true
+    }
+
+    fn watch(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
+        self.queues[slot] = State::Paused(cx.now());
+        cx.arm(cx.now().after(self.detect), slot as Token | OWN);
+    }
+
+    /// A timer has run out. `paused`: whether the neighbour pauses the queue now.
+    pub(super) fn wake(&mut self, cx: &mut SwitchCx<'_>, slot: usize, paused: bool) {
+        let now = cx.now();
+        match self.queues[slot] {
+            State::Paused(since) if now >= since.after(self.detect) => self.detected(cx, slot),
+            State::Storm(until) if now >= until => self.restored(cx, slot, paused),
+            _ => {} // a timer of an earlier pause
+        }
+    }
+
+    fn detected(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
+        let (port, class) = place_of(slot);
+        let waiting = cx.seen().egress(port, Queue(class.0)).0;
+        if waiting == 0 {
+            return cx.arm(cx.now().after(self.detect), slot as Token | OWN);
+        }
+        let until = cx.now().after(self.restore);
+        self.queues[slot] = State::Storm(until);
+        cx.arm(until, slot as Token | OWN);
+        cx.report(FIRED, port, class, waiting);
+        match self.action {
+            Action::Drop => cx.flush(port, Queue(class.0)),
+            Action::Forward => cx.open(gate(slot)),
+        }
+    }
+
+    fn restored(&mut self, cx: &mut SwitchCx<'_>, slot: usize, paused: bool) {
+        if paused {
+            cx.shut(gate(slot));
+            return self.watch(cx, slot);
+        }
+        self.queues[slot] = State::Free;
+        cx.open(gate(slot));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mac_control::Signal;
+    use crate::pfc::tests::params;
+    use crate::pfc::{Params, Switch};
+    use backwater_net::Rate;
+    use backwater_net::bench::{OWNER, SwitchBench, data, place};
+    use backwater_net::config::SwitchParams;
+    use backwater_net::hold::Hold;
+    use backwater_net::hooks::{Mechanism, Note, SwitchSide};
+    use backwater_net::packet::HostId;
+
+    const T: Time = Time::us(100);
+    const R: Time = Time::us(30);
+    const SLOT: Token = (CLASSES + 3) as Token;
+    const SHUT: Note = Note::Shut(OWNER, Gate::Egress(Port(1), Queue(3)));
+    const OPEN: Note = Note::Open(OWNER, Gate::Egress(Port(1), Queue(3)));
+    const FLUSH: Note = Note::Flush(Port(1), Queue(3));
+
+    fn bridge(watchdog_action: Action) -> (SwitchBench, Switch) {
+        let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 1 << 3);
+        let (watchdog, watchdog_restore) = (Some(T), Some(R));
+        let params =
+            Params { watchdog, watchdog_restore, watchdog_action, signal: Signal::OnOff, ..params(100_000, 50_000) };
+        let switch = crate::pfc::Pfc::switch(&params, bench.shape()).expect("PFC is at every switch");
+        (bench, switch)
+    }
+
+    fn pause(bench: &mut SwitchBench, switch: &mut Switch, lasting: bool) -> Vec<Note> {
+        let frame = Hold { class: Some(Class(3)), quanta: u16::from(lasting), lasting }.frame();
+        SwitchSide::on_control(switch, &mut bench.cx(), Port(1), None, &frame);
+        bench.notes()
+    }
+
+    fn wake(bench: &mut SwitchBench, switch: &mut Switch, at: Time) -> Vec<Note> {
+        bench.now = at;
+        SwitchSide::on_timer(switch, &mut bench.cx(), SLOT | OWN);
+        bench.notes()
+    }
+
+    fn armed(at: Time) -> Note {
+        Note::Arm(OWNER, at, SLOT | OWN)
+    }
+
+    #[test]
+    fn a_queue_paused_for_the_detection_time_is_dropped_and_so_is_what_comes() {
+        let (mut bench, mut switch) = bridge(Action::Drop);
+        bench.set_egress(Port(1), Queue(3), 5_000);
+        assert_eq!(pause(&mut bench, &mut switch, true), [armed(T), SHUT]);
+        let fired = Note::Report(FIRED, Port(1), Class(3), 5_000);
+        assert_eq!(wake(&mut bench, &mut switch, T), [armed(T + R), fired, FLUSH]);
+        let mut pkt = data(HostId(0), HostId(1), 7, Class(3), 1_000);
+        switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
+        assert_eq!(bench.notes(), [FLUSH]);
+        switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(2), Class(3)), &mut pkt);
+        assert_eq!(bench.notes(), [], "another queue");
+        // The neighbour pauses still: the queue waits again, and is dropped no more until T has passed again.
+        assert_eq!(wake(&mut bench, &mut switch, T + R), [SHUT, armed(T + R + T)]);
+        switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
+        assert_eq!(bench.notes(), []);
+        assert!(switch.gives_up(Port(1)));
+    }
+
+    #[test]
+    fn forwarding_ignores_the_pause_and_what_the_neighbour_says_meanwhile() {
+        let (mut bench, mut switch) = bridge(Action::Forward);
+        bench.set_egress(Port(1), Queue(3), 5_000);
+        pause(&mut bench, &mut switch, true);
+        let notes = wake(&mut bench, &mut switch, T);
+        assert_eq!(notes.last(), Some(&OPEN));
+        assert_eq!(pause(&mut bench, &mut switch, false), [], "a resume in the storm changes nothing");
+        assert_eq!(wake(&mut bench, &mut switch, T + R), [OPEN], "the neighbour has resumed");
+    }
+
+    #[test]
+    fn neither_a_short_pause_nor_an_empty_queue_makes_it_fire() {
+        let (mut bench, mut switch) = bridge(Action::Drop);
+        bench.set_egress(Port(1), Queue(3), 5_000);
+        pause(&mut bench, &mut switch, true);
+        bench.now = Time::us(60);
+        assert_eq!(pause(&mut bench, &mut switch, false), [OPEN]);
+        bench.now = Time::us(70);
+        pause(&mut bench, &mut switch, true);
+        assert_eq!(wake(&mut bench, &mut switch, T), [], "the first timer is stale");
+        bench.set_egress(Port(1), Queue(3), 0);
+        let (end, again) = (Time::us(170), Time::us(270));
+        assert_eq!(wake(&mut bench, &mut switch, end), [armed(again)], "nothing waits");
+    }
+}

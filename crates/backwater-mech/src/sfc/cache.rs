@@ -1,0 +1,73 @@
+//! Destinations remembered near the source (SFC, Le et al., arXiv 2305.00538): one source's message serves its neighbours.
+//!
+//! ```text
+//! on an SFCM{P} from queue e to an attached host, about a packet to d in class c:
+//!     P > 0: end[e, d, c] = now + P      P = 0: forget it, and resume whom this has told
+//! on a data packet of another attached host (flow mode: flow) to d in class c, before end[e, d, c]:
+//!     tell it SFCM{end - now} as if e had, once for each end
+//! ```
+//!
+//! A pause that the queue then sends itself replaces the time, as always.
+
+use super::{Message, PointId};
+use backwater_engine::Time;
+use backwater_net::packet::{Class, Dscp, FlowRef, HostId};
+use std::collections::BTreeMap;
+
+/// A source, and its flow in flow mode.
+type Source = (HostId, Option<FlowRef>);
+
+/// A message that the switch gives to one of its own hosts.
+pub(super) type Own = (HostId, FlowRef, Message);
+
+/// Pauses that were asked of attached hosts.
+#[derive(Default)]
+pub(super) struct Cache(BTreeMap<(PointId, HostId, Class), Known>);
+
+struct Known {
+    end: Time,
+    flow_mode: bool,
+    /// who has been told, with which end, and a flow of theirs
+    told: BTreeMap<Source, (Time, FlowRef)>,
+}
+
+impl Cache {
+    /// Remembers a message for an attached host; returns whom else it concerns.
+    pub(super) fn remember(&mut self, source: HostId, flow: FlowRef, message: Message, now: Time) -> Vec<Own> {
+        self.0.retain(|_, known| known.end > now);
+        let key = (message.point, message.to, message.class);
+        if message.pause != Time::ZERO {
+            let end = now.after(message.pause);
+            let new = Known { end, flow_mode: message.flow_mode, told: BTreeMap::new() };
+            let known = self.0.entry(key).or_insert(new);
+            (known.end, known.flow_mode) = (end, message.flow_mode);
+            known.told.insert((source, message.flow_mode.then_some(flow)), (end, flow));
+            return Vec::new();
+        }
+        let Some(known) = self.0.remove(&key) else { return Vec::new() };
+        let others = known
+            .told
+            .into_iter()
+            .filter(|((host, of), (end, _))| *end > now && (*host, *of) != (source, message.flow_mode.then_some(flow)));
+        others.map(|((host, _), (_, flow))| (host, flow, message)).collect()
+    }
+
+    /// What `source` is told, whose packet of `flow` goes to a remembered destination.
+    pub(super) fn look_up(&mut self, source: HostId, flow: FlowRef, to: HostId, class: Class, now: Time) -> Vec<Own> {
+        let mut own = Vec::new();
+        for ((point, _, _), known) in self.0.iter_mut().filter(|((_, d, c), _)| (*d, *c) == (to, class)) {
+            let who = (source, known.flow_mode.then_some(flow));
+            if known.end <= now || known.told.get(&who).is_some_and(|(end, _)| *end >= known.end) {
+                continue;
+            }
+            known.told.insert(who, (known.end, flow));
+            let pause = known.end.since(now);
+            own.push((
+                source,
+                flow,
+                Message { pause, class, flow_mode: known.flow_mode, point: *point, to, dscp: Dscp::of(class) },
+            ));
+        }
+        own
+    }
+}

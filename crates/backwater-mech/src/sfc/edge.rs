@@ -1,0 +1,116 @@
+//! What a switch does about messages for the hosts attached to it: nothing, since they obey themselves; or it stands in for them.
+
+use super::cache::Cache;
+use super::isolation::Isolation;
+use super::proxy::Proxy;
+use super::{AtSource, Message, Params};
+use backwater_net::hooks::{Fate, Lane, Place, SwitchCx, SwitchShape, Token};
+use backwater_net::packet::{Class, FlowRef, HostId, Kind, Packet};
+
+/// Who acts.
+enum Actor {
+    Host { class: Class, size: u32 },
+    Proxy(Proxy),
+    Isolation(Isolation),
+}
+
+pub(super) struct Edge {
+    actor: Actor,
+    cache: Option<Cache>,
+    /// Packets have to be looked at before they join a queue: asked of each.
+    watches: bool,
+    /// PFC pauses a host because too much of it waits: asked of each packet, too.
+    asks: bool,
+}
+
+impl Edge {
+    pub(super) fn new(params: &Params, shape: &SwitchShape) -> Edge {
+        let actor = match params.at_source {
+            AtSource::Host => Actor::Host { class: Class(params.message_class), size: params.message_size.0 as u32 },
+            AtSource::Proxy => Actor::Proxy(Proxy::new(params.signal.style(params.quanta))),
+            AtSource::Isolation => Actor::Isolation(Isolation::new(params, shape.max_frame)),
+        };
+        let watches = params.cache || params.at_source == AtSource::Isolation;
+        Edge { actor, cache: params.cache.then(Cache::default), watches, asks: false }
+    }
+
+    /// Takes a message for `source`, if that is attached here and another acts for it.
+    #[cold]
+    pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) -> Fate {
+        if cx.attached(source).is_none() {
+            return Fate::Passed;
+        }
+        if let Some(cache) = &mut self.cache {
+            for (other, flow, message) in cache.remember(source, flow, message, cx.now()) {
+                self.tell(cx, other, flow, message);
+            }
+        }
+        match self.actor {
+            Actor::Host { .. } => Fate::Passed,
+            Actor::Proxy(_) | Actor::Isolation(_) => {
+                self.tell(cx, source, flow, message);
+                Fate::Consumed
+            }
+        }
+    }
+
+    /// Lets an attached host know, or does what it would.
+    fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) {
+        match &mut self.actor {
+            Actor::Host { class, size } => cx.route(source, *class, message.frame(flow, *size)),
+            Actor::Isolation(isolation) => isolation.take(cx, source, flow, message),
+            Actor::Proxy(proxy) => {
+                if let Some(port) = cx.attached(source) {
+                    proxy.take(cx, port, message);
+                }
+            }
+        }
+    }
+
+    /// Whether packets have to be looked at before they join a queue.
+    #[inline(always)]
+    pub(super) fn watches(&self) -> bool {
+        self.watches
+    }
+
+    /// Where a packet of an attached host waits, if it does.
+    #[inline(never)]
+    pub(super) fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+        if pkt.kind != Kind::Data || cx.shape().ports[usize::from(at.ingress.0)].host != Some(pkt.src) {
+            return None;
+        }
+        if let Some(cache) = &mut self.cache {
+            for (source, flow, message) in cache.look_up(pkt.src, pkt.flow, pkt.dst, at.class, cx.now()) {
+                self.tell(cx, source, flow, message);
+            }
+        }
+        match &mut self.actor {
+            Actor::Isolation(isolation) => {
+                let lane = isolation.hold(cx, at, pkt);
+                self.asks = isolation.asks();
+                lane
+            }
+            Actor::Host { .. } | Actor::Proxy(_) => None,
+        }
+    }
+
+    /// Whether PFC pauses a host because too much of it waits.
+    #[inline(always)]
+    pub(super) fn asks(&self) -> bool {
+        self.asks
+    }
+
+    #[cold]
+    pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        if let Actor::Isolation(isolation) = &mut self.actor {
+            isolation.joined(cx, at);
+            self.asks = isolation.asks();
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+        if let Actor::Isolation(isolation) = &mut self.actor {
+            isolation.on_timer(cx, token);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Isolation and the cache on the bench.
+
+use super::*;
+use backwater_net::Rate;
+use backwater_net::bench::{OWNER, SwitchBench, data, place};
+use backwater_net::config::SwitchParams;
+use backwater_net::hooks::{Gate, HoldStyle, Note};
+
+const C3: Class = Class(3);
+const TIMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+const FAR: PointId = (77, 3, 3);
+const OTHER: PointId = (78, 0, 3);
+
+fn params() -> Params {
+    Params {
+        threshold: Bytes(1_000_000),
+        pause: None,
+        min_interval: None,
+        target: Some(Bytes(200_000)),
+        resume: true,
+        granularity: Granularity::Class,
+        at_source: AtSource::Isolation,
+        isolation_threshold: Bytes(20_000),
+        cache: false,
+        signal: Signal::Timed,
+        quanta: u16::MAX,
+        points: Points::ToHosts,
+        classes: vec![3],
+        message_class: 7,
+        message_size: Bytes(116),
+    }
+}
+
+struct Tor {
+    bench: SwitchBench,
+    sfc: Bridge,
+}
+
+impl Tor {
+    /// Hosts 0 to 3 at ports 0 to 3 of 100 Gb/s; the longest frame has 4064 B.
+    fn new(params: &Params) -> Tor {
+        let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 0);
+        let sfc = Sfc::switch(params, bench.shape()).expect("SFC acts at switches");
+        Tor { bench, sfc }
+    }
+
+    /// `point` asks about a packet of `flow` from host `from` to host `to`.
+    fn message(&mut self, from: u32, flow: u32, to: u32, point: PointId, pause: Time) -> Vec<Note> {
+        let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: true, point, to: HostId(to) };
+        let frame = message.frame(FlowRef { slot: flow, tag: flow }, 116);
+        let fate = self.sfc.on_control(&mut self.bench.cx(), Port(3), Some(HostId(from)), &frame);
+        assert_eq!(fate, Fate::Consumed);
+        self.bench.notes()
+    }
+
+    /// The number of the lane in which a packet of 1064 B waits.
+    fn held(&mut self, from: u32, flow: u32, to: u32) -> Option<u32> {
+        let pkt = data(HostId(from), HostId(to), flow, C3, 1000);
+        let lane = self.sfc.hold(&mut self.bench.cx(), &place(Port(from as u16), Port(3), C3), &pkt);
+        lane.map(|lane| lane.number)
+    }
+
+    fn timer(&mut self, number: u32) -> Vec<Note> {
+        self.sfc.on_timer(&mut self.bench.cx(), number);
+        self.bench.notes()
+    }
+
+    /// A packet from port 0 has joined its egress queue.
+    fn joined(&mut self) -> Vec<Note> {
+        let mut pkt = data(HostId(0), HostId(9), 0, C3, 1000);
+        self.sfc.on_enqueue(&mut self.bench.cx(), &place(Port(0), Port(3), C3), &mut pkt);
+        self.bench.notes()
+    }
+}
+
+fn gate(number: u32) -> Gate {
+    Gate::Lane(Lane { owner: OWNER, number })
+}
+
+fn shut(number: u32, until: Time) -> Vec<Note> {
+    vec![Note::Shut(OWNER, gate(number)), Note::Arm(OWNER, until, number)]
+}
+
+fn opened(number: u32) -> Vec<Note> {
+    vec![Note::Open(OWNER, gate(number))]
+}
+
+/// 1000 KB less 200 KB at 100 Gb/s: for 64 us what host 0 sends to host 9 in class 3 waits, and nothing else does.
+#[test]
+fn what_a_message_names_waits_until_its_pause_is_over() {
+    let mut tor = Tor::new(&params());
+    tor.bench.now = Time::us(5);
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::us(64)), shut(1, Time::us(69)));
+    assert_eq!(tor.held(0, 0, 9), Some(1));
+    assert_eq!(tor.held(0, 4, 9), Some(1), "another flow of that host to the same queue");
+    assert_eq!(tor.held(0, 5, 8), None, "to another host");
+    assert_eq!(tor.held(1, 6, 9), None, "of another host");
+    let cx = &mut tor.bench.cx();
+    let mut ack = data(HostId(0), HostId(9), 7, C3, 0);
+    ack.kind = Kind::Ack;
+    assert_eq!(tor.sfc.hold(cx, &place(Port(0), Port(3), C3), &ack), None, "an acknowledgement");
+    let other = data(HostId(0), HostId(9), 8, Class(4), 1000);
+    assert_eq!(tor.sfc.hold(cx, &place(Port(0), Port(3), Class(4)), &other), None, "another class");
+    let passing = data(HostId(0), HostId(9), 0, C3, 1000);
+    assert_eq!(tor.sfc.hold(cx, &place(Port(2), Port(3), C3), &passing), None, "not from the host itself");
+    tor.bench.now = Time::us(69);
+    assert_eq!(tor.timer(1), opened(1));
+    assert_eq!(tor.held(0, 0, 9), None);
+}
+
+#[test]
+fn what_comes_while_a_lane_drains_goes_behind_it() {
+    let mut tor = Tor::new(&params());
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    tor.bench.hold(Port(0), C3, 1, 2_128);
+    tor.bench.now = Time::us(10);
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), opened(1), "a resume opens it early");
+    tor.bench.let_go(Port(0), C3, 1, 1_064);
+    assert_eq!(tor.held(0, 0, 9), Some(1), "a packet is still in it");
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::us(20)), shut(1, Time::us(30)), "shut again with what is in it");
+    assert_eq!(tor.timer(1), [], "the first message's timer is stale");
+    tor.bench.now = Time::us(30);
+    assert_eq!(tor.timer(1), opened(1));
+    tor.bench.let_go(Port(0), C3, 1, 1_064);
+    assert_eq!(tor.held(0, 0, 9), None);
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::us(1)), shut(2, Time::us(31)), "the empty lane has been given up");
+}
+
+#[test]
+fn a_lane_opens_when_the_last_queue_lets_go() {
+    let mut tor = Tor::new(&params());
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    assert_eq!(tor.message(0, 0, 9, OTHER, Time::us(10)), shut(1, Time::us(64)), "the later end counts");
+    tor.bench.now = Time::us(2);
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), shut(1, Time::us(10)), "the other queue's pause is left");
+    assert_eq!(tor.message(0, 1, 8, FAR, Time::us(50)), shut(2, Time::us(52)), "another destination, another lane");
+    tor.bench.now = Time::us(10);
+    assert_eq!(tor.timer(1), opened(1));
+    assert_eq!((tor.held(0, 0, 9), tor.held(0, 1, 8)), (None, Some(2)));
+}
+
+#[test]
+fn by_flow_only_the_flow_waits() {
+    let mut tor = Tor::new(&Params { granularity: Granularity::Flow, ..params() });
+    tor.message(0, 4, 9, FAR, Time::us(64));
+    assert_eq!((tor.held(0, 4, 9), tor.held(0, 5, 9)), (Some(1), None));
+}
+
+/// 20 KB: with 18 936 B in lanes of port 0 a packet of 1064 B may come, with one byte more the host is paused; 8128 B below it
+/// resumes.
+#[test]
+fn too_much_in_lanes_of_a_port_is_left_to_pfc() {
+    let mut tor = Tor::new(&params());
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    tor.message(0, 1, 8, OTHER, Time::us(64));
+    tor.bench.hold(Port(0), C3, 1, 10_000);
+    tor.bench.hold(Port(0), C3, 2, 8_936);
+    assert_eq!((tor.held(0, 0, 9), tor.bench.notes()), (Some(1), vec![]));
+    tor.bench.hold(Port(0), C3, 2, 1);
+    assert_eq!(tor.held(0, 1, 8), Some(2));
+    assert_eq!(tor.bench.notes(), [Note::HoldPeer(OWNER, Port(0), Some(C3), Time::NEVER, TIMED)]);
+    assert_eq!((tor.held(0, 0, 9), tor.bench.notes()), (Some(1), vec![]), "it has been asked");
+    tor.bench.let_go(Port(0), C3, 1, 7_065);
+    assert_eq!(tor.joined(), [], "11 872 B");
+    tor.bench.let_go(Port(0), C3, 1, 1);
+    assert_eq!(tor.joined(), [Note::ReleasePeer(OWNER, Port(0), Some(C3))]);
+    assert_eq!(tor.joined(), [], "once");
+}
+
+#[test]
+fn neighbour_s_packet_to_a_remembered_destination_waits_at_once() {
+    let mut tor = Tor::new(&Params { cache: true, ..params() });
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    tor.bench.now = Time::us(4);
+    assert_eq!(tor.held(1, 1, 8), None, "another destination");
+    assert_eq!(tor.held(1, 1, 9), Some(2));
+    assert_eq!(tor.bench.notes(), shut(2, Time::us(64)));
+    assert_eq!((tor.held(1, 1, 9), tor.bench.notes()), (Some(2), vec![]), "told once");
+    assert_eq!((tor.held(1, 2, 9), tor.bench.notes().len()), (Some(2), 2), "of another flow, in flow mode, anew");
+    tor.bench.now = Time::us(9);
+    let lifted = tor.message(0, 0, 9, FAR, Time::ZERO);
+    assert_eq!(lifted, [opened(2), opened(1)].concat(), "a resume lifts what the cache has asked, too");
+    assert_eq!((tor.held(2, 3, 9), tor.bench.notes()), (None, vec![]), "it has been forgotten");
+}
+
+#[test]
+fn a_memory_ends_with_the_pause_and_a_newer_one_replaces_it() {
+    let mut tor = Tor::new(&Params { cache: true, ..params() });
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    tor.held(1, 1, 9);
+    tor.bench.now = Time::us(4);
+    tor.message(0, 0, 9, FAR, Time::us(80));
+    tor.bench.notes();
+    assert_eq!((tor.held(1, 1, 9), tor.bench.notes()), (Some(2), shut(2, Time::us(84))));
+    tor.bench.now = Time::us(84);
+    assert_eq!((tor.held(2, 3, 9), tor.bench.notes()), (None, vec![]));
+}
+
+#[test]
+fn the_cache_speaks_the_language_of_whoever_acts() {
+    for at_source in [AtSource::Host, AtSource::Proxy] {
+        let mut tor = Tor::new(&Params { cache: true, at_source, ..params() });
+        let message =
+            Message { pause: Time::us(64), class: C3, dscp: Dscp::of(C3), flow_mode: false, point: FAR, to: HostId(9) };
+        let frame = message.frame(FlowRef { slot: 0, tag: 0 }, 116);
+        tor.sfc.on_control(&mut tor.bench.cx(), Port(3), Some(HostId(0)), &frame);
+        tor.bench.notes();
+        tor.bench.now = Time::us(4);
+        assert_eq!(tor.held(1, 1, 9), None, "it is the host that waits");
+        let notes = tor.bench.notes();
+        match at_source {
+            AtSource::Host => {
+                let [Note::Route(HostId(1), Class(7), frame)] = &notes[..] else { panic!("{notes:?}") };
+                assert_eq!(Message::read(frame), Some(Message { pause: Time::us(60), ..message }));
+            }
+            _ => assert_eq!(notes, [Note::HoldQueue(OWNER, Port(1), C3, Time::us(64), TIMED)]),
+        }
+        assert_eq!((tor.held(1, 2, 9), tor.bench.notes()), (None, vec![]), "whatever the flow: it names the class");
+    }
+}

@@ -1,0 +1,45 @@
+//! Until when congested queues pause one thing together: a class of a host, or what waits in one lane.
+
+use super::PointId;
+use backwater_engine::Time;
+
+/// The end of each queue's pause. A queue's newer message replaces its own time, never another queue's.
+#[derive(Default)]
+pub(super) struct Ends(Vec<(PointId, Time)>);
+
+/// What a message has changed.
+pub(super) enum Told {
+    /// Paused until then: the latest of all queues.
+    Until(Time),
+    /// The last pause has been lifted.
+    Lifted,
+    /// It was not paused, and is not.
+    Nothing,
+}
+
+impl Ends {
+    /// A message of `point`; a `pause` of zero resumes.
+    pub(super) fn told(&mut self, point: PointId, pause: Time, now: Time) -> Told {
+        self.0.retain(|(_, end)| *end > now);
+        let before = self.0.len();
+        self.0.retain(|(known, _)| *known != point);
+        if pause != Time::ZERO {
+            self.0.push((point, now.after(pause)));
+        }
+        match self.last() {
+            Some(end) => Told::Until(end),
+            // What has ended by itself needs no resume.
+            None if before > 0 => Told::Lifted,
+            None => Told::Nothing,
+        }
+    }
+
+    fn last(&self) -> Option<Time> {
+        self.0.iter().map(|(_, end)| *end).max()
+    }
+
+    /// Whether nobody pauses it any more.
+    pub(super) fn over(&self, now: Time) -> bool {
+        self.last().is_none_or(|end| end <= now)
+    }
+}

@@ -1,0 +1,135 @@
+//! Isolation at the source's ToR (SFC proxy contribution of 2025, after the congestion isolation of IEEE 802.1Qcz): the ToR of a
+//! source that does not know SFC lets only what is congested wait, in a lane of its own, and the host sends on.
+//!
+//! ```text
+//! on an SFCM{P} from queue e about a packet of attached host s to d in class c:
+//!     take it;  end[s, d, c, e] = now + P  (P = 0: none);  shut the lane (s, d, c) until the latest end of all queues; then open it
+//! on a data packet of (s, d, c) that would join its egress queue:  wait in the lane while that is shut or holds a packet
+//! held(s's port, c) + packet > Tf:  pause the class of s's link by PFC;   held < Tf - two frames, or nothing: resume it
+//! ```
+//!
+//! | symbol | field | unit | default | source |
+//! |---|---|---|---|---|
+//! | Tf | `isolation_threshold` | bytes | 200 KB | choice |
+//!
+//! With `granularity = "flow"` a lane is that of the flow that the message names. With `"class"` a congested queue tells a source
+//! once, whichever of its flows passes: the lane takes all that the host sends in that class to the same destination, which
+//! at a last hop is what the congested queue sees of it. Where `points = "all"`, what goes to other destinations through the
+//! congested queue is isolated when that queue tells the source again.
+//!
+//! Acknowledgements and control frames of the host never wait. The lane stands beside its egress queue and is served with it
+//! once it is open (see `backwater-net`, `network/lanes.rs`); a packet leaves it before any later one of its flow passes.
+//!
+//! **Where we differ:** the document has one congestion queue, paused as a whole; here each (source, destination, class) or flow
+//! has a lane, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to
+//! PFC is the sum over the lanes of the port's class, since that is what PFC can stop.
+//! **What bounds a lane in time:** every message carries its pause time; a lost resume costs the rest of that.
+
+use super::ends::{Ends, Told};
+use super::{Granularity, Message, Params};
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{Gate, HoldStyle, Lane, Place, SwitchCx, Token};
+use backwater_net::packet::{Class, FlowRef, HostId, Packet, Port};
+use std::collections::BTreeMap;
+
+/// What waits together: source, destination, class, and in flow mode the flow.
+type Key = (HostId, HostId, Class, Option<FlowRef>);
+
+struct Isolated {
+    number: u32,
+    ends: Ends,
+}
+
+pub(super) struct Isolation {
+    by_flow: bool,
+    threshold: Bytes,
+    resume: Bytes,
+    style: HoldStyle,
+    lanes: BTreeMap<Key, Isolated>,
+    /// number of the next lane
+    next: u32,
+    /// classes of hosts that PFC pauses, because too much of theirs waits
+    asked: Vec<(Port, Class)>,
+}
+
+impl Isolation {
+    pub(super) fn new(params: &Params, max_frame: Bytes) -> Isolation {
+        Isolation {
+            by_flow: params.granularity == Granularity::Flow,
+            threshold: params.isolation_threshold,
+            resume: params.isolation_threshold.saturating_sub(Bytes(2 * max_frame.0)),
+            style: params.signal.style(params.quanta),
+            lanes: BTreeMap::new(),
+            next: 0,
+            asked: Vec::new(),
+        }
+    }
+
+    /// Acts on a message for the attached host `source`.
+    pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) {
+        let now = cx.now();
+        self.lanes.retain(|_, isolated| in_use(isolated, cx));
+        let key = (source, message.to, message.class, self.by_flow.then_some(flow));
+        let isolated = self.lanes.entry(key).or_insert_with(|| {
+            self.next += 1;
+            Isolated { number: self.next, ends: Ends::default() }
+        });
+        let lane = cx.lane(isolated.number);
+        match isolated.ends.told(message.point, message.pause, now) {
+            Told::Until(end) => {
+                cx.shut(Gate::Lane(lane));
+                cx.arm(end, isolated.number);
+            }
+            Told::Lifted => cx.open(Gate::Lane(lane)),
+            Told::Nothing => {}
+        }
+    }
+
+    /// The pause of a lane may have ended.
+    pub(super) fn on_timer(&mut self, cx: &mut SwitchCx<'_>, number: Token) {
+        let now = cx.now();
+        if self.lanes.values().any(|isolated| isolated.number == number && isolated.ends.over(now)) {
+            cx.open(Gate::Lane(cx.lane(number)));
+        }
+    }
+
+    /// The lane in which a data packet waits, if it does.
+    pub(super) fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+        let key = (pkt.src, pkt.dst, at.class, self.by_flow.then_some(pkt.flow));
+        let isolated = self.lanes.get(&key)?;
+        if !in_use(isolated, cx) {
+            self.lanes.remove(&key);
+            return None;
+        }
+        let lane = cx.lane(isolated.number);
+        let held = cx.seen().held(at.ingress, at.class) + pkt.bytes();
+        if held > self.threshold && !self.asked.contains(&(at.ingress, at.class)) {
+            self.asked.push((at.ingress, at.class));
+            cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
+        }
+        Some(lane)
+    }
+
+    pub(super) fn asks(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// A packet has joined its egress queue, from a lane perhaps.
+    #[cold]
+    pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        let held = cx.seen().held(at.ingress, at.class);
+        if held >= self.resume && held != Bytes::ZERO {
+            return;
+        }
+        if let Some(i) = self.asked.iter().position(|asked| *asked == (at.ingress, at.class)) {
+            self.asked.swap_remove(i);
+            cx.release_peer(at.ingress, Some(at.class));
+        }
+    }
+}
+
+/// Whether a lane is shut or still holds what came when it was.
+fn in_use(isolated: &Isolated, cx: &SwitchCx<'_>) -> bool {
+    !isolated.ends.over(cx.now()) || cx.seen().held_in(cx.lane(isolated.number)) != Bytes::ZERO
+}

@@ -1,0 +1,98 @@
+//! Sources with several queues for a class, on the bench.
+
+use super::*;
+use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
+use backwater_net::config::SwitchParams;
+use backwater_net::hooks::{Gate, HoldStyle, NicSide, Note};
+use backwater_net::packet::{DsField, Ecn};
+use backwater_net::{HostQueues, Rate};
+
+const C3: Class = Class(3);
+const SECOND: Class = Class(5);
+
+fn params(at_source: AtSource) -> Params {
+    Params {
+        isolation_threshold: Bytes(200_000),
+        cache: false,
+        threshold: Bytes(200_000),
+        pause: Some(Time::us(6)),
+        min_interval: None,
+        target: Some(Bytes(50_000)),
+        resume: true,
+        granularity: Granularity::Class,
+        at_source,
+        signal: Signal::OnOff,
+        quanta: u16::MAX,
+        points: Points::ToHosts,
+        classes: vec![3],
+        message_class: 7,
+        message_size: Bytes(116),
+    }
+}
+
+fn message(priority: Class, pause: Time) -> Control {
+    Message { pause, class: C3, dscp: Dscp::of(priority), flow_mode: false, point: (9, 3, 3), to: HostId(3) }
+        .frame(FlowRef { slot: 0, tag: 0 }, 116)
+}
+
+/// What is sent to host 9, which is elsewhere: of which queue, and the pause.
+fn told(bench: &mut SwitchBench) -> Vec<(Class, Time)> {
+    let one = |note: &Note| match note {
+        Note::Route(HostId(9), Class(7), frame) => {
+            let message = Message::read(frame).expect("an SFC message");
+            assert_eq!(message.class, C3, "on the way it is the network's class");
+            (message.dscp.priority(), message.pause)
+        }
+        other => panic!("{other:?}"),
+    };
+    bench.notes().iter().map(one).collect()
+}
+
+#[test]
+fn congestion_point_echoes_the_dscp_and_tells_each_queue_of_a_source() {
+    let mut bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(200), 0);
+    let mut sfc = Sfc::switch(&params(AtSource::Proxy), bench.shape()).expect("SFC acts at switches");
+    let at = place(Port(0), Port(3), C3);
+    bench.set_egress(Port(3), Queue(3), 250_000);
+    let six = Time::us(6);
+    for (priority, wanted) in [(C3, vec![(C3, six)]), (SECOND, vec![(SECOND, six)]), (C3, vec![]), (SECOND, vec![])] {
+        let mut pkt = data(HostId(9), HostId(3), 0, C3, 4000);
+        pkt.ds = DsField::new(Dscp::of(priority), Ecn::Ect);
+        pkt.mark();
+        sfc.on_enqueue(&mut bench.cx(), &at, &mut pkt);
+        assert_eq!(told(&mut bench), wanted, "a mark does not touch the DSCP");
+    }
+    bench.set_egress(Port(3), Queue(3), 49_999);
+    sfc.on_depart(&mut bench.cx(), &at);
+    assert_eq!(told(&mut bench), [(C3, Time::ZERO), (SECOND, Time::ZERO)]);
+}
+
+#[test]
+fn proxy_pauses_the_priority_of_the_dscp() {
+    let mut bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(200), 0);
+    let mut sfc = Sfc::switch(&params(AtSource::Proxy), bench.shape()).expect("SFC acts at switches");
+    let mut hear = |priority, pause| {
+        sfc.on_control(&mut bench.cx(), Port(3), Some(HostId(1)), &message(priority, pause));
+        bench.notes()
+    };
+    let style = HoldStyle { quanta: None, framed: true };
+    assert_eq!(hear(SECOND, Time::us(6)), [Note::HoldQueue(OWNER, Port(1), SECOND, Time::us(6), style)]);
+    assert_eq!(hear(C3, Time::us(9)), [Note::HoldQueue(OWNER, Port(1), C3, Time::us(9), style)]);
+    assert_eq!(hear(SECOND, Time::ZERO), [Note::ReleaseQueue(OWNER, Port(1), SECOND)]);
+    assert_eq!(hear(SECOND, Time::ZERO), [], "the first queue's pause is not the second's");
+}
+
+#[test]
+fn host_that_obeys_stops_the_queue_of_the_dscp() {
+    let queues = HostQueues::new(C3, &[C3, SECOND]).expect("two priorities");
+    let mut bench = NicBench::new(HostId(0), Rate::gbps(200)).with_queues(queues);
+    let mut source = Sfc::nic(&params(AtSource::Host), bench.shape()).expect("SFC acts at NICs");
+    let mut hear = |priority, pause| {
+        source.on_control(&mut bench.cx(), &message(priority, pause));
+        bench.notes()
+    };
+    let gate = Gate::Class(SECOND);
+    assert_eq!(hear(SECOND, Time::us(6)), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::us(6), 8)]);
+    assert_eq!(hear(C3, Time::ZERO), [], "the first is not stopped");
+    assert_eq!(hear(SECOND, Time::ZERO), [Note::Open(OWNER, gate)]);
+}

@@ -1,0 +1,37 @@
+//! The octets of an SFCM, in this project's encoding: none has been published.
+
+use super::Message;
+use backwater_engine::Time;
+use backwater_net::address;
+use backwater_net::hooks::{Carrier, WireCx};
+use backwater_net::packet::{Control, NodeId, Port};
+use backwater_wire::Emit;
+use backwater_wire::sfcm::{Scope, Sfcm};
+
+/// \[octets\] of the congested packet that go along.
+const ENCAPSULATED: usize = 48;
+
+pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+    let message = Message::read(frame)?;
+    let (node, port, queue) = message.point;
+    let nanoseconds = message.pause.as_ps().div_ceil(1000);
+    let pause_time = match message.pause {
+        Time::ZERO => 0,
+        _ => u32::try_from(nanoseconds).unwrap_or(u32::MAX),
+    };
+    let packet = cx.packet.get(..ENCAPSULATED.min(cx.packet.len())).unwrap_or_default();
+    let sfcm = Sfcm {
+        scope: if message.flow_mode { Scope::Flow } else { Scope::Class },
+        by_proxy: false,
+        dscp: message.class.0 << 3,
+        ecn: packet.get(1).map_or(0, |traffic_class| traffic_class & 3),
+        priority: message.class.0 & 7,
+        pause_time,
+        // Not carried by the model's message.
+        depth: 0,
+        cpid: address::cpid(NodeId(node), Port(port), queue),
+        packet,
+    };
+    sfcm.append(octets).ok()?;
+    Some(Carrier::Udp(Sfcm::PORT))
+}

@@ -1,0 +1,177 @@
+//! Networks that lose: flows complete all the same and every byte is accounted for, or the run says who does not get further.
+
+mod common;
+
+use backwater_engine::Time;
+use backwater_mech::mac_control::Signal;
+use backwater_mech::registry::Config;
+use backwater_mech::sfc::AtSource;
+use backwater_net::config::{AckPath, BufferPer, Recovery, TransportParams, Window};
+use backwater_net::record::State;
+use backwater_net::spec::{FaultKind, FrameKind};
+use backwater_net::{Bytes, Rate};
+use common::{Bench, On, Outcome, pfc, sfc};
+
+const RECOVERIES: [Recovery; 2] = [Recovery::GoBackN, Recovery::SelectiveRepeat];
+
+/// Every data frame that left a host has arrived at one or was dropped, and nothing is left anywhere.
+fn conserves(out: &Outcome, hosts: u32) {
+    out.at_rest();
+    let at_host = |n: u32| n < hosts;
+    let sent = out.sum(|p| if at_host(p.node.0) { p.stats.tx_data_frames } else { 0 });
+    let arrived = out.sum(|p| if at_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
+    let packets: u64 = out.rows.flows.iter().map(|flow| flow.packets).sum();
+    assert_eq!(sent, packets);
+    assert_eq!(out.sum(|p| p.stats.drop_frames), out.progress.drops);
+    let dropped = sent - arrived;
+    assert!(dropped <= out.progress.drops, "{dropped} data frames are missing, {} were dropped", out.progress.drops);
+    for flow in &out.rows.flows {
+        assert_eq!((&flow.state, flow.received), (&State::Complete, flow.bytes), "flow {}", flow.id);
+        assert_eq!(flow.packets, flow.bytes.div_ceil(4000) + flow.retransmitted);
+    }
+}
+
+/// Fifteen to one in a fabric that keeps 200 KB for each port and pauses nobody but sources.
+fn best_effort(recovery: Recovery, at_source: AtSource, sources: bool) -> Outcome {
+    let mut bench = Bench::leaf_spine(4, 2, 4);
+    bench.transport = TransportParams { recovery, timeout: Time::us(500), ..TransportParams::default() };
+    (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(200_000), BufferPer::Egress);
+    // The way of messages and acknowledgements is their own: they are not lost with the data.
+    bench.ack.class = Some(6);
+    if sources {
+        let mut params = sfc(50_000, Time::us(5));
+        (params.pause, params.target, params.resume) = (None, Some(Bytes(20_000)), true);
+        params.at_source = at_source;
+        bench.mechanisms = Config::default().sfc(params);
+    }
+    for src in 1..16 {
+        bench.flow(src, 0, 400_000);
+    }
+    let out = bench.run();
+    conserves(&out, 16);
+    assert_eq!(out.sum(|p| if p.node.0 >= 16 && p.peer.0 >= 16 { p.stats.pauses_sent } else { 0 }), 0);
+    out
+}
+
+#[test]
+fn source_flow_control_without_pfc_completes_in_small_buffers() {
+    for recovery in RECOVERIES {
+        let lost = best_effort(recovery, AtSource::Host, false);
+        for at_source in [AtSource::Host, AtSource::Proxy] {
+            let out = best_effort(recovery, at_source, true);
+            let of = |out: &Outcome| out.rows.flows.iter().map(|flow| flow.retransmitted).sum::<u64>();
+            let (saved, alone) = ((out.progress.drops, of(&out)), (lost.progress.drops, of(&lost)));
+            println!("{recovery:?} {at_source:?}: (drops, sent again) {saved:?}, without SFC {alone:?}");
+            assert!(out.progress.drops > 0, "the first round trip is too much for the buffer");
+            assert!(out.progress.drops < lost.progress.drops, "pausing sources saves frames");
+        }
+    }
+}
+
+fn endless(recovery: Recovery) -> Bench {
+    let mut bench = Bench::leaf_spine(2, 1, 2);
+    bench.transport = TransportParams { recovery, retries: None, ..TransportParams::default() };
+    bench.transport.window = Some(Window::Bytes(Bytes(100_000)));
+    bench
+}
+
+#[test]
+fn a_link_that_stays_down_ends_the_run_and_is_named() {
+    for (recovery, ecmp) in RECOVERIES.into_iter().zip([true, false]) {
+        let mut bench = endless(recovery);
+        if ecmp {
+            bench.ack.path = AckPath::Ecmp;
+        }
+        bench.flow(0, 2, 4_000_000);
+        bench.flow(1, 0, 40_000);
+        bench.flow(3, 1, 4_000_000);
+        let (a, b) = (bench.node("leaf0"), bench.node("spine0"));
+        bench.fault(Time::us(50), FaultKind::LinkDown { a, b });
+        let out = bench.run();
+        let broken = out.broken.as_ref().expect("no flow gets further");
+        let text = "no flow has got further for 100 ms: flow 0 from h0 to h2 waits for";
+        assert!(broken.reason.starts_with(text), "{}", broken.reason);
+        let why = if ecmp { "there is no way to h2 any more" } else { "the link from leaf0 to spine0 is down" };
+        assert!(broken.reason.ends_with(&format!("; {why}; another one waits, too")), "{}", broken.reason);
+        assert_eq!(out.flow(1).state, State::Complete);
+        assert!(out.progress.time < Time::ms(250), "{:?}", out.progress.time);
+        assert_eq!(bench.run_sliced(1000).progress, out.progress);
+        bench.stall = Some(Time::ms(10));
+        assert!(bench.run().progress.time < Time::ms(30));
+    }
+}
+
+#[test]
+fn a_link_down_on_a_pinned_way_is_named() {
+    let mut bench = endless(Recovery::GoBackN);
+    let path = ["h0", "leaf0", "spine0", "leaf1", "h2"].map(|name| bench.node(name));
+    bench.flow(0, 2, 4_000_000).path = Some(path.to_vec().into());
+    let (a, b) = (bench.node("spine0"), bench.node("leaf1"));
+    bench.fault(Time::us(50), FaultKind::LinkDown { a, b });
+    let broken = bench.run().broken.expect("no flow gets further");
+    assert!(broken.reason.ends_with("the link from spine0 to leaf1 is down"), "{}", broken.reason);
+}
+
+/// A link that comes back, a flow that is still to start, a slow receiver at work: there is something to wait for.
+#[test]
+fn what_is_still_to_come_is_waited_for() {
+    for recovery in RECOVERIES {
+        let mut bench = endless(recovery);
+        bench.stall = Some(Time::ms(20));
+        bench.flow(0, 2, 400_000);
+        let (a, b) = (bench.node("leaf0"), bench.node("spine0"));
+        bench.fault(Time::us(5), FaultKind::LinkDown { a, b });
+        bench.fault(Time::ms(90), FaultKind::LinkUp { a, b });
+        let out = bench.run();
+        out.at_rest();
+        assert_eq!(out.flow(0).state, State::Complete);
+        assert!(out.progress.time > Time::ms(90));
+    }
+}
+
+/// Acknowledgements that are all lost: everything has arrived, and nobody knows.
+#[test]
+fn a_way_back_that_loses_everything_is_no_progress() {
+    let mut bench = endless(Recovery::GoBackN);
+    bench.flow(0, 2, 40_000);
+    let (from, to) = (bench.node("leaf0"), bench.node("h0"));
+    bench.fault(Time::ZERO, FaultKind::Loss { from, to, probability: 1.0 });
+    let out = bench.run();
+    assert!(out.broken.as_ref().is_some_and(|broken| broken.reason.starts_with("no flow has got further for 100 ms")));
+    assert_eq!(out.flow(0).received, 40_000);
+}
+
+/// Somebody who gets further, however slowly, keeps a run going in which another never will.
+#[test]
+fn one_flow_that_gets_further_keeps_the_run_going() {
+    let mut bench = endless(Recovery::GoBackN);
+    bench.stall = Some(Time::ms(5));
+    bench.flow(0, 2, 400_000);
+    bench.flow(1, 0, 4_000_000);
+    let (from, to) = (bench.node("leaf0"), bench.node("spine0"));
+    bench.fault(Time::ZERO, FaultKind::LinkDown { a: from, b: to });
+    let (from, to) = (bench.node("leaf0"), bench.node("h0"));
+    // 4 MB at 1 Gb/s: 33 ms.
+    bench.fault(Time::ZERO, FaultKind::RateChange { from, to, rate: Rate::gbps(1) });
+    let out = bench.run();
+    assert_eq!(out.flow(1).state, State::Complete);
+    assert!(out.broken.is_some() && out.progress.time > Time::ms(32));
+}
+
+/// A pause whose resume is lost lasts, where it is an on/off signal: the row says who waits where, and for whom.
+#[test]
+fn a_pause_that_nobody_lifts_is_named() {
+    let mut bench = Bench::leaf_spine(2, 1, 3);
+    bench.mechanisms = Config::default().pfc(pfc(50_000, 30_000, Signal::OnOff));
+    for src in [0, 1, 2] {
+        bench.flow(src, 3, 400_000);
+    }
+    let (from, to) = (bench.node("leaf0"), bench.node("h0"));
+    for nth in 2..200 {
+        let what = FrameKind::Control("mac-control".into());
+        bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what, nth });
+    }
+    let out = bench.run();
+    assert_eq!((out.broken.as_ref(), out.deadlock.as_ref(), out.progress.flows_active), (None, None, 1));
+    assert_eq!(out.flow(0).state, State::Unfinished("its turn at h0, paused by leaf0".into()));
+}

@@ -1,0 +1,153 @@
+//! What waits in the held lanes of one switch: the counters that mechanisms see, and statistics over time.
+
+use crate::hooks::{Lane, Place};
+use crate::packet::{Class, Port};
+use crate::record::HeldStats;
+use crate::units::Bytes;
+use backwater_engine::Time;
+use std::collections::BTreeMap;
+
+/// \[bytes\] in held lanes. What is zero has no entry, so that a switch without lanes pays for nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held {
+    by_ingress: BTreeMap<(Port, Class), u64>,
+    by_lane: BTreeMap<Lane, u64>,
+    total: u64,
+}
+
+impl Held {
+    pub fn at(&self, port: Port, class: Class) -> Bytes {
+        Bytes(self.by_ingress.get(&(port, class)).copied().unwrap_or(0))
+    }
+
+    pub fn of(&self, lane: Lane) -> Bytes {
+        Bytes(self.by_lane.get(&lane).copied().unwrap_or(0))
+    }
+
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub fn add(&mut self, at: &Place, lane: Lane, size: u64) {
+        *self.by_ingress.entry((at.ingress, at.class)).or_default() += size;
+        *self.by_lane.entry(lane).or_default() += size;
+        self.total += size;
+    }
+
+    pub fn take(&mut self, at: &Place, lane: Lane, size: u64) {
+        less(&mut self.by_ingress, (at.ingress, at.class), size);
+        less(&mut self.by_lane, lane, size);
+        self.total -= size;
+    }
+}
+
+fn less<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, size: u64) {
+    if let Some(bytes) = counts.get_mut(&key) {
+        *bytes -= size;
+        if *bytes == 0 {
+            counts.remove(&key);
+        }
+    }
+}
+
+/// Depths are told apart to one part in this many, and exactly below twice as many bytes.
+const PARTS: u64 = 1 << 7;
+
+/// For how long how many bytes waited: exact but for the depth of a percentile, which is rounded up by less than 1 %.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Depth {
+    frames: u64,
+    bytes: u64,
+    most: u64,
+    since: Time,
+    /// \[bytes ps\]
+    area: u128,
+    /// \[ps\] by rounded depth
+    time_at: BTreeMap<u64, u64>,
+}
+
+impl Depth {
+    pub fn frame(&mut self) {
+        self.frames += 1;
+    }
+
+    pub fn change(&mut self, now: Time, bytes: u64) {
+        let time = now.since(self.since).as_ps();
+        if time > 0 {
+            self.area += u128::from(self.bytes) * u128::from(time);
+            *self.time_at.entry(rounded_up(self.bytes)).or_default() += time;
+        }
+        (self.since, self.bytes) = (now, bytes);
+        self.most = self.most.max(bytes);
+    }
+
+    /// From the beginning of the run until `now`.
+    pub fn stats(&self, now: Time) -> HeldStats {
+        let mut all = self.clone();
+        all.change(now, self.bytes);
+        let run = all.time_at.values().sum::<u64>();
+        // The least depth that is not exceeded for all but `beyond` of every `of` ps.
+        let percentile = |beyond: u128, of: u128| {
+            let mut above = u128::from(run);
+            let within = all.time_at.iter().find(|(_, time)| {
+                above -= u128::from(**time);
+                above * of <= u128::from(run) * beyond
+            });
+            within.map_or(0, |(depth, _)| (*depth).min(all.most))
+        };
+        HeldStats {
+            frames: all.frames,
+            max_bytes: all.most,
+            mean_bytes: if run == 0 { 0.0 } else { all.area as f64 / run as f64 },
+            p99_bytes: percentile(1, 100),
+            p999_bytes: percentile(1, 1_000),
+            time_ps: run - all.time_at.get(&0).copied().unwrap_or(0),
+        }
+    }
+}
+
+fn rounded_up(bytes: u64) -> u64 {
+    let shift = (bytes / PARTS).checked_ilog2().unwrap_or(0);
+    ((bytes >> shift) + u64::from(bytes & ((1 << shift) - 1) != 0)) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 B for 2 us and 3000 B for 1 us of 1 ms: 0.3 % of the time anything, 0.1 % the most.
+    #[test]
+    fn percentiles_are_weighted_by_time() {
+        let mut depth = Depth::default();
+        depth.change(Time::us(4), 1000);
+        depth.change(Time::us(6), 3000);
+        depth.change(Time::us(7), 0);
+        let stats = depth.stats(Time::ms(1));
+        assert_eq!((stats.max_bytes, stats.time_ps), (3000, 3_000_000));
+        assert_eq!((stats.p99_bytes, stats.p999_bytes), (0, 1000), "above 1000 B for exactly one part in a thousand");
+        assert!((stats.mean_bytes - 5.0).abs() < 1e-9, "{}", stats.mean_bytes);
+        assert_eq!(depth.stats(Time::us(999)).p999_bytes, 3000, "and now for more than that");
+    }
+
+    #[test]
+    fn depths_are_rounded_up_by_less_than_a_hundredth() {
+        for bytes in [0, 1, 127, 128, 255, 256, 257, 1_000, 4_064, 99_999, 1 << 20, (1 << 32) - 1] {
+            let rounded = rounded_up(bytes);
+            assert!(rounded >= bytes && (rounded - bytes) * 100 <= bytes, "{bytes} to {rounded}");
+        }
+        assert_eq!([255, 256].map(rounded_up), [255, 256]);
+    }
+
+    #[test]
+    fn what_is_zero_is_forgotten() {
+        let at = crate::bench::place(Port(1), Port(2), Class(3));
+        let lane = Lane { owner: crate::hooks::Owner(4), number: 9 };
+        let mut held = Held::default();
+        held.add(&at, lane, 100);
+        held.add(&at, lane, 50);
+        assert_eq!((held.at(Port(1), Class(3)), held.of(lane), held.total()), (Bytes(150), Bytes(150), 150));
+        held.take(&at, lane, 100);
+        held.take(&at, lane, 50);
+        assert_eq!((held.by_ingress.len(), held.by_lane.len(), held.total()), (0, 0, 0));
+    }
+}
