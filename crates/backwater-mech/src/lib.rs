@@ -4,6 +4,7 @@
 
 pub mod bcn;
 pub mod dcqcn;
+pub mod dctcp;
 pub mod ecn;
 mod headroom_check;
 pub mod mac_control;
@@ -13,3 +14,4 @@ pub mod qcn;
 pub mod registry;
 pub mod sfc;
 pub mod stack;
+pub mod swift;

@@ -9,4 +9,6 @@ crate::stack::mechanisms! {
     sfc => crate::sfc::Sfc,
     qcn => crate::qcn::Qcn,
     bcn => crate::bcn::Bcn,
+    dctcp => crate::dctcp::Dctcp,
+    swift => crate::swift::Swift,
 }

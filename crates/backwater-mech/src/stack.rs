@@ -113,7 +113,7 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Mechanism, NicCx, NicShape, NicSide,
+            Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Loss, Mechanism, NicCx, NicShape, NicSide,
             Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
         };
         use backwater_engine::Time;
@@ -356,6 +356,9 @@ macro_rules! mechanisms {
             #[inline]
             fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
                 $(if let Some(side) = &mut self.$name { side.on_ack(&mut cx.owned_by(Owner(Number::$name as u8)), ack); })+
+            }
+            fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+                $(if let Some(side) = &mut self.$name { side.on_loss(&mut cx.owned_by(Owner(Number::$name as u8)), loss); })+
             }
             fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
                 $(if let Some(side) = &mut self.$name {

@@ -9,7 +9,7 @@ use backwater_mech::pfc::{Threshold, headroom};
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, Granularity, Points};
 use backwater_mech::stack::Scoped;
-use backwater_mech::{bcn, dcqcn, qcn};
+use backwater_mech::{bcn, dcqcn, dctcp, qcn, swift};
 use backwater_net::config::{
     AckPath, Architecture, BufferPer, LatencyAt, PacketParams, Recovery, ReleaseAt, SwitchParams, TransportParams,
     Window,
@@ -139,6 +139,10 @@ enum Rates {
     Bcn(bool),
     /// DCQCN and QCN, the lesser rate
     Both,
+    /// DCTCP from a window of so many packets
+    Dctcp(u32),
+    /// Swift with a target of so many us
+    Swift(u64),
 }
 
 /// Mechanisms beside those that pause links.
@@ -210,12 +214,18 @@ fn extras() -> impl Strategy<Value = Extras> {
             Rates::Bcn(false),
             Rates::Bcn(true),
             Rates::Both,
+            Rates::Dctcp(1),
+            Rates::Dctcp(10),
+            Rates::Swift(2),
+            Rates::Swift(20),
         ])),
         (select(vec![1u32, 1, 4]), any::<bool>(), select(vec![0u64, 0, 900, 30_000])),
         (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
         (select(vec![0u64, 20]), select(vec![0u64, 64])),
     )
         .prop_map(|(sfc, rates, (tx_queue, fetch, delay), (ack_class, ack_first, acks, ecmp), (gap, header))| {
+            // A window does not open without acknowledgements; the reader of scenarios refuses that.
+            let acks = acks || matches!(rates, Some(Rates::Dctcp(_) | Rates::Swift(_)));
             Extras { sfc, rates, tx_queue, fetch, delay, ack_class, ack_first, acks, ecmp, gap, header }
         })
 }
@@ -312,6 +322,17 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         Some(Rates::Both) => {
             config = config.ecn(step(10_000)).dcqcn(dcqcn::Params::default());
             config.qcn = of_qcn(qcn::Per::Flow);
+        }
+        Some(Rates::Dctcp(initial_window)) => {
+            let params = dctcp::Params { initial_window, ..dctcp::Params::default() };
+            config = config.ecn(step(10_000));
+            config.dctcp = Some(Scoped::everywhere(params));
+        }
+        Some(Rates::Swift(target)) => {
+            // A packet each 100 round trips at least: runs here are short.
+            let (base_target, min_cwnd) = (Time::us(target), 0.01);
+            let params = swift::Params { base_target, min_cwnd, ..swift::Params::default() };
+            config.swift = Some(Scoped::everywhere(params));
         }
         Some(Rates::Bcn(bcn_00)) => {
             let (qeq, qsc) = (Some(Bytes(5_000)), Some(Bytes(15_000)));

@@ -126,9 +126,9 @@ pub struct FlowBench {
 }
 
 impl FlowBench {
-    /// From host 0 to host 1 in class 3, over a link of `line`.
+    /// From host 0 to host 1 in class 3, over a link of `line` and three switches, in packets of 1000 bytes.
     pub fn new(line: Rate) -> FlowBench {
-        let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line };
+        let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line, payload: Bytes(1000), hops: 3 };
         FlowBench { now: Time::ZERO, shape, notes: Vec::new() }
     }
 

@@ -163,6 +163,10 @@ pub struct FlowShape {
     pub class: Class,
     /// Line rate of the sender's link.
     pub line: Rate,
+    /// \[bytes\] Most payload in one of its packets.
+    pub payload: Bytes,
+    /// Switches on its way; 0 where it has none at its start.
+    pub hops: u32,
 }
 
 /// What does not change at a switch, and its mechanisms' random streams.
@@ -406,6 +410,15 @@ pub struct Ack {
     pub marked: bool,
 }
 
+/// How the transport has come to know that packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The receiver has reported a gap.
+    Gap,
+    /// Nothing has come back for too long.
+    Timeout,
+}
+
 /// What a mechanism does to a flow's rate. One per [`RateKey`].
 #[allow(unused_variables)]
 pub trait FlowSide {
@@ -419,7 +432,7 @@ pub trait FlowSide {
     fn stopped_until(&self) -> Time {
         Time::ZERO
     }
-    /// Most unacknowledged bytes.
+    /// Most unacknowledged bytes; never taken for less than what is acknowledged at a time.
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
         None
@@ -430,6 +443,10 @@ pub trait FlowSide {
     /// An acknowledgement has arrived.
     #[inline(always)]
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {}
+    /// Packets are lost and will be sent again. Comes before the `on_ack` of the answer that told it, and may come for each of
+    /// the packets lost.
+    #[inline(always)]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
     /// A control frame that names this flow has arrived.
     #[inline(always)]
     fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {

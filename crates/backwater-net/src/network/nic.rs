@@ -3,7 +3,7 @@
 use super::transport::{Answer, TRIMMED};
 use super::{Actors, Event, Network, controller_order, order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
-use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
+use crate::hooks::{Ack, FlowCx, FlowSide, Loss, NicCx, NicSide, Owner};
 use crate::packet::{Ecn, Kind, Packet};
 use crate::port::Next;
 use crate::record::{Broken, FlowRow, State};
@@ -104,8 +104,9 @@ impl<A: Actors> Network<A> {
                 }
                 continue;
             }
-            let asked = c.side.window().map_or(u64::MAX, |window| window.0);
+            let asked = c.side.window();
             let (controller, away) = (flow.controller, flow.away());
+            let asked = asked.map_or(u64::MAX, |window| window.0.max(self.least_window()));
             if away >= asked.min(self.flow_window(slot)) {
                 self.flows.send[slot as usize].status = Status::Windowed;
                 if let Some(c) = self.controllers[controller as usize].as_mut() {
@@ -362,14 +363,18 @@ impl<A: Actors> Network<A> {
         let further = header.seq > flow.acked;
         flow.acked = flow.acked.max(header.seq);
         let (controller, recovers) = (flow.controller, flow.recovery.is_some());
+        let mut lost = false;
         if recovers {
-            self.learn(at, &header, further);
+            lost = self.learn(at, &header, further);
         } else if flow.status == Status::Windowed && controller == NO_CONTROLLER {
             self.ready(at as u32);
             self.kick(self.hosts[header.dst.0 as usize].port);
         }
         if controller != NO_CONTROLLER {
             let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn == Ecn::Ce };
+            if lost {
+                self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Gap));
+            }
             self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
             self.repace(controller);
         }

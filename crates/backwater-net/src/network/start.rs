@@ -39,8 +39,6 @@ impl<A: Actors> Network<A> {
             let rng = rng::stream(self.seed, "bernoulli source", spec.id);
             Box::new(StreamState { spec: stream, rng, ended: false, blocked: 0 })
         });
-        let shape = FlowShape { src: spec.src, dst: spec.dst, class: spec.class, line: self.host_rate(spec.src.0) };
-        let controller = self.controller(&shape, hash);
         let slot = self.flows.insert(SendFlow {
             id: spec.id,
             group: spec.group,
@@ -59,7 +57,7 @@ impl<A: Actors> Network<A> {
             packets: 0,
             start: self.now,
             shut: 0,
-            controller,
+            controller: NO_CONTROLLER,
             path,
             back,
             stream,
@@ -73,6 +71,15 @@ impl<A: Actors> Network<A> {
             self.flows.send[slot as usize].owe_if_empty();
         }
         let way = self.way_of(slot);
+        let shape = FlowShape {
+            src: spec.src,
+            dst: spec.dst,
+            class: spec.class,
+            line: self.host_rate(spec.src.0),
+            payload: Bytes(u64::from(self.payload)),
+            hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
+        };
+        self.flows.send[slot as usize].controller = self.controller(&shape, hash);
         self.flows.send[slot as usize].window = self.window_of(way.as_deref());
         if spec.stream.is_none() {
             self.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes));

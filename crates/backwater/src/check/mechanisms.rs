@@ -54,7 +54,14 @@ fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
         let hint = format!("switch one of them off: `{a} = false` or `{b} = false`{both}");
         return Err(resolved.error(b, reason).hint(hint));
     }
-    let flow = FlowShape { src: HostId(0), dst: HostId(1), class: Class(0), line: Rate::gbps(1) };
+    let flow = FlowShape {
+        src: HostId(0),
+        dst: HostId(1),
+        class: Class(0),
+        line: Rate::gbps(1),
+        payload: resolved.file.packet.payload,
+        hops: 1,
+    };
     let limiters = resolved.mechanisms.rate_limiters(&flow);
     if let Some(two) = limiters.windows(2).find(|two| two[0].1 != two[1].1) {
         let [(a, of_a), (b, of_b)] = [two[0], two[1]].map(|(name, key)| (name, shared_by(key)));
