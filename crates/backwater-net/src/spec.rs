@@ -175,6 +175,8 @@ pub struct Spec<A> {
     pub actors: A,
     /// Labels of the flow groups.
     pub groups: Vec<String>,
+    /// Groups whose flows the run waits for: it ends with the last of them. None: it waits for all.
+    pub awaited: Vec<u32>,
     /// Where flows come from; each yields its flows by ascending start.
     pub sources: Vec<Box<dyn FlowSource>>,
     /// Number of flows that the sources yield in all, where it is known.

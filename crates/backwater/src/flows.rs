@@ -1,7 +1,7 @@
 //! From a `[[flow]]` to who sends to whom, which way, how much and how often.
 
 use crate::error::ScenarioError;
-use crate::file::{Arrivals, FlowGroup, Pattern};
+use crate::file::{Arrivals, FlowGroup, Pattern, Placement};
 use crate::hosts::{self, MOST, Neighbours};
 use crate::load::Offered;
 use crate::matrix::{self, Matrix};
@@ -51,8 +51,8 @@ pub(crate) enum Who {
     Pairs(Vec<(HostId, HostId)>, Vec<Option<Arc<[NodeId]>>>),
     /// A permutation of these.
     Permutation(Vec<HostId>),
-    /// Each to any of those.
-    Random(Vec<HostId>, Arc<[HostId]>),
+    /// Sets of hosts, and to whom the flows of each set go: to any of those.
+    Random(Vec<(Vec<HostId>, Arc<[HostId]>)>),
     /// Each to those of its own, by weight.
     Matrix(Vec<HostId>, Matrix),
     /// Events of many to one.
@@ -65,7 +65,8 @@ impl Who {
         let mut number = HashMap::new();
         let sources: Box<dyn Iterator<Item = &HostId>> = match self {
             Who::Pairs(pairs, _) => Box::new(pairs.iter().map(|(src, _)| src)),
-            Who::Permutation(hosts) | Who::Random(hosts, _) | Who::Matrix(hosts, _) => Box::new(hosts.iter()),
+            Who::Permutation(hosts) | Who::Matrix(hosts, _) => Box::new(hosts.iter()),
+            Who::Random(sets) => Box::new(sets.iter().flat_map(|(from, _)| from)),
             Who::Incast(crowd) => Box::new(crowd.from.iter()),
         };
         sources.for_each(|src| *number.entry(*src).or_insert(0) += 1);
@@ -125,10 +126,10 @@ impl<'a> Plan<'a> {
         let found = match &self.who {
             Who::Pairs(pairs, _) => pairs.iter().find_map(|&(from, to)| cut(from, to)),
             Who::Permutation(hosts) => hosts.iter().find_map(|&h| cut(hosts[0], h)),
-            Who::Random(from, to) => {
-                let first = from.first().copied();
-                first.and_then(|first| to.iter().chain(from).find_map(|&h| cut(first, h)))
-            }
+            Who::Random(sets) => sets.iter().find_map(|(from, to)| {
+                let first = from.first().copied()?;
+                to.iter().chain(from).find_map(|&h| cut(first, h))
+            }),
             Who::Matrix(from, matrix) => from.iter().find_map(|from| {
                 let to = matrix.get(from).into_iter().flat_map(|row| row.iter());
                 to.map(|(to, _)| *to).find_map(|to| cut(*from, to))
@@ -204,6 +205,14 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
         }
         _ => Ok(()),
     }?;
+    match (&group.classes, group.small_below, group.small_class) {
+        (Some(classes), ..) if classes.is_empty() || classes.iter().any(|class| *class > 7) => {
+            return fail("classes", "names no class, or one above 7", "as in [1, 2]");
+        }
+        (_, Some(_), None) => return fail("small_class", "is missing", "class of flows below `small_below`"),
+        (_, None, Some(_)) => return fail("small_below", "is missing", "a size, as in \"100 KB\""),
+        _ => {}
+    }
     if group.queue.is_some() && group.arrivals != Arrivals::Bernoulli {
         return fail("queue", "only a bernoulli stream has a queue that can be full", "arrivals = \"bernoulli\"");
     }
@@ -214,6 +223,13 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
             group.fan_in.is_some(),
             Pattern::Incast,
             "number of senders of each event, as in fan_in = 120",
+        ),
+        (
+            "cluster",
+            "clusters",
+            group.cluster.is_some(),
+            Pattern::Clusters,
+            "hosts of each cluster, as in cluster = 21",
         ),
         ("matrix", "matrix", group.matrix.is_some(), Pattern::Matrix, "a file with lines SRC,DST,WEIGHT"),
     ] {
@@ -226,14 +242,19 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
     let pinned = [("path", &group.path), ("via", &group.via)].into_iter().find(|(_, w)| w.is_some());
     match (pinned, group.pattern) {
         (Some(("path", _)), _) if group.via.is_some() => fail("via", "`path` is given too", "give one of them"),
-        (Some((name, _)), Pattern::Permutation | Pattern::Random | Pattern::Matrix | Pattern::Incast) => {
-            fail(name, "only pairs that are known beforehand can be pinned", "pattern = \"pairs\"")
-        }
+        (
+            Some((name, _)),
+            Pattern::Permutation | Pattern::Random | Pattern::Clusters | Pattern::Matrix | Pattern::Incast,
+        ) => fail(name, "only pairs that are known beforehand can be pinned", "pattern = \"pairs\""),
         (_, Pattern::Matrix) if group.to.is_some() => fail("to", "the matrix says it for each sender", "leave it out"),
         (_, Pattern::Incast) if group.arrivals == Arrivals::Bernoulli => {
             fail("arrivals", "an incast is events, and not a stream", "arrivals = \"poisson\"")
         }
-        (_, Pattern::Random | Pattern::Matrix) if !drawn => {
+        (Some((name, _)), _) if group.placement == Placement::Random => {
+            fail(name, "hosts that the seed places have no way that is known beforehand", "placement = \"named\"")
+        }
+        (_, Pattern::Clusters) if group.to.is_some() => fail("to", "clusters are within one set", "leave `to` out"),
+        (_, Pattern::Random | Pattern::Clusters | Pattern::Matrix) if !drawn => {
             fail("pattern", "only flows that arrive over time go to random hosts", "arrivals = \"poisson\"")
         }
         _ => Ok(()),
@@ -278,7 +299,7 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
     }
     match group.pattern {
         Pattern::Matrix => weighted(place, key, group, from),
-        Pattern::Permutation | Pattern::Random | Pattern::Incast => {
+        Pattern::Permutation | Pattern::Random | Pattern::Clusters | Pattern::Incast => {
             let mut receivers = to.clone();
             for (name, hosts) in [("from", &mut from.clone()), ("to", &mut receivers)] {
                 hosts.sort_unstable();
@@ -297,13 +318,21 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
                     None => Ok(Who::Incast(crowd)),
                 };
             }
+            if group.pattern == Pattern::Clusters {
+                let size = group.cluster.unwrap_or(1) as usize;
+                if size < 2 || !from.len().is_multiple_of(size) {
+                    let reason = format!("{} hosts cannot be divided into clusters of {size}", from.len());
+                    return fail("cluster", reason, "2 or more, and as many as divide the hosts of `from`");
+                }
+                return Ok(Who::Random(from.chunks(size).map(|set| (set.to_vec(), set.into())).collect()));
+            }
             if group.pattern == Pattern::Random {
                 let alone = from.iter().find(|h| to.len() == 1 && to[0] == **h);
                 return match alone {
                     Some(host) => {
                         fail("to", format!("{} could send to nobody but itself", place.name(*host)), "add receivers")
                     }
-                    None => Ok(Who::Random(from, to.into())),
+                    None => Ok(Who::Random(vec![(from, to.into())])),
                 };
             }
             let mut senders = from.clone();

@@ -136,6 +136,7 @@ impl Bench {
             nic: self.nic.clone(),
             control_delays: self.control_delays.clone(),
             actors,
+            awaited: Vec::new(),
             groups: vec!["all".into()],
             flows_total: Some(flows.len() as u64),
             sources: vec![Box::new(Listed(flows.into_iter()))],

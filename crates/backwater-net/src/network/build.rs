@@ -4,7 +4,7 @@ use super::backlog::Backlogs;
 use super::crossbar::Crossbar;
 use super::event::Event;
 use super::host::Host;
-use super::{Actors, Network, Rows, STAGE, Switch, Totals};
+use super::{Actors, Awaited, Network, Rows, STAGE, Switch, Totals};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;
 use crate::hooks::{Home, NicShape, PortShape, SwitchShape};
@@ -142,6 +142,13 @@ impl<A: Actors> Network<A> {
             free_controllers: Vec::new(),
             kept_controllers: HashMap::new(),
             controller_tag: 0,
+            awaited: Awaited {
+                groups: match spec.awaited.is_empty() {
+                    true => Vec::new(),
+                    false => (0..spec.groups.len() as u32).map(|group| spec.awaited.contains(&group)).collect(),
+                },
+                active: 0,
+            },
             coming: spec.sources.iter().map(|_| None).collect(),
             sources: spec.sources,
             faults: spec.faults,
@@ -168,6 +175,9 @@ impl<A: Actors> Network<A> {
         if let Some(series) = &network.series {
             let first = series.interval;
             network.push(first, Event::Sample);
+        }
+        if !spec.awaited.is_empty() && network.awaits_nothing() {
+            network.queue.push(Time::ZERO, Event::Stop.order(), Event::Stop);
         }
         if let Some(at) = spec.stop_at {
             network.queue.push(at, Event::Stop.order(), Event::Stop);

@@ -134,6 +134,21 @@ struct Totals {
     idling: u64,
 }
 
+/// Flows with the last of which a run ends.
+#[derive(Default)]
+struct Awaited {
+    /// Per group: whether its flows are awaited; empty: nobody waits for some of them only.
+    groups: Vec<bool>,
+    /// How many of them are under way.
+    active: u64,
+}
+
+impl Awaited {
+    fn holds(&self, group: u32) -> bool {
+        self.groups.get(group as usize).copied().unwrap_or(false)
+    }
+}
+
 /// A network under simulation.
 pub struct Network<A: Actors> {
     seed: u64,
@@ -168,6 +183,7 @@ pub struct Network<A: Actors> {
     controller_tag: u16,
     sources: Vec<Box<dyn FlowSource>>,
     coming: Vec<Option<FlowSpec>>,
+    awaited: Awaited,
     faults: Vec<Fault>,
     series: Option<SeriesSpec>,
     sampled_bytes: Vec<u64>,
@@ -256,6 +272,18 @@ impl<A: Actors> Network<A> {
     fn push(&mut self, at: Time, event: Event) {
         self.totals.idling += u64::from(event.idles());
         self.queue.push(at, event.order(), event);
+    }
+
+    /// A flow of this group has ended: with the last that is awaited, and none to come, so does the run.
+    fn one_ended(&mut self, group: u32) {
+        if self.awaited.holds(group) {
+            self.awaited.active -= 1;
+            self.totals.stopped |= self.awaits_nothing();
+        }
+    }
+
+    fn awaits_nothing(&self) -> bool {
+        self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.holds(flow.group))
     }
 
     /// Whether anything is pending but events that only keep themselves going.

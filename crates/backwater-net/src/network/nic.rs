@@ -397,6 +397,7 @@ impl<A: Actors> Network<A> {
     /// A flow is over: hands out its row, and gives back what it has held.
     pub(super) fn end_flow(&mut self, at: usize, state: State) {
         let row = self.flow_row(at, state);
+        let group = row.group;
         self.rows.flows.push(row);
         let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
         let flow = &self.flows.send[at];
@@ -412,6 +413,7 @@ impl<A: Actors> Network<A> {
         } else {
             self.flows.remove(at as u32);
         }
+        self.one_ended(group);
     }
 
     /// What a flow that is not complete waits for.

@@ -70,6 +70,7 @@ impl<A: Actors> Network<A> {
             self.flows.recv[slot as usize].recovery = Some(Box::default());
             self.flows.send[slot as usize].owe_if_empty();
         }
+        self.awaited.active += u64::from(self.awaited.holds(spec.group));
         let way = self.way_of(slot);
         let shape = FlowShape {
             src: spec.src,

@@ -11,7 +11,7 @@ mod output;
 mod topology;
 
 pub use fault::{FaultEntry, Frames};
-pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Share, Waypoints};
+pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Placement, Share, Waypoints};
 pub use hosts::{Host, Hosts};
 pub use nic::{Nic, NicAt, RateLimiters};
 pub use output::Output;
@@ -81,4 +81,7 @@ pub struct Stop {
     /// End of the run, finished flows or not. Absent: when every flow is complete.
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
     pub at: Option<Time>,
+    /// Labels of groups of flows: the run ends when all their flows have ended, others still under way or not. Absent: when every flow is complete.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of `[[flow]]` groups"))]
+    pub when: Option<Vec<String>>,
 }
