@@ -6,6 +6,7 @@ use backwater_engine::Time;
 use backwater_mech::ci::{CIM, CeMarking, Params};
 use backwater_mech::mac_control::Signal;
 use backwater_mech::pfc;
+use backwater_mech::stack::{At, Scoped, Select};
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, ReleaseAt};
 use backwater_net::hooks::Order;
 use backwater_net::packet::Class;
@@ -32,7 +33,7 @@ fn small() -> Params {
 fn chain(params: Option<Params>) -> Bench {
     let (rate, delay) = (Rate::gbps(100), Time::ns(200));
     let ends = [("h0", "a"), ("h1", "a"), ("h2", "b"), ("h3", "b"), ("a", "b"), ("b", "c"), ("c", "h4"), ("c", "h5")];
-    let links = ends.map(|(x, y)| (x, y, if x == "b" && y == "c" { Rate::gbps(200) } else { rate }, delay));
+    let links = ends.map(|(x, y)| (x, y, if y.len() == 1 && x.len() == 1 { Rate::gbps(400) } else { rate }, delay));
     let mut bench = Bench::new(network(6, &["a", "b", "c"], &links));
     bench.packet.payload = Bytes(1_000);
     if let Some(params) = params {
@@ -138,7 +139,9 @@ fn a_cim_of_a_flow_that_is_over_is_ignored() {
     bench.packet.payload = Bytes(1_000);
     bench.ack.enabled = false;
     let at_once = Params { low: Bytes(0), high: Bytes(0), cim_threshold: Bytes::ZERO, ..small() };
-    bench.mechanisms = bench.mechanisms.ci(at_once);
+    // Not at `a`: what arrives at `b` in the congesting queue's priority is isolated upstream already.
+    let select = Select { tier: None, node: Some("a".into()) };
+    bench.mechanisms.ci = Some(Scoped { base: at_once, at: vec![At { select, params: small() }] });
     bench.flow(0, 2, 3_000);
     bench.flow(1, 2, 3_000);
     let out = bench.run();
@@ -215,7 +218,7 @@ fn order_is_kept_on_every_architecture() {
                 }
                 let out = bench.run();
                 in_order(&out);
-                assert!(out.counted(None, "isolations") > 2, "{architecture:?}");
+                assert!(out.counted(None, "isolations") >= 2, "{architecture:?}");
                 assert_eq!(out.progress.drops, 0);
             }
         }

@@ -337,7 +337,7 @@ impl<A: Actors> Network<A> {
         let at_hosts = self.hosts.iter().zip(&self.host_node);
         let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.now)));
         for (node, counts) in at_switches.chain(at_hosts) {
-            for (mechanism, (port, counter, value)) in counts {
+            for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
                 sink.counter(&CounterRow { node, port, mechanism, counter, value });
             }
         }
