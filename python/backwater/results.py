@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-TABLES = ("flows", "ports", "control", "series")
+TABLES = ("flows", "ports", "control", "series", "counters")
 MANIFEST = "manifest.json"
 FORMAT = 1
 
@@ -80,6 +80,11 @@ class Run:
     def series(self) -> pa.Table:
         """One row a sample of a probe: time (ps), where, quantity, value."""
         return self.read("series")
+
+    @cached_property
+    def counters(self) -> pa.Table:
+        """One row a counter of a mechanism: node, port, mechanism, counter, value."""
+        return self.read("counters")
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 //! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
 
 pub mod bcn;
+pub mod ci;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod ecn;

@@ -249,11 +249,11 @@ impl SwitchSide for Switch {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.counter == Counter::Egress
-            && self.under_pfc(at.class)
+            && self.under_pfc(at.queue.into())
             && cx.seen().egress(at.egress, at.queue) > self.xoff
-            && !self.over(at.class, at.egress)
+            && !self.over(at.queue.into(), at.egress)
         {
-            self.set(cx, at.class, at.egress, true);
+            self.set(cx, at.queue.into(), at.egress, true);
         }
     }
 
@@ -266,10 +266,10 @@ impl SwitchSide for Switch {
 
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-        if self.counter == Counter::Egress && self.over(at.class, at.egress) {
+        if self.counter == Counter::Egress && self.over(at.queue.into(), at.egress) {
             let left = cx.seen().egress(at.egress, at.queue);
             if left < self.xon || left == Bytes::ZERO {
-                self.set(cx, at.class, at.egress, false);
+                self.set(cx, at.queue.into(), at.egress, false);
             }
         }
     }

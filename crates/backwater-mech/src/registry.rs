@@ -3,6 +3,7 @@
 
 crate::stack::mechanisms! {
     pause => crate::pause::Pause,
+    ci => crate::ci::CongestionIsolation,
     ecn => crate::ecn::Marker,
     pfc => crate::pfc::Pfc,
     dcqcn => crate::dcqcn::Dcqcn,

@@ -113,8 +113,8 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Loss, Mechanism, NicCx, NicShape, NicSide,
-            Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
+            Ack, CheckCx, Claims, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Loss, Mechanism, NicCx, NicShape,
+            NicSide, Owner, Place, RateKey, Steering, SwitchCx, SwitchShape, SwitchSide, Token,
         };
         use backwater_engine::Time;
         use backwater_net::packet::{Control, HostId, Packet, Port};
@@ -200,6 +200,18 @@ macro_rules! mechanisms {
                     bits |= <$mechanism as Mechanism>::lossless_classes(scoped.of(name, tier));
                 })+
                 bits
+            }
+
+            /// Between which queues mechanisms move flows at any node.
+            pub fn steering(&self) -> Option<Steering> {
+                let mut all: Option<Steering> = None;
+                $(if let Some(scoped) = &self.$name {
+                    let one = std::iter::once(&scoped.base).chain(scoped.at.iter().map(|at| &at.params));
+                    for steering in one.filter_map(<$mechanism as Mechanism>::steering) {
+                        all = Some(steering.and(all));
+                    }
+                })+
+                all
             }
 
             /// The sides at one switch.
@@ -382,12 +394,37 @@ macro_rules! mechanisms {
             }
         }
 
+        impl SwitchStack {
+            /// What each mechanism has counted.
+            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
+                let mut all = Vec::new();
+                $(if let Some(side) = &self.$name {
+                    all.extend(SwitchSide::counts(&**side, now).into_iter().map(|c| (<$mechanism as Mechanism>::NAME, c)));
+                })+
+                all
+            }
+        }
+
+        impl NicStack {
+            /// What each mechanism has counted.
+            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
+                let mut all = Vec::new();
+                $(if let Some(side) = &self.$name {
+                    all.extend(NicSide::counts(&**side, now).into_iter().map(|c| (<$mechanism as Mechanism>::NAME, c)));
+                })+
+                all
+            }
+        }
+
         impl backwater_net::network::Actors for Config {
             type Switch = SwitchStack;
             type Nic = NicStack;
             type Flow = FlowStack;
             type Shared = Shared;
             const OWNERS: usize = ENTRIES.len();
+            fn steering(&self) -> Option<Steering> { Config::steering(self) }
+            fn switch_counts(side: &SwitchStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
+            fn nic_counts(side: &NicStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
             fn shared(&self) -> Shared { Config::shared(self) }
             fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
             fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }

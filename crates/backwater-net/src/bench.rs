@@ -58,6 +58,11 @@ impl SwitchBench {
         &self.home.shape
     }
 
+    /// Says that a switch is at the other end of `port`, no host.
+    pub fn lead_to_switch(&mut self, port: Port) {
+        self.home.shape.ports[usize::from(port.0)].host = None;
+    }
+
     /// Says that `bytes` of `class` that came in at `port` are in the switch.
     pub fn set_ingress(&mut self, port: Port, class: Class, bytes: u64) {
         let at = place(port, port, class);

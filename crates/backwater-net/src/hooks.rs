@@ -53,6 +53,39 @@ pub enum Gate {
     Flow(FlowRef),
 }
 
+/// How a port keeps a flow in order whose packets stand in several of its queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// By counts for each flow: a packet waits for those of its own flow that came before it.
+    Counters,
+    /// By a marker at the tail of the queue that the flow leaves: a packet waits for all that stood there.
+    Markers,
+}
+
+/// Between which queues a mechanism moves flows. Every port of the network then keeps flows in order across these queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steering {
+    /// The queues, a bit each.
+    pub queues: u8,
+    /// How order is kept.
+    pub order: Order,
+    /// Whether hosts move flows too.
+    pub hosts: bool,
+}
+
+impl Steering {
+    /// Both of two: where they differ, the stricter.
+    pub fn and(self, other: Option<Steering>) -> Steering {
+        let Some(other) = other else { return self };
+        let order = if self.order == Order::Markers { Order::Markers } else { other.order };
+        Steering { queues: self.queues | other.queues, order, hosts: self.hosts || other.hosts }
+    }
+}
+
+/// One counter of a mechanism at a port, at the end of a run: the port, the counter's name, its value.
+pub type Count = (Port, &'static str, u64);
+
 /// Whether a mechanism has taken a control frame for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -104,6 +137,8 @@ pub enum Note {
     Shut(Owner, Gate),
     /// Open it again.
     Open(Owner, Gate),
+    /// A host sends a flow in this class from now on.
+    SendIn(FlowRef, Option<Class>),
     /// Wake the mechanism.
     Arm(Owner, Time, Token),
 }
@@ -294,6 +329,11 @@ impl NicCx<'_> {
     pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
         self.notes.push(Note::Route(to, class, frame));
     }
+    /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
+    /// hosts ([`Mechanism::steering`]).
+    pub fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
+        self.notes.push(Note::SendIn(flow, class));
+    }
     /// Shuts a gate of this NIC.
     pub fn shut(&mut self, gate: Gate) {
         self.notes.push(Note::Shut(self.owner, gate));
@@ -350,7 +390,8 @@ pub trait SwitchSide {
     fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
         None
     }
-    /// After routing, before admission: may change the queue.
+    /// After routing, before admission: may change the queue, and the packet's class, which is that on the next link. The class on
+    /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`Mechanism::steering`].
     #[inline(always)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
     /// There is no memory for the packet.
@@ -373,7 +414,8 @@ pub trait SwitchSide {
     /// Its bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
-    /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host.
+    /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host. Its `flow` is
+    /// `None` where the flow that it names is over.
     #[inline(always)]
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
         Fate::Passed
@@ -381,6 +423,10 @@ pub trait SwitchSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
+    /// What it has counted, for the results.
+    fn counts(&self, now: Time) -> Vec<Count> {
+        Vec::new()
+    }
 }
 
 /// What a mechanism does at a NIC.
@@ -397,6 +443,10 @@ pub trait NicSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
+    /// What it has counted, for the results.
+    fn counts(&self, now: Time) -> Vec<Count> {
+        Vec::new()
+    }
 }
 
 /// What an acknowledgement tells.

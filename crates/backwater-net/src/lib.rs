@@ -7,6 +7,7 @@ pub mod config;
 mod flow;
 pub mod hold;
 pub mod hooks;
+mod lineup;
 pub mod network;
 pub mod occupancy;
 pub mod packet;
@@ -19,4 +20,5 @@ pub mod topology;
 pub mod units;
 pub mod workload;
 
+pub use lineup::FlowMap;
 pub use units::{Bytes, Rate};

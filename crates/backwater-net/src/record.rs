@@ -13,6 +13,8 @@ pub trait Sink {
     fn series(&mut self, row: &SeriesRow);
     /// Totals of a port, at the end.
     fn port(&mut self, row: &PortRow);
+    /// A counter of a mechanism, at the end.
+    fn counter(&mut self, _row: &CounterRow) {}
 }
 
 /// One flow.
@@ -148,6 +150,21 @@ pub struct PortStats {
     pub max_egress_bytes: u64,
     /// Most bytes in the node that had come in here.
     pub max_ingress_bytes: u64,
+}
+
+/// What a mechanism has counted at a port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterRow {
+    /// Node.
+    pub node: NodeId,
+    /// Port.
+    pub port: Port,
+    /// Its mechanism.
+    pub mechanism: &'static str,
+    /// Name of the counter, whose meaning is the mechanism's.
+    pub counter: &'static str,
+    /// Value at the end of the run.
+    pub value: u64,
 }
 
 /// How far a run is.

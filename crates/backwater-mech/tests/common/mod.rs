@@ -10,13 +10,13 @@ use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::registry::Config;
 use backwater_mech::stack::{At, Scoped, Select};
-use backwater_mech::{dcqcn, ecn, pause, pfc, sfc};
+use backwater_mech::{ci, dcqcn, ecn, pause, pfc, sfc};
 use backwater_net::config::{
     AckParams, AckPath, BufferPer, LatencyAt, NicParams, PacketParams, SwitchParams, TransportParams,
 };
 use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
-use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
+use backwater_net::record::{Broken, ControlRow, CounterRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
 use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
@@ -229,6 +229,7 @@ pub struct Rows {
     pub control: Vec<ControlRow>,
     pub series: Vec<SeriesRow>,
     pub ports: Vec<PortRow>,
+    pub counters: Vec<CounterRow>,
 }
 
 impl Sink for Rows {
@@ -243,6 +244,9 @@ impl Sink for Rows {
     }
     fn port(&mut self, row: &PortRow) {
         self.ports.push(row.clone());
+    }
+    fn counter(&mut self, row: &CounterRow) {
+        self.counters.push(row.clone());
     }
 }
 
@@ -286,6 +290,12 @@ impl Outcome {
     /// Sum of a counter over all ports.
     pub fn sum(&self, counter: impl Fn(&PortRow) -> u64) -> u64 {
         self.rows.ports.iter().map(counter).sum()
+    }
+
+    /// A counter of a mechanism, over all ports of `node` or of all nodes.
+    pub fn counted(&self, node: Option<NodeId>, counter: &str) -> u64 {
+        let rows = self.rows.counters.iter().filter(|row| row.counter == counter);
+        rows.filter(|row| node.is_none_or(|node| row.node == node)).map(|row| row.value).sum()
     }
 
     /// The port of `node` towards `peer`.
@@ -353,6 +363,7 @@ pub trait On {
     fn pfc(self, params: pfc::Params) -> Self;
     fn pause(self, params: pause::Params) -> Self;
     fn sfc(self, params: sfc::Params) -> Self;
+    fn ci(self, params: ci::Params) -> Self;
     fn ecn(self, params: ecn::Params) -> Self;
     fn dcqcn(self, params: dcqcn::Params) -> Self;
 }
@@ -366,6 +377,9 @@ impl On for Config {
     }
     fn sfc(self, params: sfc::Params) -> Config {
         Config { sfc: Some(Scoped::everywhere(params)), ..self }
+    }
+    fn ci(self, params: ci::Params) -> Config {
+        Config { ci: Some(Scoped::everywhere(params)), ..self }
     }
     fn ecn(self, params: ecn::Params) -> Config {
         Config { ecn: Some(Scoped::everywhere(params)), ..self }

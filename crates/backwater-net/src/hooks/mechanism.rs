@@ -1,6 +1,6 @@
 //! What a mechanism is to those who configure and check it: its parameters, claims, needs, and its sides at each node.
 
-use super::{FlowShape, FlowSide, NicShape, NicSide, SwitchShape, SwitchSide};
+use super::{FlowShape, FlowSide, NicShape, NicSide, Steering, SwitchShape, SwitchSide};
 use crate::packet::{Class, HostId};
 use crate::units::Bytes;
 use schemars::JsonSchema;
@@ -129,6 +129,10 @@ pub trait Mechanism {
     /// Classes that it promises never to drop: a bit each.
     fn lossless_classes(_params: &Self::Params) -> u8 {
         0
+    }
+    /// Between which queues it moves flows, if it does.
+    fn steering(_params: &Self::Params) -> Option<Steering> {
+        None
     }
     /// Looks for values that cannot work or hold a promise. `params` belong to the switch of the same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -8,6 +8,7 @@ use super::{Actors, Awaited, Network, Rows, STAGE, Switch, Totals};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;
 use crate::hooks::{Home, NicShape, PortShape, SwitchShape};
+use crate::lineup::Lineup;
 use crate::occupancy::Occupancy;
 use crate::packet::{HostId, NodeId};
 use crate::port::{Belongs, Port};
@@ -93,6 +94,19 @@ impl<A: Actors> Network<A> {
                     let peer = ports[at].peer as usize;
                     ports[peer].peer_latency = params.latency;
                 }
+            }
+        }
+        if let Some(steering) = spec.actors.steering() {
+            for switch in &switches {
+                let n = switch.home.shape.ports.len();
+                let apart = if switch.crossbar.is_some() { n } else { 1 };
+                for port in &mut ports[switch.first_port as usize..][..n] {
+                    port.keep_in_order(Lineup::new(steering.queues, steering.order, apart));
+                }
+            }
+            for node in host_node.iter().filter(|_| steering.hosts) {
+                let lineup = Lineup::new(steering.queues, steering.order, 1);
+                ports[first_port[*node as usize] as usize].keep_in_order(lineup);
             }
         }
         let mut hosts: Vec<Host<A::Nic>> = host_node

@@ -4,7 +4,7 @@ use super::{Actors, Event, Network, STAGE, controller_order};
 use crate::flow::NO_CONTROLLER;
 use crate::hold::{Act, Hold};
 use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NicSide, Note, Owner, RateKey, SwitchSide, Token};
-use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo};
+use crate::packet::{CLASSES, Class, Control, FlowRef, HostId, Kind, NodeId, Packet, Port as PortNo};
 use crate::port::Belongs;
 use crate::record::ControlRow;
 use crate::routing::NO_PATH;
@@ -48,6 +48,7 @@ impl<A: Actors> Network<A> {
                 Note::ReleasePeer(owner, port, class) => self.release_peer(global(port), owner, class),
                 Note::Shut(owner, gate) => self.set_switch_gate(switch, owner, gate, true),
                 Note::Open(owner, gate) => self.set_switch_gate(switch, owner, gate, false),
+                Note::SendIn(flow, class) => self.send_in(flow, class),
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::SwitchTimer { switch, owner: owner.0, token });
                 }
@@ -91,6 +92,7 @@ impl<A: Actors> Network<A> {
                 Note::ReleasePeer(owner, _, class) => self.release_peer(port, owner, class),
                 Note::Shut(owner, gate) => self.set_nic_gate(host, owner, gate, true),
                 Note::Open(owner, gate) => self.set_nic_gate(host, owner, gate, false),
+                Note::SendIn(flow, class) => self.send_in(flow, class),
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::NicTimer { host, owner: owner.0, token });
                 }
@@ -124,7 +126,7 @@ impl<A: Actors> Network<A> {
         pkt.seq = self.slab.insert_control(*frame);
         if let Some(at) = frame.flow.and_then(|f| self.flows.find(f)) {
             let flow = &self.flows.send[at];
-            pkt.tag = spoken_of(flow.dst, flow.class);
+            pkt.tag = spoken_of(flow.dst, flow.own_class);
         }
         pkt
     }
@@ -193,6 +195,14 @@ impl<A: Actors> Network<A> {
             self.match_at(switch, self.now);
         }
         self.kick(port);
+    }
+
+    /// A flow's packets are of another class from now on. One that has its turn in the ring of the old class moves then.
+    fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
+        if let Some(at) = self.flows.find(flow) {
+            let flow = &mut self.flows.send[at];
+            flow.class = class.unwrap_or(flow.own_class);
+        }
     }
 
     fn set_nic_gate(&mut self, host: u32, owner: Owner, gate: Gate, shut: bool) {

@@ -25,12 +25,13 @@ pub(crate) mod transport;
 use crate::config::{AckParams, LatencyAt, NicParams, TransportParams};
 use crate::flow::{Controller, Flows};
 use crate::hooks::{
-    FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, SwitchCx, SwitchShape, SwitchSide,
+    Count, FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, Steering, SwitchCx, SwitchShape,
+    SwitchSide,
 };
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
-use crate::record::{Broken, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink, State};
+use crate::record::{Broken, ControlRow, CounterRow, FlowRow, PortRow, Progress, SeriesRow, Sink, State};
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -58,6 +59,18 @@ pub trait Actors {
     const OWNERS: usize;
     /// Whether some mechanism has an opinion on which of several paths a packet takes.
     const CHOOSES: bool = false;
+    /// Between which queues mechanisms move flows anywhere in the network.
+    fn steering(&self) -> Option<Steering> {
+        None
+    }
+    /// What mechanisms have counted at a switch, each with its mechanism's name.
+    fn switch_counts(_side: &Self::Switch, _now: Time) -> Vec<(&'static str, Count)> {
+        Vec::new()
+    }
+    /// What mechanisms have counted at a NIC.
+    fn nic_counts(_side: &Self::Nic, _now: Time) -> Vec<(&'static str, Count)> {
+        Vec::new()
+    }
     /// What all nodes share.
     fn shared(&self) -> Self::Shared;
     /// Sides at this switch.
@@ -341,6 +354,19 @@ impl<A: Actors> Network<A> {
                     rate_bps: port.serialiser.rate().0,
                     stats: port.stats(self.now),
                 });
+            }
+        }
+        self.hand_out_counts(sink);
+    }
+
+    /// Hands out what mechanisms have counted.
+    fn hand_out_counts(&self, sink: &mut dyn Sink) {
+        let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.now)));
+        let at_hosts = self.hosts.iter().zip(&self.host_node);
+        let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.now)));
+        for (node, counts) in at_switches.chain(at_hosts) {
+            for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
+                sink.counter(&CounterRow { node, port, mechanism, counter, value });
             }
         }
     }

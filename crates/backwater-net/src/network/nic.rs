@@ -47,7 +47,7 @@ impl<A: Actors> Network<A> {
             let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
             let class = slab[pkt].pkt.class;
             h.stage(class);
-            self.ports[port as usize].push(slab, usize::from(class.0), pkt);
+            self.ports[port as usize].enqueue(slab, usize::from(class.0), pkt);
         }
         match self.ports[port as usize].next(&self.slab, self.now) {
             Next::Packet(pkt) => {
@@ -74,6 +74,11 @@ impl<A: Actors> Network<A> {
             let flow = &mut self.flows.send[slot as usize];
             if !flow.live {
                 self.flows.exhume(slot);
+                continue;
+            }
+            if usize::from(flow.class.0) != class {
+                // It sends in another class since.
+                self.ready(slot);
                 continue;
             }
             if flow.recovery.is_some() && !flow.has_more() {
@@ -321,7 +326,7 @@ impl<A: Actors> Network<A> {
         let trimmed = if matches!(answer, Answer::Trimmed(_)) { TRIMMED } else { 0 };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
-        let class = self.ack.class.map_or(data.class, crate::packet::Class);
+        let class = self.ack.class.map_or(self.flows.send[at].own_class, crate::packet::Class);
         let pkt = Packet {
             src: data.dst,
             dst: data.src,
@@ -351,7 +356,7 @@ impl<A: Actors> Network<A> {
             h.express[class].push(slab, ix);
             h.express_mask |= 1 << class;
         } else {
-            self.ports[port as usize].push(slab, class, ix);
+            self.ports[port as usize].enqueue(slab, class, ix);
         }
         self.kick(port);
     }
@@ -439,7 +444,7 @@ impl<A: Actors> Network<A> {
             group: flow.group,
             src: flow.src,
             dst: flow.dst,
-            class: flow.class,
+            class: flow.own_class,
             bytes: flow.available,
             start: flow.start,
             fct_last_byte: (recv.last_byte != Time::NEVER).then(|| recv.last_byte - flow.start),

@@ -45,6 +45,7 @@ impl<A: Actors> Network<A> {
             src: spec.src,
             dst: spec.dst,
             class: spec.class,
+            own_class: spec.class,
             ect: spec.ect,
             status: Status::Idle,
             live: true,

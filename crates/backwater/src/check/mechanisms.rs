@@ -38,7 +38,30 @@ pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<W
             warnings.extend(judged(resolved, &key, finding, params)?);
         }
     }
+    warnings.extend(partly_lossless(resolved, shapes));
     Ok(warnings)
+}
+
+/// Whether flows may be moved to a queue whose class nobody keeps from being dropped, in a scenario that promises losslessness.
+fn partly_lossless(resolved: &Resolved, shapes: &[SwitchShape]) -> Option<Warning> {
+    let queues = resolved.mechanisms.steering().filter(|_| resolved.file.lossless)?.queues;
+    let lossless = |shape: &SwitchShape| resolved.mechanisms.lossless_classes(&shape.name, &shape.tier);
+    let (shape, left_out) =
+        shapes.iter().map(|s| (s, queues & !lossless(s))).find(|(_, left)| ![0, queues].contains(left))?;
+    let named =
+        |bits: u8| (0..8).filter(|q| bits & (1 << q) != 0).map(|q| q.to_string()).collect::<Vec<_>>().join(", ");
+    Some(Warning {
+        key: "lossless".into(),
+        value: "true".into(),
+        reason: format!(
+            "flows are moved between the queues {}, and at {} nothing pauses class {}",
+            named(queues),
+            shape.name,
+            named(left_out)
+        ),
+        hint: "queues between which flows move are all lossless, or none is: add the class to those that are paused"
+            .into(),
+    })
 }
 
 /// Refuses two mechanisms that decide about the same, unless the scenario says how they go together.

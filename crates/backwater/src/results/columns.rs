@@ -15,6 +15,8 @@ pub enum Table {
     Control,
     /// One row a sample.
     Series,
+    /// One row a counter of a mechanism.
+    Counters,
 }
 
 /// What a column is.
@@ -119,7 +121,7 @@ const PORTS: &[Spec] = &[
 
 const CONTROL: &[Spec] = &[
     always("time_ps", DataType::Int64, "ps", "when the message was sent"),
-    always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative"),
+    always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative, cim"),
     always("node", DataType::Utf8, "", "name of the node that sent it"),
     maybe("port", DataType::UInt32, "", "port that it concerns; null: it is for a host, not for a neighbour"),
     maybe("class", DataType::UInt8, "0 to 7", "class that it concerns or travels in; null: the whole link"),
@@ -128,7 +130,7 @@ const CONTROL: &[Spec] = &[
         "value",
         DataType::UInt64,
         "see kind",
-        "its first word: of MAC control the pause time in quanta of 512 bit times, of SFC in ps; of a CNM the quantised feedback, 1 to 63; of BCN the amount of Fb in B",
+        "its first word: of MAC control the pause time in quanta of 512 bit times, of SFC in ps; of a CNM the quantised feedback, 1 to 63; of BCN the amount of Fb in B; of a CIM how many were sent for the flow",
     ),
 ];
 
@@ -152,9 +154,22 @@ const SERIES: &[Spec] = &[
     ),
 ];
 
+const COUNTERS: &[Spec] = &[
+    always("node", DataType::Utf8, "", "name of the node"),
+    always("port", DataType::UInt32, "", "number of the port, from 0"),
+    always("mechanism", DataType::Utf8, "", "mechanism that counted, by its table in the scenario"),
+    always(
+        "counter",
+        DataType::Utf8,
+        "",
+        "what was counted; ci: isolations (flows found), isolated_packets (moved to the congesting queue), cims_sent, cims_received, cims_ignored, entries_live (flows isolated at the end)",
+    ),
+    always("value", DataType::UInt64, "", "its value at the end of the run"),
+];
+
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 4] = [Table::Flows, Table::Ports, Table::Control, Table::Series];
+    pub const ALL: [Table; 5] = [Table::Flows, Table::Ports, Table::Control, Table::Series, Table::Counters];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -163,6 +178,7 @@ impl Table {
             Table::Ports => "ports",
             Table::Control => "control",
             Table::Series => "series",
+            Table::Counters => "counters",
         }
     }
 
@@ -173,6 +189,7 @@ impl Table {
             Table::Ports => "One row a port of a switch or host: totals of the run.",
             Table::Control => "One row a control message of a mechanism, when it was sent.",
             Table::Series => "One row a sample of the time series that the scenario asked for.",
+            Table::Counters => "One row a counter of a mechanism at a port that is not zero at the end of the run.",
         }
     }
 
@@ -182,6 +199,7 @@ impl Table {
             Table::Ports => PORTS,
             Table::Control => CONTROL,
             Table::Series => SERIES,
+            Table::Counters => COUNTERS,
         }
     }
 

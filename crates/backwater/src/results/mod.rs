@@ -16,7 +16,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
 use backwater_net::packet::NodeId;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink, State};
+use backwater_net::record::{ControlRow, CounterRow, FlowRow, PortRow, SeriesRow, Sink, State};
 use backwater_net::topology::Graph;
 use columns::Table;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ enum Cell<'a> {
 pub struct Tables {
     names: Names,
     tally: Tally,
-    open: [Open; 4],
+    open: [Open; 5],
     error: Option<ArrowError>,
 }
 
@@ -289,6 +289,18 @@ impl Sink for Tables {
             U64(Some(stats.max_ingress_bytes)),
         ];
         keep(&mut self.error, self.open[Table::Ports as usize].push(cells));
+    }
+
+    fn counter(&mut self, row: &CounterRow) {
+        use Cell::{Text, U32, U64};
+        let cells = [
+            Text(Some(self.names.node(row.node))),
+            U32(Some(row.port.0.into())),
+            Text(Some(row.mechanism)),
+            Text(Some(row.counter)),
+            U64(Some(row.value)),
+        ];
+        keep(&mut self.error, self.open[Table::Counters as usize].push(cells));
     }
 }
 
