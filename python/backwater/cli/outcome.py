@@ -25,15 +25,24 @@ def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
     changed = "".join(f", {key} = {value}" for key, value in pairs)
     put(f"{study.title}{changed}", style="bold")
     put(f"Published: {study.document}\n", style="dim")
-    show(_numbers(outcome), None, "", *_remarks(outcome))
+    if study.size is not None:
+        put(f"Size: {study.size}\n", style="dim")
+    if study.numbers:
+        show(_numbers(outcome), None, "", *_remarks(outcome))
     claims = [row for row in outcome.rows if row.is_claim]
     if claims:
         show(_claims(claims), "\nClaims")
     for beside in study.beside:
         rows = [row for row in outcome.beside if row["beside"] == beside.id]
         if rows:
-            labels = [(beside.own, beside.own_text), *((s.label, s.text) for s in beside.setups)]
-            remarks = [f"{label}: {text}" for label, text in labels]
+            if beside.setups:
+                labels = [
+                    (beside.own, beside.own_text),
+                    *((s.label, s.text) for s in beside.setups),
+                ]
+                remarks = [f"{label}: {text}" for label, text in labels]
+            else:
+                remarks = [f"{m.label}: {m.text}" for m in study.measures if m.name in beside.shows]
             title = f"\n{beside.title}, beside the table: nothing published to compare with"
             show(_beside(study, beside, rows), title, "", *remarks)
     put("\n" + "\n".join(outcome.summary.sentences), style="bold")
@@ -164,7 +173,12 @@ def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
 
 
 def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a rich table
-    """Lay out what was run beside the table: a column a setup, the table's own first."""
+    """Lay out what was run beside the table: a column a setup, the table's own first.
+
+    Where there is but the table's own, a column a mechanism, means with their 95 % intervals.
+    """
+    if not beside.setups:
+        return _by_mechanism(study, beside, rows)
     setups = {OWN: beside.own, **{setup.id: setup.label for setup in beside.setups}}
     found = {(row["case"], row["mechanism"], row["setup"]): row for row in rows}
     points = list(dict.fromkeys((row["case"], row["mechanism"]) for row in rows))
@@ -187,3 +201,31 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  #
             )
             before = here
     return view
+
+
+def _by_mechanism(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a rich table
+    found = {(row["case"], row["mechanism"]): row for row in rows}
+    view = table()
+    for column in ("case", "", ""):
+        view.add_column(column, no_wrap=True)
+    for mechanism in beside.mechanisms:
+        view.add_column(mechanism, justify="right", no_wrap=True)
+    for case in dict.fromkeys(row["case"] for row in rows):
+        for number, measure in enumerate(study.measure(name) for name in beside.shows):
+            runs = [found.get((case, mechanism), {}) for mechanism in beside.mechanisms]
+            view.add_row(
+                "" if number else case,
+                measure.label,
+                "" if measure.counts else measure.unit,
+                *(_mean(run, measure) for run in runs),
+            )
+        view.add_section()
+    return view
+
+
+def _mean(run: dict[str, Any], measure: Measure) -> str:
+    """The mean of a row beside the table, with its 95 % interval where it has one."""
+    value, interval = run.get(measure.name), run.get("ci", {}).get(measure.name)
+    if value is None or interval is None or measure.counts:
+        return _value(value, measure)
+    return f"{_value(value, measure)} ±{_value(interval[1] - value, measure)}"

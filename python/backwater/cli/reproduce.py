@@ -39,6 +39,9 @@ def reproduce(
             help="Repeat with N seeds, or with the seeds A to B, instead of the study's own.",
         ),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="As large as published, where a study is smaller.")
+    ] = False,
     out: Out = None,
     json: Json = None,
     force: Force = False,
@@ -52,7 +55,7 @@ def reproduce(
     from backwater.cli.outcome import show_outcome
     from backwater.cli.progress import reporting
     from backwater.results import free_name
-    from backwater.study import names
+    from backwater.study import has_full_size, names
     from backwater.study import reproduce as reproduce_study
 
     writable(json)
@@ -73,6 +76,7 @@ def reproduce(
                     pairs,
                     base,
                     seeds=seeds,
+                    full=full and (study != "all" or has_full_size(name)),
                     force=force,
                     progress=_listener(display),
                 )

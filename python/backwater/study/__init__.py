@@ -19,7 +19,7 @@ from backwater._core import version
 from backwater.errors import Interrupted
 from backwater.results import FORMAT, MANIFEST, clear, fresh_directory, write_json
 from backwater.running import Progress, find_done, interruptible
-from backwater.study.definition import Study, load, names
+from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Plan, execute, plan
 from backwater.study.verdict import Row, Summary, compare, compare_beside, summarise
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
-__all__ = ["Outcome", "Row", "Study", "Summary", "load", "names", "reproduce"]
+__all__ = ["Outcome", "Row", "Study", "Summary", "has_full_size", "load", "names", "reproduce"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def reproduce(
     out: str | os.PathLike[str] | None = None,
     *,
     seeds: Callable[[tuple[int, ...], int], tuple[int, ...]] | None = None,
+    full: bool = False,
     force: bool = False,
     workers: int | None = None,
     progress: Callable[[int], Progress | None] | None = None,
@@ -63,13 +64,13 @@ def reproduce(
     """Rerun a study (one case of it) and compare.
 
     `overrides` are keys and values set over what the study says, `seeds` makes other repetitions
-    of those that the study says and the scenario's own seed. With `out` every run and the tables
-    are kept there; what an earlier reproduction has completed there is not run again, unless
-    `force` replaces it. `workers` is the number of runs at a time, the number of cores if not
-    given; the results do not depend on it. `progress` makes a listener once it is known how many
-    runs are to be done.
+    of those that the study says and the scenario's own seed; `full` runs a study that has two sizes
+    as it was published. With `out` every run and the tables are kept there; what an earlier
+    reproduction has completed there is not run again, unless `force` replaces it. `workers` is the
+    number of runs at a time, the number of cores if not given; the results do not depend on it.
+    `progress` makes a listener once it is known how many runs are to be done.
     """
-    definition = load(study) if isinstance(study, str) else study
+    definition = load(study, full=full) if isinstance(study, str) else study
     directory = None if out is None else Path(out)
     if directory is not None and (force or _study_in(directory) != definition.id):
         fresh_directory(directory, force=force)
@@ -131,6 +132,7 @@ def _manifest(
         "kind": "study",
         "study": planned.study.id,
         "case": case,
+        "size": planned.study.size,
         "set": dict(overrides),
         "status": status,
         "versions": version(),

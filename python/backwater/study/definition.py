@@ -15,7 +15,10 @@ from typing import Any
 
 from backwater.errors import InputError
 from backwater.scenario import shorter
-from backwater.study import measures
+from backwater.study import (
+    measures,
+    messages,  # noqa: F401 - its kinds of measures are known once it is imported
+)
 from backwater.study.bounds import BOUNDS, Model
 
 # Resolved, since in the source tree it is a link: messages name the real place.
@@ -134,7 +137,8 @@ class Beside:
     id: str
     title: str
     own: str
-    """What the table's own setup is called among the others."""
+    """What the table's own setup is called among the others; without others, mechanisms stand side
+    by side."""
     own_text: str
     cases: tuple[str, ...]
     mechanisms: tuple[str, ...]
@@ -151,6 +155,8 @@ class Study:
 
     id: str
     title: str
+    size: str | None
+    """Of a study that has two sizes, which this is and what its network is."""
     document: str
     column: str
     """What its tables call the column of measures."""
@@ -199,22 +205,29 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
 
 
-def load(name: str) -> Study:
-    """Read a study by its name."""
+def load(name: str, *, full: bool = False) -> Study:
+    """Read a study by its name; `full` as it was published, if it is run smaller otherwise."""
     known = names()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"the studies are {', '.join(known)}"
         raise InputError(f"there is no study {name!r}", hint)
-    return read(STUDIES / name)
+    return read(STUDIES / name, full=full)
 
 
-def read(folder: Path) -> Study:
+def has_full_size(name: str) -> bool:
+    """Whether a study is run smaller than it was published."""
+    return "full" in _toml(STUDIES / name / "study.toml")
+
+
+def read(folder: Path, *, full: bool = False) -> Study:
     """Read the study in a directory."""
     text = _toml(folder / "study.toml")
     published = _toml(folder / "published.toml")
+    if full and "full" not in text:
+        raise InputError(f"study {folder.name} has one size only", "leave out --full")
     try:
-        return _study(folder, text, published)
+        return _study(folder, _enlarged(text) if full else text, published)
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder}: the study's files lack or misuse {error}") from error
 
@@ -226,6 +239,26 @@ def _toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error}") from None
 
 
+def _enlarged(text: dict[str, Any]) -> dict[str, Any]:
+    """Give a study's text with what its table `full` changes: in all cases, in some, in measures.
+
+    A parameter is changed in the measures that have it. What is set for one case stands over what
+    is set for all; a case that is like another has that from it.
+    """
+    full = text["full"]
+    measure, case, every = full.get("measure", {}), full.get("case", {}), full.get("set", {})
+    return {
+        **text,
+        "size": full["size"],
+        "seeds": full.get("seeds", text.get("seeds")),
+        "measure": [m | {k: v for k, v in measure.items() if k in m} for m in text["measure"]],
+        "case": [
+            c | {"set": c.get("set", {}) | ({} if "like" in c else every) | case.get(c["id"], {})}
+            for c in text["case"]
+        ],
+    }
+
+
 def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Study:
     known = tuple(_measure(entry) for entry in text["measure"])
     seeds = _seeds(folder, text.get("seeds"))
@@ -233,6 +266,7 @@ def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Stu
     study = Study(
         id=folder.name,
         title=text["title"],
+        size=text.get("size"),
         document=published["document"],
         column=text.get("column", "quantity"),
         measures=known,
@@ -286,7 +320,7 @@ def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
     exact = published.get("exact", {"tolerance": None, "numbers": []})
     exactly = {tuple(entry) for entry in exact["numbers"]}
     numbers = []
-    for row in published["row"]:
+    for row in published.get("row", []):
         [(key, width)] = [(key, row[key]) for key in row if key.split("_")[0] == "band"]
         over = row.get("over", "mean")
         if over not in STATISTICS:
@@ -342,13 +376,13 @@ def _beside(folder: Path, entry: dict[str, Any], known: tuple[Measure, ...]) -> 
     return Beside(
         id=entry["id"],
         title=entry["title"],
-        own=entry["own"],
-        own_text=entry["own_text"],
+        own=entry.get("own", ""),
+        own_text=entry.get("own_text", ""),
         cases=tuple(entry["cases"]),
         mechanisms=tuple(entry["mechanisms"]),
         setups=tuple(
             Setup(s["id"], s["label"], s["text"], s.get("variant"), s.get("set", {}))
-            for s in entry["setup"]
+            for s in entry.get("setup", [])
         ),
         shows=tuple(entry.get("shows", (measure.name for measure in known))),
         seeds=_seeds(folder, entry.get("seeds")),

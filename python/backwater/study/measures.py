@@ -57,6 +57,12 @@ class Observed:
         return int(self.run.summary["time_ps"])
 
     @cached_property
+    def completions(self) -> pa.Table:
+        """Sizes, starts and completion times of all flows."""
+        columns = ["group", "bytes", "start_ps", "fct_last_byte_ps", "fct_last_ack_ps"]
+        return self.run.flows.select(columns)
+
+    @cached_property
     def _flows(self) -> dict[str, list[dict[str, Any]]]:
         columns = ["group", "flow_id", "start_ps", "received", "fct_last_byte_ps", "state"]
         groups: dict[str, list[dict[str, Any]]] = {}
@@ -176,7 +182,8 @@ def _table(text: str, name: str) -> str:
     return match[1] if match else ""
 
 
-def _quantity(text: str, units: Mapping[str, int], what: str) -> float:
+def quantity(text: str, units: Mapping[str, int], what: str) -> float:
+    """Read a number with its unit, as in `"10 KB"`."""
     match = re.fullmatch(r"\s*([0-9.]+)\s*(\S+)\s*", text)
     if match is None or match[2] not in units:
         raise InputError(f"{text!r} is not {what}", f"its unit is one of {', '.join(units)}")
@@ -185,7 +192,7 @@ def _quantity(text: str, units: Mapping[str, int], what: str) -> float:
 
 def time_ps(text: str) -> int:
     """Read a time, as in `"5 ms"`."""
-    return round(_quantity(text, FACTORS, "a time"))
+    return round(quantity(text, FACTORS, "a time"))
 
 
 def interval(window: Sequence[str]) -> tuple[int, int]:
@@ -201,7 +208,9 @@ COUNTS: set[str] = set()
 """Kinds whose readings are whole numbers of things."""
 
 
-def _kind(name: str, *, counts: bool = False) -> Callable[[Kind], Kind]:
+def kind(name: str, *, counts: bool = False) -> Callable[[Kind], Kind]:
+    """Register a function as a kind of measure under the name that study.toml calls."""
+
     def register(function: Kind) -> Kind:
         KINDS[name] = function
         if counts:
@@ -230,23 +239,31 @@ def read(run: Observed, kind: str, parameters: Mapping[str, Any]) -> Reading:
         return Reading(None, str(error))
 
 
-def _of(values: Sequence[float], statistic: str) -> float:
+def statistic_of(values: Sequence[float], statistic: str) -> float:
+    """Give a statistic of at least one value by its name."""
     mean = math.fsum(values) / len(values)
     if statistic in ("variance", "std"):
         variance = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
         return variance if statistic == "variance" else math.sqrt(variance)
-    if statistic in ("p50", "p99"):
-        quantile: float = pc.quantile(pa.array(values), q=float(statistic[1:]) / 100)[0].as_py()
+    if (share := percentile(statistic)) is not None:
+        quantile: float = pc.quantile(pa.array(values), q=share)[0].as_py()
         return quantile
     statistics: dict[str, float] = {"mean": mean, "min": min(values), "max": max(values)}
     if statistic not in statistics:
         raise InputError(
-            f"{statistic!r} is no statistic", "there are mean, min, max, p50, p99, std, variance"
+            f"{statistic!r} is no statistic",
+            "there are mean, min, max, std, variance, and percentiles such as p50 or p99.9",
         )
     return statistics[statistic]
 
 
-@_kind("fct")
+def percentile(statistic: str) -> float | None:
+    """Give the share below a percentile, 0.99 of `p99`; None of any other statistic."""
+    match = re.fullmatch(r"p(\d{1,2}(?:\.\d+)?)", statistic)
+    return None if match is None else float(match[1]) / 100
+
+
+@kind("fct")
 def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") -> Reading:
     """Completion times of a group's flows, all of which must be complete, in us."""
     flows = run.run.flows.filter(pc.field("group") == group)
@@ -261,20 +278,20 @@ def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") ->
     if of == "mean":
         return Reading(pc.mean(times).as_py() / PS_PER_US, None, sizes)
     values = [row[name] / PS_PER_US for row in flows.select([name]).to_pylist()]
-    return Reading(_of(values, of), None, sizes)
+    return Reading(statistic_of(values, of), None, sizes)
 
 
-@_kind("transaction_time")
+@kind("transaction_time")
 def transaction_time(run: Observed, groups: Sequence[str], of: str = "variance") -> Reading:
     """Times to the last byte of the flows of some groups that were complete, in us (us²)."""
     flows = [flow for group in groups for flow in run.group(group)]
     times = [flow["fct_last_byte_ps"] for flow in flows if flow["fct_last_byte_ps"] is not None]
     if len(times) < 2:
         return Reading(None, f"only {len(times)} of {len(flows)} flows are complete")
-    return Reading(_of([time / PS_PER_US for time in times], of))
+    return Reading(statistic_of([time / PS_PER_US for time in times], of))
 
 
-@_kind("throughput")
+@kind("throughput")
 def throughput(
     run: Observed,
     groups: Sequence[str],
@@ -289,23 +306,23 @@ def throughput(
         return Reading(payload)
     packet = _table(run.run.manifest["scenario"], "packet")
     sizes = {
-        name: _quantity(text, SIZES, "a size")
+        name: quantity(text, SIZES, "a size")
         for name, text in re.findall(r'^(payload|header) = "(.+)"', packet, re.M)
     }
     return Reading(payload * (sizes["payload"] + sizes["header"]) / sizes["payload"])
 
 
-@_kind("rms_fairness")
+@kind("rms_fairness")
 def rms_fairness(
     run: Observed, groups: Sequence[str], target: str, window: Sequence[str]
 ) -> Reading:
     """Root mean square of the groups' relative distances from a target rate of payload."""
-    wanted = _quantity(target, RATES, "a rate")
+    wanted = quantity(target, RATES, "a rate")
     errors = [(run.rate(group, window) - wanted) / wanted for group in groups]
     return Reading(math.sqrt(math.fsum(error**2 for error in errors) / len(errors)))
 
 
-@_kind("drops", counts=True)
+@kind("drops", counts=True)
 def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
     """Frames dropped for want of memory in the whole run, at some nodes or at all."""
     ports = run.run.ports
@@ -314,13 +331,13 @@ def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
     return Reading(int(pc.sum(ports["drop_frames"]).as_py() or 0))
 
 
-@_kind("retransmissions", counts=True)
+@kind("retransmissions", counts=True)
 def retransmissions(run: Observed) -> Reading:
     """Data packets sent again by all flows, after a loss or a timeout."""
     return Reading(int(pc.sum(run.run.flows["retransmitted"]).as_py() or 0))
 
 
-@_kind("queue")
+@kind("queue")
 def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "mean") -> Reading:
     """What waited for the port from a node to another, exactly: mean, std, max in KB; empty in %.
 
@@ -348,7 +365,7 @@ def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "m
     return Reading(math.sqrt(max(0.0, square - mean**2)) / 1e3)
 
 
-@_kind("utilisation")
+@kind("utilisation")
 def utilisation(
     run: Observed, node: str, to: str, window: Sequence[str], rate: str | None = None
 ) -> Reading:
@@ -357,20 +374,20 @@ def utilisation(
     Needs `output.links`. A frame counts when its transmission begins. `rate` where it changes.
     """
     port, bps = run.port(node, to)
-    full = bps if rate is None else _quantity(rate, RATES, "a rate")
+    full = bps if rate is None else quantity(rate, RATES, "a rate")
     run.steps(window)
     begin, end = interval(window)
     sent = BITS * sum(value for _, value in run.over("sent_bytes", node, port, window))
     return Reading(100 * sent * PS_PER_S / ((end - begin) * full))
 
 
-@_kind("control_messages", counts=True)
+@kind("control_messages", counts=True)
 def control_messages(run: Observed, message: str) -> Reading:
     """Control messages of a kind that were sent."""
     return Reading(count_control(run.run, message))
 
 
-@_kind("paused_ports", counts=True)
+@kind("paused_ports", counts=True)
 def paused_ports(run: Observed) -> Reading:
     """Ports that received a pause."""
     return Reading(port_totals(run.run.ports).get("ports_paused", 0))

@@ -1,0 +1,100 @@
+"""Measures of open-loop traffic: messages by size, and where a network pauses whom.
+
+A message is a flow of a group. Those that start before `after` are the warm-up and are left out:
+they met a network that was emptier than the one that is asked about.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from backwater.errors import InputError
+from backwater.stats import PS_PER_US
+from backwater.study.measures import (
+    SIZES,
+    NotThereError,
+    Observed,
+    Reading,
+    kind,
+    percentile,
+    quantity,
+    statistic_of,
+    time_ps,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+# How many messages must lie beyond a percentile for it to say something.
+BEYOND = 10
+
+
+def _messages(
+    run: Observed, group: str, sizes: Sequence[str] | None, after: str | None
+) -> pa.Table:
+    """Give the messages of a group from the first size on, and below the second if there is one."""
+    wanted = pc.field("group") == group
+    if after is not None:
+        wanted &= pc.field("start_ps") >= time_ps(after)
+    if sizes is not None:
+        if not 1 <= len(sizes) <= 2:
+            hint = 'they are ["LEAST"] or ["LEAST", "BELOW"]'
+            raise InputError(f"{list(sizes)} are no sizes", hint)
+        least, *below = (round(quantity(size, SIZES, "a size")) for size in sizes)
+        wanted &= pc.field("bytes") >= least
+        if below:
+            wanted &= pc.field("bytes") < below[0]
+    return run.completions.filter(wanted)
+
+
+@kind("message_time")
+def message_time(
+    run: Observed,
+    group: str,
+    sizes: Sequence[str] | None = None,
+    after: str | None = None,
+    of: str = "mean",
+    until: str = "last_ack",
+) -> Reading:
+    """Completion times of a group's messages of some sizes, all of which must be complete, in us.
+
+    A percentile needs ten messages beyond it.
+    """
+    times = _messages(run, group, sizes, after)[f"fct_{until}_ps"]
+    if times.null_count:
+        return Reading(None, f"{times.null_count} of {len(times)} {group} messages not complete")
+    share = percentile(of)
+    needed = 1 if share is None else round(BEYOND / (1 - share))
+    if len(times) < needed:
+        return Reading(None, f"{of} of {len(times)} messages; it takes {needed}")
+    if of == "mean":
+        # Without a Python number for each of a million messages.
+        mean: float = pc.mean(times).as_py()
+        return Reading(mean / PS_PER_US)
+    values = [time / PS_PER_US for time in times.to_pylist() if time is not None]
+    return Reading(statistic_of(values, of))
+
+
+@kind("messages", counts=True)
+def messages(
+    run: Observed, group: str, sizes: Sequence[str] | None = None, after: str | None = None
+) -> Reading:
+    """How many messages of some sizes a group has."""
+    return Reading(_messages(run, group, sizes, after).num_rows)
+
+
+@kind("pauses", counts=True)
+def pauses(run: Observed, at: str) -> Reading:
+    """Pauses that were obeyed: by `hosts`, or by `switches`, which is congestion spreading."""
+    if at not in ("hosts", "switches"):
+        raise InputError(f"pauses at {at!r}", "they are obeyed by hosts or by switches")
+    ports = run.run.ports
+    if ports.num_rows == 0:
+        raise NotThereError("the run has no table of ports")
+    is_host = pc.field("tier") == "host"
+    obeying = ports.filter(is_host if at == "hosts" else ~is_host)
+    return Reading(int(pc.sum(obeying["pauses_received"]).as_py() or 0))
