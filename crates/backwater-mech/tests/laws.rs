@@ -274,11 +274,13 @@ fn extras() -> impl Strategy<Value = Extras> {
         (select(vec![0u64, 20]), select(vec![0u64, 64])),
         prop::option::weighted(0.3, isolation()),
     )
-        .prop_map(|(sfc, rates, (tx_queue, fetch, delay), (ack_class, ack_first, acks, ecmp), (gap, header), ci)| {
-            // A window does not open without acknowledgements; the reader of scenarios refuses that.
-            let acks = acks || matches!(rates, Some(Rates::Dctcp(_) | Rates::Swift(_)));
-            Extras { sfc, rates, ci, tx_queue, fetch, delay, ack_class, ack_first, acks, ecmp, gap, header }
-        })
+        .prop_map(
+            |(sfc, rates, (tx_queue, fetch, delay), (ack_class, ack_first, acks, ecmp), (gap, header), ci)| {
+                // A window does not open without acknowledgements; the reader of scenarios refuses that.
+                let acks = acks || matches!(rates, Some(Rates::Dctcp(_) | Rates::Swift(_)));
+                Extras { sfc, rates, ci, tx_queue, fetch, delay, ack_class, ack_first, acks, ecmp, gap, header }
+            },
+        )
 }
 
 const PAYLOAD: u64 = 1000;

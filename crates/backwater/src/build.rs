@@ -89,6 +89,10 @@ fn tables(place: &Place<'_>, run: &mut Sources) -> Result<(), ScenarioError> {
     for (i, group) in resolved.file.flow.iter().enumerate() {
         let Some(file) = &group.table else { continue };
         let key = format!("flow.{i}.table");
+        if group.placement == Placement::Random || group.classes.is_some() || group.small_below.is_some() {
+            let error = resolved.error(&key, "a table says its flows' hosts and classes itself");
+            return Err(error.hint("leave out `placement`, `classes` and `small_below`"));
+        }
         let own = run.group(group);
         let table = if is_parquet(file) {
             let path = RowsOf::File(place_of(&resolved.base_dir, file));

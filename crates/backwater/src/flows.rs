@@ -224,13 +224,6 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
             Pattern::Incast,
             "number of senders of each event, as in fan_in = 120",
         ),
-        (
-            "cluster",
-            "clusters",
-            group.cluster.is_some(),
-            Pattern::Clusters,
-            "hosts of each cluster, as in cluster = 21",
-        ),
         ("matrix", "matrix", group.matrix.is_some(), Pattern::Matrix, "a file with lines SRC,DST,WEIGHT"),
     ] {
         match (given, group.pattern == wanted) {
@@ -238,6 +231,11 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
             (false, true) => return fail(name, "is missing", hint),
             _ => {}
         }
+    }
+    match (group.cluster.is_some(), matches!(group.pattern, Pattern::Clusters | Pattern::Gather)) {
+        (true, false) => return fail("cluster", "is for another pattern", "pattern = \"clusters\" or \"gather\"?"),
+        (false, true) => return fail("cluster", "is missing", "hosts of each cluster, as in cluster = 21"),
+        _ => {}
     }
     let pinned = [("path", &group.path), ("via", &group.via)].into_iter().find(|(_, w)| w.is_some());
     match (pinned, group.pattern) {
@@ -253,7 +251,9 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
         (Some((name, _)), _) if group.placement == Placement::Random => {
             fail(name, "hosts that the seed places have no way that is known beforehand", "placement = \"named\"")
         }
-        (_, Pattern::Clusters) if group.to.is_some() => fail("to", "clusters are within one set", "leave `to` out"),
+        (_, Pattern::Clusters | Pattern::Gather) if group.to.is_some() => {
+            fail("to", "clusters are within one set", "leave `to` out")
+        }
         (_, Pattern::Random | Pattern::Clusters | Pattern::Matrix) if !drawn => {
             fail("pattern", "only flows that arrive over time go to random hosts", "arrivals = \"poisson\"")
         }
@@ -319,12 +319,8 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
                 };
             }
             if group.pattern == Pattern::Clusters {
-                let size = group.cluster.unwrap_or(1) as usize;
-                if size < 2 || !from.len().is_multiple_of(size) {
-                    let reason = format!("{} hosts cannot be divided into clusters of {size}", from.len());
-                    return fail("cluster", reason, "2 or more, and as many as divide the hosts of `from`");
-                }
-                return Ok(Who::Random(from.chunks(size).map(|set| (set.to_vec(), set.into())).collect()));
+                let sets = clusters(place, key, group, &from)?;
+                return Ok(Who::Random(sets.map(|set| (set.to_vec(), set.into())).collect()));
             }
             if group.pattern == Pattern::Random {
                 let alone = from.iter().find(|h| to.len() == 1 && to[0] == **h);
@@ -345,8 +341,14 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
             }
             Ok(Who::Permutation(from))
         }
-        Pattern::Pairs | Pattern::AllToAll => {
-            let pairs = pairs(place, key, group, &from, &to)?;
+        Pattern::Pairs | Pattern::AllToAll | Pattern::Gather => {
+            let pairs = match group.pattern {
+                Pattern::Gather => {
+                    let sets = clusters(place, key, group, &from)?;
+                    sets.flat_map(|set| set[1..].iter().map(|from| (*from, set[0]))).collect()
+                }
+                _ => pairs(place, key, group, &from, &to)?,
+            };
             if group.arrivals != Arrivals::Once {
                 let mut seen = HashSet::with_capacity(pairs.len());
                 if let Some((src, dst)) = pairs.iter().find(|pair| !seen.insert(**pair)) {
@@ -358,6 +360,22 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
             Ok(Who::Pairs(pairs, ways))
         }
     }
+}
+
+/// The clusters of a group.
+fn clusters<'a>(
+    place: &Place<'_>,
+    key: &str,
+    group: &FlowGroup,
+    from: &'a [HostId],
+) -> Result<std::slice::Chunks<'a, HostId>, ScenarioError> {
+    let size = group.cluster.unwrap_or(1) as usize;
+    if size < 2 || !from.len().is_multiple_of(size) {
+        let reason = format!("{} hosts cannot be divided into clusters of {size}", from.len());
+        let error = place.resolved.error(&format!("{key}.cluster"), reason);
+        return Err(error.hint("2 or more, and as many as divide the hosts of `from`"));
+    }
+    Ok(from.chunks(size))
 }
 
 /// Senders with the receivers that a matrix gives them.

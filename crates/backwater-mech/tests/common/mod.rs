@@ -21,6 +21,7 @@ use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
 use backwater_net::{Bytes, Rate};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a test runs.
@@ -40,6 +41,7 @@ pub struct Bench {
     pub flows: Vec<FlowSpec>,
     pub faults: Vec<Fault>,
     pub stop_at: Option<Time>,
+    pub awaited: Vec<u32>,
     pub lossless: bool,
     pub series: Option<SeriesSpec>,
 }
@@ -60,6 +62,7 @@ impl Bench {
             flows: Vec::new(),
             faults: Vec::new(),
             stop_at: None,
+            awaited: Vec::new(),
             lossless: false,
             series: None,
         }
@@ -136,10 +139,10 @@ impl Bench {
             nic: self.nic.clone(),
             control_delays: self.control_delays.clone(),
             actors,
-            awaited: Vec::new(),
-            groups: vec!["all".into()],
+            awaited: self.awaited.clone(),
+            groups: vec!["all".into(), "others".into()],
             flows_total: Some(flows.len() as u64),
-            sources: vec![Box::new(Listed(flows.into_iter()))],
+            sources: sources(flows),
             faults: self.faults.clone(),
             stop_at: self.stop_at,
             lossless: self.lossless,
@@ -211,6 +214,14 @@ pub fn network(hosts: u32, switches: &[&str], links: &[(&str, &str, Rate, Time)]
     }
     graph.validate().expect("a valid network");
     graph
+}
+
+/// A source for each group.
+fn sources(flows: Vec<FlowSpec>) -> Vec<Box<dyn FlowSource>> {
+    let mut groups: BTreeMap<u32, Vec<FlowSpec>> = BTreeMap::new();
+    flows.into_iter().for_each(|flow| groups.entry(flow.group).or_default().push(flow));
+    let listed = |flows: Vec<FlowSpec>| Box::new(Listed(flows.into_iter())) as Box<dyn FlowSource>;
+    groups.into_values().map(listed).collect()
 }
 
 /// Flows known beforehand, by ascending start.

@@ -46,6 +46,9 @@ impl<A: Actors> Network<A> {
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
             let class = slab[pkt].pkt.class;
+            if self.nic.weights.is_some() {
+                h.took_turn(usize::from(class.0));
+            }
             h.stage(class);
             self.ports[port as usize].enqueue(slab, usize::from(class.0), pkt);
         }
@@ -61,7 +64,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The flow whose turn it is: round robin within the highest class whose gate is open.
+    /// The flow whose turn it is: round robin within the highest class whose gate is open, or the one whose turn it is by weight.
     fn next_flow(&mut self, host: u32, open: u8) -> Option<u32> {
         loop {
             let h = &mut self.hosts[host as usize];
@@ -69,7 +72,10 @@ impl<A: Actors> Network<A> {
             if mask == 0 {
                 return None;
             }
-            let class = 7 - mask.leading_zeros() as usize;
+            let class = match &self.nic.weights {
+                None => 7 - mask.leading_zeros() as usize,
+                Some(weights) => h.weighted_turn(mask, weights),
+            };
             let slot = h.ring_pop(class, &self.flows);
             let flow = &mut self.flows.send[slot as usize];
             if !flow.live {

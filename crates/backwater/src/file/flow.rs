@@ -16,7 +16,7 @@ pub struct FlowGroup {
     #[serde(default = "default_label")]
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
     pub label: String,
-    /// Who sends to whom: `pairs`, `all-to-all`, `permutation`, `random`, `clusters`, `matrix` or `incast`.
+    /// Who sends to whom: `pairs`, `all-to-all`, `permutation`, `random`, `clusters`, `gather`, `matrix` or `incast`.
     #[serde(default = "default_pattern")]
     #[schemars(extend("x-source" = "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2; default: choice"))]
     pub pattern: Pattern,
@@ -33,7 +33,7 @@ pub struct FlowGroup {
     #[schemars(range(min = 1, max = 1_000_000))]
     #[schemars(extend("x-source" = "Backwater's own"))]
     pub fan_in: Option<u32>,
-    /// Hosts of each cluster of `clusters`: the first so many of `from` are one, the next another.
+    /// Hosts of each cluster of `clusters` and `gather`: the first so many of `from` are one, the next another.
     #[serde(default)]
     #[schemars(range(min = 2, max = 1_000_000))]
     #[schemars(extend("x-source" = "Backwater's own"))]
@@ -173,6 +173,8 @@ pub enum Pattern {
     Random,
     /// Each flow to a receiver of the sender's own cluster drawn anew, never the sender itself.
     Clusters,
+    /// All hosts of each cluster to its first.
+    Gather,
     /// Each flow to a receiver drawn anew by the weights of a traffic matrix, never the sender itself.
     Matrix,
     /// Events: `fan_in` senders drawn anew send at once to one receiver drawn anew.
