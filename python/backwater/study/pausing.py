@@ -17,11 +17,15 @@ PS_PER_MS = 1e9
 MAC_CONTROL = "mac-control"
 
 
-def _frames(run: Observed, classes: Sequence[int] | None, before: str | None) -> pa.Table:
-    """Give the MAC control frames of some classes up to a time, by ascending time."""
+def _frames(
+    run: Observed, classes: Sequence[int] | None, after: str | None, before: str | None
+) -> pa.Table:
+    """Give the MAC control frames of some classes between two times, by ascending time."""
     wanted = pc.field("kind") == MAC_CONTROL
     if classes is not None:
         wanted &= pc.field("class").isin(list(classes))
+    if after is not None:
+        wanted &= pc.field("time_ps") >= time_ps(after)
     if before is not None:
         wanted &= pc.field("time_ps") < time_ps(before)
     return run.run.control.filter(wanted).sort_by("time_ps")
@@ -29,23 +33,31 @@ def _frames(run: Observed, classes: Sequence[int] | None, before: str | None) ->
 
 @kind("pause_frames", counts=True)
 def pause_frames(
-    run: Observed, classes: Sequence[int] | None = None, before: str | None = None
+    run: Observed,
+    classes: Sequence[int] | None = None,
+    after: str | None = None,
+    before: str | None = None,
 ) -> Reading:
     """Frames that asked a neighbour to pause some classes, repetitions among them."""
-    frames = _frames(run, classes, before)
+    frames = _frames(run, classes, after, before)
     return Reading(frames.filter(pc.field("value") > 0).num_rows)
 
 
 @kind("pause_time")
 def pause_time(
-    run: Observed, classes: Sequence[int] | None = None, before: str | None = None
+    run: Observed,
+    classes: Sequence[int] | None = None,
+    after: str | None = None,
+    before: str | None = None,
 ) -> Reading:
     """Time from the first frame that asked for a pause to the one that ended it, in ms.
 
-    Added up over all ports and classes; a pause that has not ended by then lasts until then.
+    Added up over all ports and classes; a pause that has not ended by `before` lasts until then, and
+    of one that began before `after` only the rest counts.
     """
     columns = ["time_ps", "node", "port", "class", "value"]
-    frames = _frames(run, classes, before).select(columns).to_pydict()
+    frames = _frames(run, classes, None, before).select(columns).to_pydict()
+    start = 0 if after is None else time_ps(after)
     end = run.end_ps if before is None else min(run.end_ps, time_ps(before))
     since: dict[tuple[str, int, int | None], int] = {}
     total = 0
@@ -54,8 +66,8 @@ def pause_time(
         if value > 0:
             since.setdefault(key, time)
         elif key in since:
-            total += time - since.pop(key)
-    total += sum(end - begin for begin in since.values())
+            total += max(0, time - max(start, since.pop(key)))
+    total += sum(max(0, end - max(start, begin)) for begin in since.values())
     return Reading(total / PS_PER_MS)
 
 
