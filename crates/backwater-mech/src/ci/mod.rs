@@ -14,13 +14,15 @@
 //!               send CIM{F} to the neighbour from which p came; CIM count + 1
 //! on CIM{F} from the neighbour at port r:  add or refresh F in the stream table of r, cim-create; the CIM ends here
 //! F leaves the table of o:
-//!     CQ of o is empty:                   what is local-create only
+//!     CQ of o is empty:                   what is local-create only, and what has only arrived in the CQ's priority
 //!     ci-max-flow-life after the CQ was last empty, and after the last CIM:   what is cim-create
 //! ```
 //!
 //! What arrives in the priority of a CQ waits in the CQ, isolated here or not: the queue's number travels as the priority, as the
 //! bridge maps any priority to its queue. So a pause of the CQ's priority stops the CQ of the neighbour upstream, whose flows those
-//! are. Nobody maps it back: a flow returns to the MQ on the link after the last port that isolates it.
+//! are. Nobody maps it back, but the last port that isolates the flow: when it has released it, what follows has the MQ's priority.
+//! Where some of the flow still waits in the CQ then, the rest joins it there, and returns when the CQ is empty: at the head of the
+//! MQ it would wait for its own flow, and everything behind it too.
 //!
 //! Order within a flow is kept across both moves by the port ([`Steering`], `in_order`).
 //!
@@ -487,7 +489,13 @@ impl Bridge {
         let port = &mut self.ports[usize::from(at.egress.0)];
         port.streams.congested(at.queue, now);
         let Some(flow) = flow_of(pkt) else { return };
-        let Some(stream) = port.streams.find(flow, now) else { return };
+        let Some(stream) = port.streams.find(flow, now) else {
+            return port.streams.follow(flow, at.queue, now);
+        };
+        let moved = Class::from(at.queue) != at.class;
+        if !moved && !stream.is_created() {
+            return;
+        }
         match self.params.ce_marking {
             CeMarking::Isolated => pkt.mark(),
             CeMarking::Local if stream.is_local() => pkt.mark(),
