@@ -3,11 +3,11 @@
 
 crate::stack::mechanisms! {
     pause => crate::pause::Pause,
-    ci => crate::ci::CongestionIsolation,
     ecn => crate::ecn::Marker,
     pfc => crate::pfc::Pfc,
     dcqcn => crate::dcqcn::Dcqcn,
     sfc => crate::sfc::Sfc,
     qcn => crate::qcn::Qcn,
     bcn => crate::bcn::Bcn,
+    ci => crate::ci::CongestionIsolation,
 }
