@@ -1,5 +1,5 @@
 //! Every mechanism, one line each: the stacks of sides, the scenario's tables, lists, documentation and schema follow from it.
-//! The order is the order in which hooks are called.
+//! The order is the order in which hooks are called; a mechanism's place in it also names its random streams, so a new one comes last.
 
 crate::stack::mechanisms! {
     pause => crate::pause::Pause,

@@ -112,7 +112,8 @@ fn an_isolated_packet_changes_queue_and_priority() {
 /// The neighbour has released the flow, and some of it still waits here: what comes stays behind that until the CQ is empty.
 #[test]
 fn a_flow_returns_when_nothing_of_it_is_left() {
-    let mut stand = Stand::new(Params { cim_threshold: Bytes::ZERO, ..Params::default() });
+    let ce_marking = CeMarking::Isolated;
+    let mut stand = Stand::new(Params { cim_threshold: Bytes::ZERO, ce_marking, ..Params::default() });
     stand.bench.set_egress(OUT, CQ, 1_064);
     let (_, pkt) = stand.arrive(7, Class(2));
     assert_eq!((pkt.ecn, stand.cims().len()), (Ecn::Ect, 0), "isolated upstream, so not here");
