@@ -1,15 +1,18 @@
 //! Every mechanism, one line each: the stacks of sides, the scenario's tables, lists, documentation and schema follow from it.
-//! The order is the order in which hooks are called.
+//! The order is the order in which hooks are called; a mechanism's place in it also names its random streams, so a new one comes last.
 
 crate::stack::mechanisms! {
     pause => crate::pause::Pause,
-    ci => crate::ci::CongestionIsolation,
     ecn => crate::ecn::Marker,
     pfc => crate::pfc::Pfc,
     dcqcn => crate::dcqcn::Dcqcn,
     sfc => crate::sfc::Sfc,
     qcn => crate::qcn::Qcn,
     bcn => crate::bcn::Bcn,
+<<<<<<< HEAD
     dctcp => crate::dctcp::Dctcp,
     swift => crate::swift::Swift,
+=======
+    ci => crate::ci::CongestionIsolation,
+>>>>>>> work-ci
 }

@@ -152,6 +152,9 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("BCN without an equilibrium", star("[bcn]\n")),
         ("QCN set point above the buffer", star("[qcn]\ncp_qsp = \"400 KB\"\n")),
         ("QCN weight", star("[qcn]\ncp_w = 11\n")),
+        ("isolation without a congesting queue", star("[ci]\nqueue_map = [0, 0, 0, 4, 0, 0, 0, 0]\n")),
+        ("isolation with too short a map", star("[ci]\nqueue-map = [-4, 4]\n")),
+        ("isolation upside down", star("[ci]\nlow = \"400 KB\"\n")),
         ("two that decide about rates", star("[qcn]\n[dcqcn]\n")),
         (
             "limiters of different flows",

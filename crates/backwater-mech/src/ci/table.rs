@@ -24,6 +24,8 @@ pub(super) struct Stream {
     queue: Queue,
     /// local-create: in which period of congestion of the queue it was found; 0: not here
     local: u32,
+    /// in which period of congestion its packets came in the priority of the congesting queue; 0: they did not
+    followed: u32,
     /// cim-create: when the last CIM came
     refreshed: Option<Time>,
     cim_count: u16,
@@ -35,6 +37,11 @@ impl Stream {
     /// Whether this port has found it itself.
     pub fn is_local(&self) -> bool {
         self.local != 0
+    }
+
+    /// Whether this port isolates it, by its own finding or by a CIM.
+    pub fn is_created(&self) -> bool {
+        self.local != 0 || self.refreshed.is_some()
     }
 
     /// Whether one more CIM may be sent.
@@ -77,11 +84,14 @@ impl Congesting {
         if stream.local != self.period {
             stream.local = 0;
         }
+        if stream.followed != self.period {
+            stream.followed = 0;
+        }
         let end = |refreshed: Time| refreshed.max(self.relieved).after(life);
         if stream.refreshed.is_some_and(|refreshed| !self.congested && end(refreshed) <= now) {
             stream.refreshed = None;
         }
-        stream.local != 0 || stream.refreshed.is_some()
+        stream.is_created() || stream.followed != 0
     }
 }
 
@@ -132,6 +142,13 @@ impl Streams {
         self.entry(flow, queue, now).local = period;
     }
 
+    /// Its packets come in the priority of the congesting queue: they stay there until that is empty, also when the neighbour has
+    /// released the flow. Otherwise the later ones would be at the monitored queue's head and wait for these.
+    pub fn follow(&mut self, flow: FlowId, queue: Queue, now: Time) {
+        let period = self.queues[usize::from(queue.0)].period;
+        self.entry(flow, queue, now).followed = period;
+    }
+
     /// A CIM says so.
     pub fn cim_create(&mut self, flow: FlowId, queue: Queue, now: Time) {
         let cq = &mut self.queues[usize::from(queue.0)];
@@ -145,7 +162,7 @@ impl Streams {
                 self.sweep(now);
                 self.sweep_at = FEW.max(2 * self.entries.len());
             }
-            let stream = Stream { queue, local: 0, refreshed: None, cim_count: 0, told: None };
+            let stream = Stream { queue, local: 0, followed: 0, refreshed: None, cim_count: 0, told: None };
             self.entries.insert(Key(flow), stream);
         }
         self.entries.get_mut(&Key(flow)).expect("it was there, or has just been made")

@@ -109,6 +109,21 @@ fn an_isolated_packet_changes_queue_and_priority() {
     assert_eq!((at.queue, pkt.class), (Queue(5), Class(5)));
 }
 
+/// The neighbour has released the flow, and some of it still waits here: what comes stays behind that until the CQ is empty.
+#[test]
+fn a_flow_returns_when_nothing_of_it_is_left() {
+    let ce_marking = CeMarking::Isolated;
+    let mut stand = Stand::new(Params { cim_threshold: Bytes::ZERO, ce_marking, ..Params::default() });
+    stand.bench.set_egress(OUT, CQ, 1_064);
+    let (_, pkt) = stand.arrive(7, Class(2));
+    assert_eq!((pkt.ecn, stand.cims().len()), (Ecn::Ect, 0), "isolated upstream, so not here");
+    let (at, pkt) = stand.arrive(7, Class(3));
+    assert_eq!((at.queue, pkt.ecn), (CQ, Ecn::Ce));
+    assert_eq!(stand.cims().len(), 1, "the neighbour isolates it no longer");
+    stand.empty();
+    assert!(!stand.isolates(7));
+}
+
 #[test]
 fn acknowledgements_are_flows_and_messages_are_not() {
     let mut stand = Stand::new(Params::default());

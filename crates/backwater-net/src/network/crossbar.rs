@@ -126,7 +126,13 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn match_crossbar(&mut self, switch: u32) {
-        self.crossbar(switch).matching = Time::NEVER;
+        // An earlier match has seen to what this one was asked for, and has asked for the next itself.
+        let now = self.now;
+        let matching = &mut self.crossbar(switch).matching;
+        if *matching != now {
+            return;
+        }
+        *matching = Time::NEVER;
         for iteration in 0..self.crossbar(switch).iterations {
             let requests = self.requests(switch);
             let pairs = self.grants_and_accepts(switch, &requests, iteration == 0);
