@@ -9,10 +9,7 @@ crate::stack::mechanisms! {
     sfc => crate::sfc::Sfc,
     qcn => crate::qcn::Qcn,
     bcn => crate::bcn::Bcn,
-<<<<<<< HEAD
     dctcp => crate::dctcp::Dctcp,
     swift => crate::swift::Swift,
-=======
     ci => crate::ci::CongestionIsolation,
->>>>>>> work-ci
 }
