@@ -79,7 +79,6 @@ class Sample:
         assert spread.ci_high is not None
         return spread.ci_low, spread.ci_high
 
-
     def less_than(self, other: Sample) -> Sample:
         """Give by how many % each seed's value is below the other's."""
         problem = other.problem or self.problem

@@ -52,8 +52,8 @@ def pause_time(
 ) -> Reading:
     """Time from the first frame that asked for a pause to the one that ended it, in ms.
 
-    Added up over all ports and classes; a pause that has not ended by `before` lasts until then, and
-    of one that began before `after` only the rest counts.
+    Added up over all ports and classes; a pause that has not ended by `before` lasts until then,
+    and of one that began before `after` only the rest counts.
     """
     columns = ["time_ps", "node", "port", "class", "value"]
     frames = _frames(run, classes, None, before).select(columns).to_pydict()

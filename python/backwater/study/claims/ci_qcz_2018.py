@@ -43,7 +43,9 @@ def signs(n: Numbers) -> Finding:
     found = {label: _reduction(n, name) for name, label in names.items()}
     found["pause frames"] = _reduction(n, "pause_frames")
     found["loss"] = _reduction(n, "loss_rate", kind=", lossy")
-    least = min(spread.mean if spread.ci_low is None else spread.ci_low for spread in found.values())
+    least = min(
+        spread.mean if spread.ci_low is None else spread.ci_low for spread in found.values()
+    )
     detail = ", ".join(f"{label} {_said(spread)}" for label, spread in found.items())
     return _finding(least > 0, least, "%", detail)
 
