@@ -9,7 +9,7 @@ crate::stack::mechanisms! {
     sfc => crate::sfc::Sfc,
     qcn => crate::qcn::Qcn,
     bcn => crate::bcn::Bcn,
+    ci => crate::ci::CongestionIsolation,
     dctcp => crate::dctcp::Dctcp,
     swift => crate::swift::Swift,
-    ci => crate::ci::CongestionIsolation,
 }

@@ -482,7 +482,7 @@ pub trait FlowSide {
     fn stopped_until(&self) -> Time {
         Time::ZERO
     }
-    /// Most unacknowledged bytes; never taken for less than what is acknowledged at a time.
+    /// Most unacknowledged bytes; 0 stops the flow, and what is above it is not taken for less than what is acknowledged at a time.
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
         None

@@ -117,7 +117,11 @@ impl<A: Actors> Network<A> {
             }
             let asked = c.side.window();
             let (controller, away) = (flow.controller, flow.away());
-            let asked = asked.map_or(u64::MAX, |window| window.0.max(self.least_window()));
+            let asked = match asked {
+                None => u64::MAX,
+                Some(Bytes(0)) => 0,
+                Some(window) => window.0.max(self.least_window()),
+            };
             if away >= asked.min(self.flow_window(slot)) {
                 self.flows.send[slot as usize].status = Status::Windowed;
                 if let Some(c) = self.controllers[controller as usize].as_mut() {
