@@ -98,7 +98,7 @@ impl Mechanism for Marker {
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<CongestionPoint> {
-        Some(CongestionPoint { params: params.clone(), classes: crate::class_bits(params.classes.as_deref()) })
+        Some(CongestionPoint { params: params.clone(), classes: crate::class_bits_or_all(params.classes.as_deref()) })
     }
 }
 

@@ -72,7 +72,7 @@ impl Mechanism for Flowlet {
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<Table> {
-        let classes = crate::class_bits(params.classes.as_deref());
+        let classes = crate::class_bits_or_all(params.classes.as_deref());
         Some(Table { gap: params.gap, classes, flowlets: HashMap::new(), looked_through: SMALL })
     }
 }

@@ -17,6 +17,6 @@ pub mod spray;
 pub mod stack;
 
 /// Classes as a bit each; none given: all.
-fn class_bits(classes: Option<&[u8]>) -> u8 {
-    classes.map_or(u8::MAX, |list| list.iter().filter(|c| **c < 8).fold(0, |bits, c| bits | 1 << c))
+fn class_bits_or_all(classes: Option<&[u8]>) -> u8 {
+    classes.map_or(u8::MAX, backwater_net::packet::class_bits)
 }

@@ -77,7 +77,11 @@ impl Mechanism for Spray {
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<Sprayer> {
-        Some(Sprayer { order: params.order, classes: crate::class_bits(params.classes.as_deref()), turns: Vec::new() })
+        Some(Sprayer {
+            order: params.order,
+            classes: crate::class_bits_or_all(params.classes.as_deref()),
+            turns: Vec::new(),
+        })
     }
 }
 

@@ -83,18 +83,10 @@ pub fn read<R: Read + Send>(from: R, mut take: impl FnMut(Item<'_>)) -> Result<(
                 other => Trouble::Broken(said(&other)),
             }),
         };
-        match advance {
+        let whole = state.whole_block(reader.data());
+        match advance.map_err(|trouble| trouble.unless(whole)) {
             Ok(length) => reader.consume(length),
             Err(Trouble::End) => return Ok(()),
-            // The block is all there: what is missing is missing inside it.
-            Err(Trouble::More | Trouble::Cut) if state.whole_block(reader.data()).is_some() => {
-                take(Item::Problem(Problem {
-                    offset,
-                    reason: "a broken block (a length inside it points beyond it)".into(),
-                }));
-                let length = state.whole_block(reader.data()).unwrap_or(SHORTEST);
-                reader.consume(length);
-            }
             Err(Trouble::More) if !reader.reader_exhausted() => {
                 let has = reader.data().len();
                 if stuck == Some((offset, has)) && (has >= LARGEST || !reader.grow((has * 2).max(1 << 17))) {
@@ -115,7 +107,7 @@ pub fn read<R: Read + Send>(from: R, mut take: impl FnMut(Item<'_>)) -> Result<(
             }
             Err(Trouble::Broken(reason)) => {
                 take(Item::Problem(Problem { offset, reason: format!("a broken block ({reason})") }));
-                match state.whole_block(reader.data()) {
+                match whole {
                     Some(length) => reader.consume(length),
                     None => return Ok(()),
                 }
@@ -129,6 +121,16 @@ enum Trouble {
     More,
     Cut,
     Broken(String),
+}
+
+impl Trouble {
+    /// Where the block is all there, what is missing is missing inside it.
+    fn unless(self, whole: Option<usize>) -> Trouble {
+        match (self, whole) {
+            (Trouble::More | Trouble::Cut, Some(_)) => Trouble::Broken("a length inside it points beyond it".into()),
+            (trouble, _) => trouble,
+        }
+    }
 }
 
 /// What an error of the parser says, without the octets that it carries.

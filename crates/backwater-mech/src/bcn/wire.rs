@@ -20,11 +20,9 @@ fn cpid(word: u64) -> Cpid {
 pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
     let message = Message::read(frame)?;
 
-    let (destination, source) = cx.flow;
-    let mut sampled = [source.0, destination.0].concat();
-    sampled.extend(ether_type::IPV4.to_be_bytes());
-    sampled.extend(cx.packet);
-    sampled.truncate(Bcn::MOST_FRAME.min(if cx.packet.is_empty() { 0 } else { sampled.len() }));
+    let (source, destination) = cx.flow;
+    let header = [&destination.0[..], &source.0, &ether_type::IPV4.to_be_bytes()].concat();
+    let sampled = cx.sample(&header, Bcn::MOST_FRAME);
     let bcn = Bcn {
         mild: false,
         severe: message.kind == STOP || message.kind == MAX,

@@ -15,9 +15,7 @@ pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> 
     let [qntz, cpid, offset, delta, priority, _] = frame.words;
     let (port, queue) = (Port((cpid as u32 as usize / CLASSES) as u16), (cpid as usize % CLASSES) as u8);
     // The sampled MSDU begins at its EtherType.
-    let mut msdu = ether_type::IPV4.to_be_bytes().to_vec();
-    msdu.extend(cx.packet);
-    msdu.truncate(Cnm::MOST_MSDU.min(if cx.packet.is_empty() { 0 } else { msdu.len() }));
+    let msdu = cx.sample(&ether_type::IPV4.to_be_bytes(), Cnm::MOST_MSDU);
     let cnm = Cnm {
         feedback: (qntz & 63) as u8,
         cpid: address::cpid(NodeId((cpid >> 32) as u32), port, queue),

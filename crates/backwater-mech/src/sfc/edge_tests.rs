@@ -15,19 +15,11 @@ fn params() -> Params {
     Params {
         threshold: Bytes(1_000_000),
         pause: None,
-        min_interval: None,
         target: Some(Bytes(200_000)),
         resume: true,
-        granularity: Granularity::Class,
         at_source: AtSource::Isolation,
         isolation_threshold: Bytes(20_000),
-        cache: false,
-        signal: Signal::Timed,
-        quanta: u16::MAX,
-        points: Points::ToHosts,
-        classes: vec![3],
-        message_class: 7,
-        message_size: Bytes(116),
+        ..tests::params()
     }
 }
 

@@ -11,23 +11,7 @@ const C3: Class = Class(3);
 const SECOND: Class = Class(5);
 
 fn params(at_source: AtSource) -> Params {
-    Params {
-        isolation_threshold: Bytes(200_000),
-        cache: false,
-        threshold: Bytes(200_000),
-        pause: Some(Time::us(6)),
-        min_interval: None,
-        target: Some(Bytes(50_000)),
-        resume: true,
-        granularity: Granularity::Class,
-        at_source,
-        signal: Signal::OnOff,
-        quanta: u16::MAX,
-        points: Points::ToHosts,
-        classes: vec![3],
-        message_class: 7,
-        message_size: Bytes(116),
-    }
+    Params { target: Some(Bytes(50_000)), resume: true, at_source, signal: Signal::OnOff, ..tests::params() }
 }
 
 fn message(priority: Class, pause: Time) -> Control {

@@ -9,7 +9,7 @@ use backwater_net::hooks::{Gate, NicSide, Note};
 const C3: Class = Class(3);
 
 /// Document 000: threshold 200 KB, pause 6 us, least interval 6 us.
-fn params() -> Params {
+pub(super) fn params() -> Params {
     Params {
         threshold: Bytes(200_000),
         pause: Some(Time::us(6)),

@@ -19,7 +19,7 @@ pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> 
         Time::ZERO => 0,
         _ => u32::try_from(nanoseconds).unwrap_or(u32::MAX),
     };
-    let packet = cx.packet.get(..ENCAPSULATED.min(cx.packet.len())).unwrap_or_default();
+    let packet = cx.sample(&[], ENCAPSULATED);
     let sfcm = Sfcm {
         scope: if message.flow_mode { Scope::Flow } else { Scope::Class },
         by_proxy: false,
@@ -30,7 +30,7 @@ pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> 
         // Not carried by the model's message.
         depth: 0,
         cpid: address::cpid(NodeId(node), Port(port), queue),
-        packet,
+        packet: &packet,
     };
     sfcm.append(octets).ok()?;
     Some(Carrier::Udp(Sfcm::PORT))

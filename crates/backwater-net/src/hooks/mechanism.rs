@@ -123,10 +123,19 @@ pub struct WireCx<'a> {
     pub flow: (Mac, Mac),
     /// Identity of that flow, low 24 bits: its queue pair.
     pub queue_pair: u32,
-    /// Class of that flow's data.
-    pub class: Class,
     /// The first octets of a packet of that flow, from its IP header on: IP, UDP and BTH. Empty where none is named.
     pub packet: &'a [u8],
+}
+
+impl WireCx<'_> {
+    /// What a message encapsulates of the packet: `before`, such as its EtherType, and the packet, at most `most` octets of both.
+    /// Nothing where no packet is known.
+    pub fn sample(&self, before: &[u8], most: usize) -> Vec<u8> {
+        if self.packet.is_empty() {
+            return Vec::new();
+        }
+        before.iter().chain(self.packet).copied().take(most).collect()
+    }
 }
 
 /// A congestion-management mechanism: its name, its source, its parameters and its sides.

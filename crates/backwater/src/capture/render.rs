@@ -101,13 +101,13 @@ impl Renderer {
             // An ACK carries the mark of its data packet, which is not its own.
             _ => 0,
         };
-        let ports = (ENTROPY | packet.flow.tag as u16 & !ENTROPY, ROCE_PORT);
-        Udp { source: host_ip(packet.src), destination: host_ip(packet.dst), class: packet.class, ecn, ports }
+        let (source, destination) = (host_ip(packet.src), host_ip(packet.dst));
+        Udp { source, destination, class: packet.class, ecn, ports: roce_ports(packet.flow.tag) }
     }
 
     fn roce(&self, packet: &Packet, bytes: u64, body: &mut Vec<u8>) {
         let number = |offset: u64| (offset / self.payload) as u32 & 0xff_ffff;
-        let bth = Bth { p_key: 0xffff, destination: packet.flow.tag & 0xff_ffff, ..Bth::default() };
+        let bth = bth_of(packet.flow.tag);
         let written = if packet.kind == Kind::Data {
             let (begins, ends) = (packet.seq == 0, packet.seq + u64::from(packet.payload) >= bytes);
             let padding = (4 - packet.payload % 4) % 4;
@@ -142,14 +142,14 @@ impl Renderer {
             return self.mac_control(row, hold, octets);
         }
         let mut sampled = Vec::new();
-        let (mut flow, mut class) = ((Mac::default(), Mac::default()), Class(0));
+        let mut flow = (Mac::default(), Mac::default());
         if let Some(of) = row.flow {
-            (flow, class) = ((host_mac(of.src), host_mac(of.dst)), of.class);
+            flow = (host_mac(of.src), host_mac(of.dst));
             self.sample(frame, of.src, of.dst, of.class, &mut sampled);
         }
         let queue_pair = frame.flow.map_or(0, |flow| flow.tag & 0xff_ffff);
         let mut body = Vec::new();
-        let cx = WireCx { speaker: self.mac_of(speaker), flow, queue_pair, class, packet: &sampled };
+        let cx = WireCx { speaker: self.mac_of(speaker), flow, queue_pair, packet: &sampled };
         let carrier = Config::octets(frame, &cx, &mut body).unwrap_or_else(|| {
             body.clear();
             body.extend(frame.kind.as_bytes());
@@ -178,8 +178,7 @@ impl Renderer {
             }
             Carrier::Roce => {
                 octets.extend(ether_type::IPV4.to_be_bytes());
-                let entropy = ENTROPY | queue_pair as u16 & !ENTROPY;
-                udp(octets, &ip((entropy, ROCE_PORT)), &body, true);
+                udp(octets, &ip(roce_ports(queue_pair)), &body, true);
             }
         }
     }
@@ -187,13 +186,13 @@ impl Renderer {
     /// The first octets of a packet of the flow that a control frame speaks of.
     fn sample(&self, frame: &Control, src: HostId, dst: HostId, class: Class, octets: &mut Vec<u8>) {
         let tag = frame.flow.map_or(0, |flow| flow.tag);
-        let bth = Bth { opcode: opcode::SEND_MIDDLE, p_key: 0xffff, destination: tag & 0xff_ffff, ..Bth::default() };
+        let bth = Bth { opcode: opcode::SEND_MIDDLE, ..bth_of(tag) };
         let mut body = Vec::new();
         let written = bth.append(&mut body);
         debug_assert!(written.is_ok(), "every field is cut to its width");
         body.resize(body.len() + self.payload.min(u16::MAX.into()) as usize, 0);
-        let ports = (ENTROPY | tag as u16 & !ENTROPY, ROCE_PORT);
-        udp(octets, &Udp { source: host_ip(src), destination: host_ip(dst), class, ecn: 2, ports }, &body, true);
+        let (source, destination, ports) = (host_ip(src), host_ip(dst), roce_ports(tag));
+        udp(octets, &Udp { source, destination, class, ecn: 2, ports }, &body, true);
         octets.truncate(64);
     }
 
@@ -243,6 +242,16 @@ impl Renderer {
             false => self.host(end.peer).map_or_else(|| port_mac(end.peer, end.peer_port), host_mac),
         }
     }
+}
+
+/// Source port of a flow, which carries its entropy, and that of RoCEv2.
+fn roce_ports(tag: u32) -> (u16, u16) {
+    (ENTROPY | tag as u16 & !ENTROPY, ROCE_PORT)
+}
+
+/// What all packets of a flow have in common: its queue pair.
+fn bth_of(tag: u32) -> Bth {
+    Bth { p_key: 0xffff, destination: tag & 0xff_ffff, ..Bth::default() }
 }
 
 /// Addresses.
