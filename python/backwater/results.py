@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
+    from backwater.plot import RunPlots
+
 TABLES = ("flows", "ports", "control", "series", "switches", "collectives")
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -90,6 +92,13 @@ class Run:
     def collectives(self) -> pa.Table:
         """One row a collective or transfer of a job: when (ps), bytes, bandwidths, bound."""
         return self.read("collectives")
+
+    @property
+    def plot(self) -> RunPlots:
+        """Charts of this run, as Altair charts: `run.plot.queue()` and so on."""
+        from backwater.plot import RunPlots
+
+        return RunPlots(self)
 
     @property
     def summary(self) -> dict[str, Any]:
