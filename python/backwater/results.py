@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from backwater.plot import RunPlots
 
-TABLES = ("flows", "ports", "control", "series", "switches", "collectives")
+TABLES = ("flows", "ports", "control", "series", "switches", "collectives", "counters")
 MANIFEST = "manifest.json"
 FORMAT = 1
 
@@ -92,6 +92,11 @@ class Run:
     def collectives(self) -> pa.Table:
         """One row a collective or transfer of a job: when (ps), bytes, bandwidths, bound."""
         return self.read("collectives")
+
+    @cached_property
+    def counters(self) -> pa.Table:
+        """One row a counter of a mechanism: node, port, mechanism, counter, value."""
+        return self.read("counters")
 
     @property
     def plot(self) -> RunPlots:
