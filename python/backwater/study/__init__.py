@@ -21,7 +21,7 @@ from backwater.errors import Interrupted
 from backwater.results import FORMAT, MANIFEST, clear, fresh_directory, write_json
 from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, has_full_size, load, names
-from backwater.study.execute import Plan, execute, places, plan
+from backwater.study.execute import Plan, execute, places, plan, seeds_of
 from backwater.study.outcome import BESIDE, POINTS, ROWS, Outcome, open_study, points_to_json
 from backwater.study.verdict import Row, Summary, compare, compare_beside, summarise
 
@@ -84,6 +84,7 @@ def reproduce(
         directory=directory,
         points=points,
         places=places(planned),
+        seeds=seeds_of(planned),
         overrides=tuple(overrides),
     )
     if directory is not None:
@@ -92,7 +93,7 @@ def reproduce(
         if not stop.is_set():
             write_json(directory / ROWS, [row.as_dict() for row in outcome.rows])
             write_json(directory / BESIDE, outcome.beside)
-            write_json(directory / POINTS, points_to_json(points))
+            write_json(directory / POINTS, points_to_json(points, outcome.seeds))
     if stop.is_set():
         raise Interrupted([])
     return outcome

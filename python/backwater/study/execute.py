@@ -159,6 +159,11 @@ def places(plan: Plan) -> dict[Key, list[str]]:
     }
 
 
+def seeds_of(plan: Plan) -> dict[Key, list[int]]:
+    """Give the seeds of each point."""
+    return {key: [plan.jobs[n].seed for n in numbers] for key, numbers in plan.points.items()}
+
+
 def changed(study: Study, key: Key, overrides: Sequence[tuple[str, str]]) -> Scenario:
     """Give the scenario of a point of the table: its case under its mechanism, then `overrides`."""
     case = study.case(key.case)

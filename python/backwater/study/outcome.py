@@ -48,6 +48,8 @@ class Outcome:
     """Every point that was run: for each measure its value for each seed."""
     places: Mapping[Key, list[str]] = field(default_factory=dict)
     """Where the runs of each point lie, below `runs` of the directory."""
+    seeds: Mapping[Key, list[int]] = field(default_factory=dict)
+    """Seeds of each point, in the order of its values."""
     overrides: tuple[tuple[str, str], ...] = ()
     """Keys and values that were set over what the study says."""
 
@@ -70,13 +72,16 @@ class Outcome:
                 yield open_run(self.directory / "runs" / place)
 
 
-def points_to_json(points: Mapping[Key, Point]) -> list[dict[str, Any]]:
+def points_to_json(
+    points: Mapping[Key, Point], seeds: Mapping[Key, list[int]]
+) -> list[dict[str, Any]]:
     """Give points as JSON has them."""
     return [
         {
             "case": key.case,
             "mechanism": key.mechanism,
             "setup": key.setup or None,
+            "seeds": seeds[key],
             "measures": {
                 name: {"values": list(sample.values), "problem": sample.problem}
                 for name, sample in point.items()
@@ -106,13 +111,15 @@ def open_study(directory: str | os.PathLike[str]) -> Outcome:
         study = load(manifest["study"], full=True)
     try:
         rows = [Row(**row | {"ci": _pair(row["ci"])}) for row in _json(path / ROWS)]
+        kept = _json(path / POINTS)
         points = {
             _key(point): {
                 name: Sample(tuple(one["values"]), one["problem"])
                 for name, one in point["measures"].items()
             }
-            for point in _json(path / POINTS)
+            for point in kept
         }
+        seeds = {_key(point): list(point["seeds"]) for point in kept}
         places = {_key(point): list(point["runs"]) for point in manifest["points"]}
         beside = _json(path / BESIDE)
     except (KeyError, TypeError) as error:
@@ -125,6 +132,7 @@ def open_study(directory: str | os.PathLike[str]) -> Outcome:
         directory=path,
         points=points,
         places=places,
+        seeds=seeds,
         overrides=tuple((manifest.get("set") or {}).items()),
     )
 
