@@ -251,6 +251,8 @@ size = "300 KB"
     assert "nothing sent them again: transport.recovery" in said.out
     said = command("run", str(path), "--set", "transport.retries=3")
     assert "transport.retries = 3: without effect" in said.err
+    said = command("run", str(path), "--set", "transport.retries=unlimited")
+    assert "transport.retries = unlimited: without effect" in said.err
     said = command("run", str(path), "--set", "transport.recovery=selective-repeat", "--force")
     assert "hot: slowdown" in said.out
     assert "not finished" not in said.out

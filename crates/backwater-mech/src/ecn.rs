@@ -6,11 +6,13 @@
 //! q >= Kmax          : P = 1          (Kmin = Kmax: a step, marked where q > K)
 //! ```
 //!
-//! `q` is the instantaneous length of the egress queue, not an average.
+//! `q` is the instantaneous length of the egress queue, not an average. With C0 a port of rate C has the thresholds Kmin C / C0 and
+//! Kmax C / C0, which are one time for all rates.
 //!
 //! | symbol | field | unit | default | source |
 //! |---|---|---|---|---|
 //! | Kmin, Kmax | `kmin`, `kmax` | bytes | 5 KB, 200 KB | Zhu et al., SIGCOMM 2015 (40 Gb/s) |
+//! | C0 | `reference_rate` | rate | – | HPCC's ns-3 configuration: thresholds by the rate of the port |
 //! | Pmax | `pmax` | – | 0.01 | the same |
 //! | – | `mark_at` | – | `dequeue` | HPCC's ns-3 switch, htsim |
 //!
@@ -18,9 +20,9 @@
 //! **Where we differ:** a frame departs when counters fall: with `switch.release_at = "end"` (the default, and htsim's way) it is marked
 //! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
 
-use backwater_net::Bytes;
 use backwater_net::hooks::{Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{Ecn, Packet};
+use backwater_net::{Bytes, Rate};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,9 @@ pub struct Params {
     /// Queue length from which everything is marked. Equal to `kmin`: a step, marked above it.
     #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015", "x-range" = "kmin and more"))]
     pub kmax: Bytes,
+    /// Rate of the ports for which `kmin` and `kmax` are meant; at other rates both are in proportion. Absent: the same at all ports.
+    #[schemars(extend("x-source" = "HPCC ns-3 configuration: 4 KB and 16 KB for each Gb/s", "x-range" = "1 b/s and more"))]
+    pub reference_rate: Option<Rate>,
     /// Marking probability just below `kmax`.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
     pub pmax: f64,
@@ -62,7 +67,27 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         let (kmin, kmax) = (Bytes(5_000), Bytes(200_000));
-        Params { kmin, kmax, pmax: 0.01, mark_at: At::Dequeue, count_departing: false, classes: None }
+        Params {
+            kmin,
+            kmax,
+            reference_rate: None,
+            pmax: 0.01,
+            mark_at: At::Dequeue,
+            count_departing: false,
+            classes: None,
+        }
+    }
+}
+
+impl Params {
+    /// Kmin and Kmax of a port of `rate`.
+    fn thresholds(&self, rate: Rate) -> (Bytes, Bytes) {
+        let Some(reference) = self.reference_rate else { return (self.kmin, self.kmax) };
+        let scaled = |Bytes(k): Bytes| {
+            let scaled = u128::from(k) * u128::from(rate.0) / u128::from(reference.0.max(1));
+            Bytes(u64::try_from(scaled).unwrap_or(u64::MAX))
+        };
+        (scaled(self.kmin), scaled(self.kmax))
     }
 }
 
@@ -94,17 +119,31 @@ impl Mechanism for Marker {
         if !(0.0..=1.0).contains(&params.pmax) {
             findings.push(fatal("pmax", format!("{} is not a probability", params.pmax), "pmax lies between 0 and 1"));
         }
+        if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
+            findings.push(fatal(
+                "reference_rate",
+                "no port has a rate of zero".into(),
+                "the rate of the ports for which kmin and kmax are meant",
+            ));
+        }
         findings
     }
 
-    fn switch(params: &Params, _: &SwitchShape) -> Option<CongestionPoint> {
-        Some(CongestionPoint { params: params.clone(), classes: crate::class_bits_or_all(params.classes.as_deref()) })
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {
+        let thresholds: Vec<_> = shape.ports.iter().map(|port| params.thresholds(port.rate)).collect();
+        let least = thresholds.iter().map(|(kmin, _)| *kmin).min().unwrap_or(params.kmin);
+        let classes = crate::class_bits_or_all(params.classes.as_deref());
+        Some(CongestionPoint { params: params.clone(), thresholds, least, classes })
     }
 }
 
 /// One switch that marks.
 pub struct CongestionPoint {
     params: Params,
+    /// Kmin and Kmax of each port
+    thresholds: Vec<(Bytes, Bytes)>,
+    /// the least Kmin: up to it nothing is marked at any port
+    least: Bytes,
     /// classes that are marked, a bit each
     classes: u8,
 }
@@ -132,14 +171,18 @@ impl SwitchSide for CongestionPoint {
 impl CongestionPoint {
     #[inline(always)]
     fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
-        if q > self.params.kmin && pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
-            self.mark_by_curve(cx, q, pkt);
+        if q > self.least && pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
+            self.mark_by_curve(cx, at, q, pkt);
         }
     }
 
     #[cold]
-    fn mark_by_curve(&mut self, cx: &mut SwitchCx<'_>, q: Bytes, pkt: &mut Packet) {
-        let Params { kmin, kmax, pmax, .. } = self.params;
+    fn mark_by_curve(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
+        let (kmin, kmax) = self.thresholds[usize::from(at.egress.0)];
+        if q <= kmin {
+            return;
+        }
+        let pmax = self.params.pmax;
         if q >= kmax || kmin == kmax {
             pkt.mark();
         } else {

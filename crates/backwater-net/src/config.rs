@@ -97,8 +97,9 @@ pub struct TransportParams {
     /// Time without progress after which everything unacknowledged is sent again.
     #[schemars(extend("x-source" = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)", "x-range" = "1 ns and more"))]
     pub timeout: Time,
-    /// Timeouts in a row without progress that a flow survives; one more, and it fails.
-    #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7", "x-range" = "0 and more"))]
+    /// Timeouts in a row without progress that a flow survives; one more, and it fails. `unlimited`: it never does.
+    #[serde(with = "retries")]
+    #[schemars(with = "retries::Written", extend("x-unit" = "timeouts", "x-source" = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7", "x-range" = "0 and more, or `unlimited`"))]
     pub retries: Option<u32>,
     /// Bytes that a flow may leave unacknowledged, payload: a size, or `bdp`, the flow's own line rate times its round-trip time in an idle network. Absent: any number.
     #[schemars(extend("x-source" = "choice; HPCC ns-3 code: the bandwidth-delay product", "x-range" = "packet.payload x ack.every and more"))]
@@ -117,6 +118,34 @@ impl Default for TransportParams {
             retries: Some(7),
             window: None,
             window_scaling: false,
+        }
+    }
+}
+
+/// A number of retries as it is written: no number is `unlimited`.
+mod retries {
+    use super::*;
+
+    const UNLIMITED: &str = "unlimited";
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(untagged, expecting = "retries: a number from 0 on, or \"unlimited\"")]
+    pub(super) enum Written {
+        Number(u32),
+        Word(String),
+    }
+
+    pub(super) fn serialize<S: Serializer>(retries: &Option<u32>, s: S) -> Result<S::Ok, S::Error> {
+        retries.map_or_else(|| Written::Word(UNLIMITED.into()), Written::Number).serialize(s)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u32>, D::Error> {
+        match Written::deserialize(d)? {
+            Written::Number(number) => Ok(Some(number)),
+            Written::Word(word) if word == UNLIMITED => Ok(None),
+            Written::Word(word) => Err(de::Error::custom(format!(
+                "{word:?} is no number of retries: a number from 0 on, or {UNLIMITED:?}"
+            ))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `[nic]` as the stage takes it: delays of some hosts, and priorities of the queues.
 
-use crate::error::ScenarioError;
+use crate::error::{ScenarioError, Warning};
 use crate::flows::Place;
 use crate::hosts;
 use crate::resolved::Resolved;
@@ -53,6 +53,19 @@ pub(crate) fn queues(resolved: &Resolved) -> Result<HostQueues, ScenarioError> {
         return Err(error.hint(hint));
     }
     Ok(HostQueues::new(Class(class), &priorities).unwrap_or_default())
+}
+
+/// Whether queues are asked for that nothing can use: no flow is of their class. The rows of a flow table say their own classes.
+pub(crate) fn idle(resolved: &Resolved) -> Option<Warning> {
+    let (file, nic) = (&resolved.file, &resolved.file.nic);
+    let tables = !resolved.tables.is_empty() || file.flow.iter().any(|group| group.table.is_some());
+    let used = file.flow.iter().map(|group| group.class).chain(file.job.iter().map(|job| job.class));
+    (nic.queues > 1 && !tables && !used.into_iter().any(|class| class == nic.queue_class)).then(|| Warning {
+        key: "nic.queues".into(),
+        value: nic.queues.to_string(),
+        reason: format!("without effect: no flow is of class {}", nic.queue_class),
+        hint: "nic.queue_class is the class that has several queues".into(),
+    })
 }
 
 /// Whether a flow of a table is of a class whose priority is another class's queue.

@@ -164,3 +164,16 @@ fn a_second_queue_lets_a_second_message_pass() {
     assert_eq!(second(2), run(message).0[0], "as if it were alone");
     assert_eq!(second(2), second(4));
 }
+
+#[test]
+fn queues_of_a_class_that_no_flow_has_are_warned_of() {
+    let keys = |more: &str| -> Vec<String> {
+        let resolved = scenario(more).resolve().unwrap_or_else(|e| panic!("{e}"));
+        resolved.warnings.into_iter().map(|warning| warning.key).collect()
+    };
+    let queues = |class: u8| format!("[nic]\nqueues = 2\nqueue_class = {class}\n{INCAST}");
+    let none: [&str; 0] = [];
+    assert_eq!(keys(&queues(3)), none);
+    assert_eq!(keys(&queues(2)), ["nic.queues"]);
+    assert_eq!(keys(&format!("{}class = 2\n", queues(2))), none);
+}

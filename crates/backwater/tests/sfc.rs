@@ -140,3 +140,18 @@ fn a_large_incast_and_all_to_all_are_checked() {
         }
     }
 }
+
+/// What a lane holds comes out of the switch's memory: with nobody to pause its host, a room as large as that bounds nothing.
+#[test]
+fn room_for_isolated_flows_beyond_the_buffer_needs_pfc() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-proxy/scenario.toml");
+    let isolation =
+        Scenario::from_file(&file).and_then(|s| s.with_variant("isolation")).unwrap_or_else(|e| panic!("{e}"));
+    let lossy = ("lossless", "false");
+    let none: [&str; 0] = [];
+    assert_eq!(keys(&isolation, &[]), none);
+    assert_eq!(keys(&isolation, &[("sfc.isolation_threshold", "64 MB")]), none, "PFC bounds it");
+    assert_eq!(keys(&isolation, &[("pfc", "false"), lossy]), none, "far below the buffer");
+    let unbounded = [("pfc", "false"), lossy, ("sfc.isolation_threshold", "64 MB")];
+    assert_eq!(keys(&isolation, &unbounded), ["sfc.isolation_threshold"]);
+}

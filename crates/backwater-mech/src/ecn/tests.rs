@@ -1,7 +1,6 @@
 //! The marking curve on the bench.
 
 use super::*;
-use backwater_net::Rate;
 use backwater_net::bench::{SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::packet::{Class, HostId, Port, Queue};
@@ -45,4 +44,30 @@ fn step_marks_above_k() {
     assert_eq!((marked(&whole, 200_000, 1), marked(&whole, 200_001, 1)), (0, 1));
     let other_class = Params { classes: Some(vec![4]), ..step };
     assert_eq!(marked(&other_class, 1_000_000, 1), 0);
+}
+
+/// Kmin = Kmax = 100 KB at 100 Gb/s is 40 KB at the bench's 40 Gb/s, and 400 KB at 10 Gb/s' reference.
+#[test]
+fn thresholds_follow_the_rate_of_the_port() {
+    let k = Bytes(100_000);
+    let step = |gbps| Params {
+        kmin: k,
+        kmax: k,
+        reference_rate: Some(Rate::gbps(gbps)),
+        mark_at: At::Enqueue,
+        ..Params::default()
+    };
+    assert_eq!([40_000, 40_001].map(|q| marked(&step(100), q, 1)), [0, 1]);
+    assert_eq!([400_000, 400_001].map(|q| marked(&step(10), q, 1)), [0, 1]);
+    let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(40), 0);
+    let curve = Params { kmin: Bytes(0), pmax: 1.0, ..step(100) };
+    let mut marker = Marker::switch(&curve, bench.shape()).expect("ECN acts at switches");
+    bench.set_egress(Port(1), Queue(3), 20_000);
+    let share = (0..1_000).filter(|_| {
+        let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 936);
+        marker.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
+        pkt.ecn() == Ecn::Ce
+    });
+    let share = share.count();
+    assert!((440..=560).contains(&share), "half way up the curve: {share} of 1000");
 }

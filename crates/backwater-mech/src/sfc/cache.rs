@@ -3,19 +3,19 @@
 //! ```text
 //! on an SFCM{P} from queue e to an attached host, about a packet to d in class c:
 //!     P > 0: end[e, d, c] = now + P      P = 0: forget it, and resume whom this has told
-//! on a data packet of another attached host (flow mode: flow) to d in class c, before end[e, d, c]:
-//!     tell it SFCM{end - now} as if e had, once for each end
+//! on a data packet of another queue of an attached host (flow mode: flow) to d in class c, before end[e, d, c]:
+//!     tell it SFCM{end - now, DSCP of the packet} as if e had, once for each end
 //! ```
 //!
 //! A pause that the queue then sends itself replaces the time, as always.
 
 use super::{Message, PointId};
 use backwater_engine::Time;
-use backwater_net::packet::{Class, Dscp, FlowRef, HostId};
+use backwater_net::packet::{Class, Dscp, FlowRef, HostId, Packet};
 use std::collections::BTreeMap;
 
-/// A source, and its flow in flow mode.
-type Source = (HostId, Option<FlowRef>);
+/// A source's queue, and its flow in flow mode.
+type Source = (HostId, Dscp, Option<FlowRef>);
 
 /// A message that the switch gives to one of its own hosts.
 pub(super) type Own = (HostId, FlowRef, Message);
@@ -41,33 +41,34 @@ impl Cache {
             let new = Known { end, flow_mode: message.flow_mode, told: BTreeMap::new() };
             let known = self.0.entry(key).or_insert(new);
             (known.end, known.flow_mode) = (end, message.flow_mode);
-            known.told.insert((source, message.flow_mode.then_some(flow)), (end, flow));
+            known.told.insert(who(source, flow, &message), (end, flow));
             return Vec::new();
         }
         let Some(known) = self.0.remove(&key) else { return Vec::new() };
-        let others = known
-            .told
-            .into_iter()
-            .filter(|((host, of), (end, _))| *end > now && (*host, *of) != (source, message.flow_mode.then_some(flow)));
-        others.map(|((host, _), (_, flow))| (host, flow, message)).collect()
+        let itself = who(source, flow, &message);
+        let others = known.told.into_iter().filter(|(who, (end, _))| *end > now && *who != itself);
+        others.map(|((host, dscp, _), (_, flow))| (host, flow, Message { dscp, ..message })).collect()
     }
 
-    /// What `source` is told, whose packet of `flow` goes to a remembered destination.
-    pub(super) fn look_up(&mut self, source: HostId, flow: FlowRef, to: HostId, class: Class, now: Time) -> Vec<Own> {
+    /// What the source of a packet is told that goes to a remembered destination.
+    pub(super) fn look_up(&mut self, pkt: &Packet, class: Class, now: Time) -> Vec<Own> {
+        let (source, to, flow, dscp) = (pkt.src, pkt.dst, pkt.flow, pkt.ds.dscp());
         let mut own = Vec::new();
-        for ((point, _, _), known) in self.0.iter_mut().filter(|((_, d, c), _)| (*d, *c) == (to, class)) {
-            let who = (source, known.flow_mode.then_some(flow));
+        for ((point, ..), known) in self.0.iter_mut().filter(|((_, d, c), _)| (*d, *c) == (to, class)) {
+            let pause = known.end.since(now);
+            let message = Message { pause, class, flow_mode: known.flow_mode, point: *point, to, dscp };
+            let who = who(source, flow, &message);
             if known.end <= now || known.told.get(&who).is_some_and(|(end, _)| *end >= known.end) {
                 continue;
             }
             known.told.insert(who, (known.end, flow));
-            let pause = known.end.since(now);
-            own.push((
-                source,
-                flow,
-                Message { pause, class, flow_mode: known.flow_mode, point: *point, to, dscp: Dscp::of(class) },
-            ));
+            own.push((source, flow, message));
         }
         own
     }
+}
+
+/// Whom a message about a flow of `source` concerns.
+fn who(source: HostId, flow: FlowRef, message: &Message) -> Source {
+    (source, message.dscp, message.flow_mode.then_some(flow))
 }

@@ -80,7 +80,7 @@ impl Edge {
             return None;
         }
         if let Some(cache) = &mut self.cache {
-            for (source, flow, message) in cache.look_up(pkt.src, pkt.flow, pkt.dst, at.class, cx.now()) {
+            for (source, flow, message) in cache.look_up(pkt, at.class, cx.now()) {
                 self.tell(cx, source, flow, message);
             }
         }

@@ -80,3 +80,28 @@ fn host_that_obeys_stops_the_queue_of_the_dscp() {
     assert_eq!(hear(C3, Time::ZERO), [], "the first is not stopped");
     assert_eq!(hear(SECOND, Time::ZERO), [Note::Open(OWNER, gate)]);
 }
+
+/// Host 0 has been told of host 9. A packet of host 1's second queue stops that queue, and the resume lifts what was asked of it.
+#[test]
+fn cache_tells_the_queue_that_a_packet_comes_from() {
+    let mut bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(200), 0);
+    let cached = Params { cache: true, ..params(AtSource::Proxy) };
+    let mut sfc = Sfc::switch(&cached, bench.shape()).expect("SFC acts at switches");
+    let style = HoldStyle { quanta: None, framed: true };
+    let to = |pause| {
+        let message =
+            Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (9, 3, 3), to: HostId(9) };
+        message.frame(FlowRef { slot: 0, tag: 0 }, 116)
+    };
+    sfc.on_control(&mut bench.cx(), Port(3), Some(HostId(0)), &to(Time::us(6)));
+    bench.notes();
+    for priority in [SECOND, C3] {
+        let mut pkt = data(HostId(1), HostId(9), 1, C3, 4000);
+        pkt.ds = DsField::new(Dscp::of(priority), Ecn::Ect);
+        sfc.hold(&mut bench.cx(), &place(Port(1), Port(3), C3), &pkt);
+        assert_eq!(bench.notes(), [Note::HoldQueue(OWNER, Port(1), priority, Time::us(6), style)]);
+    }
+    sfc.on_control(&mut bench.cx(), Port(3), Some(HostId(0)), &to(Time::ZERO));
+    let released = |port, priority| Note::ReleaseQueue(OWNER, Port(port), priority);
+    assert_eq!(bench.notes(), [released(1, C3), released(1, SECOND), released(0, C3)]);
+}

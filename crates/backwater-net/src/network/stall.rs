@@ -1,6 +1,6 @@
 //! Flows that do not get further: when a run of them ends, and what each of them waits for.
 //!
-//! A sender that times out tries again, without `transport.retries` for ever. From the first timeouts in a row on the run watches
+//! A sender that times out tries again, with unlimited `transport.retries` for ever. From the first timeouts in a row on the run watches
 //! whether any flow gets further: a byte received for the first time, a flow that begins or ends. If none has for the run's patience
 //! ([`patience`]) and nothing else is to come (a flow, a fault, a paced packet, a slow receiver at work) the run ends and says so.
 

@@ -41,6 +41,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     let mut plans = Vec::new();
     let mut warnings = warnings;
     warnings.extend(without_effect);
+    warnings.extend(nics::idle(resolved));
     for (i, group) in resolved.file.flow.iter().enumerate() {
         if group.table.is_some() {
             table_keys(resolved, i)?;

@@ -13,8 +13,11 @@ use crate::incast::{Incast, Measure, incasts};
 use crate::resolved::Resolved;
 use backwater_mech::pfc::Threshold;
 use backwater_mech::sfc::{AtSource, Params};
+use backwater_mech::stack::Select;
 use backwater_net::Bytes;
+use backwater_net::config::BufferPer;
 use backwater_net::hooks::SwitchShape;
+use backwater_net::packet::class_bits;
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) fn check(
@@ -46,7 +49,7 @@ pub(super) fn check(
         }
         same.push((incast, shape));
     }
-    let mut warnings: Vec<Warning> = Vec::new();
+    let mut warnings: Vec<Warning> = Vec::from_iter(unbounded(resolved, shapes, &overrides));
     for (keys, cases) in &cases {
         for (incast, shape) in cases.iter().rev() {
             let params = scoped.of(&shape.name, &shape.tier);
@@ -61,6 +64,31 @@ pub(super) fn check(
         }
     }
     Ok(warnings)
+}
+
+/// Whether what isolation lets wait may fill a switch where no PFC keeps it from being dropped.
+fn unbounded(resolved: &Resolved, shapes: &[SwitchShape], overrides: &[(String, Vec<Select>)]) -> Option<Warning> {
+    let scoped = resolved.mechanisms.sfc.as_ref()?;
+    let isolates = |shape: &&SwitchShape| {
+        let (params, switch) = (scoped.of(&shape.name, &shape.tier), resolved.switch.of(&shape.name, &shape.tier));
+        let lossless = resolved.mechanisms.lossless_classes(&shape.name, &shape.tier);
+        params.at_source == AtSource::Isolation
+            && shape.ports.iter().any(|port| port.host.is_some())
+            && switch.buffer_per != BufferPer::None
+            && params.isolation_threshold >= switch.buffer
+            && class_bits(&params.classes) & !lossless != 0
+    };
+    let shape = shapes.iter().find(isolates)?;
+    let (params, switch) = (scoped.of(&shape.name, &shape.tier), resolved.switch.of(&shape.name, &shape.tier));
+    Some(Warning {
+        key: key_for(overrides, "sfc", "isolation_threshold", shape),
+        value: params.isolation_threshold.to_string(),
+        reason: format!(
+            "it is not below the buffer of {} ({}), and no PFC pauses the class there: what waits is dropped before its host is paused",
+            shape.name, switch.buffer
+        ),
+        hint: "lower it; or [pfc] for the classes of [sfc]".into(),
+    })
 }
 
 /// What is illegal for an incast: 0 for the threshold or 1 for the pause time, the reason, and a hint.

@@ -61,7 +61,11 @@ pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
     let without_effect = [
         (transport.timeout != usual.timeout, "transport.timeout", transport.timeout.to_string()),
         (!transport.in_order, "transport.in_order", "false".into()),
-        (transport.retries != usual.retries, "transport.retries", transport.retries.unwrap_or_default().to_string()),
+        (
+            transport.retries != usual.retries,
+            "transport.retries",
+            transport.retries.map_or_else(|| "unlimited".into(), |most| most.to_string()),
+        ),
     ];
     let warnings = without_effect.into_iter().filter(|(set, ..)| *set && transport.recovery == Recovery::None);
     Ok(warnings
