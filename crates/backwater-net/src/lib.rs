@@ -20,6 +20,7 @@ mod slab;
 pub mod spec;
 pub mod topology;
 pub mod units;
+mod waits;
 pub mod workload;
 
 pub use queues::HostQueues;

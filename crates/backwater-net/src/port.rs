@@ -85,6 +85,8 @@ pub(crate) struct Rest {
     pub faults: Option<LinkFaults>,
     /// Every frame that is sent or has arrived here is handed out.
     pub captured: bool,
+    /// Recorded flows are followed through it.
+    pub watched: bool,
     /// Control frames that began here.
     pub control_frames: u64,
     /// Counters of what is rare; the others are zero here.
@@ -133,6 +135,7 @@ impl Port {
             held: Held::default(),
             faults: None,
             captured: false,
+            watched: false,
             control_frames: 0,
             stats: PortStats::default(),
         };
@@ -198,12 +201,18 @@ impl Port {
 
     pub fn set_up(&mut self, up: bool) {
         self.up = up;
-        self.special = !up || self.rest.faults.is_some() || self.rest.captured;
+        self.special = !up || self.rest.faults.is_some() || self.rest.captured || self.rest.watched;
     }
 
     /// From now on frames here are captured.
     pub fn capture(&mut self) {
         self.rest.captured = true;
+        self.special = true;
+    }
+
+    /// From now on whoever waits here is told of what happens here.
+    pub fn watch(&mut self) {
+        self.rest.watched = true;
         self.special = true;
     }
 
@@ -386,6 +395,11 @@ impl Port {
         }
         let end = held.until.iter().copied().max().unwrap_or(Time::ZERO);
         held.to = if end > now { end } else { held.to.min(now) };
+    }
+
+    /// Whether the neighbour has held a queue until now.
+    pub fn held_until(&self, queue: u8, now: Time) -> bool {
+        [usize::from(queue) % CLASSES, CLASSES].into_iter().any(|i| self.rest.held.until[i] >= now)
     }
 
     /// Classes (bits 0 to 7) and link (bit 8) that the neighbour holds now.

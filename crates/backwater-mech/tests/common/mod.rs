@@ -17,7 +17,7 @@ use backwater_net::config::{
 use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::record::{Broken, ControlRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow};
-use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
+use backwater_net::spec::{CausesSpec, Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
 use backwater_net::{Bytes, HostQueues, Rate};
@@ -45,6 +45,7 @@ pub struct Bench {
     pub stall: Option<Time>,
     pub lossless: bool,
     pub series: Option<SeriesSpec>,
+    pub causes: CausesSpec,
 }
 
 impl Bench {
@@ -68,6 +69,7 @@ impl Bench {
             stall: None,
             lossless: false,
             series: None,
+            causes: CausesSpec::default(),
         }
     }
 
@@ -153,6 +155,7 @@ impl Bench {
             stall: self.stall,
             lossless: self.lossless,
             series: self.series.clone(),
+            causes: self.causes.clone(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! From a spec to a network at rest.
 
-use super::backlog::Backlogs;
+use super::waits::{Waits, Watch};
 use super::crossbar::Crossbar;
 use super::event::Event;
 use super::host::Host;
@@ -70,6 +70,7 @@ impl<A: Actors> Network<A> {
                 Architecture::InputQueued | Architecture::Voq => Some(Box::new(Crossbar::new(params, n))),
             };
             let recorded = spec.series.as_ref().is_some_and(|series| series.backlogs && series.records(node));
+            let follows = spec.causes.waits.contains(&true);
             let stack = spec.actors.switch(&shape);
             switches.push(Switch {
                 first_port: first_port[node.0 as usize],
@@ -78,7 +79,7 @@ impl<A: Actors> Network<A> {
                 occupancy: Occupancy::new(params, n, lossless),
                 stack,
                 crossbar,
-                backlogs: recorded.then(|| Box::new(Backlogs::new(n))),
+                watch: (recorded || follows || spec.causes.pauses).then(|| Box::new(Watch::new(n, recorded, follows))),
                 lanes: None,
                 home: Home { shape, rngs: vec![None; A::OWNERS], seed: spec.seed },
             });
@@ -119,6 +120,10 @@ impl<A: Actors> Network<A> {
         let shared = spec.actors.shared();
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
         let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
+        let waits = Waits::new(spec.causes.waits, ports.len());
+        if waits.is_some() {
+            ports.iter_mut().for_each(crate::port::Port::watch);
+        }
         let mut network = Network {
             seed: spec.seed,
             payload: sizes(spec.packet.payload)?.max(1),
@@ -155,6 +160,8 @@ impl<A: Actors> Network<A> {
             jobs: Jobs::new(spec.jobs, spec.groups.len()),
             faults: spec.faults,
             series: spec.series,
+            waits,
+            pauses: spec.causes.pauses.then(Box::default),
             lossless: spec.lossless,
             deadlock_ends: spec.deadlock_ends,
             stall,
@@ -168,6 +175,7 @@ impl<A: Actors> Network<A> {
                 idling: 0,
                 look_at: Time::NEVER,
                 deadlock: None,
+                first_drop: None,
                 watched: None,
             },
             rows: Rows::default(),

@@ -14,8 +14,16 @@ use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
 impl<A: Actors> Network<A> {
-    /// Puts a flow into its NIC's ring.
+    /// A flow may send, again or at last.
     pub(super) fn ready(&mut self, slot: u32) {
+        if self.waits.is_some() {
+            self.pass_waits(self.hosts[self.flows.send[slot as usize].src.0 as usize].port);
+        }
+        self.line_up(slot);
+    }
+
+    /// Puts a flow into its NIC's ring.
+    fn line_up(&mut self, slot: u32) {
         let flow = &mut self.flows.send[slot as usize];
         flow.status = Status::Ready;
         let (src, class) = (flow.src.0 as usize, flow.class);
@@ -152,7 +160,7 @@ impl<A: Actors> Network<A> {
             self.pace_after(controller, pkt.size);
         }
         if more {
-            self.ready(slot);
+            self.line_up(slot);
         } else {
             self.flows.send[slot as usize].status = Status::Idle;
         }
@@ -404,6 +412,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn end_flow(&mut self, at: usize, state: State) {
         let row = self.flow_row(at, state);
         self.rows.flows.push(row);
+        self.end_waits(at);
         let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
         let flow = &self.flows.send[at];
         let (path, back, controller) = (flow.path, flow.back, flow.controller);
