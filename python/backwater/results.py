@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-TABLES = ("flows", "ports", "control", "series", "switches", "collectives")
+TABLES = (
+    "flows",
+    "ports",
+    "control",
+    "series",
+    "switches",
+    "collectives",
+    "waits",
+    "pauses",
+)
 MANIFEST = "manifest.json"
 FORMAT = 1
 
@@ -90,6 +99,16 @@ class Run:
     def collectives(self) -> pa.Table:
         """One row a collective or transfer of a job: when (ps), bytes, bandwidths, bound."""
         return self.read("collectives")
+
+    @property
+    def waits(self) -> pa.Table:
+        """One row a cause that a flow of `output.waits` waited for: where, why, how long (ps)."""
+        return self.read("waits")
+
+    @property
+    def pauses(self) -> pa.Table:
+        """One row a pause, with `output.pause_causes`: who asked whom, when (ps), behind what."""
+        return self.read("pauses")
 
     @property
     def summary(self) -> dict[str, Any]:
