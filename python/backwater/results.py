@@ -37,6 +37,7 @@ TABLES = (
     "series",
     "switches",
     "collectives",
+    "counters",
     "waits",
     "pauses",
 )
@@ -99,6 +100,11 @@ class Run:
     def collectives(self) -> pa.Table:
         """One row a collective or transfer of a job: when (ps), bytes, bandwidths, bound."""
         return self.read("collectives")
+
+    @cached_property
+    def counters(self) -> pa.Table:
+        """One row a counter of a mechanism: node, port, mechanism, counter, value."""
+        return self.read("counters")
 
     @property
     def waits(self) -> pa.Table:

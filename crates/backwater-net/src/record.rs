@@ -22,6 +22,8 @@ pub trait Sink {
     fn frame(&mut self, _row: &FrameRow) {}
     /// Totals of a switch, at the end.
     fn switch(&mut self, _row: &SwitchRow) {}
+    /// A counter of a mechanism, at the end.
+    fn counter(&mut self, _row: &CounterRow) {}
     /// A recorded flow is over, or the run: one of the things that it waited for.
     fn wait(&mut self, _row: &WaitRow) {}
     /// A recorded pause is over, or the run.
@@ -260,6 +262,21 @@ pub struct HeldStats {
     pub p999_bytes: u64,
     /// ps during which anything waited.
     pub time_ps: u64,
+}
+
+/// What a mechanism has counted at a port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterRow {
+    /// Node.
+    pub node: NodeId,
+    /// Port.
+    pub port: Port,
+    /// Its mechanism.
+    pub mechanism: &'static str,
+    /// Name of the counter, whose meaning is the mechanism's.
+    pub counter: &'static str,
+    /// Value at the end of the run.
+    pub value: u64,
 }
 
 /// Something that a flow waited for, along the path that ended with its last byte (`waits.rs`).

@@ -252,7 +252,11 @@ mod tests {
         let item = |port, cause, time| Item { port, cause, time };
         assert_eq!(
             second.items(),
-            [item(0, Cause::Paused, Time::us(2)), item(7, Cause::Paused, Time::us(5)), item(7, Cause::Control, Time::us(1))]
+            [
+                item(0, Cause::Paused, Time::us(2)),
+                item(7, Cause::Paused, Time::us(5)),
+                item(7, Cause::Control, Time::us(1))
+            ]
         );
     }
 

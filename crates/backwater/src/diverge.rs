@@ -212,8 +212,11 @@ impl Pair {
         let sides = [Side::new(a.0, a.1)?, Side::new(b.0, b.1)?];
         let nodes = |side: &Side| side.graph.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
         if nodes(&sides[0]) != nodes(&sides[1]) || sides[0].peers != sides[1].peers {
-            let error = ScenarioError::new("the networks of the two runs differ, and nothing in them can be set side by side");
-            return Err(error.hint("compare runs of one topology; `backwater compare` sets the results of others side by side"));
+            let error =
+                ScenarioError::new("the networks of the two runs differ, and nothing in them can be set side by side");
+            return Err(
+                error.hint("compare runs of one topology; `backwater compare` sets the results of others side by side")
+            );
         }
         Ok(Pair { sides, verdict: Verdict::default() })
     }

@@ -101,9 +101,13 @@ fn the_victim_waits_for_pauses_and_for_the_flow_that_it_meets() {
     let rows = recorded(&pfc, &[]);
     let first = rows.flows.iter().filter(|flow| flow.group == 0).map(|flow| flow.id).min();
     let items = victim(&rows);
-    assert!(items.iter().all(|(cause, behind, _)| *cause == "paused" || *cause == "behind" && *behind == first), "{items:?}");
+    assert!(
+        items.iter().all(|(cause, behind, _)| *cause == "paused" || *cause == "behind" && *behind == first),
+        "{items:?}"
+    );
     assert!(items.iter().any(|(cause, ..)| *cause == "paused") && items.iter().any(|(cause, ..)| *cause == "behind"));
-    let apart = recorded(&pfc, &[("flow.victim.via", r#"["spine7"]"#), ("flow.incast.from", r#"["h16", "h24", "h32"]"#)]);
+    let apart =
+        recorded(&pfc, &[("flow.victim.via", r#"["spine7"]"#), ("flow.incast.from", r#"["h16", "h24", "h32"]"#)]);
     assert_eq!(victim(&apart), [], "it meets nobody");
 }
 
@@ -116,10 +120,14 @@ fn pauses_are_all_there_and_lead_to_the_incast() {
     assert_eq!(rows.pauses.len() as u64, received);
     for port in &rows.ports {
         let of = |pause: &&PauseRow| pause.peer == port.node && pause.peer_port == port.port;
-        let paused: Time = rows.pauses.iter().filter(of).fold(Time::ZERO, |sum, row| sum + (row.end.unwrap() - row.start));
+        let paused: Time =
+            rows.pauses.iter().filter(of).fold(Time::ZERO, |sum, row| sum + (row.end.unwrap() - row.start));
         assert_eq!(paused.as_ps(), port.stats.paused_ps);
     }
-    let host = rows.ports.iter().find(|row| row.stats.max_egress_bytes == rows.ports.iter().map(|r| r.stats.max_egress_bytes).max().unwrap());
+    let host = rows
+        .ports
+        .iter()
+        .find(|row| row.stats.max_egress_bytes == rows.ports.iter().map(|r| r.stats.max_egress_bytes).max().unwrap());
     let root = host.map(|row| (row.node, row.port, row.peer)).unwrap();
     let at_root: Vec<_> = rows.pauses.iter().filter(|row| row.node == root.0).collect();
     assert!(!at_root.is_empty());
@@ -141,7 +149,8 @@ fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
     let mut causes: BTreeMap<&str, u64> = BTreeMap::new();
     for file in files {
         let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
-        let variants: Vec<Scenario> = scenario.variants().iter().map(|name| scenario.with_variant(name).unwrap()).collect();
+        let variants: Vec<Scenario> =
+            scenario.variants().iter().map(|name| scenario.with_variant(name).unwrap()).collect();
         for scenario in variants.into_iter().chain([scenario]) {
             let set = [("stop.at", "300 us")];
             if scenario.with_set("stop.at", "300 us").is_ok_and(|scenario| scenario.resolve().is_err()) {

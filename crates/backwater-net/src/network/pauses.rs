@@ -67,10 +67,12 @@ impl<A: Actors> Network<A> {
         let s = &self.switches[switch as usize];
         let awaits = s.stack.awaits(owner, local, class);
         let counts = |place: &Place| match &awaits {
-            Awaits::Egress(queues) => {
-                queues.iter().any(|(port, queue)| *port == place.egress && queue.is_none_or(|queue| queue == place.queue))
+            Awaits::Egress(queues) => queues
+                .iter()
+                .any(|(port, queue)| *port == place.egress && queue.is_none_or(|queue| queue == place.queue)),
+            Awaits::Ingress | Awaits::Unknown => {
+                place.ingress == local && class.is_none_or(|class| class == place.class)
             }
-            Awaits::Ingress | Awaits::Unknown => place.ingress == local && class.is_none_or(|class| class == place.class),
         };
         let mut standing: BTreeMap<Held, u64> = BTreeMap::new();
         self.each_standing(switch, |ix: Ix, queue: Held| {
