@@ -2,9 +2,10 @@
 
 Common random numbers: all scenarios run with the same seeds, so that what chance brings to one it
 brings to the others, and the differences within a seed vary less than the values. Of n differences
-with mean d and standard deviation s (of the sample, n - 1), the 95 % interval of the true difference
-is d ± t s / sqrt(n), t being Student's with n - 1 degrees of freedom (Law, Simulation Modeling and
-Analysis, 5th edition, 10.2.1, the paired-t interval). Intervals are not corrected for their number.
+with mean d and standard deviation s (of the sample, n - 1), the 95 % interval of the true mean
+difference is d ± t s / sqrt(n), t being Student's with n - 1 degrees of freedom (A. M. Law,
+Simulation Modeling and Analysis, on paired-t intervals and common random numbers). Intervals are
+not corrected for their number.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from backwater.metrics import Metric
-
-# Values by seed.
-Values = "Mapping[int, float]"
 
 
 @dataclass(frozen=True)

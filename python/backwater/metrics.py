@@ -56,25 +56,37 @@ QUANTITIES = {
     "slowdown": Quantity(
         "", "time to the last byte over that in an idle network", False, lambda f: f["slowdown"]
     ),
-    "throughput": Quantity("Gb/s", "a flow's payload over its time to the last byte", True, _goodput),
+    "throughput": Quantity(
+        "Gb/s", "a flow's payload over its time to the last byte", True, _goodput
+    ),
     "pauses": Quantity(
-        "pauses", "pauses that ports received", False,
+        "pauses",
+        "pauses that ports received",
+        False,
         of_run=lambda run: _sum(run.ports, "pauses_received"),
     ),
     "pause_time": Quantity(
-        "us", "time that ports were paused, summed over them", False,
+        "us",
+        "time that ports were paused, summed over them",
+        False,
         of_run=lambda run: _sum(run.ports, "paused_ps") / PS_PER_US,
     ),
     "drops": Quantity(
-        "frames", "frames dropped for want of memory", False,
+        "frames",
+        "frames dropped for want of memory",
+        False,
         of_run=lambda run: _sum(run.ports, "drop_frames"),
     ),
     "retransmitted": Quantity(
-        "packets", "data packets sent again", False,
+        "packets",
+        "data packets sent again",
+        False,
         of_run=lambda run: _sum(run.flows, "retransmitted"),
     ),
     "unfinished": Quantity(
-        "flows", "flows that did not complete", False,
+        "flows",
+        "flows that did not complete",
+        False,
         of_run=lambda run: float(
             run.flows.filter(pc.field("state") != "complete").num_rows if run.flows.num_rows else 0
         ),
@@ -119,8 +131,9 @@ def _statistic(values: Any, name: str) -> float:  # noqa: ANN401 - pyarrow's stu
         return float(pc.quantile(values, q=float(name[1:]) / 100)[0].as_py())
     if name == "median":
         return float(pc.quantile(values, q=0.5)[0].as_py())
-    plain = {"mean": pc.mean, "min": pc.min, "max": pc.max}[name]
-    return float(plain(values).as_py())
+    if name == "mean":
+        return float(pc.mean(values).as_py())
+    return float((pc.min(values) if name == "min" else pc.max(values)).as_py())
 
 
 def metric(text: str) -> Metric:

@@ -119,6 +119,8 @@ impl Account {
 #[derive(Debug)]
 struct Entry {
     pkt: Ix,
+    /// The queue that it joins.
+    queue: u8,
     /// From then on it might have left.
     ready: Time,
     account: Account,
@@ -129,8 +131,6 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Stand {
     pub flow: FlowRef,
-    /// The queue of the port that its packets join.
-    pub queue: u8,
     /// It is the flow's own interface, where what is to come waits without being a packet yet.
     pub source: bool,
     /// Packets put on the wire here.
@@ -144,9 +144,9 @@ pub(crate) struct Stand {
 }
 
 impl Stand {
-    pub fn new(flow: FlowRef, queue: u8, source: bool, now: Time) -> Stand {
+    pub fn new(flow: FlowRef, source: bool, now: Time) -> Stand {
         let (account, waiting) = (Account::default(), VecDeque::new());
-        Stand { flow, queue, source, sent: 0, account, at: now, waiting, sending: None }
+        Stand { flow, source, sent: 0, account, at: now, waiting, sending: None }
     }
 
     /// Whether something of the flow waits here, in vain since some time ago.
@@ -157,6 +157,11 @@ impl Stand {
     /// The first packet waits in a lane.
     pub fn in_lane(&self) -> bool {
         self.waiting.front().is_some_and(|entry| entry.in_lane)
+    }
+
+    /// The queue of the packet that will go first.
+    pub fn queue(&self) -> Option<u8> {
+        self.waiting.front().map(|entry| entry.queue)
     }
 
     /// The packet that will go first.
@@ -181,11 +186,11 @@ impl Stand {
     }
 
     /// A packet comes to wait: into a lane, or into the queue, where it may come from a lane.
-    pub fn enter(&mut self, pkt: Ix, ready: Time, account: Account, in_lane: bool) {
+    pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, in_lane: bool) {
         if self.waiting.is_empty() && self.sending.is_none() {
             (self.account, self.at) = (account.clone(), ready);
         }
-        self.waiting.push_back(Entry { pkt, ready, account, in_lane });
+        self.waiting.push_back(Entry { pkt, queue, ready, account, in_lane });
     }
 
     /// A packet leaves its lane for the queue. Whether it was in one.
@@ -239,9 +244,9 @@ mod tests {
     /// Two packets; the second comes while the first waits for a pause, and goes on with its account.
     #[test]
     fn a_packet_behind_its_own_flow_goes_on_with_that_account() {
-        let mut stand = Stand::new(FLOW, 3, false, Time::ZERO);
-        stand.enter(1, Time::us(10), came(0, Time::us(2)), false);
-        stand.enter(2, Time::us(11), came(0, Time::us(3)), false);
+        let mut stand = Stand::new(FLOW, false, Time::ZERO);
+        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), false);
+        stand.enter(2, 3, Time::us(11), came(0, Time::us(3)), false);
         stand.pass(7, Cause::Paused, Time::us(15));
         let first = stand.begin(1);
         assert_eq!(sum(&first), Time::us(7));
@@ -263,10 +268,10 @@ mod tests {
     /// The second comes when the first has gone: its own way is what took longer.
     #[test]
     fn a_packet_that_finds_nothing_keeps_its_own_account() {
-        let mut stand = Stand::new(FLOW, 3, false, Time::ZERO);
-        stand.enter(1, Time::us(10), came(0, Time::us(2)), false);
+        let mut stand = Stand::new(FLOW, false, Time::ZERO);
+        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), false);
         stand.begin(1);
-        stand.enter(2, Time::us(12), came(5, Time::us(4)), false);
+        stand.enter(2, 3, Time::us(12), came(5, Time::us(4)), false);
         stand.end(1, Time::us(11));
         assert!(!stand.waits(Time::us(12)), "it is not ready before");
         assert_eq!(stand.begin(2), came(5, Time::us(4)));

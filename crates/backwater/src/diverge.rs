@@ -121,6 +121,15 @@ impl Side {
         self.over |= !self.network.run(SLICE, &mut self.rows).is_ok_and(|progress| !progress.done);
     }
 
+    fn time(&self) -> Time {
+        self.network.progress().time
+    }
+
+    /// Whether all that it has done until a time has been handed out.
+    fn is_past(&self, time: Time) -> bool {
+        self.over || self.time() > time
+    }
+
     fn name(&self, node: NodeId) -> String {
         self.graph.nodes[node.0 as usize].name.clone()
     }
@@ -170,12 +179,14 @@ pub struct Pair {
 /// How rows of one kind are taken, compared and told.
 struct Way<T, D> {
     of: fn(&mut Rows) -> &mut VecDeque<T>,
+    time: fn(&T) -> Time,
     same: fn(&T, &T) -> bool,
     told: fn(&Side, &T) -> D,
 }
 
 const FRAMES: Way<FrameRow, Left> = Way {
     of: |rows| &mut rows.frames,
+    time: |row| row.time,
     same: |a, b| {
         let key = |row: &FrameRow| (row.time, row.node, row.port, row.packet.uid, row.packet.ds, row.packet.size);
         key(a) == key(b)
@@ -183,7 +194,8 @@ const FRAMES: Way<FrameRow, Left> = Way {
     told: Side::left,
 };
 
-const CONTROL: Way<ControlRow, Said> = Way { of: |rows| &mut rows.control, same: |a, b| a == b, told: Side::said };
+const CONTROL: Way<ControlRow, Said> =
+    Way { of: |rows| &mut rows.control, time: |row| row.time, same: |a, b| a == b, told: Side::said };
 
 /// Takes what both have got, until it differs.
 fn compare<T, D>(sides: &mut [Side; 2], way: &Way<T, D>, shared: &mut u64) -> Option<Difference<D>> {
@@ -192,10 +204,12 @@ fn compare<T, D>(sides: &mut [Side; 2], way: &Way<T, D>, shared: &mut u64) -> Op
         match &heads {
             [None, None] => return None,
             [Some(one), Some(other)] if (way.same)(one, other) => *shared += 1,
-            [None, _] | [_, None] if !sides.iter().all(|side| side.over) => {
-                for (side, head) in sides.iter_mut().zip(heads) {
-                    head.into_iter().for_each(|row| (way.of)(&mut side.rows).push_front(row));
-                }
+            [None, Some(row)] if !sides[0].is_past((way.time)(row)) => {
+                (way.of)(&mut sides[1].rows).push_front(heads.into_iter().flatten().next()?);
+                return None;
+            }
+            [Some(row), None] if !sides[1].is_past((way.time)(row)) => {
+                (way.of)(&mut sides[0].rows).push_front(heads.into_iter().flatten().next()?);
                 return None;
             }
             [one, other] => {
@@ -221,29 +235,31 @@ impl Pair {
         Ok(Pair { sides, verdict: Verdict::default() })
     }
 
-    /// Runs on by some thousand events. Gives the verdict once the first frame differs, or both are over.
+    /// Runs on by some thousand events. Gives the verdict once the first frame differs and no control message before it can, or both
+    /// are over.
     pub fn advance(&mut self) -> Option<&Verdict> {
         // The one that is behind goes on, so that little is kept.
-        let behind = |sides: &[Side; 2]| {
-            let waits = |side: &Side| (side.over, side.rows.frames.len());
-            usize::from(waits(&sides[1]) < waits(&sides[0]))
-        };
-        let next = behind(&self.sides);
-        if !self.sides[next].over {
-            self.sides[next].advance();
+        let [a, b] = [0, 1].map(|i| (self.sides[i].over, self.sides[i].time()));
+        let behind = &mut self.sides[usize::from(b < a)];
+        if !behind.over {
+            behind.advance();
         }
         let (sides, verdict) = (&mut self.sides, &mut self.verdict);
         if verdict.control.is_none() {
             verdict.control = compare(sides, &CONTROL, &mut 0);
         }
-        verdict.frames = compare(sides, &FRAMES, &mut verdict.same);
-        let over = self.sides.iter().all(|side| side.over);
-        (self.verdict.frames.is_some() || over).then_some(&self.verdict)
+        if verdict.frames.is_none() {
+            verdict.frames = compare(sides, &FRAMES, &mut verdict.same);
+        }
+        let (over, frames) = (sides.iter().all(|side| side.over), verdict.frames.as_ref());
+        let first = frames.and_then(|(a, b)| a.iter().chain(b).map(|row| row.time).min());
+        let settled =
+            first.is_some_and(|first| verdict.control.is_some() || sides.iter().all(|side| side.is_past(first)));
+        (settled || over).then_some(&self.verdict)
     }
 
     /// How far the two are.
     pub fn time(&self) -> Time {
-        let [a, b] = [0, 1].map(|i| self.sides[i].network.progress().time);
-        a.min(b)
+        self.sides[0].time().min(self.sides[1].time())
     }
 }

@@ -40,7 +40,9 @@ def compare(
     out: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where runs are kept, and found again.")
     ] = "results/compare",
-    plan_only: Annotated[bool, typer.Option("--plan", help="Say what would be run, and stop.")] = False,
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Say what would be run, and stop.")
+    ] = False,
     json: Json = None,
     force: Force = False,
 ) -> int:
@@ -57,14 +59,17 @@ def compare(
     writable(json)
     wanted = [metric(name) for name in metrics or ()]
     if len(subjects) < 2:
-        raise InputError("compare: one scenario alone is better than none", f"give two or more of {GRAMMAR}")
+        raise InputError(
+            "compare: one scenario alone is better than none", f"give two or more of {GRAMMAR}"
+        )
     if len(set(subjects)) < len(subjects):
         raise InputError("compare: a scenario is given twice", "a name stands for one column")
     cases = [subject(text, settings) for text in subjects]
     for one in cases:
         warn(one.scenario.check())
     plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), force=force)
-    message(*plan.words(trial=True))
+    plan.see_groups(wanted)
+    message(*plan.words())
     if plan_only:
         return 0
     code, rows, document = plan.carry_out(wanted)

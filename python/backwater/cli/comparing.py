@@ -6,11 +6,10 @@ import hashlib
 import os
 import re
 import time
+import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import pyarrow.compute as pc
 
 from backwater import _core
 from backwater.cli.output import duration, figure, message, show, table
@@ -19,6 +18,7 @@ from backwater.comparison import Difference, Row, row
 from backwater.errors import InputError
 from backwater.metrics import usual
 from backwater.running import SLICE_MS, Job, find_done, interruptible, run_jobs
+from backwater.stats import groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 FAILED, INTERRUPTED = 1, 130
 
+INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for their number"
+
 # Wall time for which a run is tried, to see how long it will take.
 TRIAL_SLICES = 3
 
@@ -40,6 +42,7 @@ class Plan:
 
     cases: list[Subject]
     seeds: list[int]
+    folders: list[Path]
     jobs: list[list[Job]]
     done: list[list[Run | None]]
     base: Path
@@ -47,16 +50,17 @@ class Plan:
     @staticmethod
     def of(cases: list[Subject], seeds: list[int], base: Path, *, force: bool) -> Plan:
         """Find what there is already: in `base`, or in the directories that are compared."""
-        jobs, done = [], []
+        folders, jobs, done = [], [], []
         for case in cases:
             prepared = case.scenario.prepare()
             folder = base / _key(case.label, prepared.resolved)
             mine = [Job(prepared, seed, folder / f"seed-{seed}") for seed in seeds]
             found = find_done(mine, force=force)
             given = {run.seed: run for run in case.runs if _is_of(run, mine[0])}
+            folders.append(folder)
             jobs.append(mine)
             done.append([run or given.get(job.seed) for job, run in zip(mine, found, strict=True)])
-        return Plan(cases, seeds, jobs, done, base)
+        return Plan(cases, seeds, folders, jobs, done, base)
 
     @property
     def missing(self) -> list[tuple[int, Job]]:
@@ -68,89 +72,121 @@ class Plan:
             if run is None
         ]
 
-    def words(self, *, trial: bool) -> list[str]:
-        """Say what is to be run; with `trial` also for how long, from a trial of some tenths of a second."""
+    def words(self) -> list[str]:
+        """Say what is to be run, and for how long, by a trial of some tenths of a second."""
         missing = self.missing
         total = len(self.cases) * len(self.seeds)
-        named = f"{self.seeds[0]}..{self.seeds[-1]}" if len(self.seeds) > 1 else f"{self.seeds[0]}"
+        first, last = self.seeds[0], self.seeds[-1]
+        named = f"{first}" if first == last else f"{first}..{last}"
         lines = [
-            f"plan: {len(self.cases)} scenarios x {len(self.seeds)} seeds ({named}) = {total} runs; "
+            f"plan: {len(self.cases)} scenarios, {len(self.seeds)} seeds ({named}): {total} runs; "
             f"{total - len(missing)} are done already, {len(missing)} to do"
         ]
         left = Counter(number for number, _ in missing)
         for number, case in enumerate(self.cases):
-            lines.append(f"  {case.label}: {left[number]} to do, {self.jobs[number][0].out.parent}")
-        if missing and trial:
+            lines.append(f"  {case.label}: {left[number]} to do, {self.folders[number]}")
+        if missing:
             cores = os.cpu_count() or 1
             each = {number: _trial(self.jobs[number][0]) for number in left}
             if all(seconds is not None for seconds in each.values()):
                 work = sum((each[number] or 0.0) * left[number] for number in left)
-                lines.append(
-                    f"  about {duration(max(work / min(cores, len(missing)), 1))} on {cores} cores, "
-                    "by a short trial of each"
-                )
+                seconds = max(1.0, work / min(cores, len(missing)))
+                lines.append(f"  about {duration(seconds)} on {cores} cores, by a trial of each")
             else:
                 lines.append("  how long that takes cannot be told beforehand")
         return lines
 
-    def carry_out(self, wanted: Sequence[Metric]) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
+    def carry_out(
+        self, wanted: Sequence[Metric]
+    ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped."""
         missing = self.missing
         with interruptible() as stop, reporting() as display:
-            outcomes = run_jobs(
-                [job for _, job in missing], Reporter(len(missing), display), stop, lambda run: run
-            ) if missing else []
-        runs = [list(done) for done in self.done]
+            progress = Reporter(max(1, len(missing)), display)
+            jobs = [job for _, job in missing]
+            outcomes = run_jobs(jobs, progress, stop, lambda run: _measure(run, wanted))
+        found: list[list[_Measured]] = [
+            [_measure(run, wanted) for run in done if run is not None] for done in self.done
+        ]
         errors = []
         for (number, job), outcome in zip(missing, outcomes, strict=True):
             if isinstance(outcome, _core.RunError):
                 errors.append(f"error: {self.cases[number].label}, seed {job.seed}: {outcome}")
-            elif outcome is not None and outcome.status == "done":
-                runs[number][self.jobs[number].index(job)] = outcome
+            elif outcome is not None and outcome.complete:
+                found[number].append(outcome)
         message(*errors)
         if stop.is_set():
-            complete = sum(run is not None for mine in runs for run in mine)
             total = len(self.cases) * len(self.seeds)
-            message(f"stopped; {complete} of {total} runs are complete in {self.base}",
-                    "hint: the same command does the others")
+            complete = sum(map(len, found))
+            message(
+                f"stopped; {complete} of {total} runs are complete in {self.base}",
+                "hint: the same command does the others",
+            )
             return INTERRUPTED, None, None
-        rows = self._rows(runs, wanted)
+        rows = _rows(found)
         labels = [case.label for case in self.cases]
         document = {
             "scenarios": [
-                {"scenario": label, "directory": str(jobs[0].out.parent), "complete": sum(r is not None for r in mine)}
-                for label, jobs, mine in zip(labels, self.jobs, runs, strict=True)
+                {"scenario": label, "directory": str(folder), "complete": len(mine)}
+                for label, folder, mine in zip(labels, self.folders, found, strict=True)
             ],
             "seeds": self.seeds,
-            "interval": "95 %, Student's t of the differences seed by seed, not corrected for their number",
+            "interval": INTERVAL,
             "rows": [one.told(labels) for one in rows],
             "errors": errors,
         }
         return (FAILED if errors else 0), rows, document
 
-    def _rows(self, runs: list[list[Run | None]], wanted: Sequence[Metric]) -> list[Row]:
-        groups = list(dict.fromkeys(group for mine in runs for run in mine if run for group in _groups(run)))
+    def see_groups(self, wanted: Sequence[Metric]) -> None:
+        """Complain about groups that no scenario has, before anything is run."""
+        known = list(dict.fromkeys(label for jobs in self.jobs for label in _labels(jobs[0])))
         for metric in wanted:
-            if metric.group is not None and groups and metric.group not in groups:
+            if metric.group is not None and metric.group not in known:
                 raise InputError(
                     f"--metric {metric.name}: no group of flows is called {metric.group}",
-                    f"there are {', '.join(groups)}",
+                    f"there are {', '.join(known)}",
                 )
-        metrics = list(wanted) or usual(groups)
-        # Run by run, so that the tables of one only are in memory.
-        values: list[list[dict[int, float]]] = [[{} for _ in self.cases] for _ in metrics]
-        for number, mine in enumerate(runs):
-            for run in mine:
-                for at, metric in enumerate(metrics):
-                    value = None if run is None else metric.of(run)
-                    if run is not None and value is not None:
-                        values[at][number][run.seed] = value
-        return [row(metric, of) for metric, of in zip(metrics, values, strict=True)]
 
 
-def _groups(run: Run) -> list[str]:
-    flows = run.flows
-    return list(pc.unique(flows.sort_by("flow_id")["group"]).to_pylist()) if flows.num_rows else []
+@dataclass(frozen=True)
+class _Measured:
+    """What a run came to; its tables are not kept."""
+
+    seed: int
+    complete: bool
+    values: dict[Metric, float | None]
+
+
+def _measure(run: Run, wanted: Sequence[Metric]) -> _Measured:
+    metrics = wanted or usual(groups(run.flows) if run.flows.num_rows else [])
+    values = {metric: metric.of(run) for metric in metrics}
+    return _Measured(run.seed, run.status == "done", values)
+
+
+def _rows(found: list[list[_Measured]]) -> list[Row]:
+    metrics = list(dict.fromkeys(metric for mine in found for one in mine for metric in one.values))
+    # Groups first, in the order in which they come; then the totals of runs.
+    metrics.sort(key=lambda metric: metric.statistic is None)
+    rows = []
+    for metric in metrics:
+        values = [
+            {one.seed: value for one in mine if (value := one.values.get(metric)) is not None}
+            for mine in found
+        ]
+        rows.append(row(metric, values))
+    return rows
+
+
+def _labels(job: Job) -> list[str]:
+    """Groups of flows that a scenario has."""
+    content = tomllib.loads(job.prepared.resolved)
+    flows = [str(flow["label"]) for flow in content.get("flow", [])]
+    steps = [
+        f"{one['label']}/{step['label']}"
+        for one in content.get("job", [])
+        for step in one.get("step", [])
+    ]
+    return flows + steps
 
 
 def _key(label: str, resolved: str) -> str:
@@ -213,7 +249,8 @@ def _remarks(plan: Plan, rows: Sequence[Row]) -> list[str]:
     remarks = [
         f"Means over {n} seeds; differences are taken seed by seed, ± half of their 95 % interval "
         "(Student's t).",
-        "Tie: the interval covers zero. Less is better, but for throughput. Times are of complete flows.",
+        "Tie: the interval covers zero. Less is better, but for throughput. "
+        "Times are of complete flows.",
     ]
     if n == 1:
         remarks.append("One seed gives no interval, and no winner can be named: --seeds 5 or more.")
@@ -246,5 +283,9 @@ def _winner(one: Row, letters: Sequence[str]) -> str:
     if one.verdict == "winner":
         return letters[one.winners[0]]
     if one.verdict == "tie":
-        return "tie" if len(one.winners) == len(letters) else f"tie: {', '.join(letters[w] for w in one.winners)}"
+        return (
+            "tie"
+            if len(one.winners) == len(letters)
+            else f"tie: {', '.join(letters[w] for w in one.winners)}"
+        )
     return f"- ({one.verdict})"

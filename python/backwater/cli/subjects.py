@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
     from backwater.scenario import Scenario
 
-GRAMMAR = (
-    "scenario.toml, scenario.toml@VARIANT, or a directory that `backwater run --out` wrote"
-)
+GRAMMAR = "scenario.toml, scenario.toml@VARIANT, or a directory that `backwater run --out` wrote"
 
 
 @dataclass(frozen=True)

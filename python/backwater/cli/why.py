@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater.cli.arguments import Json, Set
-from backwater.cli.output import message, warn, writable, write, write_json
+from backwater.cli.output import warn, writable, write, write_json
 
 if TYPE_CHECKING:
     from backwater.why import Evidence
 
 RunArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="RUN", help="A result directory, or a scenario: FILE or FILE@VARIANT."
-    ),
+    typer.Argument(metavar="RUN", help="A result directory, or a scenario: FILE or FILE@VARIANT."),
 ]
 Second = Annotated[
     str | None, typer.Argument(metavar="RUN2", help="Another one, to see where the two part.")
@@ -66,8 +64,8 @@ def why(
             found.append(evidence(one.scenario, wanted, earlier, Reporter(1, display)))
     told: list[dict[str, Any]] = [facts(one, flow or ()) for one in found]
     lines: list[str] = []
-    for name, one in zip(names, told, strict=True):
-        lines += [*([f"== {name}"] if second is not None else []), *run_words(one), ""]
+    for name, said in zip(names, told, strict=True):
+        lines += [*([f"== {name}"] if second is not None else []), *run_words(said), ""]
     document: dict[str, Any] = {"runs": [{"run": n, **t} for n, t in zip(names, told, strict=True)]}
     if second is not None:
         apart = diverge(found[0], found[1])
@@ -77,5 +75,4 @@ def why(
         write_json(json, document)
     if json != "-":
         write("-", "\n".join(lines[:-1]) + "\n")
-    message(*(f"note: {name}: {one['error']}" for name, one in zip(names, told, strict=True) if one["error"]))
     return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.stats import groups
 from backwater.why.pauses import behind_name, flat, paused_name, tree
 from backwater.why.waits import itemised
 
@@ -21,7 +22,7 @@ TOLD = 20
 
 
 def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """Explain a run; `wanted` are labels of groups and flow_ids to itemise instead of the slowest."""
+    """Explain a run; `wanted`: groups and flow_ids to itemise, instead of one of every group."""
     run = found.run
     _check(run, wanted)
     end_ps = run.summary.get("time_ps", 0)
@@ -49,13 +50,13 @@ def _check(run: Run, wanted: Sequence[str]) -> None:
     flows = run.flows
     if not wanted or flows.num_rows == 0:
         return
-    groups = pc.unique(flows["group"]).to_pylist()
+    known = groups(flows)
     numbers = {str(one) for one in flows["flow_id"].to_pylist()}
     for name in wanted:
-        if name not in groups and name not in numbers:
+        if name not in known and name not in numbers:
             raise InputError(
                 f"--flow {name}: the run has no such flow or group of flows",
-                f"groups: {', '.join(groups)}; or a flow_id of the table flows",
+                f"groups: {', '.join(known)}; or a flow_id of the table flows",
             )
 
 
@@ -72,7 +73,15 @@ def _dropped(run: Run) -> list[dict[str, Any]]:
     if ports.num_rows == 0:
         return []
     lost = ports.filter(pc.field("drop_frames") > 0).sort_by([("drop_bytes", "descending")])
-    names = ("node", "port", "peer", "drop_frames", "drop_bytes", "pauses_sent", "max_ingress_bytes")
+    names = (
+        "node",
+        "port",
+        "peer",
+        "drop_frames",
+        "drop_bytes",
+        "pauses_sent",
+        "max_ingress_bytes",
+    )
     return lost.select(list(names)).to_pylist()
 
 
@@ -83,4 +92,8 @@ def _unfinished(run: Run) -> dict[str, Any]:
     left = flows.filter(pc.field("state") == "unfinished").sort_by("flow_id")
     names = ["flow_id", "group", "src", "dst", "bytes", "received", "waits_for"]
     failed = flows.filter(pc.field("state") == "failed").num_rows
-    return {"flows": left.num_rows, "failed": failed, "first": left.slice(0, TOLD).select(names).to_pylist()}
+    return {
+        "flows": left.num_rows,
+        "failed": failed,
+        "first": left.slice(0, TOLD).select(names).to_pylist(),
+    }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from backwater.why.pauses import Branch
 
+
 def itemised(
     flows: pa.Table,
     waits: pa.Table,
@@ -42,14 +43,15 @@ def _chosen(flows: pa.Table, waits: pa.Table, wanted: Sequence[str]) -> list[dic
     waited: dict[int, int] = {}
     if waits.num_rows:
         sums = waits.group_by("flow_id").aggregate([("wait_ps", "sum")])
-        ids, times = sums["flow_id"].to_pylist(), sums["wait_ps_sum"].to_pylist()
-        waited = dict(zip(ids, times, strict=True))
+        waited = {row["flow_id"]: row["wait_ps_sum"] for row in sums.to_pylist()}
     longest: dict[str, tuple[int, int]] = {}
-    columns = (members["flow_id"].to_pylist(), members["group"].to_pylist())
-    for flow, group in zip(*columns, strict=True):
+    for row in members.select(["flow_id", "group"]).to_pylist():
+        flow, group = row["flow_id"], row["group"]
         if group not in longest or waited.get(flow, 0) > longest[group][0]:
             longest[group] = (waited.get(flow, 0), flow)
-    numbers = [int(name) for name in wanted if name.isdecimal()] + [flow for _, flow in longest.values()]
+    numbers = [int(name) for name in wanted if name.isdecimal()] + [
+        flow for _, flow in longest.values()
+    ]
     found = flows.filter(pc.is_in(flows["flow_id"], pa.array(sorted(set(numbers)), pa.uint64())))
     return found.sort_by("flow_id").to_pylist()
 

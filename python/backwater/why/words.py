@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+# Rows of two runs, None where one has nothing more.
+Pair = tuple["dict[str, Any] | None", "dict[str, Any] | None"]
 
 PS_PER_US = 1e6
 # Branches of a tree, items of a flow and differing values that are told one by one.
@@ -46,7 +49,9 @@ def many(number: int, noun: str) -> str:
 
 def run_words(facts: dict[str, Any]) -> Iterator[str]:
     """Say what happened in one run, line by line."""
-    again = ", done again with its causes recorded: the same fingerprint" if facts["repeated"] else ""
+    again = (
+        ", done again with its causes recorded: the same fingerprint" if facts["repeated"] else ""
+    )
     yield f"{facts['title']} (seed {facts['seed']}, fingerprint {facts['fingerprint']}{again})"
     yield ""
     if facts["error"]:
@@ -72,8 +77,8 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
     else:
         asked = "had" if drop["pause_asked"] else "had not"
         yield (
-            f"First drop: at {us(drop['time_ps'])} {drop['node']} dropped a frame of {drop['bytes']} B "
-            f"that came in at port {drop['port']} in class {drop['class']}; "
+            f"First drop: at {us(drop['time_ps'])} {drop['node']} dropped a frame of "
+            f"{drop['bytes']} B that came in at port {drop['port']} in class {drop['class']}; "
             f"{size(drop['ingress_bytes'])} from that port were in the switch, "
             f"{size(drop['switch_bytes'])} in all. The neighbour {asked} been asked to pause."
         )
@@ -142,15 +147,15 @@ def _unfinished(facts: dict[str, Any]) -> Iterator[str]:
     )
     for flow in left["first"]:
         yield (
-            f"  flow {flow['flow_id']} ({flow['group']}, h{flow['src']} to h{flow['dst']}), "
-            f"{size(flow['received'])} of {size(flow['bytes'])} received: waits for {flow['waits_for']}"
+            f"  {_named(flow)}: {size(flow['received'])} of {size(flow['bytes'])} received, "
+            f"waits for {flow['waits_for']}"
         )
     if left["flows"] > len(left["first"]):
         yield f"  ... and {left['flows'] - len(left['first'])} others"
 
 
 def _flow(flow: dict[str, Any]) -> Iterator[str]:
-    who = f"{flow['group']}: flow {flow['flow_id']}, h{flow['src']} to h{flow['dst']}, {size(flow['bytes'])}"
+    who = f"{_named(flow)}, {size(flow['bytes'])}"
     if flow["delay_ps"] is None:
         yield f"{who}, {flow['state']}: waited for {us(flow['waited_ps'])}"
     else:
@@ -187,9 +192,14 @@ def _cause(item: dict[str, Any]) -> str:
         other = item["behind"]
         if other is None:
             return "the port sent data of other flows"
-        ends = f", h{other['src']} to h{other['dst']}" if "src" in other else ""
-        return f"the port sent data of flow {other['flow_id']} ({other['group']}{ends})"
-    return CAUSES.get(cause, cause)
+        return f"the port sent data of {_named(other)}"
+    return CAUSES.get(str(cause), str(cause))
+
+
+def _named(flow: dict[str, Any]) -> str:
+    ends = "" if flow.get("src") is None else f", h{flow['src']} to h{flow['dst']}"
+    group = f"{flow['group']}{ends}" if "group" in flow else ends.removeprefix(", ")
+    return f"flow {flow['flow_id']} ({group})"
 
 
 def divergence_words(found: dict[str, Any], names: tuple[str, str]) -> Iterator[str]:
@@ -198,10 +208,7 @@ def divergence_words(found: dict[str, Any], names: tuple[str, str]) -> Iterator[
     yield "Where they part"
     if found["seeds"][0] != found["seeds"][1]:
         yield f"The seeds are {found['seeds'][0]} and {found['seeds'][1]}."
-    for key in found["keys"][:KEYS]:
-        yield f"  {key['key']}: {_absent(key['a'])} | {_absent(key['b'])}"
-    if len(found["keys"]) > KEYS:
-        yield f"  ... and {len(found['keys']) - KEYS} further values"
+    yield from _keys(found["keys"], names)
     frames, control = found["frames"], found["control"]
     if frames is None and control is None:
         yield f"They do not: {found['same_frames']} frames and all control messages are the same."
@@ -216,11 +223,32 @@ def divergence_words(found: dict[str, Any], names: tuple[str, str]) -> Iterator[
     yield _fired(frames, control, a, b)
 
 
+def _keys(keys: list[dict[str, Any]], names: tuple[str, str]) -> Iterator[str]:
+    """Say which values differ; a table that only one has is one line."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for key in keys:
+        tables.setdefault(key["key"].partition(".")[0], []).append(key)
+    lines = []
+    for name, of in tables.items():
+        side = 0 if all(key["b"] is None for key in of) else 1
+        if len(of) > 1 and all(key["ab"[1 - side]] is None for key in of):
+            lines.append(f"  [{name}]: only in {names[side]}")
+            continue
+        lines += [f"  {key['key']}: {_absent(key['a'])} | {_absent(key['b'])}" for key in of]
+    if lines:
+        yield f"Values that differ ({names[0]} | {names[1]}):"
+    yield from lines[:KEYS]
+    if len(lines) > KEYS:
+        yield f"  ... and {len(lines) - KEYS} further ones"
+
+
 def _absent(value: str | None) -> str:
     return "-" if value is None else value
 
 
-def _sided(what: str, rows: Any, names: tuple[str, str], say: Any) -> Iterator[str]:  # noqa: ANN401 - pairs of rows
+def _sided(
+    what: str, rows: Pair, names: tuple[str, str], say: Callable[[dict[str, Any]], str]
+) -> Iterator[str]:
     yield f"{what}:"
     for name, row in zip(names, rows, strict=True):
         yield f"  {name}: {'nothing more' if row is None else say(row)}"
@@ -238,24 +266,24 @@ def _said(row: dict[str, Any]) -> str:
 
 
 def _left(row: dict[str, Any]) -> str:
-    flow = ""
-    if row["flow_id"] is not None:
-        flow = f" of flow {row['flow_id']} (h{row['src']} to h{row['dst']})"
+    flow = "" if row["flow_id"] is None else f" of {_named(row)}"
     offset = "" if row["offset_bytes"] is None else f", byte {row['offset_bytes']} on"
     marked = ", marked (ECN)" if row["marked"] else ""
     where = f"{row['node']} port {row['port']} (to {row['peer']})"
-    return f"at {us(row['time_ps'])} {where} had sent {row['bytes']} B of {row['kind']}{flow}{offset}{marked}"
+    sent = f"{row['bytes']} B of {row['kind']}{flow}{offset}{marked}"
+    return f"at {us(row['time_ps'])} {where} had sent {sent}"
 
 
-def _fired(frames: Any, control: Any, a: str, b: str) -> str:  # noqa: ANN401 - pairs of rows
+def _fired(frames: Pair, control: Pair | None, a: str, b: str) -> str:
     at = min(row["time_ps"] for row in frames if row is not None)
     said = [row for row in control or () if row is not None and row["time_ps"] <= at]
     if said:
         first = min(said, key=lambda row: row["time_ps"])
-        only = a if control[0] is first else b
-        return f"So {first['kind']} fired first: at {us(first['time_ps'])} in {first['node']}, in {only}."
+        only = a if control is not None and control[0] is first else b
+        when = f"at {us(first['time_ps'])} in {first['node']}"
+        return f"So {first['kind']} fired first: {when}, in {only}."
     one, other = frames
     if one is not None and other is not None and one["marked"] != other["marked"]:
         where = one if one["marked"] else other
         return f"So a mark (ECN) came first: at {where['node']}, in {a if where is one else b}."
-    return "No control message and no mark differs before: what differs is when, or what, a node sends by itself."
+    return "No control message and no mark differs before: a node sends of itself what it did not."

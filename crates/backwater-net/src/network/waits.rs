@@ -96,10 +96,10 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn begin_waits(&mut self, slot: u32) {
         let (flow, reference) = (&self.flows.send[slot as usize], self.flows.reference(slot));
-        let (port, queue) = (self.hosts[flow.src.0 as usize].port, flow.ds.dscp().priority().0);
+        let port = self.hosts[flow.src.0 as usize].port;
         let Some(waits) = &mut self.waits else { return };
         if waits.groups.get(flow.group as usize) == Some(&true) {
-            waits.stands[port as usize].push(Stand::new(reference, queue, true, self.now));
+            waits.stands[port as usize].push(Stand::new(reference, true, self.now));
         }
     }
 
@@ -125,16 +125,22 @@ impl<A: Actors> Network<A> {
     fn cause(&self, port: u32, stand: &Stand) -> Option<Cause> {
         let at_source = if stand.source { self.cause_at_source(port, stand) } else { None };
         let p = &self.ports[port as usize];
-        let closed = p.open & (1 << (usize::from(stand.queue) % CLASSES)) == 0;
+        let queue = stand.queue().or_else(|| self.queue_at_source(stand))? % CLASSES as u8;
+        let closed = p.open & (1 << queue) == 0;
         let on_wire = self.waits.as_ref()?.wire[port as usize];
         Some(match (at_source, on_wire) {
             (Some(cause), _) => cause,
             _ if stand.in_lane() => Cause::Lane,
-            _ if closed && p.held_until(stand.queue, self.now) => Cause::Paused,
+            _ if closed && p.held_until(queue, self.now) => Cause::Paused,
             _ if closed => Cause::Shut,
             (_, Some(wire)) => wire.cause,
             _ => Cause::Fabric,
         })
+    }
+
+    /// The queue of its interface that a flow's next packet will join.
+    fn queue_at_source(&self, stand: &Stand) -> Option<u8> {
+        Some(self.flows.send[self.flows.find(stand.flow)?].ds.dscp().priority().0)
     }
 
     /// What keeps a flow, and not its port, from sending.
@@ -143,7 +149,9 @@ impl<A: Actors> Network<A> {
         match flow.status {
             Status::Pacing => Some(Cause::Rate),
             Status::Windowed => Some(Cause::Window),
-            Status::Parked if self.ports[port as usize].open & (1 << (stand.queue % CLASSES as u8)) != 0 => {
+            Status::Parked
+                if self.ports[port as usize].open & (1 << (flow.ds.dscp().priority().0 % CLASSES as u8)) != 0 =>
+            {
                 Some(Cause::Held)
             }
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
@@ -170,10 +178,10 @@ impl<A: Actors> Network<A> {
         }
         let Some((account, _)) = waits.carried.remove(&pkt) else { return };
         if let Some(stand) = waits.stand(port, flow) {
-            return stand.enter(pkt, ready, account, in_lane);
+            return stand.enter(pkt, queue, ready, account, in_lane);
         }
-        let mut stand = Stand::new(flow, queue, false, ready);
-        stand.enter(pkt, ready, account, in_lane);
+        let mut stand = Stand::new(flow, false, ready);
+        stand.enter(pkt, queue, ready, account, in_lane);
         waits.stands[port as usize].push(stand);
     }
 
