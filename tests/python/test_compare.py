@@ -144,6 +144,18 @@ def test_result_directories_lend_their_runs(command: Command, random: Path) -> N
     assert "One seed gives no interval" in single.out
 
 
+def test_one_content_under_two_names_runs_once(command: Command, random: Path) -> None:
+    Path("other").mkdir()
+    other = Path("other", random.name)
+    other.write_text(RANDOM, encoding="utf-8")
+    said = command("compare", str(random), str(other), "--seeds", "2", "--json", "c.json")
+    assert said.code == 0, said.err
+    assert "4 runs; 0 are done already, 2 to do" in said.err
+    rows = json.loads(Path("c.json").read_text())["rows"]
+    assert {one["verdict"] for one in rows} == {"tie"}
+    assert all(one["scenarios"][1]["n"] == 2 for one in rows)
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

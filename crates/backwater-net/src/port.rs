@@ -440,6 +440,11 @@ impl Port {
         self.set_open();
     }
 
+    /// The first of those who have shut a queue, or the whole port.
+    pub fn shut_by(&self, queue: u8) -> Option<Owner> {
+        first_owner(self.rest.shut[usize::from(queue) % CLASSES] | self.rest.shut[CLASSES])
+    }
+
     /// Whether every gate is open.
     pub fn all_open(&self) -> bool {
         self.rest.shut.iter().all(|owners| *owners == 0)
@@ -489,6 +494,11 @@ impl Port {
     pub fn held_now(&self, now: Time) -> u16 {
         (0..=CLASSES).fold(0, |m, i| if self.rest.held.until[i] > now { m | 1 << i } else { m })
     }
+}
+
+/// The first of the owners whose bits are set.
+pub(crate) fn first_owner(owners: u16) -> Option<Owner> {
+    (owners != 0).then(|| Owner(owners.trailing_zeros() as u8))
 }
 
 /// The highest class in a mask that is not empty.

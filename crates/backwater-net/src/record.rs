@@ -1,5 +1,6 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
+use crate::hooks::Owner;
 use crate::packet::{Class, Control, HostId, NodeId, Packet, Port, Queue};
 use backwater_engine::Time;
 use std::sync::Arc;
@@ -294,6 +295,8 @@ pub struct WaitRow {
     pub peer: NodeId,
     /// For what.
     pub cause: &'static str,
+    /// The mechanism whose gate or lane was the cause.
+    pub owner: Option<Owner>,
     /// The flow whose packets were sent meanwhile, where that is the cause and it can be named.
     pub behind: Option<Met>,
     /// How long.

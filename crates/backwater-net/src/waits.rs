@@ -20,6 +20,7 @@
 //! goes on with that one's account, and its own is forgotten. Memory is bounded by the packets of recorded flows in flight, an
 //! account by ports and causes on one path: [`Account::MET`] other flows by name, the rest together.
 
+use crate::hooks::Owner;
 use crate::packet::FlowRef;
 use crate::slab::Ix;
 use backwater_engine::Time;
@@ -42,15 +43,15 @@ pub enum Cause {
     /// At its source: its window was full.
     Window,
     /// At its source: a mechanism held the flow, or all flows to its destination.
-    Held,
+    Held(Option<Owner>),
     /// At its source: all was sent, and acknowledgements or a timeout were still to come.
     Acknowledgements,
     /// A mechanism let it wait in a lane before the egress queue.
-    Lane,
+    Lane(Owner),
     /// The neighbour had paused its queue, or the link.
     Paused,
     /// A mechanism's gate of its queue was shut at the port.
-    Shut,
+    Shut(Option<Owner>),
     /// The port sent another flow's packet; `None`: of one among many, or one that has ended.
     Behind(Option<Met>),
     /// The port sent acknowledgements, control frames or MAC control.
@@ -67,15 +68,24 @@ impl Cause {
         match self {
             Cause::Rate => "rate-limit",
             Cause::Window => "window",
-            Cause::Held => "held-at-source",
+            Cause::Held(_) => "held-at-source",
             Cause::Acknowledgements => "acknowledgements",
-            Cause::Lane => "lane",
+            Cause::Lane(_) => "lane",
             Cause::Paused => "paused",
-            Cause::Shut => "gate",
+            Cause::Shut(_) => "gate",
             Cause::Behind(_) => "behind",
             Cause::Control => "control-frames",
             Cause::Fabric => "fabric",
             Cause::Receiver => "receiver",
+        }
+    }
+
+    /// The mechanism whose gate or lane it was.
+    pub fn owner(self) -> Option<Owner> {
+        match self {
+            Cause::Held(owner) | Cause::Shut(owner) => owner,
+            Cause::Lane(owner) => Some(owner),
+            _ => None,
         }
     }
 }
@@ -124,7 +134,8 @@ struct Entry {
     /// From then on it might have left.
     ready: Time,
     account: Account,
-    in_lane: bool,
+    /// The mechanism in whose lane it is.
+    lane: Option<Owner>,
 }
 
 /// One port at which packets of a flow wait, or its source.
@@ -154,9 +165,9 @@ impl Stand {
         self.sending.is_none() && (self.source || !self.waiting.is_empty()) && self.at < now
     }
 
-    /// The first packet waits in a lane.
-    pub fn in_lane(&self) -> bool {
-        self.waiting.front().is_some_and(|entry| entry.in_lane)
+    /// The mechanism in whose lane the first packet waits.
+    pub fn lane(&self) -> Option<Owner> {
+        self.waiting.front().and_then(|entry| entry.lane)
     }
 
     /// The queue of the packet that will go first.
@@ -186,17 +197,16 @@ impl Stand {
     }
 
     /// A packet comes to wait: into a lane, or into the queue, where it may come from a lane.
-    pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, in_lane: bool) {
+    pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, lane: Option<Owner>) {
         if self.waiting.is_empty() && self.sending.is_none() {
             (self.account, self.at) = (account.clone(), ready);
         }
-        self.waiting.push_back(Entry { pkt, queue, ready, account, in_lane });
+        self.waiting.push_back(Entry { pkt, queue, ready, account, lane });
     }
 
-    /// A packet leaves its lane for the queue. Whether it was in one.
-    pub fn leave_lane(&mut self, pkt: Ix) -> bool {
-        let entry = self.waiting.iter_mut().find(|entry| entry.pkt == pkt);
-        entry.is_some_and(|entry| std::mem::take(&mut entry.in_lane))
+    /// A packet leaves its lane for the queue.
+    pub fn leave_lane(&mut self, pkt: Ix) {
+        self.waiting.iter_mut().filter(|entry| entry.pkt == pkt).for_each(|entry| entry.lane = None);
     }
 
     /// A packet of the flow is put on the wire: what it carries.
@@ -245,8 +255,8 @@ mod tests {
     #[test]
     fn a_packet_behind_its_own_flow_goes_on_with_that_account() {
         let mut stand = Stand::new(FLOW, false, Time::ZERO);
-        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), false);
-        stand.enter(2, 3, Time::us(11), came(0, Time::us(3)), false);
+        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), None);
+        stand.enter(2, 3, Time::us(11), came(0, Time::us(3)), None);
         stand.pass(7, Cause::Paused, Time::us(15));
         let first = stand.begin(1);
         assert_eq!(sum(&first), Time::us(7));
@@ -269,9 +279,9 @@ mod tests {
     #[test]
     fn a_packet_that_finds_nothing_keeps_its_own_account() {
         let mut stand = Stand::new(FLOW, false, Time::ZERO);
-        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), false);
+        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), None);
         stand.begin(1);
-        stand.enter(2, 3, Time::us(12), came(5, Time::us(4)), false);
+        stand.enter(2, 3, Time::us(12), came(5, Time::us(4)), None);
         stand.end(1, Time::us(11));
         assert!(!stand.waits(Time::us(12)), "it is not ready before");
         assert_eq!(stand.begin(2), came(5, Time::us(4)));

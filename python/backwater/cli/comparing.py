@@ -17,6 +17,7 @@ from backwater.cli.progress import Reporter, fraction, reporting
 from backwater.comparison import Difference, Row, row
 from backwater.errors import InputError
 from backwater.metrics import usual
+from backwater.results import Run
 from backwater.running import SLICE_MS, Job, find_done, interruptible, run_jobs
 from backwater.stats import groups
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from backwater.cli.subjects import Subject
     from backwater.metrics import Metric
-    from backwater.results import Run
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -64,13 +64,13 @@ class Plan:
 
     @property
     def missing(self) -> list[tuple[int, Job]]:
-        """Runs to be done, each with the number of its scenario."""
-        return [
-            (number, job)
-            for number, (jobs, done) in enumerate(zip(self.jobs, self.done, strict=True))
-            for job, run in zip(jobs, done, strict=True)
-            if run is None
-        ]
+        """Runs to be done, each with the number of the first scenario that needs it."""
+        needed: dict[Path | None, tuple[int, Job]] = {}
+        for number, (jobs, done) in enumerate(zip(self.jobs, self.done, strict=True)):
+            for job, run in zip(jobs, done, strict=True):
+                if run is None:
+                    needed.setdefault(job.out, (number, job))
+        return list(needed.values())
 
     def words(self) -> list[str]:
         """Say what is to be run, and for how long, by a trial of some tenths of a second."""
@@ -80,7 +80,8 @@ class Plan:
         named = f"{first}" if first == last else f"{first}..{last}"
         lines = [
             f"plan: {len(self.cases)} scenarios, {len(self.seeds)} seeds ({named}): {total} runs; "
-            f"{total - len(missing)} are done already, {len(missing)} to do"
+            f"{sum(run is not None for mine in self.done for run in mine)} are done already, "
+            f"{len(missing)} to do"
         ]
         left = Counter(number for number, _ in missing)
         for number, case in enumerate(self.cases):
@@ -105,15 +106,24 @@ class Plan:
             progress = Reporter(max(1, len(missing)), display)
             jobs = [job for _, job in missing]
             outcomes = run_jobs(jobs, progress, stop, lambda run: _measure(run, wanted))
-        found: list[list[_Measured]] = [
-            [_measure(run, wanted) for run in done if run is not None] for done in self.done
+        errors = [
+            f"error: {self.cases[number].label}, seed {job.seed}: {outcome}"
+            for (number, job), outcome in zip(missing, outcomes, strict=True)
+            if isinstance(outcome, _core.RunError)
         ]
-        errors = []
-        for (number, job), outcome in zip(missing, outcomes, strict=True):
-            if isinstance(outcome, _core.RunError):
-                errors.append(f"error: {self.cases[number].label}, seed {job.seed}: {outcome}")
-            elif outcome is not None and outcome.complete:
-                found[number].append(outcome)
+        fresh = {
+            job.out: outcome
+            for (_, job), outcome in zip(missing, outcomes, strict=True)
+            if isinstance(outcome, _Measured) and outcome.complete
+        }
+        found = [
+            [
+                fresh[job.out] if run is None else _measure(run, wanted)
+                for job, run in zip(jobs, done, strict=True)
+                if run is not None or job.out in fresh
+            ]
+            for jobs, done in zip(self.jobs, self.done, strict=True)
+        ]
         message(*errors)
         if stop.is_set():
             total = len(self.cases) * len(self.seeds)
@@ -158,6 +168,8 @@ class _Measured:
 
 
 def _measure(run: Run, wanted: Sequence[Metric]) -> _Measured:
+    # A copy, so that its tables go when they have been read.
+    run = Run(run.manifest, run.directory, run.read)
     metrics = wanted or usual(groups(run.flows) if run.flows.num_rows else [])
     values = {metric: metric.of(run) for metric in metrics}
     return _Measured(run.seed, run.status == "done", values)

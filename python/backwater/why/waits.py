@@ -67,7 +67,9 @@ def _one(
     delay = None if took is None or ideal is None else took - ideal
     items = []
     for row in sorted(waits, key=lambda row: (-row["wait_ps"], row["node"], row["cause"])):
-        item = {name: row[name] for name in ("cause", "node", "port", "peer", "wait_ps")}
+        item = {
+            name: row[name] for name in ("cause", "node", "port", "peer", "mechanism", "wait_ps")
+        }
         if row["cause"] == "behind":
             item["behind"] = _named(about.get(row["behind_flow"]), row)
         if row["cause"] == "paused":

@@ -18,13 +18,13 @@ KEYS = 12
 
 CAUSES = {
     "control-frames": "the port sent acknowledgements or control frames",
-    "gate": "a mechanism held its queue at the port shut",
-    "lane": "a mechanism held it in a lane before its queue",
+    "gate": "{} held its queue at the port shut",
+    "lane": "{} held it in a lane before its queue",
     "fabric": "the switch's fabric had not brought it to the port",
     "receiver": "the receiver was slow to take it from its buffer",
     "rate-limit": "its rate limiter let nothing go",
     "window": "its window was full",
-    "held-at-source": "a mechanism held the flow at its source",
+    "held-at-source": "{} held the flow at its source",
     "acknowledgements": "all was sent, and acknowledgements or a timeout were to come",
 }
 
@@ -128,11 +128,11 @@ def _dropped(facts: dict[str, Any]) -> Iterator[str]:
         lost = f"{many(port['drop_frames'], 'frame')} dropped, {size(port['drop_bytes'])}"
         short = ""
         if port["pauses_sent"]:
-            least = ", or more: the first drop ended the run" if facts["error"] else ""
-            short = (
-                f"; it had asked {port['peer']} to pause, so that its headroom was short by up to "
-                f"{size(port['drop_bytes'])}{least}"
-            )
+            lost_there = size(port["drop_bytes"])
+            by = f"at most {lost_there}, all that was dropped there"
+            if facts["error"]:
+                by = f"{lost_there} or more, as the run ended with the first drop"
+            short = f"; it had asked {port['peer']} to pause: its headroom was short, by {by}"
         yield f"{port['node']} port {port['port']} (from {port['peer']}): {lost}{short}."
 
 
@@ -182,7 +182,7 @@ def _place(item: dict[str, Any]) -> str:
 
 
 def _cause(item: dict[str, Any]) -> str:
-    cause = item["cause"]
+    cause = str(item["cause"])
     if cause == "paused":
         roots = item["roots"]
         behind = f", behind {roots[0]}" if roots else ""
@@ -193,7 +193,7 @@ def _cause(item: dict[str, Any]) -> str:
         if other is None:
             return "the port sent data of other flows"
         return f"the port sent data of {_named(other)}"
-    return CAUSES.get(str(cause), str(cause))
+    return CAUSES.get(cause, cause).format(item["mechanism"] or "a mechanism")
 
 
 def _named(flow: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@
 
 use super::{Actors, Network, Switch};
 use crate::flow::Status;
+use crate::hooks::Owner;
 use crate::occupancy::Occupancy;
 use crate::packet::{CLASSES, FlowRef, Kind, NodeId, Port as PortNo};
 use crate::port::Belongs;
@@ -128,11 +129,13 @@ impl<A: Actors> Network<A> {
         let queue = stand.queue().or_else(|| self.queue_at_source(stand))? % CLASSES as u8;
         let closed = p.open & (1 << queue) == 0;
         let on_wire = self.waits.as_ref()?.wire[port as usize];
+        if let (None, Some(owner)) = (at_source, stand.lane()) {
+            return Some(Cause::Lane(owner));
+        }
         Some(match (at_source, on_wire) {
             (Some(cause), _) => cause,
-            _ if stand.in_lane() => Cause::Lane,
             _ if closed && p.held_until(queue, self.now) => Cause::Paused,
-            _ if closed => Cause::Shut,
+            _ if closed => Cause::Shut(p.shut_by(queue)),
             (_, Some(wire)) => wire.cause,
             _ => Cause::Fabric,
         })
@@ -152,7 +155,9 @@ impl<A: Actors> Network<A> {
             Status::Parked
                 if self.ports[port as usize].open & (1 << (flow.ds.dscp().priority().0 % CLASSES as u8)) != 0 =>
             {
-                Some(Cause::Held)
+                let owner =
+                    crate::port::first_owner(flow.shut).or_else(|| self.hosts[flow.src.0 as usize].shuts(flow.dst));
+                Some(Cause::Held(owner))
             }
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
             Status::Ready | Status::Parked | Status::Idle => None,
@@ -164,11 +169,11 @@ impl<A: Actors> Network<A> {
         let s = &mut self.switches[switch as usize];
         let Some(watch) = &mut s.watch else { return };
         for (port, pkt, ready) in std::mem::take(&mut watch.joined) {
-            self.enter_waits(switch, port, pkt, ready, false);
+            self.enter_waits(switch, port, pkt, ready, None);
         }
     }
 
-    fn enter_waits(&mut self, switch: u32, port: PortNo, pkt: Ix, ready: Time, in_lane: bool) {
+    fn enter_waits(&mut self, switch: u32, port: PortNo, pkt: Ix, ready: Time, lane: Option<Owner>) {
         let Switch { first_port, .. } = self.switches[switch as usize];
         let (port, slot) = (first_port + u32::from(port.0), &self.slab[pkt]);
         let (flow, queue) = (slot.pkt.flow, slot.place.queue.0);
@@ -178,19 +183,19 @@ impl<A: Actors> Network<A> {
         }
         let Some((account, _)) = waits.carried.remove(&pkt) else { return };
         if let Some(stand) = waits.stand(port, flow) {
-            return stand.enter(pkt, queue, ready, account, in_lane);
+            return stand.enter(pkt, queue, ready, account, lane);
         }
         let mut stand = Stand::new(flow, false, ready);
-        stand.enter(pkt, queue, ready, account, in_lane);
+        stand.enter(pkt, queue, ready, account, lane);
         waits.stands[port as usize].push(stand);
     }
 
     /// A packet comes to wait in a lane.
-    pub(super) fn lane_waits(&mut self, switch: u32, pkt: Ix) {
+    pub(super) fn lane_waits(&mut self, switch: u32, owner: Owner, pkt: Ix) {
         if self.waits.is_some() {
             self.enter_joined(switch);
             let slot = &self.slab[pkt];
-            self.enter_waits(switch, slot.place.egress, pkt, slot.ready.max(self.now), true);
+            self.enter_waits(switch, slot.place.egress, pkt, slot.ready.max(self.now), Some(owner));
         }
     }
 
@@ -200,7 +205,11 @@ impl<A: Actors> Network<A> {
             let (egress, flow) = (self.slab[pkt].place.egress, self.slab[pkt].pkt.flow);
             let port = self.switches[switch as usize].first_port + u32::from(egress.0);
             self.pass_waits(port);
-            self.waits.as_mut().and_then(|waits| waits.stand(port, flow)).map(|stand| stand.leave_lane(pkt));
+            self.waits
+                .as_mut()
+                .and_then(|waits| waits.stand(port, flow))
+                .into_iter()
+                .for_each(|stand| stand.leave_lane(pkt));
         }
     }
 
@@ -275,6 +284,15 @@ impl<A: Actors> Network<A> {
     /// A packet is lost.
     #[cold]
     pub(super) fn lose_waits(&mut self, pkt: Ix) {
+        let Some(waits) = &mut self.waits else { return };
+        let between = waits.carried.remove(&pkt).is_some();
+        let header = &self.slab[pkt].pkt;
+        let group = self.flows.find(header.flow).map(|at| self.flows.send[at].group as usize);
+        let recorded = group.is_none_or(|group| waits.groups.get(group) == Some(&true));
+        if between || header.kind != Kind::Data || !recorded {
+            return;
+        }
+        // It has waited somewhere.
         for switch in 0..self.switches.len() as u32 {
             self.enter_joined(switch);
         }
@@ -306,8 +324,9 @@ impl<A: Actors> Network<A> {
             let behind = if let Cause::Behind(met) = item.cause { met } else { None };
             let (node, peer) = (NodeId(self.node_of(port)), NodeId(self.node_of(&self.ports[port.peer as usize])));
             let port = PortNo(port.local);
-            let (flow, group, cause, time) = (flow.id, flow.group, item.cause.name(), item.time);
-            self.rows.waits.push(WaitRow { flow, group, node, port, peer, cause, behind, time });
+            let (flow, group, time) = (flow.id, flow.group, item.time);
+            let (cause, owner) = (item.cause.name(), item.cause.owner());
+            self.rows.waits.push(WaitRow { flow, group, node, port, peer, cause, owner, behind, time });
         }
     }
 

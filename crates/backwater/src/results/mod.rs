@@ -15,6 +15,7 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
+use backwater_mech::registry::ENTRIES;
 use backwater_net::packet::NodeId;
 use backwater_net::record::{
     CollectiveRow, ControlRow, CounterRow, FlowRow, PauseRow, PortRow, SeriesRow, Sink, State, SwitchRow, WaitRow,
@@ -364,6 +365,7 @@ impl Sink for Tables {
             U32(Some(row.port.0.into())),
             Text(Some(self.names.node(row.peer))),
             Text(Some(row.cause)),
+            Text(row.owner.and_then(|owner| ENTRIES.get(usize::from(owner.0))).map(|entry| entry.name)),
             U64(row.behind.map(|met| met.id)),
             Text(row.behind.map(|met| self.names.group(met.group))),
             I64(Some(ps(row.time))),
