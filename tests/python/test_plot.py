@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,6 +12,7 @@ import pytest
 import backwater
 from backwater.plot import theme
 from backwater.results import MemorySink
+from conftest import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,3 +144,17 @@ def test_a_run_without_a_complete_flow_has_no_completion_chart(run: Run) -> None
     kept = sink.finish("interrupted", run.summary)
     with pytest.raises(backwater.InputError, match="no flow of the run is complete"):
         kept.plot.completion()
+
+
+def test_the_notebook_runs_and_its_charts_are_of_its_runs() -> None:
+    spec = importlib.util.spec_from_file_location("notebook", ROOT / "docs" / "notebook.py")
+    assert spec is not None
+    assert spec.loader is not None
+    notebook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(notebook)
+    _, defined = notebook.app.run()
+    assert len(defined["runs"]) >= 2
+    for name, run in defined["runs"].items():
+        for charts in ("queues", "rates", "times"):
+            assert defined[charts][name].to_dict()["datasets"]
+        assert run.summary["flows_done"] == run.summary["flows"]
