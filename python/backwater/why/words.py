@@ -251,7 +251,7 @@ def _sided(
 ) -> Iterator[str]:
     yield f"{what}:"
     for name, row in zip(names, rows, strict=True):
-        yield f"  {name}: {'nothing more' if row is None else say(row)}"
+        yield f"  {name}: {'nothing by then' if row is None else say(row)}"
 
 
 def _said(row: dict[str, Any]) -> str:
