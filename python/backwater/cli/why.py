@@ -40,11 +40,12 @@ def why(
     ] = None,
     json: Json = None,
 ) -> int:
-    """Explain a run: first drop, first pause, who paused whom behind what, what flows waited for.
+    """Explain a run: who paused whom behind what, and what flows waited for.
 
-    A run whose causes were not recorded (output.waits, output.pause_causes) is done again with them
-    recorded; its fingerprint must be the same. With two runs: where and when they first differ, and
-    which mechanism had fired.
+    Also the first drop, ports out of headroom, flows that did not finish, deadlocks. A run whose
+    causes were not recorded (output.waits, output.pause_causes) is done again with them recorded;
+    its fingerprint must be the same. With two runs: where and when they first differ, and which
+    mechanism had fired.
     """
     from backwater.cli.progress import Reporter, reporting
     from backwater.cli.subjects import subject
