@@ -144,7 +144,7 @@ def test_charts_of_many_flows_hold_few_rows(run: Run) -> None:
         flow_id=spread, fct_last_ack_ps=pl.col("fct_last_ack_ps") + spread, slowdown=1.0 + spread
     )
     sink = MemorySink(dict(run.manifest))
-    for batch in more.cast(dict(flows.schema)).to_arrow().cast(run.flows.schema).to_batches():
+    for batch in more.cast(flows.schema).to_arrow().cast(run.flows.schema).to_batches():
         sink.write("flows", batch)
     for batch in run.series.to_batches():
         sink.write("series", batch)
