@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from backwater.cli.output import message, writable, write
+from backwater.cli.reproduce import listening
 from backwater.errors import ResultError
 
 
@@ -32,20 +33,28 @@ def report(
     DIR is what `run --out`, `run --seeds --out` or `reproduce --out` wrote; a STUDY is reproduced
     first, in results/STUDY, where what is there already is not run again.
     """
-    from backwater import report
+    from backwater import report, study
+    from backwater.cli.progress import reporting
 
     writable(output)
-    page = report.of(target)
-    write(output, page.html())
+    folder = Path(target)
+    with reporting() as display:
+        listener = listening(display)
+        if not folder.exists() and target in study.names():
+            folder = Path("results") / target
+            study.reproduce(target, out=folder, progress=listener)
+        page = report.of(folder, listener)
+        html = page.html()
+    write(output, html)
     if figures is not None:
-        folder = Path(figures)
+        place = Path(figures)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ResultError(f"{folder}: cannot be made: {error.strerror or error}") from None
+            raise ResultError(f"{place}: cannot be made: {error.strerror or error}") from None
         for figure in page.figures:
-            figure.save(folder)
-        message(f"{len(page.figures)} figures as SVG, PNG and PDF: {folder}")
+            figure.save(place)
+        message(f"{len(page.figures)} figures as SVG, PNG and PDF: {place}")
     if output != "-":
         message(f"report: {output}")
     return 0

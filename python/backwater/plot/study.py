@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from altair.typing import ChartType
 
+    from backwater.results import Run
     from backwater.study import Outcome
     from backwater.study.definition import Measure
     from backwater.study.execute import Sample
@@ -32,7 +33,7 @@ TIMES = ("fct", "message_time", "transaction_time")
 """Kinds of measures that are completion times."""
 
 BINS = 40
-PUBLISHED = "published"
+ROW_HEADER = alt.Header(labelOrient="left")
 
 
 class StudyPlots:
@@ -64,12 +65,15 @@ class StudyPlots:
         """
         rows, order, name = self._rows(measures, cases, mechanisms), self._mechanisms, "mechanism"
         if beside is not None:
-            rows, order = self._setups(beside, measures, cases)
+            rows, order = self._setups(beside, measures, cases, mechanisms)
             name = "setup"
         if rows.is_empty():
             raise InputError("nothing to draw: none of these points was run")
         order = [one for one in order if one in set(rows[name].to_list())]
-        colours = colour(name, order, self._mechanisms if beside is None else None).legend(None)
+        # Setups of several mechanisms are told apart by their names, mechanisms by colour.
+        by = "mechanism" if "mechanism" in rows.columns else name
+        shades = [one for one in self._mechanisms if one in set(rows[by].to_list())] or order
+        colours = colour(by, shades, None if by == "setup" else self._mechanisms).legend(None)
         wide = 34 * len(order)
         x = alt.X(
             f"{name}:N",
@@ -88,12 +92,8 @@ class StudyPlots:
         y = alt.Y("value:Q", title=None)
         chart = alt.layer(
             base.mark_bar(width=22).encode(y=y, color=colours, tooltip=tips),
-            base.mark_rule(color=INK, strokeWidth=1.5).encode(
-                y=alt.Y("low:Q", title=None), y2="high"
-            ),
-            base.mark_point(
-                shape="diamond", size=85, color=INK, fill="white", strokeWidth=1.8, opacity=1
-            ).encode(y=alt.Y("published:Q", title=None), tooltip=tips),
+            *_whiskers(base, rows),
+            *_diamonds(base, rows, tips),
             base.mark_text(dy=-10, fontSize=10.5, color=INK).encode(
                 y=alt.Y("top:Q", title=None), text="text:N"
             ),
@@ -101,12 +101,16 @@ class StudyPlots:
         ).properties(width=max(wide, 60), height=150)
         kinds = list(dict.fromkeys(rows["what"].to_list()))
         seen = list(dict.fromkeys(rows["case"].to_list()))
-        faceted = chart.facet(
-            column=alt.Column("case:N", title="case", sort=seen, header=_header(seen)),
-            row=alt.Row("what:N", title=None, sort=kinds, header=alt.Header(labelOrient="left")),
-            title=title(heading or self._study.column, *self._notes(rows)),
-            spacing={"row": 18, "column": 14},
-        )
+        head = title(heading or self._study.column, *self._notes(rows))
+        if len(seen) == 1:
+            # One case: its measures stand side by side.
+            cells: dict[str, Any] = {"column": alt.Column("what:N", title=None, sort=kinds)}
+        else:
+            cells = {
+                "column": alt.Column("case:N", title="case", sort=seen, header=_header(seen)),
+                "row": alt.Row("what:N", title=None, sort=kinds, header=ROW_HEADER),
+            }
+        faceted = chart.facet(**cells, title=head, spacing={"row": 18, "column": 14})
         drawn: ChartType = faceted.resolve_scale(y="independent")
         return drawn
 
@@ -133,7 +137,7 @@ class StudyPlots:
                 continue
             pairs = zip(ours.values, theirs.values, strict=False)
             spread = Spread.of([1 - a / b for a, b in pairs if b])
-            a, b = (self._study.published(case, one, name) for one in (mechanism, base))
+            told = self._reduction(case, mechanism, name, base)
             measure = self._study.measure(name)
             rows.append(
                 {
@@ -144,7 +148,7 @@ class StudyPlots:
                     "low": spread.ci_low,
                     "high": spread.ci_high,
                     "seeds": spread.n,
-                    "published": None if a is None or not b else 1 - a / b,
+                    "published": told,
                 }
             )
         if not rows:
@@ -160,14 +164,12 @@ class StudyPlots:
         whole = alt.layer(
             alt.Chart().mark_rule(color=FAINT).encode(y=alt.datum(0)),
             common.mark_bar().encode(y=y, color=colours, tooltip=tips),
-            common.mark_rule(color=INK, strokeWidth=1.5).encode(y="low:Q", y2="high"),
-            common.mark_point(
-                shape="diamond", size=70, color=INK, fill="white", strokeWidth=1.6, opacity=1
-            ).encode(y="published:Q", tooltip=tips),
+            *_whiskers(common, frame),
+            *_diamonds(common, frame, tips),
             data=frame,
         ).properties(width=max(160, 26 * len(order) * len(seen)), height=200)
         return whole.facet(
-            row=alt.Row("what:N", title=None, header=alt.Header(labelOrient="left")),
+            row=alt.Row("what:N", title=None, header=ROW_HEADER),
             title=title(f"Improvement over {base}", *self._notes(frame)),
         )
 
@@ -199,6 +201,8 @@ class StudyPlots:
             x: Any = alt.X("at:Q", title=axis, scale=alt.Scale(zero=False, padding=20))
         else:
             x = alt.X("case:N", title=axis, sort=seen, axis=alt.Axis(labelAngle=_angle(seen)))
+        # Of one mechanism the title says which.
+        legend: Any = alt.Undefined if len(order) > 1 else None
         cells = []
         for what in dict.fromkeys(rows["what"].to_list()):
             part = rows.filter(pl.col("what") == what)
@@ -208,27 +212,32 @@ class StudyPlots:
                 scale=alt.Scale(type="log" if log else "linear", zero=not log),
             )
             base = alt.Chart(part.sort("at") if at else part).encode(x=x)
-            colours, tips = colour("mechanism", order, self._mechanisms), _tips("mechanism")
+            colours = colour("mechanism", order, self._mechanisms).legend(legend)
+            tips = _tips("mechanism")
             cells.append(
                 alt.layer(
                     *self._reference(what, reference),
                     base.mark_line().encode(
-                        y=y, color=colours, strokeDash=dash("mechanism", order, self._mechanisms)
+                        y=y,
+                        color=colours,
+                        strokeDash=dash("mechanism", order, self._mechanisms).legend(legend),
                     ),
-                    base.mark_rule(strokeWidth=1.5).encode(y="low:Q", y2="high", color=colours),
+                    *_whiskers(base, part),
                     base.mark_point(filled=True, size=80, opacity=1).encode(
                         y=y,
                         color=colours,
-                        shape=shape("mechanism", order, self._mechanisms),
+                        shape=shape("mechanism", order, self._mechanisms).legend(legend),
                         tooltip=tips,
                     ),
-                    base.mark_point(
-                        shape="diamond", size=110, fill=None, strokeWidth=1.8, opacity=1
-                    ).encode(y="published:Q", color=colours, tooltip=tips),
+                    *_diamonds(base, part, tips),
                 ).properties(width=WIDTH if at else max(280, 90 * len(seen)), height=190)
             )
         return alt.vconcat(*cells).properties(
-            title=title(heading or f"Over {axis}", *self._notes(rows))
+            title=title(
+                heading or f"Over {axis}",
+                *([order[0]] if len(order) == 1 else []),
+                *self._notes(rows),
+            )
         )
 
     def distribution(
@@ -302,6 +311,30 @@ class StudyPlots:
         return alt.vconcat(*cells).properties(
             title=title(f"Distribution over seeds: {about.label}", note)
         )
+
+    def over_time(
+        self,
+        kind: str,
+        observed: Sequence[tuple[str, Run]],
+        *lines: str,
+        **of: Any,  # noqa: ANN401 - as the chart of a run
+    ) -> ChartType:
+        """Draw the chart `kind` of runs (`queue`, `throughput`, ...) one below the other.
+
+        `observed` are runs with what they are called; `lines` and the rest go to the chart.
+        """
+        cells = []
+        for label, run in observed:
+            chart: Any = getattr(run.plot, kind)(*lines, **of)
+            below, heading = chart.title.subtitle, chart.title.text
+            cell = chart.properties(title=title(label, *below))
+            cells.append(cell if kind == "paused" else cell.properties(height=170))
+        if not cells:
+            raise InputError("nothing to draw: none of these points was run")
+        # The same scales, so that what is higher is more and what is longer took longer.
+        whole = alt.vconcat(*cells, title=title(heading)).resolve_scale(x="shared")
+        drawn: ChartType = whole if kind == "paused" else whole.resolve_scale(y="shared")
+        return drawn
 
     def pauses(
         self, cases: Sequence[str] | None = None, mechanisms: Sequence[str] | None = None
@@ -410,7 +443,11 @@ class StudyPlots:
         return _frame(rows)
 
     def _setups(
-        self, beside: str, measures: Sequence[str] | None, cases: Sequence[str] | None
+        self,
+        beside: str,
+        measures: Sequence[str] | None,
+        cases: Sequence[str] | None,
+        mechanisms: Sequence[str] | None,
     ) -> tuple[pl.DataFrame, list[str]]:
         """Points of the setups beside the table, and of the table's own under its mechanisms."""
         blocks = {block.id: block for block in self._study.beside}
@@ -419,9 +456,10 @@ class StudyPlots:
                 f"the study has no block {beside!r} beside its table", f"it has {', '.join(blocks)}"
             )
         block = blocks[beside]
-        several = len(block.mechanisms) > 1
+        chosen = [one for one in block.mechanisms if mechanisms is None or one in mechanisms]
+        several = len(chosen) > 1
         rows, order = [], []
-        for mechanism in block.mechanisms:
+        for mechanism in chosen:
             for setup, label in (
                 (TABLE, block.own or mechanism),
                 *((s.id, s.label) for s in block.setups),
@@ -434,10 +472,20 @@ class StudyPlots:
                     sample = self._sample(case, mechanism, measure, setup)
                     if sample is not None:
                         point = _point(self._study.measure(measure), sample)
-                        rows.append({"case": case, "setup": name, **point, "published": None})
-        frame = _frame(rows)
-        # Rows in the order of cases and measures, as in the other charts.
-        return frame.sort("case", maintain_order=True), order
+                        row = {"case": case, "setup": name, **point, "published": None}
+                        rows.append(row | ({"mechanism": mechanism} if several else {}))
+        # By case, as in the other charts.
+        rows.sort(key=lambda row: [case.id for case in self._study.cases].index(row["case"]))
+        return _frame(rows), order
+
+    def _reduction(self, case: str, mechanism: str, name: str, base: str) -> float | None:
+        """The published improvement: as a number of its own, or by two published times."""
+        for number in self._study.numbers:
+            here = (number.case, number.mechanism, number.quantity, number.against)
+            if here == (case, mechanism, name, base):
+                return number.value / 100
+        ours, theirs = (self._study.published(case, one, name) for one in (mechanism, base))
+        return None if ours is None or not theirs else 1 - ours / theirs
 
     def _reference(self, what: str, where: tuple[str, str] | None) -> list[alt.Chart]:
         """Draw what a measure is at one point as a line across, named in small."""
@@ -445,6 +493,9 @@ class StudyPlots:
             return []
         case, mechanism = where
         rows = self._rows(None, [case], [mechanism]).filter(pl.col("what") == what)
+        rows = rows.filter(pl.col("value") > 0)
+        if rows.is_empty():
+            return []
         rows = rows.with_columns(text=pl.lit(f"{mechanism}, case {case}"))
         rule = alt.Chart(rows).mark_rule(color=FAINT, strokeDash=[5, 4], strokeWidth=1.5)
         name = alt.Chart(rows).mark_text(align="right", dy=-7, color=FAINT, fontSize=12)
@@ -493,6 +544,24 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.col(name).cast(pl.Float64) for name in floats if rows
     )
+
+
+def _whiskers(base: alt.Chart, rows: pl.DataFrame) -> list[alt.Chart]:
+    """Draw confidence intervals, if there are any."""
+    if rows["low"].is_null().all():
+        return []
+    y = alt.Y("low:Q", title=None)
+    return [base.mark_rule(color=INK, strokeWidth=1.5).encode(y=y, y2="high")]
+
+
+def _diamonds(base: alt.Chart, rows: pl.DataFrame, tips: list[Any]) -> list[alt.Chart]:
+    """Draw published numbers, if there are any."""
+    if rows["published"].is_null().all():
+        return []
+    mark = base.mark_point(
+        shape="diamond", size=85, color=INK, fill="white", strokeWidth=1.8, opacity=1
+    )
+    return [mark.encode(y=alt.Y("published:Q", title=None), tooltip=tips)]
 
 
 def _tips(name: str, form: str = ".5") -> list[Any]:

@@ -190,13 +190,14 @@ def _line(values: pl.DataFrame, frames: int) -> list[int]:
 
 
 def stills(film: Film, named: set[int], count: int = 4) -> str:
-    """Draw moments of the film one below the other, a column a run."""
+    """Draw moments of the film one below the other, a column a run, of the first two runs."""
+    tracks = film.tracks[:2]
     width, pad, head = WIDTH, 26.0, 44.0
     cell = film.layout.height + head
     parts = []
     for row, frame in enumerate(_moments(film, count)):
         time = data.time_text(film.begin_ps + (frame + 1) * film.step_ps)
-        for column, track in enumerate(film.tracks):
+        for column, track in enumerate(tracks):
             x, y = column * (width + 2 * pad) + pad, row * cell
             parts.append(
                 f'<g transform="translate({x:.0f} {y:.0f})">'
@@ -205,14 +206,14 @@ def stills(film: Film, named: set[int], count: int = 4) -> str:
                 + draw.fabric(film.layout, film.state(track, frame), named)
                 + "</g></g>"
             )
-    whole = len(film.tracks) * (width + 2 * pad)
+    whole = len(tracks) * (width + 2 * pad)
     bottom = count * cell + 8
     parts.append(f'<g transform="translate({pad} {bottom:.0f})">{draw.key(film.deepest)}</g>')
     return draw.svg(whole, bottom + 50, parts, "the fabric at several moments")
 
 
 def _moments(film: Film, count: int) -> list[int]:
-    """Choose steps: evenly over the time in which anything waits."""
-    busy = [i for i in range(film.frames) if any(track.backlog[i] for track in film.tracks)]
+    """Choose steps: evenly over the time in which something waits in the first run."""
+    busy = [i for i, waiting in enumerate(film.tracks[0].backlog) if waiting]
     last = busy[-1] if busy else film.frames - 1
     return [round(last * (i + 0.6) / count) for i in range(count)]

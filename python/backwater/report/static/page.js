@@ -2,7 +2,7 @@
 // Charts come alive when they are first seen; until then, and on paper, they are the drawing made beforehand.
 (function () {
   if (!window.vegaEmbed || !window.IntersectionObserver) return;
-  const options = { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } };
+  const options = { renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } };
   const seen = new IntersectionObserver(function (entries) {
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
