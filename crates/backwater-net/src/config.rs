@@ -99,7 +99,7 @@ pub struct TransportParams {
     pub timeout: Time,
     /// Timeouts in a row without progress that a flow survives; one more, and it fails. `unlimited`: it never does.
     #[serde(with = "retries")]
-    #[schemars(with = "retries::Written", extend("x-unit" = "timeouts", "x-source" = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7", "x-range" = "0 and more, or `unlimited`"))]
+    #[schemars(with = "retries::Written", extend("x-unit" = "a number", "x-source" = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7", "x-range" = "0 and more, or `unlimited`"))]
     pub retries: Option<u32>,
     /// Bytes that a flow may leave unacknowledged, payload: a size, or `bdp`, the flow's own line rate times its round-trip time in an idle network. Absent: any number.
     #[schemars(extend("x-source" = "choice; HPCC ns-3 code: the bandwidth-delay product", "x-range" = "packet.payload x ack.every and more"))]
