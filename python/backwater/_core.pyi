@@ -3,6 +3,9 @@
 Private: `import backwater` is the front door. Times are integer picoseconds (`*_ps`), sizes bytes.
 """
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 class ScenarioError(ValueError):
@@ -58,8 +61,11 @@ class Scenario:
     def flow_table(self) -> str | None:
         """The absolute path of a Parquet flow table that is still to be read, if any is left."""
 
-    def check(self) -> list[dict[str, str]]:
-        """Check everything; gives the warnings as {key, value, reason, hint}."""
+    def check(self, capture: Capture | None = None) -> list[dict[str, str]]:
+        """Check everything; gives the warnings as {key, value, reason, hint}.
+
+        Of a capture the ports are looked up; its file is left alone.
+        """
 
     def resolved_toml(self) -> str:
         """Every value, defaults included, as a scenario text."""
@@ -75,8 +81,33 @@ class Scenario:
         (None: not given), packet, message.
         """
 
-    def start(self, seed: int | None = None) -> Simulation:
-        """Build the network; `seed` replaces the scenario's own."""
+    def start(self, seed: int | None = None, capture: Capture | None = None) -> Simulation:
+        """Build the network; `seed` replaces the scenario's own, `capture` replaces its file."""
+
+class Capture:
+    """Frames that pass some ports of a run, to be written to a pcapng file that Wireshark opens.
+
+    `ports` are parts with commas between: `all`, a tier (`leaf`: all ports of all leaves), a node
+    (all its ports), `node/port`, or `node:peer` (the ports of a node that lead to another). `kinds`
+    are some of data, ack, control (all but these two), pause, pfc, cnm, cim, sfcm, bcn, cnp, other;
+    `classes` are those that frames travel in, of MAC control those that it pauses. Of each frame
+    `snap` is kept (14 B to 262144 B, which is the default), and the file ends before the first
+    frame that would make it longer than `limit`; both are sizes with a unit, such as "128 B".
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        ports: str,
+        *,
+        kinds: Sequence[str] = (),
+        classes: Sequence[int] = (),
+        snap: str | None = None,
+        limit: str | None = None,
+    ) -> None: ...
+    @property
+    def path(self) -> Path:
+        """The file; one that is there already is replaced when the run starts."""
 
 class Simulation:
     """A run under way. Create and use it within one thread; each thread may have its own."""
@@ -91,7 +122,10 @@ class Simulation:
         """End here: flush unfinished flows and port totals to `batches`."""
 
     def summary(self) -> dict[str, Any]:
-        """Totals after the end: fingerprint, time_ps, events, hops, flows, drops, offered loads."""
+        """Totals after the end: fingerprint, time_ps, events, hops, flows, drops, offered loads.
+
+        With a capture: `capture`, with its ports, frames, bytes, and frames that `limit` left out.
+        """
 
 class Status:
     """Where a run stands. Times in ps; a hop is one frame put on one link, ACKs included."""

@@ -1,6 +1,6 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
-use crate::packet::{Class, Control, HostId, NodeId, Packet, Port};
+use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port};
 use backwater_engine::Time;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub trait Sink {
     fn switch(&mut self, _row: &SwitchRow) {}
 }
 
-/// A frame at a captured port.
+/// A frame at a captured port, or a pause signal without a frame, which takes no time on the link.
 #[derive(Clone, Debug)]
 pub struct FrameRow {
     /// Outbound: when its last bit had left. Inbound: when its last bit had come.
@@ -50,8 +50,8 @@ pub struct FlowIdentity {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Class of its data.
-    pub class: Class,
+    /// DS field with which its data leaves its source.
+    pub ds: DsField,
     /// \[bytes\] Payload made available so far; of a flow that is no stream, its size.
     pub bytes: u64,
 }

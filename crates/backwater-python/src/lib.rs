@@ -5,6 +5,7 @@
 
 // The macros of pyo3 give Python functions their Rust documentation; the .pyi holds what Python people read.
 mod arrow;
+mod capture;
 mod describe;
 mod errors;
 mod flows;
@@ -24,6 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<simulation::Status>()?;
     module.add_class::<arrow::Batch>()?;
+    module.add_class::<capture::Capture>()?;
     module.add_function(wrap_pyfunction!(describe::explain, module)?)?;
     module.add_function(wrap_pyfunction!(describe::items, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schema, module)?)?;

@@ -183,9 +183,10 @@ impl State {
             PcapBlockOwned::NG(Block::EnhancedPacket(frame)) => {
                 let ticks = u64::from(frame.ts_high) << 32 | u64::from(frame.ts_low);
                 let time = self.interfaces.get(frame.if_id as usize).and_then(|of| of.time(ticks));
-                let flags = frame.options.iter().find(|o| o.code.0 == 2).and_then(|o| o.value().first().copied());
-                let flags = if self.big_endian { None } else { flags };
-                let direction = flags.unwrap_or(0) & 3;
+                // epb_flags, 32 bits, of which the lowest two are the direction.
+                let flags = frame.options.iter().find(|o| o.code.0 == 2).and_then(|o| o.value().first_chunk::<4>());
+                let lowest = flags.map_or(0, |octets| octets[if self.big_endian { 3 } else { 0 }]);
+                let direction = lowest & 3;
                 self.frame(frame.if_id, offset, time, direction, frame.data, frame.caplen, frame.origlen, take);
             }
             PcapBlockOwned::NG(Block::SimplePacket(frame)) => {

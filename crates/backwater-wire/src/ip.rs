@@ -31,3 +31,87 @@ pub use etherparse::{
 pub const DSCP_CS6: u8 = 48;
 /// UDP destination port of RoCEv2 (IANA service name registry, `roce`).
 pub const ROCE_PORT: u16 = 4791;
+
+/// IP and UDP around a payload.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Source and destination address, both of one version.
+    pub addresses: (core::net::IpAddr, core::net::IpAddr),
+    /// DS field or traffic class: DSCP in the upper six bits, ECN in the lower two.
+    pub ds: u8,
+    /// Source and destination port.
+    pub ports: (u16, u16),
+    /// Its EtherType follows from the addresses; what it carries:
+    pub payload: &'a [u8],
+    /// Whether an ICRC follows the payload ([`crate::roce::icrc`]). Over IPv4 UDP then has no checksum.
+    pub roce: bool,
+}
+
+#[cfg(feature = "std")]
+impl Datagram<'_> {
+    /// Of every packet: nobody counts hops here.
+    const HOPS: u8 = 64;
+
+    /// Appends it to `octets`, from its EtherType on. Don't fragment is set, identification and flow label are zero. What is longer than
+    /// a length field can say has the greatest value there; addresses of two versions give IPv6 with a mapped address.
+    pub fn append(&self, octets: &mut std::vec::Vec<u8>) {
+        use core::net::IpAddr;
+        let length = 8 + self.payload.len() + if self.roce { 4 } else { 0 };
+        let cut = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
+        let (source_port, destination_port) = self.ports;
+        let mut udp = UdpHeader { source_port, destination_port, length: cut(length), checksum: 0 };
+        let dscp = IpDscp::try_new(self.ds >> 2).unwrap_or_default();
+        let ecn = IpEcn::try_new(self.ds & 3).unwrap_or_default();
+        let begin = octets.len() + 2;
+        match self.addresses {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let mut header = Ipv4Header {
+                    dscp,
+                    ecn,
+                    total_len: cut(20 + length),
+                    dont_fragment: true,
+                    time_to_live: Datagram::HOPS,
+                    protocol: IpNumber::UDP,
+                    source: source.octets(),
+                    destination: destination.octets(),
+                    ..Ipv4Header::default()
+                };
+                header.header_checksum = header.calc_header_checksum();
+                if !self.roce {
+                    udp.checksum = udp.calc_checksum_ipv4(&header, self.payload).unwrap_or(0);
+                }
+                octets.extend(crate::ethernet::ether_type::IPV4.to_be_bytes());
+                octets.extend(header.to_bytes());
+            }
+            (source, destination) => {
+                let mapped = |address| match address {
+                    IpAddr::V4(address) => address.to_ipv6_mapped(),
+                    IpAddr::V6(address) => address,
+                };
+                let header = Ipv6Header {
+                    traffic_class: self.ds,
+                    payload_length: cut(length),
+                    next_header: IpNumber::UDP,
+                    hop_limit: Datagram::HOPS,
+                    source: mapped(source).octets(),
+                    destination: mapped(destination).octets(),
+                    ..Ipv6Header::default()
+                };
+                // With an ICRC the checksum would cover what it does not know yet; RFC 6936 lets tunnels leave it out.
+                if !self.roce {
+                    udp.checksum = udp.calc_checksum_ipv6(&header, self.payload).unwrap_or(0);
+                }
+                octets.extend(crate::ethernet::ether_type::IPV6.to_be_bytes());
+                octets.extend(header.to_bytes());
+            }
+        }
+        octets.extend(udp.to_bytes());
+        octets.extend(self.payload);
+        if self.roce
+            && let Ok(crc) = crate::roce::icrc(octets.get(begin..).unwrap_or_default())
+        {
+            octets.extend(crc.to_le_bytes());
+        }
+    }
+}

@@ -123,7 +123,8 @@ pub struct WireCx<'a> {
     pub flow: (Mac, Mac),
     /// Identity of that flow, low 24 bits: its queue pair.
     pub queue_pair: u32,
-    /// The first octets of a packet of that flow, from its IP header on: IP, UDP and BTH. Empty where none is named.
+    /// The first octets of a packet of that flow as its source sends it, from its IP header on: IP, UDP and BTH. Empty where none is
+    /// named.
     pub packet: &'a [u8],
 }
 
