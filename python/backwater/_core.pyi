@@ -4,7 +4,7 @@ Private: `import backwater` is the front door. Times are integer picoseconds (`*
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +171,19 @@ def advise_pfc(
     *, rate: str, link_delay: str, packet: str, control_packet: str, response: str, model: str
 ) -> dict[str, Any]:
     """PFC headroom of one port and class, itemised."""
+
+def read_capture(path: str, take: Callable[[dict[str, Any]], None]) -> None:
+    """Read a capture and hand each frame, and each thing that could not be read, to `take`.
+
+    A frame is {frame, interface, time_ps, direction, kind, source, ..., fields}, a problem
+    {offset, reason}. Raises ValueError if the file is no capture, OSError if it cannot be read.
+    """
+
+def sample_frames() -> list[tuple[str, bytes]]:
+    """A frame of each format, without frame check sequence, with what it is."""
+
+def write_capture(path: str, frames: Sequence[bytes]) -> None:
+    """Write frames one microsecond apart."""
 
 def version() -> dict[str, str]:
     """What a run's numbers depend on: the package's version, and `build`, a hash of the sources."""

@@ -32,5 +32,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe::new_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(describe::advise_sfc, module)?)?;
     module.add_function(wrap_pyfunction!(describe::advise_pfc, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::sample_frames, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;
     module.add_function(wrap_pyfunction!(describe::version, module)?)
 }

@@ -23,6 +23,8 @@ pub enum Item<'a> {
 pub struct Captured<'a> {
     /// Its number in the file, from 1, as Wireshark counts.
     pub number: u64,
+    /// \[octets\] Where in the file its block or record begins.
+    pub offset: u64,
     /// Name of the interface; its number where it has none.
     pub interface: &'a str,
     /// \[ps\] Time stamp, since whatever the capture counts from; `None` if it has none.
@@ -220,7 +222,15 @@ impl State {
             return take(Item::Problem(Problem { offset, reason }));
         }
         let octets = data.get(..kept as usize).unwrap_or(data);
-        take(Item::Frame(Captured { number: self.number, interface: &of.name, time, direction, octets, length }));
+        take(Item::Frame(Captured {
+            number: self.number,
+            offset,
+            interface: &of.name,
+            time,
+            direction,
+            octets,
+            length,
+        }));
     }
 
     /// \[octets\] What the block at the beginning of `data` says it takes, where that can be and it is all there.

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from backwater import _core
-from backwater.cli import advise, describe, reproduce, run
+from backwater.cli import advise, describe, pcap, reproduce, run
 
 app = typer.Typer(
     help="Simulate congestion management in data-centre Ethernet, packet by packet.",
@@ -41,5 +41,6 @@ app.command("explain")(describe.explain)
 app.command("list")(describe.list_items)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(advise.app, name="advise")
+app.add_typer(pcap.app, name="pcap")
 app.command("new")(describe.new)
 app.command("schema")(describe.schema)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from backwater import _core
-from backwater.cli.output import count, writable
+from backwater.cli.output import writable
 from backwater.errors import InputError
 
 PANEL = "Capture"
@@ -132,7 +132,14 @@ def told(capture: _core.Capture | None, outcome: object) -> list[str]:
         return [said]
     size = outcome["summary"]["capture"]
     ports = "1 port" if size["ports"] == 1 else f"{size['ports']} ports"
-    said += f", {size['frames']} frames of {ports}, {count(size['bytes'], 'B')}"
+    said += f", {size['frames']} frames of {ports}, {_size(size['bytes'])}"
     if size["left_out"]:
         said += f"; the bound left out {size['left_out']} more"
     return [said]
+
+
+def _size(size: int) -> str:
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"

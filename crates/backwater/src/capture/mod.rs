@@ -6,10 +6,12 @@
 
 mod render;
 mod select;
+mod show;
 mod tap;
 
 pub use render::Renderer;
 pub use select::{Filter, KINDS, ports};
+pub use show::{Shown, Value, show};
 pub use tap::Tap;
 
 use crate::error::ScenarioError;

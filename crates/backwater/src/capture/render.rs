@@ -171,8 +171,9 @@ impl Renderer {
         let written = bth.append(&mut body);
         debug_assert!(written.is_ok(), "every field is cut to its width");
         body.resize(body.len() + self.payload.min(u16::MAX.into()) as usize, 0);
-        let (source, destination) = (host_ip(flow.src), host_ip(flow.dst));
-        udp(octets, &Udp { source, destination, ds: flow.ds, ports: roce_ports(tag) }, &body, true);
+        let addresses = (host_ip(flow.src), host_ip(flow.dst));
+        datagram(addresses, flow.ds, roce_ports(tag), &body, true).append(octets);
+        octets.drain(..2); // the EtherType
         octets.truncate(SAMPLED);
     }
 
