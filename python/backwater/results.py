@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-TABLES = ("flows", "ports", "control", "series", "switches", "collectives")
+TABLES = ("flows", "ports", "control", "series", "switches", "collectives", "counters")
 MANIFEST = "manifest.json"
 FORMAT = 1
 
@@ -90,6 +90,11 @@ class Run:
     def collectives(self) -> pa.Table:
         """One row a collective or transfer of a job: when (ps), bytes, bandwidths, bound."""
         return self.read("collectives")
+
+    @cached_property
+    def counters(self) -> pa.Table:
+        """One row a counter of a mechanism: node, port, mechanism, counter, value."""
+        return self.read("counters")
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 //! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
 
 pub mod bcn;
+pub mod ci;
 pub mod dcqcn;
+pub mod dctcp;
 pub mod ecn;
 pub mod flowlet;
 mod headroom_check;
@@ -20,3 +22,4 @@ pub mod stack;
 fn class_bits_or_all(classes: Option<&[u8]>) -> u8 {
     classes.map_or(u8::MAX, backwater_net::packet::class_bits)
 }
+pub mod swift;

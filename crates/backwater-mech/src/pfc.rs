@@ -232,6 +232,14 @@ impl Mechanism for Pfc {
             return vec![fatal("classes", format!("there is no class {class}"), "classes are 0 to 7")];
         }
         let mut findings = params.watchdog_findings(cx.lossless);
+        if params.counter == Counter::Egress && cx.steered & params.class_bits() != 0 {
+            let reason = "counter = \"egress\" pauses the class of the queue that is full, and flows that were moved there come in another one";
+            findings.push(fatal(
+                "counter",
+                reason.into(),
+                "with `[ci]` PFC counts at the ingress: counter = \"ingress\"",
+            ));
+        }
         let pausing = |xoff| Pausing {
             counter: params.counter,
             xoff,
@@ -313,11 +321,11 @@ impl SwitchSide for Switch {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.counter == Counter::Egress
-            && self.under_pfc(at.class)
+            && self.under_pfc(at.queue.into())
             && cx.seen().egress(at.egress, at.queue) > self.xoff
-            && !self.over(at.class, at.egress)
+            && !self.over(at.queue.into(), at.egress)
         {
-            self.set(cx, at.class, at.egress, true);
+            self.set(cx, at.queue.into(), at.egress, true);
         }
         if let Some(watchdog) = &self.watchdog
             && watchdog.drops(at)
@@ -335,10 +343,10 @@ impl SwitchSide for Switch {
 
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-        if self.counter == Counter::Egress && self.over(at.class, at.egress) {
+        if self.counter == Counter::Egress && self.over(at.queue.into(), at.egress) {
             let left = cx.seen().egress(at.egress, at.queue);
             if left < self.xon || left == Bytes::ZERO {
-                self.set(cx, at.class, at.egress, false);
+                self.set(cx, at.queue.into(), at.egress, false);
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Every mechanism, one line each: the stacks of sides, the scenario's tables, lists, documentation and schema follow from it.
-//! The order is the order in which hooks are called.
+//! The order is the order in which hooks are called; a mechanism's place in it also names its random streams, so a new one comes last.
 
 crate::stack::mechanisms! {
     pause => crate::pause::Pause,
@@ -11,4 +11,7 @@ crate::stack::mechanisms! {
     bcn => crate::bcn::Bcn,
     spray => crate::spray::Spray,
     flowlet => crate::flowlet::Flowlet,
+    ci => crate::ci::CongestionIsolation,
+    dctcp => crate::dctcp::Dctcp,
+    swift => crate::swift::Swift,
 }

@@ -51,8 +51,8 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Fate, Finding, Lane, Mechanism, NicShape, Place, SwitchCx, SwitchShape, SwitchSide,
-    Token, WireCx,
+    Absent, Carrier, CheckCx, Claims, Fate, Finding, Lane, Mechanism, NicShape, Place, SwitchCx, SwitchShape,
+    SwitchSide, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, Queue, class_bits};
 use edge::Edge;
@@ -220,6 +220,11 @@ impl Mechanism for Sfc {
 
     fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
         wire::octets(frame, cx, octets)
+    }
+
+    fn claims(params: &Params) -> Claims {
+        // In a lane a packet waits elsewhere than in its queue, and two queues of one flow would be served each by itself.
+        Claims { steering: params.at_source == AtSource::Isolation, ..Claims::NONE }
     }
 
     fn classes(params: &Params) -> u8 {

@@ -93,6 +93,7 @@ pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_
             switch_params: std::slice::from_ref(params),
             gap: cx.gap,
             lossless: cx.lossless,
+            steered: cx.steered,
         };
         for finding in M::check(scoped.of(&shape.name, &shape.tier), &one) {
             if !all.iter().any(|f| f.key == finding.key && f.fatal == finding.fatal) {
@@ -118,7 +119,8 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-    Ack, Awaits, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Mechanism, NicCx, NicShape, NicSide, Owner, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
+            Ack, Awaits, Carrier, CheckCx, Claims, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Loss, Mechanism,
+            NicCx, NicShape, NicSide, Owner, Place, RateKey, Steering, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
         };
         use backwater_engine::Time;
         use backwater_net::packet::{Class, Control, HostId, Packet, Port};
@@ -236,6 +238,18 @@ macro_rules! mechanisms {
                     bits |= scoped.all().fold(0, |bits, params| bits | <$mechanism as Mechanism>::classes(params));
                 })+
                 bits
+            }
+
+            /// Between which queues mechanisms move flows at any node.
+            pub fn steering(&self) -> Option<Steering> {
+                let mut all: Option<Steering> = None;
+                $(if let Some(scoped) = &self.$name {
+                    let one = std::iter::once(&scoped.base).chain(scoped.at.iter().map(|at| &at.params));
+                    for steering in one.filter_map(<$mechanism as Mechanism>::steering) {
+                        all = Some(steering.and(all));
+                    }
+                })+
+                all
             }
 
             /// The sides at one switch.
@@ -410,6 +424,9 @@ macro_rules! mechanisms {
             fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
                 $(if let Some(side) = &mut self.$name { side.on_ack(&mut cx.owned_by(Owner(Number::$name as u8)), ack); })+
             }
+            fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+                $(if let Some(side) = &mut self.$name { side.on_loss(&mut cx.owned_by(Owner(Number::$name as u8)), loss); })+
+            }
             fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
                 $(if let Some(side) = &mut self.$name {
                     let fate = FlowSide::on_control(side, &mut cx.owned_by(Owner(Number::$name as u8)), frame);
@@ -432,6 +449,28 @@ macro_rules! mechanisms {
             }
         }
 
+        impl SwitchStack {
+            /// What each mechanism has counted.
+            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
+                let mut all = Vec::new();
+                $(if let Some(side) = &self.$name {
+                    all.extend(SwitchSide::counts(&**side, now).into_iter().map(|c| (<$mechanism as Mechanism>::NAME, c)));
+                })+
+                all
+            }
+        }
+
+        impl NicStack {
+            /// What each mechanism has counted.
+            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
+                let mut all = Vec::new();
+                $(if let Some(side) = &self.$name {
+                    all.extend(NicSide::counts(&**side, now).into_iter().map(|c| (<$mechanism as Mechanism>::NAME, c)));
+                })+
+                all
+            }
+        }
+
         impl backwater_net::network::Actors for Config {
             type Switch = SwitchStack;
             type Nic = NicStack;
@@ -441,6 +480,9 @@ macro_rules! mechanisms {
             fn chooses(&self) -> bool {
                 false $(|| self.$name.is_some() && <$mechanism as Mechanism>::CHOOSES)+
             }
+            fn steering(&self) -> Option<Steering> { Config::steering(self) }
+            fn switch_counts(side: &SwitchStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
+            fn nic_counts(side: &NicStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
             fn shared(&self) -> Shared { Config::shared(self) }
             fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
             fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }

@@ -326,3 +326,24 @@ fn demanded_port_numbers() {
     let to_h0 = out.at_rest().port(bench.node("s0"), bench.node("h0"));
     assert_eq!(to_h0.port.0, 1);
 }
+
+/// A frame that is not ready when its lane is looked at is looked for once more, and not once more for each time that it was looked at.
+#[test]
+fn a_crossbar_looks_once_an_instant() {
+    for architecture in [Architecture::InputQueued, Architecture::Voq] {
+        let mut bench = Bench::star(4, Rate::gbps(100));
+        bench.switch.architecture = architecture;
+        (bench.switch.latency_at, bench.switch.latency) = (LatencyAt::Output, Time::ns(300));
+        for src in 0..3 {
+            bench.flow(src, 3, 400_000).start = Time::ns(7 * u64::from(src));
+        }
+        let out = bench.run();
+        out.at_rest();
+        assert!(
+            out.progress.events < 6 * out.progress.hops,
+            "{} events, {} hops",
+            out.progress.events,
+            out.progress.hops
+        );
+    }
+}

@@ -59,6 +59,11 @@ impl SwitchBench {
         &self.home.shape
     }
 
+    /// Says that a switch is at the other end of `port`, no host.
+    pub fn lead_to_switch(&mut self, port: Port) {
+        self.home.shape.ports[usize::from(port.0)].host = None;
+    }
+
     /// Says that `bytes` of `class` that came in at `port` are in the switch.
     pub fn set_ingress(&mut self, port: Port, class: Class, bytes: u64) {
         let at = place(port, port, class);
@@ -143,9 +148,9 @@ pub struct FlowBench {
 }
 
 impl FlowBench {
-    /// From host 0 to host 1 in class 3, over a link of `line`.
+    /// From host 0 to host 1 in class 3, over a link of `line` and three switches, in packets of 1000 bytes.
     pub fn new(line: Rate) -> FlowBench {
-        let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line };
+        let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line, payload: Bytes(1000), hops: 3 };
         FlowBench { now: Time::ZERO, shape, notes: Vec::new() }
     }
 

@@ -330,6 +330,9 @@ pub struct NicParams {
     #[schemars(range(min = 1, max = 1024))]
     #[schemars(extend("x-source" = "choice: the shortest"))]
     pub tx_queue: u32,
+    /// Packets that each of the 8 classes may send in its turn, where several have something to send; classes of weight 0 go before all others, the highest first. Absent: strict priority for all.
+    #[schemars(extend("x-source" = "weighted round robin, Katevenis, Sidiropoulos and Courcoubetis, IEEE JSAC 1991; default: choice", "x-range" = "0 to 2^32 - 1 each"))]
+    pub weights: Option<[u32; 8]>,
     /// Whether the interface fetches a flow's first frame from memory in full, at the link's rate, before its first bit leaves: one packet time more per flow.
     #[schemars(extend("x-source" = "choice; SFC-AIDC 2025 shows one packet time in its digits"))]
     pub store_and_forward: bool,
@@ -340,6 +343,6 @@ pub struct NicParams {
 
 impl Default for NicParams {
     fn default() -> Self {
-        NicParams { tx_queue: 1, store_and_forward: false, control_delay: Time::ZERO }
+        NicParams { tx_queue: 1, weights: None, store_and_forward: false, control_delay: Time::ZERO }
     }
 }

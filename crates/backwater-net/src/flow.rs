@@ -28,7 +28,9 @@ pub(crate) struct SendFlow {
     pub tag: u32,
     pub src: HostId,
     pub dst: HostId,
+    /// Class in which it sends now, and the one that it was given.
     pub class: Class,
+    pub own_class: Class,
     /// Of its packets: the queue of its NIC that it has chosen, and whether they are ECN-capable.
     pub ds: DsField,
     pub status: Status,

@@ -65,6 +65,39 @@ pub enum Gate {
     Flow(FlowRef),
 }
 
+/// How a port keeps a flow in order whose packets stand in several of its queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// By counts for each flow: a packet waits for those of its own flow that came before it.
+    Counters,
+    /// By a marker at the tail of the queue that the flow leaves: a packet waits for all that stood there.
+    Markers,
+}
+
+/// Between which queues a mechanism moves flows. Every port of the network then keeps flows in order across these queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steering {
+    /// The queues, a bit each.
+    pub queues: u8,
+    /// How order is kept.
+    pub order: Order,
+    /// Whether hosts move flows too.
+    pub hosts: bool,
+}
+
+impl Steering {
+    /// Both of two: where they differ, the stricter.
+    pub fn and(self, other: Option<Steering>) -> Steering {
+        let Some(other) = other else { return self };
+        let order = if self.order == Order::Markers { Order::Markers } else { other.order };
+        Steering { queues: self.queues | other.queues, order, hosts: self.hosts || other.hosts }
+    }
+}
+
+/// One counter of a mechanism at a port, at the end of a run: the port, the counter's name, its value.
+pub type Count = (Port, &'static str, u64);
+
 /// Whether a mechanism has taken a control frame for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -135,6 +168,8 @@ pub enum Note {
     Flush(Port, Queue),
     /// A row of the control table, and no frame.
     Report(&'static str, Port, Class, u64),
+    /// A host sends a flow in this class from now on.
+    SendIn(FlowRef, Option<Class>),
     /// Wake the mechanism.
     Arm(Owner, Time, Token),
 }
@@ -196,6 +231,10 @@ pub struct FlowShape {
     pub class: Class,
     /// Line rate of the sender's link.
     pub line: Rate,
+    /// \[bytes\] Most payload in one of its packets.
+    pub payload: Bytes,
+    /// Switches on its way; 0 where it has none at its start.
+    pub hops: u32,
 }
 
 /// What does not change at a switch, and its mechanisms' random streams.
@@ -345,6 +384,11 @@ impl NicCx<'_> {
     pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
         self.notes.push(Note::Route(to, class, frame));
     }
+    /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
+    /// hosts ([`Mechanism::steering`]).
+    pub fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
+        self.notes.push(Note::SendIn(flow, class));
+    }
     /// Shuts a gate of this NIC.
     pub fn shut(&mut self, gate: Gate) {
         self.notes.push(Note::Shut(self.owner, gate));
@@ -402,7 +446,8 @@ pub trait SwitchSide {
     fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
         None
     }
-    /// After routing, before admission: may change the queue.
+    /// After routing, before admission: may change the queue, and the packet's class, which is that on the next link. The class on
+    /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`Mechanism::steering`].
     #[inline(always)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
     /// There is no memory for the packet.
@@ -432,7 +477,8 @@ pub trait SwitchSide {
     /// Its bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
-    /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host.
+    /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host. Its `flow` is
+    /// `None` where the flow that it names is over.
     #[inline(always)]
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
         Fate::Passed
@@ -448,6 +494,10 @@ pub trait SwitchSide {
     /// Whether it opens or empties, after a time of its own, queues of `port` that it keeps shut for the neighbour.
     fn gives_up(&self, port: Port) -> bool {
         false
+    }
+    /// What it has counted, for the results.
+    fn counts(&self, now: Time) -> Vec<Count> {
+        Vec::new()
     }
 }
 
@@ -465,6 +515,10 @@ pub trait NicSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
+    /// What it has counted, for the results.
+    fn counts(&self, now: Time) -> Vec<Count> {
+        Vec::new()
+    }
 }
 
 /// What an acknowledgement tells.
@@ -476,6 +530,15 @@ pub struct Ack {
     pub rtt: Time,
     /// Whether the data packet was marked.
     pub marked: bool,
+}
+
+/// How the transport has come to know that packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The receiver has reported a gap.
+    Gap,
+    /// Nothing has come back for too long.
+    Timeout,
 }
 
 /// What a mechanism does to a flow's rate. One per [`RateKey`].
@@ -491,7 +554,7 @@ pub trait FlowSide {
     fn stopped_until(&self) -> Time {
         Time::ZERO
     }
-    /// Most unacknowledged bytes.
+    /// Most unacknowledged bytes; 0 stops the flow, and what is above it is not taken for less than what is acknowledged at a time.
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
         None
@@ -502,6 +565,10 @@ pub trait FlowSide {
     /// An acknowledgement has arrived.
     #[inline(always)]
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {}
+    /// Packets are lost and will be sent again. Comes before the `on_ack` of the answer that told it, and may come for each of
+    /// the packets lost.
+    #[inline(always)]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
     /// A control frame that names this flow has arrived.
     #[inline(always)]
     fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {

@@ -9,6 +9,7 @@ mod flow;
 mod held;
 pub mod hold;
 pub mod hooks;
+mod lineup;
 pub mod network;
 pub mod occupancy;
 pub mod packet;
@@ -22,5 +23,6 @@ pub mod topology;
 pub mod units;
 pub mod workload;
 
+pub use lineup::FlowMap;
 pub use queues::HostQueues;
 pub use units::{Bytes, Rate};

@@ -28,6 +28,13 @@ pub fn class_bits<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> u8 {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Queue(pub u8);
 
+impl From<Queue> for Class {
+    /// The class of what leaves by the queue.
+    fn from(queue: Queue) -> Class {
+        Class(queue.0)
+    }
+}
+
 /// A flow that is under way. The number of the flow guards against a slot that was given to another flow since.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowRef {
@@ -143,7 +150,7 @@ pub struct Packet {
     pub(crate) hop: u8,
     /// Data, ACK or control.
     pub kind: Kind,
-    /// Class on the current link.
+    /// Class on the current link; from a switch's `steer` on, that on the next one.
     pub class: Class,
     /// DS field. An ACK carries the data packet's mark.
     pub ds: DsField,

@@ -2,10 +2,11 @@
 
 use crate::hold::Holds;
 use crate::hooks::Owner;
+use crate::lineup::Lineup;
 use crate::packet::{CLASSES, Class, Control};
 use crate::queues::HostQueues;
 use crate::record::PortStats;
-use crate::slab::{Fifo, Ix, NIL, Slab};
+use crate::slab::{Fifo, Ix, NIL, Slab, Slot};
 use crate::units::{Rate, Serialiser};
 use backwater_engine::{Fingerprint, Rng, Time};
 use std::collections::VecDeque;
@@ -31,7 +32,7 @@ pub(crate) enum Next {
 pub(crate) struct Port {
     /// Queues that hold a packet, a bit each.
     backlog: u8,
-    /// Queues whose gates are all open, a bit each.
+    /// Queues whose gates are all open, and whose heads need not wait for others of their flows, a bit each.
     pub open: u8,
     pub busy: bool,
     pub release_at_end: bool,
@@ -40,6 +41,8 @@ pub(crate) struct Port {
     /// Frames of MAC control wait in `rest.mac`.
     pub mac_waits: bool,
     weighted: bool,
+    /// Flows move between its queues, and are kept in order.
+    pub ordered: bool,
     /// The link carries frames.
     pub up: bool,
     /// The packet on the wire.
@@ -76,6 +79,9 @@ pub(crate) struct Rest {
     turns: Option<(HostQueues, u8)>,
     /// The queues of the host at the other end.
     pub peer_queues: HostQueues,
+    lineup: Option<Box<Lineup>>,
+    /// Queues whose heads wait for others of their flows, a bit each.
+    waits: u8,
     /// Frames that wait to go before everything else.
     mac: VecDeque<Control>,
     /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
@@ -127,6 +133,8 @@ impl Port {
             weights: None,
             turns: None,
             peer_queues: HostQueues::default(),
+            lineup: None,
+            waits: 0,
             mac: VecDeque::new(),
             shut: [0; CLASSES + 1],
             holds: Holds::default(),
@@ -144,6 +152,7 @@ impl Port {
             special: false,
             mac_waits: false,
             weighted: false,
+            ordered: false,
             up: true,
             current: NIL,
             peer,
@@ -176,6 +185,12 @@ impl Port {
     pub fn set_queues(&mut self, queues: HostQueues) {
         self.rest.turns = queues.several().then_some((queues, 0));
         self.weighted |= queues.several();
+    }
+
+    /// Keeps flows in order that move between queues.
+    pub fn keep_in_order(&mut self, lineup: Lineup) {
+        self.rest.lineup = Some(Box::new(lineup));
+        self.ordered = true;
     }
 
     /// A frame that goes before everything else.
@@ -231,6 +246,60 @@ impl Port {
             paused_ps: self.rest.held.total + self.rest.held.to.min(now).since(self.rest.held.from).0,
             ..self.rest.stats
         }
+    }
+
+    /// A packet comes to wait in a queue.
+    #[inline(always)]
+    pub fn enqueue(&mut self, slab: &mut Slab, queue: usize, ix: Ix) {
+        self.push(slab, queue, ix);
+        if self.ordered {
+            self.line_up(slab, queue, ix);
+        }
+    }
+
+    /// A packet has come to wait for this port; where that is not in the queue, it is pushed there once it may go.
+    #[cold]
+    pub fn line_up(&mut self, slab: &Slab, queue: usize, ix: Ix) {
+        let Some(lineup) = &mut self.rest.lineup else { return };
+        lineup.join(&slab[ix], queue);
+        if self.queues[queue].head() == Some(ix) && !lineup.may_go(&slab[ix], queue) {
+            self.rest.waits |= 1 << queue;
+            self.set_open();
+        }
+    }
+
+    /// A packet has left its queue: others of its flow may go now, and the next head of the queue may not.
+    #[cold]
+    fn passed(&mut self, slab: &Slab, queue: usize, slot: &Slot) {
+        let Some(lineup) = &mut self.rest.lineup else { return };
+        let mattered = lineup.matters();
+        lineup.leave(slot, queue);
+        if mattered {
+            self.look_who_waits(slab);
+        }
+    }
+
+    /// All that waited for a queue of this port, here or elsewhere, has been dropped.
+    #[cold]
+    pub fn line_up_without(&mut self, slab: &Slab, queue: usize, dropped: &[Ix]) {
+        let Some(lineup) = &mut self.rest.lineup else { return };
+        dropped.iter().for_each(|ix| lineup.lose(&slab[*ix], queue));
+        self.look_who_waits(slab);
+    }
+
+    fn look_who_waits(&mut self, slab: &Slab) {
+        let Some(lineup) = &self.rest.lineup else { return };
+        let waits = |queue: usize| {
+            let head = self.queues[queue].head();
+            head.is_some_and(|head| !lineup.may_go(&slab[head], queue))
+        };
+        self.rest.waits = (0..CLASSES).fold(0, |mask, queue| if waits(queue) { mask | 1 << queue } else { mask });
+        self.set_open();
+    }
+
+    /// Whether a packet that waits elsewhere may go before everything else of its flow.
+    pub fn may_go(&self, slot: &Slot, queue: usize) -> bool {
+        self.rest.lineup.as_ref().is_none_or(|lineup| lineup.may_go(slot, queue))
     }
 
     #[inline(always)]
@@ -293,6 +362,9 @@ impl Port {
                 if self.weighted {
                     self.served(slab, queue, u64::from(slot.pkt.size));
                 }
+                if self.ordered {
+                    self.passed(slab, queue, slot);
+                }
                 return Next::Packet(head);
             }
             earliest = earliest.min(slot.ready);
@@ -345,7 +417,8 @@ impl Port {
 
     /// Whether nothing waits in any queue.
     pub fn is_drained(&self) -> bool {
-        self.backlog == 0 && !self.mac_waits && !self.busy
+        let in_line = self.rest.lineup.as_ref().is_some_and(|lineup| !lineup.is_empty());
+        self.backlog == 0 && !self.mac_waits && !self.busy && !in_line
     }
 
     pub fn shut(&mut self, queue: usize, owner: Owner) {
@@ -364,8 +437,18 @@ impl Port {
     }
 
     fn set_open(&mut self) {
+        self.open = self.gates() & !self.rest.waits;
+    }
+
+    /// Queues whose gates are all open, a bit each.
+    pub fn gates(&self) -> u8 {
         let whole = self.rest.shut[CLASSES] == 0;
-        self.open = (0..CLASSES).fold(0, |m, q| if whole && self.rest.shut[q] == 0 { m | 1 << q } else { m });
+        (0..CLASSES).fold(0, |m, q| if whole && self.rest.shut[q] == 0 { m | 1 << q } else { m })
+    }
+
+    /// The queue of this port in which those are for which a packet that would be next in `queue` has to wait, to keep its flow in order.
+    pub fn waits_for(&self, slot: &Slot, queue: u8) -> Option<u8> {
+        self.rest.lineup.as_ref().and_then(|lineup| lineup.waits_for(slot, usize::from(queue)))
     }
 
     /// The neighbour's pause has arrived and will last until `until` (`ZERO`: it has resumed).

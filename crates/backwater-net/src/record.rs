@@ -20,6 +20,8 @@ pub trait Sink {
     fn frame(&mut self, _row: &FrameRow) {}
     /// Totals of a switch, at the end.
     fn switch(&mut self, _row: &SwitchRow) {}
+    /// A counter of a mechanism, at the end.
+    fn counter(&mut self, _row: &CounterRow) {}
 }
 
 /// A frame at a captured port, or a pause signal without a frame, which takes no time on the link.
@@ -254,6 +256,21 @@ pub struct HeldStats {
     pub p999_bytes: u64,
     /// ps during which anything waited.
     pub time_ps: u64,
+}
+
+/// What a mechanism has counted at a port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterRow {
+    /// Node.
+    pub node: NodeId,
+    /// Port.
+    pub port: Port,
+    /// Its mechanism.
+    pub mechanism: &'static str,
+    /// Name of the counter, whose meaning is the mechanism's.
+    pub counter: &'static str,
+    /// Value at the end of the run.
+    pub value: u64,
 }
 
 /// How far a run is.

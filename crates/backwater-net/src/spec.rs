@@ -179,6 +179,9 @@ pub struct Spec<A> {
     pub actors: A,
     /// Labels of the flow groups.
     pub groups: Vec<String>,
+    /// Groups whose flows the run waits for: it ends with the last of them. None: it waits for all. The flows of a source are then of one
+    /// group, so that a source whose next flow is not awaited will not bring one that is.
+    pub awaited: Vec<u32>,
     /// Where flows come from; each yields its flows by ascending start.
     pub sources: Vec<Box<dyn FlowSource>>,
     /// Sources of flows that wait for each other.

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::faults;
-use crate::file::{Arrivals, FlowGroup};
+use crate::file::{Arrivals, FlowGroup, Places};
 use crate::flows::{Place, Plan, Who};
 use crate::hosts::MOST;
 use crate::jobs;
@@ -17,7 +17,8 @@ use backwater_net::spec::{SeriesSpec, Spec, Stream};
 use backwater_net::topology::Index;
 use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
-    Arrivals as Flows, Crowd, FlowSource, Gaps, Group, Incasts, List, Paths, Row, Sender, Sizes, Table, Timing, To,
+    Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, Gaps, Group, Incasts, List, Paths, Row, Sender, Sizes,
+    Table, Timing, To, placement,
 };
 use backwater_net::{HostQueues, Rate};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -35,11 +36,14 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         total: Some(0),
         streams: HashSet::new(),
     };
+    let awaited = resolved.file.stop.when.as_deref().unwrap_or_default();
     // Tables first: the flows of group 0 have the identities that the file gives, those of later groups theirs by group.
     let queues = nics::queues(resolved)?;
     tables(&place, &queues, &mut run)?;
     for (i, group) in resolved.file.flow.iter().enumerate().filter(|(_, g)| g.table.is_none()) {
+        let before = run.sources.len();
         run.add(&place, &Plan::new(&place, i, group)?)?;
+        run.assign(&place, group, before)?;
     }
     run.jobs(&place)?;
     let switches = resolved.graph.switches().map(|node| {
@@ -57,6 +61,7 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         queues,
         control_delays: nics::control_delays(&place)?,
         actors: resolved.mechanisms.clone(),
+        awaited: awaited_groups(resolved, &run.groups, awaited)?,
         groups: run.groups,
         sources: run.sources,
         jobs: run.jobs,
@@ -68,6 +73,15 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         lossless: resolved.file.lossless,
         series: series(resolved, &index),
     })
+}
+
+/// The numbers of the groups with these labels.
+fn awaited_groups(resolved: &Resolved, groups: &[String], labels: &[String]) -> Result<Vec<u32>, ScenarioError> {
+    if let Some(unknown) = labels.iter().find(|label| !groups.contains(label)) {
+        let error = resolved.error("stop.when", format!("there is no group of flows `{unknown}`"));
+        return Err(error.hint(format!("groups are called by their `label`: {}", groups.join(", "))));
+    }
+    Ok((0..groups.len() as u32).filter(|n| labels.contains(&groups[*n as usize])).collect())
 }
 
 fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {
@@ -90,6 +104,10 @@ fn tables(place: &Place<'_>, queues: &HostQueues, run: &mut Sources) -> Result<(
     for (i, group) in resolved.file.flow.iter().enumerate() {
         let Some(file) = &group.table else { continue };
         let key = format!("flow.{i}.table");
+        if group.placement == Places::Random || group.classes.is_some() || group.small_below.is_some() {
+            let error = resolved.error(&key, "a table says its flows' hosts and classes itself");
+            return Err(error.hint("leave out `placement`, `classes` and `small_below`"));
+        }
         let own = run.group(group);
         let table = if is_parquet(file) {
             let path = RowsOf::File(place_of(&resolved.base_dir, file));
@@ -172,6 +190,24 @@ impl Sources {
         Ok(())
     }
 
+    /// Gives the flows of a group, whose sources are those from `first` on, the hosts and classes that it says.
+    fn assign(&mut self, place: &Place<'_>, group: &FlowGroup, first: usize) -> Result<(), ScenarioError> {
+        let by_destination = group.classes.iter().flatten().map(|class| Class(*class)).collect();
+        let classes = Classes {
+            by_destination,
+            small: group.small_below.zip(group.small_class).map(|(below, class)| (below.0, Class(class))),
+        };
+        let random = group.placement == Places::Random;
+        if !random && classes == Classes::default() {
+            return Ok(());
+        }
+        let order = random.then(|| placement(self.seed, place.index.hosts()));
+        for source in self.sources.drain(first..).collect::<Vec<_>>() {
+            self.sources.push(Box::new(Assigned { source, placement: order.clone(), classes: classes.clone() }));
+        }
+        Ok(())
+    }
+
     fn once(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
         let group = self.group(plan.group);
         let pairs = plan.pairs(self.seed, &group.stream, place.resolved)?;
@@ -216,8 +252,12 @@ impl Sources {
             Time(gap.0.saturating_mul(per_source.get(&src).copied().unwrap_or(1)).max(1))
         };
         let senders: Vec<Sender> = match &plan.who {
-            Who::Random(from, to) => {
-                from.iter().map(|src| Sender { src: *src, to: To::Any(to.clone()), path: None }).collect()
+            Who::Random(sets) => {
+                let of = |(from, to): &'_ (Vec<HostId>, Arc<[HostId]>)| {
+                    let to = to.clone();
+                    from.clone().into_iter().map(move |src| Sender { src, to: To::Any(to.clone()), path: None })
+                };
+                sets.iter().flat_map(of).collect()
             }
             Who::Matrix(from, matrix) => {
                 let row = |src: &HostId| To::Weighted(matrix.get(src).cloned().unwrap_or_default());

@@ -1,7 +1,7 @@
 //! From a `[[flow]]` to who sends to whom, which way, how much and how often.
 
 use crate::error::ScenarioError;
-use crate::file::{Arrivals, FlowGroup, Pattern};
+use crate::file::{Arrivals, FlowGroup, Pattern, Places};
 use crate::hosts::{self, MOST, Neighbours};
 use crate::load::Offered;
 use crate::matrix::{self, Matrix};
@@ -51,8 +51,8 @@ pub(crate) enum Who {
     Pairs(Vec<(HostId, HostId)>, Vec<Option<Arc<[NodeId]>>>),
     /// A permutation of these.
     Permutation(Vec<HostId>),
-    /// Each to any of those.
-    Random(Vec<HostId>, Arc<[HostId]>),
+    /// Sets of hosts, and to whom the flows of each set go: to any of those.
+    Random(Vec<(Vec<HostId>, Arc<[HostId]>)>),
     /// Each to those of its own, by weight.
     Matrix(Vec<HostId>, Matrix),
     /// Events of many to one.
@@ -65,7 +65,8 @@ impl Who {
         let mut number = HashMap::new();
         let sources: Box<dyn Iterator<Item = &HostId>> = match self {
             Who::Pairs(pairs, _) => Box::new(pairs.iter().map(|(src, _)| src)),
-            Who::Permutation(hosts) | Who::Random(hosts, _) | Who::Matrix(hosts, _) => Box::new(hosts.iter()),
+            Who::Permutation(hosts) | Who::Matrix(hosts, _) => Box::new(hosts.iter()),
+            Who::Random(sets) => Box::new(sets.iter().flat_map(|(from, _)| from)),
             Who::Incast(crowd) => Box::new(crowd.from.iter()),
         };
         sources.for_each(|src| *number.entry(*src).or_insert(0) += 1);
@@ -125,10 +126,10 @@ impl<'a> Plan<'a> {
         let found = match &self.who {
             Who::Pairs(pairs, _) => pairs.iter().find_map(|&(from, to)| cut(from, to)),
             Who::Permutation(hosts) => hosts.iter().find_map(|&h| cut(hosts[0], h)),
-            Who::Random(from, to) => {
-                let first = from.first().copied();
-                first.and_then(|first| to.iter().chain(from).find_map(|&h| cut(first, h)))
-            }
+            Who::Random(sets) => sets.iter().find_map(|(from, to)| {
+                let first = from.first().copied()?;
+                to.iter().chain(from).find_map(|&h| cut(first, h))
+            }),
             Who::Matrix(from, matrix) => from.iter().find_map(|from| {
                 let to = matrix.get(from).into_iter().flat_map(|row| row.iter());
                 to.map(|(to, _)| *to).find_map(|to| cut(*from, to))
@@ -204,6 +205,14 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
         }
         _ => Ok(()),
     }?;
+    match (&group.classes, group.small_below, group.small_class) {
+        (Some(classes), ..) if classes.is_empty() || classes.iter().any(|class| *class > 7) => {
+            return fail("classes", "names no class, or one above 7", "as in [1, 2]");
+        }
+        (_, Some(_), None) => return fail("small_class", "is missing", "class of flows below `small_below`"),
+        (_, None, Some(_)) => return fail("small_below", "is missing", "a size, as in \"100 KB\""),
+        _ => {}
+    }
     if group.queue.is_some() && group.arrivals != Arrivals::Bernoulli {
         return fail("queue", "only a bernoulli stream has a queue that can be full", "arrivals = \"bernoulli\"");
     }
@@ -223,17 +232,29 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
             _ => {}
         }
     }
+    match (group.cluster.is_some(), matches!(group.pattern, Pattern::Clusters | Pattern::Gather)) {
+        (true, false) => return fail("cluster", "is for another pattern", "pattern = \"clusters\" or \"gather\"?"),
+        (false, true) => return fail("cluster", "is missing", "hosts of each cluster, as in cluster = 21"),
+        _ => {}
+    }
     let pinned = [("path", &group.path), ("via", &group.via)].into_iter().find(|(_, w)| w.is_some());
     match (pinned, group.pattern) {
         (Some(("path", _)), _) if group.via.is_some() => fail("via", "`path` is given too", "give one of them"),
-        (Some((name, _)), Pattern::Permutation | Pattern::Random | Pattern::Matrix | Pattern::Incast) => {
-            fail(name, "only pairs that are known beforehand can be pinned", "pattern = \"pairs\"")
-        }
+        (
+            Some((name, _)),
+            Pattern::Permutation | Pattern::Random | Pattern::Clusters | Pattern::Matrix | Pattern::Incast,
+        ) => fail(name, "only pairs that are known beforehand can be pinned", "pattern = \"pairs\""),
         (_, Pattern::Matrix) if group.to.is_some() => fail("to", "the matrix says it for each sender", "leave it out"),
         (_, Pattern::Incast) if group.arrivals == Arrivals::Bernoulli => {
             fail("arrivals", "an incast is events, and not a stream", "arrivals = \"poisson\"")
         }
-        (_, Pattern::Random | Pattern::Matrix) if !drawn => {
+        (Some((name, _)), _) if group.placement == Places::Random => {
+            fail(name, "hosts that the seed places have no way that is known beforehand", "placement = \"named\"")
+        }
+        (_, Pattern::Clusters | Pattern::Gather) if group.to.is_some() => {
+            fail("to", "clusters are within one set", "leave `to` out")
+        }
+        (_, Pattern::Random | Pattern::Clusters | Pattern::Matrix) if !drawn => {
             fail("pattern", "only flows that arrive over time go to random hosts", "arrivals = \"poisson\"")
         }
         _ => Ok(()),
@@ -278,7 +299,7 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
     }
     match group.pattern {
         Pattern::Matrix => weighted(place, key, group, from),
-        Pattern::Permutation | Pattern::Random | Pattern::Incast => {
+        Pattern::Permutation | Pattern::Random | Pattern::Clusters | Pattern::Incast => {
             let mut receivers = to.clone();
             for (name, hosts) in [("from", &mut from.clone()), ("to", &mut receivers)] {
                 hosts.sort_unstable();
@@ -297,13 +318,17 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
                     None => Ok(Who::Incast(crowd)),
                 };
             }
+            if group.pattern == Pattern::Clusters {
+                let sets = clusters(place, key, group, &from)?;
+                return Ok(Who::Random(sets.map(|set| (set.to_vec(), set.into())).collect()));
+            }
             if group.pattern == Pattern::Random {
                 let alone = from.iter().find(|h| to.len() == 1 && to[0] == **h);
                 return match alone {
                     Some(host) => {
                         fail("to", format!("{} could send to nobody but itself", place.name(*host)), "add receivers")
                     }
-                    None => Ok(Who::Random(from, to.into())),
+                    None => Ok(Who::Random(vec![(from, to.into())])),
                 };
             }
             let mut senders = from.clone();
@@ -316,8 +341,14 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
             }
             Ok(Who::Permutation(from))
         }
-        Pattern::Pairs | Pattern::AllToAll => {
-            let pairs = pairs(place, key, group, &from, &to)?;
+        Pattern::Pairs | Pattern::AllToAll | Pattern::Gather => {
+            let pairs = match group.pattern {
+                Pattern::Gather => {
+                    let sets = clusters(place, key, group, &from)?;
+                    sets.flat_map(|set| set[1..].iter().map(|from| (*from, set[0]))).collect()
+                }
+                _ => pairs(place, key, group, &from, &to)?,
+            };
             if group.arrivals != Arrivals::Once {
                 let mut seen = HashSet::with_capacity(pairs.len());
                 if let Some((src, dst)) = pairs.iter().find(|pair| !seen.insert(**pair)) {
@@ -329,6 +360,22 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
             Ok(Who::Pairs(pairs, ways))
         }
     }
+}
+
+/// The clusters of a group.
+fn clusters<'a>(
+    place: &Place<'_>,
+    key: &str,
+    group: &FlowGroup,
+    from: &'a [HostId],
+) -> Result<std::slice::Chunks<'a, HostId>, ScenarioError> {
+    let size = group.cluster.unwrap_or(1) as usize;
+    if size < 2 || !from.len().is_multiple_of(size) {
+        let reason = format!("{} hosts cannot be divided into clusters of {size}", from.len());
+        let error = place.resolved.error(&format!("{key}.cluster"), reason);
+        return Err(error.hint("2 or more, and as many as divide the hosts of `from`"));
+    }
+    Ok(from.chunks(size))
 }
 
 /// Senders with the receivers that a matrix gives them.

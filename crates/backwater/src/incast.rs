@@ -59,7 +59,7 @@ pub(crate) fn incasts(place: &Place<'_>, plans: &[Plan<'_>]) -> Vec<Incast> {
             }
             Who::Pairs(pairs, _) => open.extend(pairs.iter().map(|(_, to)| *to)),
             Who::Permutation(hosts) => open.extend(hosts),
-            Who::Random(_, to) => open.extend(to.iter()),
+            Who::Random(sets) => open.extend(sets.iter().flat_map(|(_, to)| to.iter())),
             Who::Matrix(_, matrix) => open.extend(matrix.values().flat_map(|row| row.iter().map(|(to, _)| *to))),
             Who::Incast(crowd) => open.extend(crowd.to.iter()),
         }

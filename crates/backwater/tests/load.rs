@@ -242,3 +242,33 @@ fn receivers_that_drown_are_warned_of() {
     );
     assert_eq!(resolved(&incast("0..7")).warnings, []);
 }
+
+/// Clusters of 4 among 24 hosts, and the two of 4 behind them that gather: with the places of the seed, every pair stays in its set,
+/// sets are apart, and no host is where its number says by rule.
+#[test]
+fn clusters_stay_among_themselves_wherever_they_are_placed() {
+    let text = |placement: &str| {
+        format!(
+            "[[flow]]\npattern = \"clusters\"\ncluster = 4\nfrom = \"0..23\"\nplacement = \"{placement}\"\nsizes = \"web-search\"\n\
+             arrivals = \"poisson\"\nload = \"30 %\"\nuntil = \"5 ms\"\nclasses = [1, 2]\nsmall_below = \"10 KB\"\nsmall_class = 5\n\
+             [[flow]]\nlabel = \"gather\"\npattern = \"gather\"\ncluster = 4\nfrom = \"24..31\"\nplacement = \"{placement}\"\nsize = \"1 TB\"\n"
+        )
+    };
+    let named = flows(&resolved(&text("named")));
+    let order = backwater_net::workload::placement(7, 32);
+    let placed = flows(&resolved(&text("random")));
+    assert_eq!(named.len(), placed.len());
+    assert!(named.len() > 100, "{}", named.len());
+    for (named, placed) in named.iter().zip(&placed) {
+        assert_eq!(named.src.0 / 4, named.dst.0 / 4, "{named:?}");
+        assert_eq!((placed.src, placed.dst), (order[named.src.0 as usize], order[named.dst.0 as usize]));
+        assert_eq!((placed.start, placed.bytes), (named.start, named.bytes), "a place moves no draw");
+    }
+    let gathered: Vec<_> = named.iter().filter(|f| f.group == 1).map(|f| (f.src.0, f.dst.0)).collect();
+    assert_eq!(gathered, [(25, 24), (26, 24), (27, 24), (29, 28), (30, 28), (31, 28)]);
+    for flow in placed.iter().filter(|f| f.group == 0) {
+        assert_eq!(flow.class.0 == 5, flow.bytes < 10_000, "{flow:?}");
+        let same = placed.iter().filter(|f| f.group == 0 && f.dst == flow.dst && f.bytes >= 10_000);
+        assert!(same.map(|f| f.class).collect::<BTreeSet<_>>().len() <= 1, "one destination, one queue");
+    }
+}

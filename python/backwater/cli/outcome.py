@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -88,8 +89,9 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     study = outcome.study
     rows = [row for row in outcome.rows if not row.is_claim]
     measures = {row.quantity: study.measure(row.quantity) for row in rows}
-    units = {measure.unit for measure in measures.values()}
+    units = {row.unit for row in rows}
     unit = units.pop() if len(units) == 1 else None
+    shown = {(row.quantity, row.against): _as_shown(measures[row.quantity], row) for row in rows}
     bounds = study.model is not None
     seeds = _differ(rows)
     view = table()
@@ -107,19 +109,19 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     if bounds:
         view.add_column("bound" if unit is None else f"bound\n{unit}", justify="right")
     view.add_column("verdict")
-    before: tuple[str, str] | None = None
+    before: tuple[str, str, str | None] | None = None
     for row in rows:
-        here = (row.case, row.mechanism)
+        here = (row.case, row.mechanism, row.against)
         if before is not None and before[0] != row.case:
             view.add_section()
         view.add_row(
             "" if before is not None and before[0] == row.case else row.case,
-            "" if here == before else row.mechanism,
+            "" if here == before else _compared(row),
             measures[row.quantity].label,
             *([_over(row)] if seeds else []),
             *([row.unit] if unit is None else []),
-            _value(row.published, measures[row.quantity]),
-            _measured(row, measures[row.quantity]),
+            _value(row.published, shown[row.quantity, row.against]),
+            _measured(row, shown[row.quantity, row.against]),
             percent(row.deviation),
             _band(row),
             *([us(row.lower_bound)] if bounds else []),
@@ -127,6 +129,15 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
         )
         before = here
     return view
+
+
+def _compared(row: Row) -> str:
+    return row.mechanism if row.against is None else f"{row.mechanism}, less than {row.against}"
+
+
+def _as_shown(measure: Measure, row: Row) -> Measure:
+    """A reduction in % counts no things, whatever its measure counts."""
+    return measure if row.against is None else replace(measure, kind="", unit=row.unit)
 
 
 def _differ(rows: list[Row]) -> bool:

@@ -18,6 +18,7 @@ from backwater.scenario import shorter
 from backwater.study import (
     measures,
     messages,  # noqa: F401 - its kinds of measures are known once it is imported
+    pausing,  # noqa: F401 - as of messages
 )
 from backwater.study.bounds import BOUNDS, Model
 
@@ -107,6 +108,8 @@ class Number:
     tolerance: float | None
     """Largest absolute deviation for a number that no free parameter moves."""
     note: str | None
+    against: str | None
+    """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
 
 
 @dataclass(frozen=True)
@@ -189,13 +192,18 @@ class Study:
 
     def mechanisms_of(self, case: str) -> list[str]:
         """Mechanisms of which the document has numbers in a case, and those that the case names."""
-        numbers = (n.mechanism for n in self.numbers if n.case == case)
+        own = (n for n in self.numbers if n.case == case)
+        numbers = (m for n in own for m in (n.against, n.mechanism) if m is not None)
         return list(dict.fromkeys((*numbers, *self.case(case).mechanisms)))
 
     def published(self, case: str, mechanism: str, quantity: str) -> float | None:
         """Give a published mean, over most seeds; None where the document has none."""
-        wanted = (case, mechanism, quantity, "mean")
-        found = [n for n in self.numbers if (n.case, n.mechanism, n.quantity, n.over) == wanted]
+        wanted = (case, mechanism, quantity, "mean", None)
+        found = [
+            n
+            for n in self.numbers
+            if (n.case, n.mechanism, n.quantity, n.over, n.against) == wanted
+        ]
         most = max(found, key=lambda n: float("inf") if n.first is None else n.first, default=None)
         return None if most is None else most.value
 
@@ -284,8 +292,9 @@ def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Stu
     for number in study.numbers:
         study.case(number.case)
         study.measure(number.quantity)
-        if number.mechanism not in study.mechanisms:
-            raise InputError(f"{folder}: there is no mechanism {number.mechanism!r}")
+        for mechanism in (number.mechanism, number.against):
+            if mechanism is not None and mechanism not in study.mechanisms:
+                raise InputError(f"{folder}: there is no mechanism {mechanism!r}")
     return study
 
 
@@ -337,6 +346,7 @@ def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
                     required=row.get("required", True),
                     tolerance=exact["tolerance"] if place in exactly else None,
                     note=row.get("note"),
+                    against=row.get("against"),
                 )
             )
     return numbers

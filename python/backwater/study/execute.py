@@ -79,6 +79,16 @@ class Sample:
         assert spread.ci_high is not None
         return spread.ci_low, spread.ci_high
 
+    def less_than(self, other: Sample) -> Sample:
+        """Give by how many % each seed's value is below the other's."""
+        problem = other.problem or self.problem
+        if problem is None and not all(other.values):
+            problem = "a seed has nothing that could be reduced"
+        if problem is not None:
+            return Sample((), problem)
+        pairs = zip(self.values, other.values, strict=True)
+        return Sample(tuple(100 * (1 - one / two) for one, two in pairs))
+
 
 Point = dict[str, Sample]
 """What one point came to, by the names of the measures."""

@@ -51,6 +51,8 @@ class Row:
     """95 % confidence interval of a mean over seeds; None of less than two."""
     over: str | None
     """Which statistic over the seeds it is: mean, min, max or std."""
+    against: str | None = None
+    """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
 
     @property
     def good(self) -> bool:
@@ -105,7 +107,7 @@ def compare(plan: Plan, points: dict[Key, Point]) -> list[Row]:
     for number in study.numbers:
         key = Key(number.case, number.mechanism, TABLE)
         if key in plan.points:
-            rows.append(_number_row(plan, number, points.get(key)))
+            rows.append(_number_row(plan, number, points))
     for claim in study.claims:
         row = _claim_row(plan, claim, points)
         if row is not None:
@@ -183,10 +185,17 @@ def _off(measured: float | None, published: float | None) -> float:
     return round(abs(measured - published), 9)
 
 
-def _number_row(plan: Plan, number: Number, point: Point | None) -> Row:
+def _sample(points: dict[Key, Point], number: Number, mechanism: str) -> Sample:
+    point = points.get(Key(number.case, mechanism, TABLE))
+    return Sample((), "not run to its end") if point is None else point[number.quantity]
+
+
+def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
     study = plan.study
     measure = study.measure(number.quantity)
-    sample = Sample((), "not run to its end") if point is None else point[number.quantity]
+    sample = _sample(points, number, number.mechanism)
+    if number.against is not None:
+        sample = sample.less_than(_sample(points, number, number.against))
     measured = sample.statistic(number.over, number.first)
     count = len(sample.first(number.first))
     agrees = measured is not None and number.band.holds(measured, number.value)
@@ -203,7 +212,7 @@ def _number_row(plan: Plan, number: Number, point: Point | None) -> Row:
         case=number.case,
         mechanism=number.mechanism,
         quantity=number.quantity,
-        unit=measure.unit,
+        unit=measure.unit if number.against is None else "%",
         published=number.value,
         measured=measured,
         deviation=(measured - number.value) / number.value
@@ -212,14 +221,21 @@ def _number_row(plan: Plan, number: Number, point: Point | None) -> Row:
         band=number.band.width,
         band_kind=number.band.kind,
         verdict="agrees" if agrees else "differs",
-        statistic=measure.text + _over(number.over, count),
-        lower_bound=_bound(plan, measure, sample),
+        statistic=_statistic(number, measure) + _over(number.over, count),
+        lower_bound=None if number.against is not None else _bound(plan, measure, sample),
         required=number.required,
         note="; ".join(notes) or None,
         seeds=count,
         ci=sample.interval(number.first) if number.over == "mean" else None,
         over=number.over if count > 1 else None,
+        against=number.against,
     )
+
+
+def _statistic(number: Number, measure: Measure) -> str:
+    if number.against is None:
+        return measure.text
+    return f"reduction against {number.against} of: {measure.text}"
 
 
 OVER = {"mean": "mean", "min": "least", "max": "greatest", "std": "standard deviation"}

@@ -10,17 +10,20 @@ use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::registry::Config;
 use backwater_mech::stack::{At, Scoped, Select};
-use backwater_mech::{dcqcn, ecn, pause, pfc, sfc};
+use backwater_mech::{ci, dcqcn, ecn, pause, pfc, sfc};
 use backwater_net::config::{
     AckParams, AckPath, BufferPer, LatencyAt, NicParams, PacketParams, SwitchParams, TransportParams,
 };
 use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
-use backwater_net::record::{Broken, ControlRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow};
+use backwater_net::record::{
+    Broken, ControlRow, CounterRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow,
+};
 use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
 use backwater_net::{Bytes, HostQueues, Rate};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a test runs.
@@ -43,6 +46,7 @@ pub struct Bench {
     pub stop_at: Option<Time>,
     pub deadlock_ends: bool,
     pub stall: Option<Time>,
+    pub awaited: Vec<u32>,
     pub lossless: bool,
     pub series: Option<SeriesSpec>,
 }
@@ -66,6 +70,7 @@ impl Bench {
             stop_at: None,
             deadlock_ends: true,
             stall: None,
+            awaited: Vec::new(),
             lossless: false,
             series: None,
         }
@@ -143,9 +148,10 @@ impl Bench {
             queues: self.queues,
             control_delays: self.control_delays.clone(),
             actors,
-            groups: vec!["all".into()],
+            awaited: self.awaited.clone(),
+            groups: vec!["all".into(), "others".into()],
             flows_total: Some(flows.len() as u64),
-            sources: vec![Box::new(Listed(flows.into_iter()))],
+            sources: sources(flows),
             jobs: Vec::new(),
             faults: self.faults.clone(),
             stop_at: self.stop_at,
@@ -239,6 +245,14 @@ pub fn ring(rate: Rate, bytes: u64) -> Bench {
     bench
 }
 
+/// A source for each group.
+fn sources(flows: Vec<FlowSpec>) -> Vec<Box<dyn FlowSource>> {
+    let mut groups: BTreeMap<u32, Vec<FlowSpec>> = BTreeMap::new();
+    flows.into_iter().for_each(|flow| groups.entry(flow.group).or_default().push(flow));
+    let listed = |flows: Vec<FlowSpec>| Box::new(Listed(flows.into_iter())) as Box<dyn FlowSource>;
+    groups.into_values().map(listed).collect()
+}
+
 /// Flows known beforehand, by ascending start.
 struct Listed(std::vec::IntoIter<FlowSpec>);
 
@@ -256,6 +270,7 @@ pub struct Rows {
     pub series: Vec<SeriesRow>,
     pub ports: Vec<PortRow>,
     pub switches: Vec<SwitchRow>,
+    pub counters: Vec<CounterRow>,
 }
 
 impl Sink for Rows {
@@ -273,6 +288,9 @@ impl Sink for Rows {
     }
     fn switch(&mut self, row: &SwitchRow) {
         self.switches.push(row.clone());
+    }
+    fn counter(&mut self, row: &CounterRow) {
+        self.counters.push(row.clone());
     }
 }
 
@@ -318,6 +336,12 @@ impl Outcome {
     /// Sum of a counter over all ports.
     pub fn sum(&self, counter: impl Fn(&PortRow) -> u64) -> u64 {
         self.rows.ports.iter().map(counter).sum()
+    }
+
+    /// A counter of a mechanism, over all ports of `node` or of all nodes.
+    pub fn counted(&self, node: Option<NodeId>, counter: &str) -> u64 {
+        let rows = self.rows.counters.iter().filter(|row| row.counter == counter);
+        rows.filter(|row| node.is_none_or(|node| row.node == node)).map(|row| row.value).sum()
     }
 
     /// The port of `node` towards `peer`.
@@ -390,6 +414,7 @@ pub trait On {
     fn pfc(self, params: pfc::Params) -> Self;
     fn pause(self, params: pause::Params) -> Self;
     fn sfc(self, params: sfc::Params) -> Self;
+    fn ci(self, params: ci::Params) -> Self;
     fn ecn(self, params: ecn::Params) -> Self;
     fn dcqcn(self, params: dcqcn::Params) -> Self;
 }
@@ -403,6 +428,9 @@ impl On for Config {
     }
     fn sfc(self, params: sfc::Params) -> Config {
         Config { sfc: Some(Scoped::everywhere(params)), ..self }
+    }
+    fn ci(self, params: ci::Params) -> Config {
+        Config { ci: Some(Scoped::everywhere(params)), ..self }
     }
     fn ecn(self, params: ecn::Params) -> Config {
         Config { ecn: Some(Scoped::everywhere(params)), ..self }

@@ -1,6 +1,6 @@
 //! What a mechanism is to those who configure and check it: its parameters, claims, needs, and its sides at each node.
 
-use super::{FlowShape, FlowSide, NicShape, NicSide, SwitchShape, SwitchSide};
+use super::{FlowShape, FlowSide, NicShape, NicSide, Steering, SwitchShape, SwitchSide};
 use crate::packet::{Class, Control, HostId};
 use crate::units::Bytes;
 use backwater_wire::address::Mac;
@@ -86,6 +86,8 @@ pub struct CheckCx<'a> {
     pub gap: Bytes,
     /// Whether the scenario promises losslessness.
     pub lossless: bool,
+    /// Queues between which some mechanism moves flows, a bit each.
+    pub steered: u8,
 }
 
 /// What is wrong with a mechanism's parameters.
@@ -180,6 +182,10 @@ pub trait Mechanism {
     /// Classes that it pauses on single links, or in which its own frames travel: a bit each.
     fn classes(_params: &Self::Params) -> u8 {
         0
+    }
+    /// Between which queues it moves flows, if it does.
+    fn steering(_params: &Self::Params) -> Option<Steering> {
+        None
     }
     /// Looks for values that cannot work or hold a promise. `params` belong to the switch of the same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {

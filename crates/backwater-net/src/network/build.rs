@@ -5,10 +5,11 @@ use super::crossbar::Crossbar;
 use super::event::Event;
 use super::host::Host;
 use super::jobs::Jobs;
-use super::{Actors, Network, Rows, STAGE, Switch, Totals};
+use super::{Actors, Awaited, Network, Rows, STAGE, Switch, Totals};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;
 use crate::hooks::{Home, NicShape, PortShape, SwitchShape};
+use crate::lineup::Lineup;
 use crate::occupancy::Occupancy;
 use crate::packet::{HostId, NodeId};
 use crate::port::{Belongs, Port};
@@ -97,6 +98,19 @@ impl<A: Actors> Network<A> {
                 }
             }
         }
+        if let Some(steering) = spec.actors.steering() {
+            for switch in &switches {
+                let n = switch.home.shape.ports.len();
+                let apart = if switch.crossbar.is_some() { n } else { 1 };
+                for port in &mut ports[switch.first_port as usize..][..n] {
+                    port.keep_in_order(Lineup::new(steering.queues, steering.order, apart));
+                }
+            }
+            for node in host_node.iter().filter(|_| steering.hosts) {
+                let lineup = Lineup::new(steering.queues, steering.order, 1);
+                ports[first_port[*node as usize] as usize].keep_in_order(lineup);
+            }
+        }
         let mut hosts: Vec<Host<A::Nic>> = host_node
             .iter()
             .enumerate()
@@ -150,6 +164,13 @@ impl<A: Actors> Network<A> {
             free_controllers: Vec::new(),
             kept_controllers: HashMap::new(),
             controller_tag: 0,
+            awaited: Awaited {
+                groups: match spec.awaited.is_empty() {
+                    true => Vec::new(),
+                    false => (0..spec.groups.len() as u32).map(|group| spec.awaited.contains(&group)).collect(),
+                },
+                active: 0,
+            },
             coming: spec.sources.iter().map(|_| None).collect(),
             sources: spec.sources,
             jobs: Jobs::new(spec.jobs, spec.groups.len()),
@@ -183,6 +204,9 @@ impl<A: Actors> Network<A> {
         if let Some(series) = &network.series {
             let first = series.interval;
             network.push(first, Event::Sample);
+        }
+        if !spec.awaited.is_empty() && network.awaits_nothing() {
+            network.queue.push(Time::ZERO, Event::Stop.order(), Event::Stop);
         }
         if let Some(at) = spec.stop_at {
             network.queue.push(at, Event::Stop.order(), Event::Stop);

@@ -4,7 +4,7 @@ use super::{Actors, Event, Network, STAGE, controller_order};
 use crate::flow::NO_CONTROLLER;
 use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NicSide, Note, Owner, RateKey, SwitchSide, Token};
-use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo};
+use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, HostId, Kind, NodeId, Packet, Port as PortNo};
 use crate::port::{Belongs, Port};
 use crate::record::ControlRow;
 use crate::routing::NO_PATH;
@@ -63,6 +63,7 @@ impl<A: Actors> Network<A> {
                     let frame = Control { kind, size: 0, flow: None, words: [value, 0, 0, 0, 0, 0] };
                     self.log(node, Some(port), Some(class), None, &frame);
                 }
+                Note::SendIn(flow, class) => self.send_in(flow, class),
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::SwitchTimer { switch, owner: owner.0, token });
                 }
@@ -110,6 +111,7 @@ impl<A: Actors> Network<A> {
                 Note::Shut(owner, gate) => self.set_nic_gate(host, owner, gate, true),
                 Note::Open(owner, gate) => self.set_nic_gate(host, owner, gate, false),
                 Note::Flush(..) | Note::Report(..) => {} // a switch's
+                Note::SendIn(flow, class) => self.send_in(flow, class),
                 Note::Arm(owner, at, token) => {
                     self.push(at.max(self.now), Event::NicTimer { host, owner: owner.0, token });
                 }
@@ -143,7 +145,7 @@ impl<A: Actors> Network<A> {
         pkt.seq = u64::from(node.0) << 32 | self.slab.insert_control(*frame);
         if let Some(at) = frame.flow.and_then(|f| self.flows.find(f)) {
             let flow = &self.flows.send[at];
-            pkt.tag = spoken_of(flow.dst, flow.class);
+            pkt.tag = spoken_of(flow.dst, flow.own_class);
         }
         pkt
     }
@@ -213,6 +215,17 @@ impl<A: Actors> Network<A> {
             self.match_at(switch, self.now);
         }
         self.kick(port);
+    }
+
+    /// A flow's packets are of another class from now on. One that has its turn in the ring of the old class moves then.
+    fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
+        if let Some(at) = self.flows.find(flow) {
+            let flow = &mut self.flows.send[at];
+            flow.class = class.unwrap_or(flow.own_class);
+            let host = &self.hosts[flow.src.0 as usize];
+            let queue = host.shape.queues.pick(flow.class, self.ports[host.port as usize].open);
+            flow.ds = DsField::new(Dscp::of(queue), flow.ds.ecn());
+        }
     }
 
     fn set_nic_gate(&mut self, host: u32, owner: Owner, gate: Gate, shut: bool) {

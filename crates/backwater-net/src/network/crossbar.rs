@@ -114,13 +114,17 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn enter_crossbar(&mut self, switch: u32, pkt: Ix) {
-        let place = self.slab[pkt].place;
+        let (place, first_port) = (self.slab[pkt].place, self.switches[switch as usize].first_port);
         let c = self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar");
         let lane = c.lane(place.ingress.0, place.egress.0, place.queue.0);
         if c.lanes[lane as usize].is_empty() {
             c.backlog[usize::from(place.ingress.0)].push(lane);
         }
         c.lanes[lane as usize].push(&mut self.slab, pkt);
+        let egress = &mut self.ports[(first_port + u32::from(place.egress.0)) as usize];
+        if egress.ordered {
+            egress.line_up(&self.slab, usize::from(place.queue.0), pkt);
+        }
         let ready = self.slab[pkt].ready.max(self.now);
         self.match_at(switch, ready);
     }
@@ -150,7 +154,13 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn match_crossbar(&mut self, switch: u32) {
-        self.crossbar(switch).matching = Time::NEVER;
+        // An earlier match has seen to what this one was asked for, and has asked for the next itself.
+        let now = self.now;
+        let matching = &mut self.crossbar(switch).matching;
+        if *matching != now {
+            return;
+        }
+        *matching = Time::NEVER;
         for iteration in 0..self.crossbar(switch).iterations {
             let requests = self.requests(switch);
             let pairs = self.grants_and_accepts(switch, &requests, iteration == 0);
@@ -178,7 +188,8 @@ impl<A: Actors> Network<A> {
                 }
                 let egress = usize::from(place.egress.0);
                 let port = &self.ports[s.first_port as usize + egress];
-                let gate_open = port.open & (1 << place.queue.0) != 0;
+                let gate_open = port.open & (1 << place.queue.0) != 0
+                    && (!port.ordered || port.may_go(&self.slab[head], usize::from(place.queue.0)));
                 let staged = c.staged[egress][usize::from(place.queue.0)];
                 if gate_open && !c.out_busy[egress] && staged < c.staging {
                     requests.push(Request {

@@ -11,6 +11,8 @@
 //!                           crossbar, the queue that its head is for
 //! ```
 //!
+//! Where flows are kept in order between queues, a queue whose head waits for others of its flow stands behind the queue of those.
+//!
 //! **The condition.** Let `A` be the largest set of asks such that each still holds frames, all of these stand in queues (none is on a
 //! wire, in the fabric or yet to be enqueued), and every such queue is held and waits for an ask in `A`. The network is deadlocked
 //! if and only if `A` is not empty: no frame behind an ask in `A` can leave before another one has. Every ask in `A` waits for
@@ -201,7 +203,7 @@ impl<A: Actors> Network<A> {
     /// Whether a port obeys its neighbour's pause of a class or the link, and has no mechanism that gives up.
     fn obeys(&self, port: u32, class: u8) -> bool {
         let p = &self.ports[port as usize];
-        let shut = if usize::from(class) == CLASSES { p.open == 0 } else { p.open & (1 << class) == 0 };
+        let shut = if usize::from(class) == CLASSES { p.gates() == 0 } else { p.gates() & (1 << class) == 0 };
         let Belongs::Switch(switch) = p.belongs else { return false };
         shut && p.held_now(self.now) & (1 << class) != 0
             && !self.switches[switch as usize].stack.gives_up(PortNo(p.local))
@@ -233,16 +235,30 @@ impl<A: Actors> Network<A> {
         for port in s.first_port..s.first_port + s.home.shape.ports.len() as u32 {
             for queue in 0..CLASSES as u8 {
                 let fifo = self.ports[port as usize].queue(usize::from(queue));
-                fifo.iter(&self.slab).for_each(|ix| add(ix, (port, queue)));
+                let Some(head) = fifo.head() else { continue };
+                let behind = self.stands_behind((port, queue), head);
+                fifo.iter(&self.slab).for_each(|ix| add(ix, behind));
             }
         }
         for lane in s.crossbar.iter().flat_map(|crossbar| crossbar.lanes()) {
             let Some(head) = lane.head() else { continue };
             let place = &self.slab[head].place;
             let queue = (s.first_port + u32::from(place.egress.0), place.queue.0);
-            lane.iter(&self.slab).for_each(|ix| add(ix, queue));
+            let behind = self.stands_behind(queue, head);
+            lane.iter(&self.slab).for_each(|ix| add(ix, behind));
         }
         census
+    }
+
+    /// The queue that keeps back what `head` is the head of: its own, or the one in which earlier frames of its flow are.
+    fn stands_behind(&self, (port, mut queue): Held, head: Ix) -> Held {
+        let p = &self.ports[port as usize];
+        let mut head = Some(head);
+        while let Some(ix) = head.filter(|_| p.gates() & (1 << queue) != 0) {
+            let Some(first) = p.waits_for(&self.slab[ix], queue) else { break };
+            (queue, head) = (first, p.queue(usize::from(first)).head());
+        }
+        (port, queue)
     }
 
     /// \[bytes\] that wait for a queue of a switch.

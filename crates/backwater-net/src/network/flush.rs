@@ -14,6 +14,8 @@ impl<A: Actors> Network<A> {
         let crossed: Vec<Ix> = fifo.iter(&self.slab).collect();
         let crossbar = self.switches[switch as usize].crossbar.as_mut();
         let waiting = crossbar.map_or_else(Vec::new, |crossbar| crossbar.take(&mut self.slab, port.0, queue.0));
+        let dropped: Vec<Ix> = crossed.iter().chain(&waiting).copied().collect();
+        self.ports[global as usize].line_up_without(&self.slab, usize::from(queue.0), &dropped);
         let s = &self.switches[switch as usize];
         let (frames, crosses, held) = (crossed.len() + waiting.len(), s.crossbar.is_some(), s.lanes.is_some());
         for pkt in crossed {

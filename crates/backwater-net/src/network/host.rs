@@ -3,6 +3,7 @@
 use crate::flow::{Flows, NO_FLOW};
 use crate::hooks::{NicShape, Owner};
 use crate::packet::{CLASSES, Class, HostId};
+use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
 use crate::units::Rate;
 use backwater_engine::Time;
@@ -26,6 +27,8 @@ pub(super) struct Host<N> {
     pub express: [Fifo; CLASSES],
     pub stack: N,
     pub shape: NicShape,
+    /// Under weighted round robin: the class whose turn it is, and how many packets more it may send.
+    turn: (u8, u32),
     /// Flows for which a gate is shut.
     pub parked: Vec<u32>,
     /// Owners that hold flows to a host shut, a bit each.
@@ -73,6 +76,7 @@ impl<N> Host<N> {
             rings: [Ring { first: NO_FLOW, last: NO_FLOW }; CLASSES],
             express: [Fifo::default(); CLASSES],
             stack,
+            turn: (0, 0),
             parked: Vec::new(),
             dest_shut: Vec::new(),
             control_delay,
@@ -125,6 +129,31 @@ impl<N> Host<N> {
             self.ring_mask &= !(1 << class);
         }
         slot
+    }
+
+    /// Whose turn it is among the classes of a mask that is not empty.
+    #[cold]
+    pub fn weighted_turn(&mut self, mask: u8, weights: &[u32; CLASSES]) -> usize {
+        let strict = (0..CLASSES).fold(0u8, |bits, class| if weights[class] == 0 { bits | 1 << class } else { bits });
+        if mask & strict != 0 {
+            return highest(mask & strict);
+        }
+        let (class, left) = self.turn;
+        if mask & (1 << class) == 0 || left == 0 {
+            // The next one below, and after the lowest the highest.
+            let below = mask & ((1u8 << class) - 1);
+            let next = highest(if below == 0 { mask } else { below });
+            self.turn = (next as u8, weights[next]);
+        }
+        usize::from(self.turn.0)
+    }
+
+    /// A packet of a class goes.
+    #[cold]
+    pub fn took_turn(&mut self, class: usize) {
+        if usize::from(self.turn.0) == class {
+            self.turn.1 = self.turn.1.saturating_sub(1);
+        }
     }
 
     /// What it will probably send next.

@@ -31,14 +31,15 @@ pub(crate) mod transport;
 use crate::config::{AckParams, LatencyAt, NicParams, TransportParams};
 use crate::flow::{Controller, Flows};
 use crate::hooks::{
-    FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, SwitchCx, SwitchShape, SwitchSide,
+    Count, FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, Steering, SwitchCx, SwitchShape,
+    SwitchSide,
 };
 use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
 use crate::record::{
-    Broken, CollectiveRow, ControlRow, Deadlock, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink, State,
-    SwitchRow,
+    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink,
+    State, SwitchRow,
 };
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
@@ -69,6 +70,18 @@ pub trait Actors {
     /// Whether some mechanism has an opinion on which of several paths a packet takes.
     fn chooses(&self) -> bool {
         false
+    }
+    /// Between which queues mechanisms move flows anywhere in the network.
+    fn steering(&self) -> Option<Steering> {
+        None
+    }
+    /// What mechanisms have counted at a switch, each with its mechanism's name.
+    fn switch_counts(_side: &Self::Switch, _now: Time) -> Vec<(&'static str, Count)> {
+        Vec::new()
+    }
+    /// What mechanisms have counted at a NIC.
+    fn nic_counts(_side: &Self::Nic, _now: Time) -> Vec<(&'static str, Count)> {
+        Vec::new()
     }
     /// What all nodes share.
     fn shared(&self) -> Self::Shared;
@@ -157,6 +170,21 @@ struct Totals {
     watched: Option<stall::Watched>,
 }
 
+/// Flows with the last of which a run ends.
+#[derive(Default)]
+struct Awaited {
+    /// Per group: whether its flows are awaited; empty: nobody waits for some of them only.
+    groups: Vec<bool>,
+    /// How many of them are under way.
+    active: u64,
+}
+
+impl Awaited {
+    fn holds(&self, group: u32) -> bool {
+        self.groups.get(group as usize).copied().unwrap_or(false)
+    }
+}
+
 /// A network under simulation.
 pub struct Network<A: Actors> {
     seed: u64,
@@ -194,6 +222,7 @@ pub struct Network<A: Actors> {
     sources: Vec<Box<dyn FlowSource>>,
     coming: Vec<Option<FlowSpec>>,
     jobs: Jobs,
+    awaited: Awaited,
     faults: Vec<Fault>,
     series: Option<SeriesSpec>,
     sampled_bytes: Vec<u64>,
@@ -291,6 +320,18 @@ impl<A: Actors> Network<A> {
         self.queue.push(at, event.order(), event);
     }
 
+    /// A flow of this group has ended: with the last that is awaited, and none to come, so does the run.
+    fn one_ended(&mut self, group: u32) {
+        if self.awaited.holds(group) {
+            self.awaited.active -= 1;
+            self.totals.stopped |= self.awaits_nothing();
+        }
+    }
+
+    fn awaits_nothing(&self) -> bool {
+        self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.holds(flow.group))
+    }
+
     /// Whether anything is pending but events that only keep themselves going.
     fn lives(&self) -> bool {
         self.queue.len() as u64 > self.totals.idling
@@ -353,6 +394,19 @@ impl<A: Actors> Network<A> {
         for switch in &self.switches {
             let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.now));
             sink.switch(&SwitchRow { node: switch.home.shape.node, held });
+        }
+        self.hand_out_counts(sink);
+    }
+
+    /// Hands out what mechanisms have counted.
+    fn hand_out_counts(&self, sink: &mut dyn Sink) {
+        let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.now)));
+        let at_hosts = self.hosts.iter().zip(&self.host_node);
+        let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.now)));
+        for (node, counts) in at_switches.chain(at_hosts) {
+            for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
+                sink.counter(&CounterRow { node, port, mechanism, counter, value });
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::transport::{Answer, BEYOND, TRIMMED};
 use super::{Actors, Event, Network, controller_order, order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
-use crate::hooks::{Ack, FlowCx, FlowSide, NicCx, NicSide, Owner};
+use crate::hooks::{Ack, FlowCx, FlowSide, Loss, NicCx, NicSide, Owner};
 use crate::packet::{DsField, Dscp, Ecn, Kind, Packet};
 use crate::port::Next;
 use crate::record::{Broken, FlowRow, State};
@@ -46,9 +46,13 @@ impl<A: Actors> Network<A> {
             let Some(slot) = self.next_flow(host, open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
-            let queue = slab[pkt].pkt.ds.dscp().priority();
+            let header = &slab[pkt].pkt;
+            let (class, queue) = (header.class, header.ds.dscp().priority());
+            if self.nic.weights.is_some() {
+                h.took_turn(usize::from(class.0));
+            }
             h.stage(queue);
-            self.ports[port as usize].push(slab, usize::from(queue.0), pkt);
+            self.ports[port as usize].enqueue(slab, usize::from(queue.0), pkt);
         }
         match self.ports[port as usize].next(&self.slab, self.now) {
             Next::Packet(pkt) => {
@@ -62,7 +66,8 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The flow whose turn it is: round robin within the highest class of which a queue is open, passing over flows of others.
+    /// The flow whose turn it is: round robin within the highest class of which a queue is open, or within the one whose turn it is by
+    /// weight, passing over flows of others.
     fn next_flow(&mut self, host: u32, open: u8) -> Option<u32> {
         loop {
             let h = &mut self.hosts[host as usize];
@@ -70,11 +75,19 @@ impl<A: Actors> Network<A> {
             if mask == 0 {
                 return None;
             }
-            let class = 7 - mask.leading_zeros() as usize;
+            let class = match &self.nic.weights {
+                None => 7 - mask.leading_zeros() as usize,
+                Some(weights) => h.weighted_turn(mask, weights),
+            };
             let slot = h.ring_pop(class, &self.flows);
             let flow = &mut self.flows.send[slot as usize];
             if !flow.live {
                 self.flows.exhume(slot);
+                continue;
+            }
+            if usize::from(flow.class.0) != class {
+                // It sends in another class since.
+                self.ready(slot);
                 continue;
             }
             if flow.recovery.is_some() && !flow.has_more() {
@@ -106,8 +119,13 @@ impl<A: Actors> Network<A> {
                 }
                 continue;
             }
-            let asked = c.side.window().map_or(u64::MAX, |window| window.0);
+            let asked = c.side.window();
             let (controller, away) = (flow.controller, flow.away());
+            let asked = match asked {
+                None => u64::MAX,
+                Some(Bytes(0)) => 0,
+                Some(window) => window.0.max(self.least_window()),
+            };
             if away >= asked.min(self.flow_window(slot)) {
                 self.flows.send[slot as usize].status = Status::Windowed;
                 if let Some(c) = self.controllers[controller as usize].as_mut() {
@@ -330,7 +348,7 @@ impl<A: Actors> Network<A> {
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
-        let class = self.ack.class.map_or(data.class, crate::packet::Class);
+        let class = self.ack.class.map_or(self.flows.send[at].own_class, crate::packet::Class);
         let pkt = Packet {
             src: data.dst,
             dst: data.src,
@@ -360,7 +378,7 @@ impl<A: Actors> Network<A> {
             h.express[class].push(slab, ix);
             h.express_mask |= 1 << class;
         } else {
-            self.ports[port as usize].push(slab, class, ix);
+            self.ports[port as usize].enqueue(slab, class, ix);
         }
         self.kick(port);
     }
@@ -372,14 +390,18 @@ impl<A: Actors> Network<A> {
         let further = header.seq > flow.acked;
         flow.acked = flow.acked.max(header.seq);
         let (controller, recovers) = (flow.controller, flow.recovery.is_some());
+        let mut lost = false;
         if recovers {
-            self.learn(at, &header, further);
+            lost = self.learn(at, &header, further);
         } else if flow.status == Status::Windowed && controller == NO_CONTROLLER {
             self.ready(at as u32);
             self.kick(self.hosts[header.dst.0 as usize].port);
         }
         if controller != NO_CONTROLLER {
             let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn() == Ecn::Ce };
+            if lost {
+                self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Gap));
+            }
             self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
             self.repace(controller);
         }
@@ -403,6 +425,7 @@ impl<A: Actors> Network<A> {
     /// A flow is over: hands out its row, and gives back what it has held.
     pub(super) fn end_flow(&mut self, at: usize, state: State) {
         let row = self.flow_row(at, state);
+        let group = row.group;
         self.rows.flows.push(row);
         let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
         let flow = &self.flows.send[at];
@@ -418,6 +441,7 @@ impl<A: Actors> Network<A> {
         } else {
             self.flows.remove(at as u32);
         }
+        self.one_ended(group);
     }
 
     /// The row of a flow.
@@ -430,7 +454,7 @@ impl<A: Actors> Network<A> {
             group: flow.group,
             src: flow.src,
             dst: flow.dst,
-            class: flow.class,
+            class: flow.own_class,
             bytes: flow.available,
             start: flow.start,
             fct_last_byte: (recv.last_byte != Time::NEVER).then(|| recv.last_byte - flow.start),

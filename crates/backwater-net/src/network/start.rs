@@ -42,14 +42,13 @@ impl<A: Actors> Network<A> {
         let port = self.hosts[spec.src.0 as usize].port as usize;
         let queue = self.hosts[spec.src.0 as usize].shape.queues.pick(spec.class, self.ports[port].open);
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
-        let shape = FlowShape { src: spec.src, dst: spec.dst, class: spec.class, line: self.host_rate(spec.src.0) };
-        let controller = self.controller(&shape, hash);
         let slot = self.flows.insert(SendFlow {
             id: spec.id,
             group: spec.group,
             src: spec.src,
             dst: spec.dst,
             class: spec.class,
+            own_class: spec.class,
             ds,
             status: Status::Idle,
             live: true,
@@ -62,7 +61,7 @@ impl<A: Actors> Network<A> {
             packets: 0,
             start: self.now,
             shut: 0,
-            controller,
+            controller: NO_CONTROLLER,
             path,
             back,
             stream,
@@ -75,7 +74,17 @@ impl<A: Actors> Network<A> {
             self.flows.recv[slot as usize].recovery = Some(Box::default());
             self.flows.send[slot as usize].owe_if_empty();
         }
+        self.awaited.active += u64::from(self.awaited.holds(spec.group));
         let way = self.way_of(slot);
+        let shape = FlowShape {
+            src: spec.src,
+            dst: spec.dst,
+            class: spec.class,
+            line: self.host_rate(spec.src.0),
+            payload: Bytes(u64::from(self.payload)),
+            hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
+        };
+        self.flows.send[slot as usize].controller = self.controller(&shape, hash);
         self.flows.send[slot as usize].window = self.window_of(way.as_deref());
         if spec.stream.is_none() {
             self.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes));

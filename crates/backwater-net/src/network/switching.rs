@@ -69,7 +69,8 @@ impl<A: Actors> Network<A> {
             // The flow has ended, and its path may by now be another flow's.
             self.slab[pkt].pkt.path = NO_PATH;
         }
-        let frame = self.slab.control(header.seq);
+        let mut frame = self.slab.control(header.seq);
+        frame.flow = frame.flow.filter(|flow| self.flows.find(*flow).is_some());
         let to = (header.dst != HostId(u32::MAX)).then_some(header.dst);
         let fate = self.at_switch(switch, |stack, cx, _| stack.on_control(cx, PortNo(from), to, &frame));
         let ends = fate == Fate::Consumed || to.is_none();
@@ -205,7 +206,7 @@ impl<A: Actors> Network<A> {
         if s.crossbar.is_some() {
             self.enter_crossbar(switch, pkt);
         } else {
-            p.push(&mut self.slab, usize::from(place.queue.0), pkt);
+            p.enqueue(&mut self.slab, usize::from(place.queue.0), pkt);
             if !p.busy {
                 self.kick(port);
             }

@@ -25,7 +25,7 @@
 use super::{Actors, Event, Network};
 use crate::config::{Recovery, Window};
 use crate::flow::{NO_CONTROLLER, Status};
-use crate::hooks::FlowSide;
+use crate::hooks::{FlowSide, Loss};
 use crate::packet::{FlowRef, Kind, Packet};
 use crate::record::State;
 use crate::units::Bytes;
@@ -184,14 +184,14 @@ impl<A: Actors> Network<A> {
     }
 
     /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has
-    /// (without its payload, if it says so), and what lies between has not.
+    /// (without its payload, if it says so), and what lies between has not. Returns whether that is news of a loss.
     #[cold]
-    pub(super) fn learn(&mut self, at: usize, header: &Packet, further: bool) {
+    pub(super) fn learn(&mut self, at: usize, header: &Packet, further: bool) -> bool {
         let (now, step) = (self.now, u64::from(self.payload));
         let (recovery, in_order) = (self.transport.recovery, self.transport.in_order);
         let flow = &mut self.flows.send[at];
         let acked = flow.acked;
-        let Some(sender) = flow.recovery.as_mut() else { return };
+        let Some(sender) = flow.recovery.as_mut() else { return false };
         if further {
             (sender.progress, sender.tries) = (now, 0);
             sender.lost = sender.lost.split_off(&acked);
@@ -201,6 +201,7 @@ impl<A: Actors> Network<A> {
             // A timeout had sent it back, and then an old acknowledgement came.
             flow.sent = acked;
         }
+        let mut news = false;
         if header.kind == Kind::Nack {
             match recovery {
                 Recovery::SelectiveRepeat => {
@@ -213,21 +214,25 @@ impl<A: Actors> Network<A> {
                         let mut offset = sender.noticed.max(acked);
                         while offset < here {
                             if !sender.reported.contains(&offset) {
-                                sender.lost.insert(offset);
+                                news |= sender.lost.insert(offset);
                             }
                             offset += step;
                         }
                         sender.noticed = offset.max(sender.noticed);
                     }
                     if trimmed && here >= acked && !sender.reported.contains(&here) {
-                        sender.lost.insert(here);
+                        news |= sender.lost.insert(here);
                         sender.noticed = sender.noticed.max(here + step);
                     }
                 }
-                _ => flow.sent = header.seq.max(acked),
+                _ => {
+                    flow.sent = header.seq.max(acked);
+                    news = true;
+                }
             }
         }
         self.wake_flow(at);
+        news
     }
 
     /// The flow may have something to send again.
@@ -278,8 +283,11 @@ impl<A: Actors> Network<A> {
         flow.owe_if_empty();
         self.push(now + timeout, Event::Timeout { slot, tag });
         self.suspect(tries);
-        self.wake_flow(at);
         let controller = self.flows.send[at].controller;
+        if controller != NO_CONTROLLER {
+            self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Timeout));
+        }
+        self.wake_flow(at);
         if controller != NO_CONTROLLER {
             self.repace(controller);
         }

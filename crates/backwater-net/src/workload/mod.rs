@@ -6,6 +6,7 @@
 //! comes from streams that are named by the group and by the hosts, so adding a group or a host moves no other draw.
 
 pub mod arrivals;
+pub mod assigned;
 pub mod incast;
 pub mod job;
 pub mod list;
@@ -13,6 +14,7 @@ pub mod permutation;
 pub mod sizes;
 
 pub use arrivals::{Arrivals, Gaps, Sender, Timing, To};
+pub use assigned::{Assigned, Classes, placement};
 pub use incast::{Crowd, Incasts};
 pub use list::{List, Paths, Row, Table};
 pub use permutation::permutation;

@@ -28,6 +28,7 @@ pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<W
             switch_params: std::slice::from_ref(params),
             gap: resolved.file.packet.gap,
             lossless: resolved.file.lossless,
+            steered: resolved.mechanisms.steering().map_or(0, |steering| steering.queues),
         };
         for (mechanism, finding) in resolved.mechanisms.check(&cx) {
             let key = key_for(&overrides, mechanism, finding.key, shape);
@@ -38,7 +39,30 @@ pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<W
             warnings.extend(judged(resolved, &key, finding, params)?);
         }
     }
+    warnings.extend(partly_lossless(resolved, shapes));
     Ok(warnings)
+}
+
+/// Whether flows may be moved to a queue whose class nobody keeps from being dropped, in a scenario that promises losslessness.
+fn partly_lossless(resolved: &Resolved, shapes: &[SwitchShape]) -> Option<Warning> {
+    let queues = resolved.mechanisms.steering().filter(|_| resolved.file.lossless)?.queues;
+    let lossless = |shape: &SwitchShape| resolved.mechanisms.lossless_classes(&shape.name, &shape.tier);
+    let (shape, left_out) =
+        shapes.iter().map(|s| (s, queues & !lossless(s))).find(|(_, left)| ![0, queues].contains(left))?;
+    let named =
+        |bits: u8| (0..8).filter(|q| bits & (1 << q) != 0).map(|q| q.to_string()).collect::<Vec<_>>().join(", ");
+    Some(Warning {
+        key: "lossless".into(),
+        value: "true".into(),
+        reason: format!(
+            "flows are moved between the queues {}, and at {} nothing pauses class {}",
+            named(queues),
+            shape.name,
+            named(left_out)
+        ),
+        hint: "queues between which flows move are all lossless, or none is: add the class to those that are paused"
+            .into(),
+    })
 }
 
 /// Refuses two mechanisms that decide about the same, unless the scenario says how they go together.
@@ -54,7 +78,14 @@ fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
         let hint = format!("switch one of them off: `{a} = false` or `{b} = false`{both}");
         return Err(resolved.error(b, reason).hint(hint));
     }
-    let flow = FlowShape { src: HostId(0), dst: HostId(1), class: Class(0), line: Rate::gbps(1) };
+    let flow = FlowShape {
+        src: HostId(0),
+        dst: HostId(1),
+        class: Class(0),
+        line: Rate::gbps(1),
+        payload: resolved.file.packet.payload,
+        hops: 1,
+    };
     let limiters = resolved.mechanisms.rate_limiters(&flow);
     if let Some(two) = limiters.windows(2).find(|two| two[0].1 != two[1].1) {
         let [(a, of_a), (b, of_b)] = [two[0], two[1]].map(|(name, key)| (name, shared_by(key)));

@@ -16,7 +16,7 @@ pub struct FlowGroup {
     #[serde(default = "default_label")]
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
     pub label: String,
-    /// Who sends to whom: `pairs`, `all-to-all`, `permutation`, `random`, `matrix` or `incast`.
+    /// Who sends to whom: `pairs`, `all-to-all`, `permutation`, `random`, `clusters`, `gather`, `matrix` or `incast`.
     #[serde(default = "default_pattern")]
     #[schemars(extend("x-source" = "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2; default: choice"))]
     pub pattern: Pattern,
@@ -33,6 +33,15 @@ pub struct FlowGroup {
     #[schemars(range(min = 1, max = 1_000_000))]
     #[schemars(extend("x-source" = "Backwater's own"))]
     pub fan_in: Option<u32>,
+    /// Hosts of each cluster of `clusters` and `gather`: the first so many of `from` are one, the next another.
+    #[serde(default)]
+    #[schemars(range(min = 2, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub cluster: Option<u32>,
+    /// Which hosts the numbers in `from` and `to` mean: those `named` so, or those at these places of an order of all hosts that the seed draws (`random`). All groups with `random` share the order, so that what is apart in numbers is apart in the network.
+    #[serde(default = "default_place")]
+    #[schemars(extend("x-source" = "Backwater's own; default: choice"))]
+    pub placement: Places,
     /// File with the weights of receivers for `matrix`, relative to the scenario: CSV with the columns src, dst and weight, where src and dst are sets of hosts as in `from`.
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180", "x-range" = "a file"))]
@@ -53,6 +62,18 @@ pub struct FlowGroup {
     #[serde(default = "default_class")]
     #[schemars(range(min = 0, max = 7), extend("x-source" = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it"))]
     pub class: u8,
+    /// Classes, each 0 to 7, among which a hash of the destination chooses each flow's, instead of `class`. Absent: `class`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "IEEE P802.1Qcz simulation, IETF 101 (2018): flows are mapped to queues by hash of destination IP"))]
+    pub classes: Option<Vec<u8>>,
+    /// Flows of fewer bytes are in `small_class`: the sender knows their size.
+    #[serde(default)]
+    #[schemars(extend("x-min" = "1 B", "x-source" = "IEEE P802.1Qcz simulation, IETF 101 (2018): mice prioritisation; the size: choice"))]
+    pub small_below: Option<Bytes>,
+    /// Class of flows of fewer bytes than `small_below`, 0 to 7.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 7), extend("x-source" = "IEEE 802.1Q clause 6.9.3 (priority); choice"))]
+    pub small_class: Option<u8>,
     /// Whether the packets are ECN-capable.
     #[serde(default = "default_ect")]
     #[schemars(extend("x-source" = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it"))]
@@ -114,6 +135,10 @@ fn default_pattern() -> Pattern {
     Pattern::Pairs
 }
 
+fn default_place() -> Places {
+    Places::Named
+}
+
 pub(super) fn default_class() -> u8 {
     3
 }
@@ -146,10 +171,24 @@ pub enum Pattern {
     Permutation,
     /// Each flow to a receiver drawn anew, never the sender itself.
     Random,
+    /// Each flow to a receiver of the sender's own cluster drawn anew, never the sender itself.
+    Clusters,
+    /// All hosts of each cluster to its first.
+    Gather,
     /// Each flow to a receiver drawn anew by the weights of a traffic matrix, never the sender itself.
     Matrix,
     /// Events: `fan_in` senders drawn anew send at once to one receiver drawn anew.
     Incast,
+}
+
+/// Which hosts a group's numbers mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Places {
+    /// Those that are named so.
+    Named,
+    /// Those at these places of an order of all hosts that the seed draws.
+    Random,
 }
 
 /// Which bytes a load counts.

@@ -12,7 +12,7 @@ mod output;
 mod topology;
 
 pub use fault::{FaultEntry, Frames};
-pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Share, Waypoints};
+pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Places, Share, Waypoints};
 pub use hosts::{Host, Hosts};
 pub use job::{
     AlgorithmName, ChoiceName, CompleteAt, JobEntry, Placement, RankPairs, SizeMatrix, SizeOf, StepEntry, StepKind,
@@ -94,10 +94,13 @@ pub struct Stop {
     /// Time after which a run fails whose flows time out again and again while none gets further. Absent: 100 times `transport.timeout`, at least 100 ms.
     #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own; absent: choice"))]
     pub stall: Option<Time>,
+    /// Labels of groups of flows: the run ends when all their flows have ended, others still under way or not. Absent: when every flow is complete.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of `[[flow]]` groups"))]
+    pub when: Option<Vec<String>>,
 }
 
 impl Default for Stop {
     fn default() -> Self {
-        Stop { at: None, deadlock: true, stall: None }
+        Stop { at: None, deadlock: true, stall: None, when: None }
     }
 }

@@ -19,6 +19,8 @@ pub enum Table {
     Switches,
     /// One row a collective of a job.
     Collectives,
+    /// One row a counter of a mechanism.
+    Counters,
 }
 
 /// What a column is.
@@ -129,7 +131,7 @@ const PORTS: &[Spec] = &[
 
 const CONTROL: &[Spec] = &[
     always("time_ps", DataType::Int64, "ps", "when the message was sent"),
-    always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative"),
+    always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative, cim"),
     always("node", DataType::Utf8, "", "name of the node that sent it"),
     maybe("port", DataType::UInt32, "", "port that it concerns; null: it is for a host, not for a neighbour"),
     maybe(
@@ -143,7 +145,7 @@ const CONTROL: &[Spec] = &[
         "value",
         DataType::UInt64,
         "see kind",
-        "its first word: of MAC control the pause time in quanta of 512 bit times, of SFC in ps; of a CNM the quantised feedback, 1 to 63; of BCN the amount of Fb in B",
+        "its first word: of MAC control the pause time in quanta of 512 bit times, of SFC in ps; of a CNM the quantised feedback, 1 to 63; of BCN the amount of Fb in B; of a CIM how many were sent for the flow",
     ),
 ];
 
@@ -248,10 +250,30 @@ const COLLECTIVES: &[Spec] = &[
     ),
 ];
 
+const COUNTERS: &[Spec] = &[
+    always("node", DataType::Utf8, "", "name of the node"),
+    always("port", DataType::UInt32, "", "number of the port, from 0"),
+    always("mechanism", DataType::Utf8, "", "mechanism that counted, by its table in the scenario"),
+    always(
+        "counter",
+        DataType::Utf8,
+        "",
+        "what was counted; ci: isolations (flows found), isolated_packets (moved to the congesting queue), cims_sent, cims_received, cims_ignored, entries_live (flows isolated at the end)",
+    ),
+    always("value", DataType::UInt64, "", "its value at the end of the run"),
+];
+
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 6] =
-        [Table::Flows, Table::Ports, Table::Control, Table::Series, Table::Switches, Table::Collectives];
+    pub const ALL: [Table; 7] = [
+        Table::Flows,
+        Table::Ports,
+        Table::Control,
+        Table::Series,
+        Table::Switches,
+        Table::Collectives,
+        Table::Counters,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -262,6 +284,7 @@ impl Table {
             Table::Series => "series",
             Table::Switches => "switches",
             Table::Collectives => "collectives",
+            Table::Counters => "counters",
         }
     }
 
@@ -278,6 +301,7 @@ impl Table {
             Table::Collectives => {
                 "One row a collective or point-to-point transfer of a job, when it was complete or the run over."
             }
+            Table::Counters => "One row a counter of a mechanism at a port that is not zero at the end of the run.",
         }
     }
 
@@ -289,6 +313,7 @@ impl Table {
             Table::Series => SERIES,
             Table::Switches => SWITCHES,
             Table::Collectives => COLLECTIVES,
+            Table::Counters => COUNTERS,
         }
     }
 

@@ -16,7 +16,9 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
 use backwater_net::packet::NodeId;
-use backwater_net::record::{CollectiveRow, ControlRow, FlowRow, PortRow, SeriesRow, Sink, State, SwitchRow};
+use backwater_net::record::{
+    CollectiveRow, ControlRow, CounterRow, FlowRow, PortRow, SeriesRow, Sink, State, SwitchRow,
+};
 use backwater_net::topology::Graph;
 use columns::Table;
 use std::sync::Arc;
@@ -82,7 +84,7 @@ enum Cell<'a> {
 pub struct Tables {
     names: Names,
     tally: Tally,
-    open: [Open; 6],
+    open: [Open; 7],
     error: Option<ArrowError>,
 }
 
@@ -335,6 +337,18 @@ impl Sink for Tables {
             I64(Some(i64::try_from(held.time_ps).unwrap_or(i64::MAX))),
         ];
         keep(&mut self.error, self.open[Table::Switches as usize].push(cells));
+    }
+
+    fn counter(&mut self, row: &CounterRow) {
+        use Cell::{Text, U32, U64};
+        let cells = [
+            Text(Some(self.names.node(row.node))),
+            U32(Some(row.port.0.into())),
+            Text(Some(row.mechanism)),
+            Text(Some(row.counter)),
+            U64(Some(row.value)),
+        ];
+        keep(&mut self.error, self.open[Table::Counters as usize].push(cells));
     }
 }
 

@@ -64,7 +64,18 @@ fn the_end_tells_the_columns_of_empty_tables() {
     tables.flow(&flow(1));
     let rest = tables.finish().unwrap();
     let names: Vec<_> = rest.iter().map(|(name, batch)| (*name, batch.num_rows())).collect();
-    assert_eq!(names, [("flows", 1), ("ports", 0), ("control", 0), ("series", 0), ("switches", 0), ("collectives", 0)]);
+    assert_eq!(
+        names,
+        [
+            ("flows", 1),
+            ("ports", 0),
+            ("control", 0),
+            ("series", 0),
+            ("switches", 0),
+            ("collectives", 0),
+            ("counters", 0)
+        ]
+    );
     assert!(tables.finish().unwrap().is_empty());
 }
 
@@ -115,6 +126,8 @@ fn control_and_series_and_ports() {
     tables.port(&PortRow { node: NodeId(2), port: Port(0), peer: NodeId(0), rate_bps: Rate::gbps(200).0, stats });
     let held = HeldStats { frames: 5, p999_bytes: 12, time_ps: 13, ..HeldStats::default() };
     tables.switch(&SwitchRow { node: NodeId(2), held });
+    let (mechanism, counter) = ("ci", "isolations");
+    tables.counter(&CounterRow { node: NodeId(2), port: Port(1), mechanism, counter, value: 5 });
     let rest = tables.finish().unwrap();
     let batch = |name: &str| &rest.iter().find(|(table, _)| *table == name).unwrap().1;
 
@@ -126,6 +139,10 @@ fn control_and_series_and_ports() {
     let series = batch("series");
     assert_eq!(series.column_by_name("time_ps").unwrap().as_primitive::<Int64Type>().value(0), i64::MAX);
     assert!(series.column_by_name("port").unwrap().is_null(0));
+
+    let counters = batch("counters");
+    assert_eq!((text(counters, "node").value(0), text(counters, "counter").value(0)), ("s0", "isolations"));
+    assert_eq!(counters.column_by_name("value").unwrap().as_primitive::<UInt64Type>().value(0), 5);
 
     let ports = batch("ports");
     assert_eq!((text(ports, "peer").value(0), text(ports, "tier").value(0)), ("h0", "switch"));

@@ -1,0 +1,545 @@
+//! Congestion Isolation — IEEE 802.1Qcz-2023 (802.1Q clause 49).
+//!
+//! Flows that cause congestion are moved to a queue of their own, the *congesting queue* (CQ), beside the *monitored queue* (MQ)
+//! of the others, which so no longer stand behind them. When the CQ fills, a message (CIM) asks the neighbour from which the flow
+//! comes to isolate it too. PFC, for each queue by itself, is the last resort of a lossless network; the end-to-end control of the
+//! sources is to remove the cause meanwhile.
+//!
+//! ```text
+//! on packet p of flow F with queue MQ of egress port o:
+//!     F in stream table of o:             isolate
+//!     otherwise P = red(MQ bytes):        with P: add F, local-create; isolate         red: 0 up to Low, Pmax at High, 1 above
+//! isolate:  queue = CQ, and p's priority on the next link is CQ's; mark CE
+//!           CQ bytes > CIM_TH, CIM count(F) < max-cim-tx, last CIM of F min. interval ago:
+//!               send CIM{F} to the neighbour from which p came; CIM count + 1
+//! on CIM{F} from the neighbour at port r:  add or refresh F in the stream table of r, cim-create; the CIM ends here
+//! F leaves the table of o:
+//!     CQ of o is empty:                   what is local-create only, and what has only arrived in the CQ's priority
+//!     ci-max-flow-life after the CQ was last empty, and after the last CIM:   what is cim-create
+//! ```
+//!
+//! What arrives in the priority of a CQ waits in the CQ, isolated here or not: the queue's number travels as the priority, as the
+//! bridge maps any priority to its queue. So a pause of the CQ's priority stops the CQ of the neighbour upstream, whose flows those
+//! are. Nobody maps it back, but the last port that isolates the flow: when it has released it, what follows has the MQ's priority.
+//! Where some of the flow still waits in the CQ then, the rest joins it there, and returns when the CQ is empty: at the head of the
+//! MQ it would wait for its own flow, and everything behind it too.
+//!
+//! Order within a flow is kept across both moves by the port ([`Steering`], `in_order`).
+//!
+//! | managed object | field | unit | default | clause or source |
+//! |---|---|---|---|---|
+//! | queue-map | `queue_map` | – | queue 3 monitored, 2 congesting | 49.4.1.2.5; the values: choice |
+//! | Low, High | `low`, `high` | bytes | 10 KB, 300 KB | simulations of P802.1Qcz (2017, 2018) |
+//! | Pmax | `pmax` | – | 0.01 | the same |
+//! | ci-max-flow-life | `max_flow_life` | time | 1 s | 49.4.1.1.3: 100 centiseconds |
+//! | max-cim-tx | `max_cim_tx` | – | 3 | 49.4.1.2.7 |
+//! | min-header-octets | `min_header_octets` | bytes | 48 | 49.4.1.2.6 |
+//! | ci-cim-tx-priority | `cim_tx_priority` | class | 6 | 49.4.1.1.2 |
+//! | cim-type | `cim_type` | – | l2 | 49.3.6 |
+//! | CIM_TH | `cim_threshold` | bytes | 300 KB | choice: High |
+//! | – | `cim_interval` | time | 10 us | choice |
+//!
+//! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; the content of a CIM as octets; a limit of the
+//! stream table.
+//! **Where we differ:** flows are those of the simulation, acknowledgements apart from data; control messages of mechanisms are no
+//! flows. Ageing is looked at when a flow's next packet comes, so that a run does not last longer for it. A bridge finds out that
+//! the flow of a CIM is over, ignores the CIM and counts it, where a real one would keep an entry that no packet will ask for.
+//! The simulations have "ECN is marked once a packet is isolated" and do not say by whom. Here the port marks that has found the flow
+//! (`ce_marking = "local"`). With `"isolated"` a port upstream, too, marks what a CIM has isolated, for all of `max_flow_life`,
+//! whatever the congestion does: in `scenarios/ci-victim.toml` DCQCN then takes 184 ms for what takes 1.7 ms.
+
+mod station;
+mod table;
+
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{
+    CheckCx, Claims, Count, Fate, Finding, Full, Mechanism, NicShape, Order, Place, Steering, SwitchCx, SwitchShape,
+    SwitchSide,
+};
+use backwater_net::packet::{CLASSES, Class, Control, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue, class_bits};
+use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+pub use station::Station;
+use table::Streams;
+
+/// Kind of the congestion isolation message.
+pub const CIM: &str = "cim";
+
+/// Which packets in a congesting queue are marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CeMarking {
+    /// All that this port isolates.
+    Isolated,
+    /// Those of flows that this port itself has found to be congesting (local-create).
+    Local,
+    /// None: what marks is `[ecn]`.
+    None,
+}
+
+/// How a CIM is encapsulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CimType {
+    /// In an Ethernet frame.
+    L2,
+    /// In UDP over IPv4.
+    Ipv4,
+    /// In UDP over IPv6.
+    Ipv6,
+}
+
+/// Parameters of Congestion Isolation.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// For each of queues 0 to 7: 0 takes no part; k is the monitored, -k the congesting queue of traffic class k - 1. With `[[ci.at]]`, eight zeros switch it off at some switches.
+    #[serde(alias = "queue-map")]
+    #[schemars(inner(range(min = -8, max = 8)), extend("x-alias" = "queue-map", "x-range" = "8 of -8 to 8"))]
+    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.2.5; the values: choice, 3 is common for RoCEv2"))]
+    pub queue_map: Vec<i8>,
+    /// Length of the monitored queue up to which no flow is found to be congesting.
+    #[schemars(extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018", "x-range" = "0 B to high"))]
+    pub low: Bytes,
+    /// Length of the monitored queue above which every flow of which a packet comes is congesting.
+    #[schemars(extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018", "x-range" = "low and more"))]
+    pub high: Bytes,
+    /// Probability at `high`.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018"))]
+    pub pmax: f64,
+    /// Which packets in a congesting queue are marked (ECN): all that this port has `isolated`, those of flows that it has found itself (`local`), or `none`.
+    #[schemars(extend("x-source" = "choice; simulations of P802.1Qcz, 2018: marked once isolated, not said by whom"))]
+    pub ce_marking: CeMarking,
+    /// How flows stay in order that move between the queues: by `counters` for each flow, or by `markers` in the queues.
+    #[schemars(extend("x-source" = "choice; IEEE 802.1Qcz-2023 8.6.8.6 asks for order"))]
+    pub in_order: Order,
+    /// Whether neighbours upstream are told, and heeded. Without: local isolation only.
+    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 clause 49; degrees of conformity: ICCRG, IETF 101"))]
+    pub cim: bool,
+    /// Whether hosts take part: they get CIMs, and send the flow in the priority of the congesting queue.
+    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 5.32: optional"))]
+    pub end_stations: bool,
+    /// Length of the congesting queue above which the neighbour upstream is told; 0 B: as soon as a flow is isolated.
+    #[schemars(extend("x-source" = "choice: high", "x-range" = "0 B to below the PFC threshold"))]
+    pub cim_threshold: Bytes,
+    /// Least time between two CIMs for one flow.
+    #[schemars(extend("x-source" = "choice", "x-range" = "0 s and more"))]
+    pub cim_interval: Time,
+    /// CIMs that are sent for one congesting flow.
+    #[serde(alias = "max-cim-tx")]
+    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.2.7", "x-range" = "0 and more", "x-alias" = "max-cim-tx"))]
+    pub max_cim_tx: u16,
+    /// Octets of the flow's packet in each CIM; they lengthen it.
+    #[serde(alias = "min-header-octets")]
+    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.2.6", "x-range" = "0 B to 512 B", "x-alias" = "min-header-octets"))]
+    pub min_header_octets: Bytes,
+    /// Encapsulation of CIMs: `l2`, `ipv4` or `ipv6`. It decides their length.
+    #[serde(alias = "cim-type")]
+    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.3.6; l2: choice", "x-alias" = "cim-type"))]
+    pub cim_type: CimType,
+    /// Class of CIMs, 0 to 7.
+    #[serde(alias = "ci-cim-tx-priority")]
+    #[schemars(range(min = 0, max = 7))]
+    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.1.2", "x-alias" = "ci-cim-tx-priority"))]
+    pub cim_tx_priority: u8,
+    /// How long what a CIM has isolated stays so after the congesting queue has become empty, and after the last CIM.
+    #[serde(alias = "ci-max-flow-life")]
+    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.1.3", "x-range" = "0 s and more", "x-alias" = "ci-max-flow-life"))]
+    pub max_flow_life: Time,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            queue_map: vec![0, 0, -4, 4, 0, 0, 0, 0],
+            low: Bytes(10_000),
+            high: Bytes(300_000),
+            pmax: 0.01,
+            ce_marking: CeMarking::Local,
+            in_order: Order::Counters,
+            cim: true,
+            end_stations: false,
+            cim_threshold: Bytes(300_000),
+            cim_interval: Time::us(10),
+            max_cim_tx: 3,
+            min_header_octets: Bytes(48),
+            cim_type: CimType::L2,
+            cim_tx_priority: 6,
+            max_flow_life: Time::ms(1_000),
+        }
+    }
+}
+
+/// Octets of a CIM before those of the flow's packet: version and flags 2, addresses 12, VID 2, length 2.
+const CIM_PDU: u64 = 18;
+
+impl Params {
+    /// Length of a CIM with its FCS. Ethernet 14, tag 4, EtherType included; IPv4 20 or IPv6 40 and UDP 8.
+    fn cim_size(&self) -> u32 {
+        let network = match self.cim_type {
+            CimType::L2 => 0,
+            CimType::Ipv4 => 28,
+            CimType::Ipv6 => 48,
+        };
+        let size = 14 + 4 + network + CIM_PDU + self.min_header_octets.0 + 4;
+        (size as u32).max(Control::MIN_FRAME)
+    }
+
+    /// What each queue is.
+    fn roles(&self) -> [Role; CLASSES] {
+        std::array::from_fn(|queue| match self.queue_map.get(queue) {
+            Some(k) if *k < 0 => Role::Congesting,
+            Some(k) if *k > 0 => self.congesting_of(*k).map_or(Role::Other, Role::Monitored),
+            _ => Role::Other,
+        })
+    }
+
+    /// The congesting queue of what is `k` in the queue map.
+    fn congesting_of(&self, k: i8) -> Option<Queue> {
+        self.queue_map.iter().take(CLASSES).position(|other| *other == -k).map(|queue| Queue(queue as u8))
+    }
+}
+
+/// What a queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It takes no part.
+    Other,
+    /// Flows in it are watched, and go to this congesting queue.
+    Monitored(Queue),
+    Congesting,
+}
+
+/// Congestion Isolation.
+pub enum CongestionIsolation {}
+
+impl Mechanism for CongestionIsolation {
+    const NAME: &'static str = "ci";
+    const DEFINED_BY: &'static str = "IEEE 802.1Qcz-2023 (IEEE 802.1Q clause 49)";
+    const SUMMARY: &'static str =
+        "Congestion Isolation: flows that congest a queue wait in one of their own, here and upstream";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Bridge;
+    type Nic = Station;
+    type Flow = backwater_net::hooks::Absent;
+
+    const MARKS: bool = true;
+
+    fn claims(_: &Params) -> Claims {
+        Claims { steering: true, ..Claims::NONE }
+    }
+
+    fn classes(params: &Params) -> u8 {
+        let queues = Self::steering(params).map_or(0, |steering| steering.queues);
+        queues | class_bits(&[params.cim_tx_priority])
+    }
+
+    fn steering(params: &Params) -> Option<Steering> {
+        let roles = params.roles();
+        let queues = (0..CLASSES).filter(|q| roles[*q] != Role::Other).fold(0, |bits, q| bits | 1 << q);
+        Some(Steering { queues, order: params.in_order, hosts: params.end_stations && params.cim })
+            .filter(|steering| steering.queues != 0)
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let mut findings = map_findings(params);
+        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
+        if params.low > params.high {
+            findings.push(fatal("low", format!("low ({}) is above high ({})", params.low, params.high), "swap them"));
+        }
+        if !(0.0..=1.0).contains(&params.pmax) {
+            findings.push(fatal("pmax", format!("{} is not a probability", params.pmax), "pmax lies between 0 and 1"));
+        }
+        if params.min_header_octets > Bytes(512) {
+            let reason = format!("a CIM returns 512 B of a packet at most, not {}", params.min_header_octets);
+            findings.push(fatal("min_header_octets", reason, "the standard's default is 48 B"));
+        }
+        if params.cim_tx_priority > 7 {
+            let reason = format!("there is no class {}", params.cim_tx_priority);
+            findings.push(fatal("cim_tx_priority", reason, "classes are 0 to 7, 7 is served first"));
+        }
+        for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
+            let limited = switch.buffer_per != backwater_net::config::BufferPer::None;
+            if params.cim && limited && params.cim_threshold >= switch.buffer {
+                findings.push(Finding {
+                    fatal: false,
+                    key: "cim_threshold",
+                    reason: format!(
+                        "cim_threshold ({}) is not below the buffer of {} ({}): no neighbour is ever told",
+                        params.cim_threshold, shape.name, switch.buffer
+                    ),
+                    hint: "lower it, or say cim = false for local isolation only".into(),
+                });
+                break;
+            }
+        }
+        findings
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {
+        let roles = params.roles();
+        let ports = shape.ports.iter().map(|_| Egress::new(params.max_flow_life)).collect();
+        let takes_part = roles.iter().any(|role| *role != Role::Other);
+        takes_part.then(|| Bridge { params: params.clone(), roles, ports })
+    }
+
+    fn nic(params: &Params, _: &NicShape) -> Option<Station> {
+        (params.end_stations && params.cim).then(|| Station::new(params))
+    }
+}
+
+/// What cannot be in a queue map.
+fn map_findings(params: &Params) -> Vec<Finding> {
+    let finding = |fatal, reason: String, hint: &str| Finding { fatal, key: "queue_map", reason, hint: hint.into() };
+    let map = &params.queue_map;
+    if map.len() != CLASSES || map.iter().any(|k| !(-8..=8).contains(k)) {
+        let reason = format!("{map:?} does not say -8 to 8 for each of 8 queues");
+        return vec![finding(true, reason, "the default is [0, 0, -4, 4, 0, 0, 0, 0]: 3 monitored, 2 congesting")];
+    }
+    let mut findings = Vec::new();
+    for k in 1..=8i8 {
+        let monitored: Vec<usize> = (0..CLASSES).filter(|q| map[*q] == k).collect();
+        let congesting: Vec<usize> = (0..CLASSES).filter(|q| map[*q] == -k).collect();
+        match (monitored.as_slice(), congesting.as_slice()) {
+            ([], []) => {}
+            ([_, ..], [congesting]) => {
+                if let Some(lower) = monitored.iter().find(|q| *q < congesting) {
+                    let reason = format!("congesting queue {congesting} is served before the monitored queue {lower}");
+                    let hint = "a congesting queue has the lower number, unless switch.weights say otherwise";
+                    findings.push(finding(false, reason, hint));
+                }
+            }
+            _ => {
+                let reason = format!(
+                    "traffic class {} has {} monitored and {} congesting queues",
+                    k - 1,
+                    monitored.len(),
+                    congesting.len()
+                );
+                findings.push(finding(
+                    true,
+                    reason,
+                    "it needs at least one monitored (k) and just one congesting (-k)",
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// What a CIM says of its flow, beside the flow's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Message {
+    /// CIMs sent for the flow, this one included
+    count: u64,
+    /// the bridge that sends it, its source address
+    source: NodeId,
+    /// the congesting queue, which is also its priority
+    congesting: Queue,
+    /// the flow of acknowledgements
+    back: bool,
+}
+
+impl Message {
+    fn frame(self, flow: FlowRef, size: u32) -> Control {
+        let words = [self.count, u64::from(self.source.0), u64::from(self.congesting.0), u64::from(self.back), 0, 0];
+        Control { kind: CIM, size, flow: Some(flow), words }
+    }
+
+    fn read(frame: &Control) -> Option<Message> {
+        let [count, source, congesting, back, ..] = frame.words;
+        let (source, congesting) = (NodeId(source as u32), Queue(congesting as u8));
+        (frame.kind == CIM).then_some(Message { count, source, congesting, back: back != 0 })
+    }
+}
+
+/// One egress port and its stream table.
+struct Egress {
+    streams: Streams,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    isolations: u64,
+    isolated_packets: u64,
+    cims_sent: u64,
+    cims_received: u64,
+    cims_ignored: u64,
+}
+
+impl Egress {
+    fn new(life: Time) -> Egress {
+        Egress { streams: Streams::new(life), counts: Counts::default() }
+    }
+}
+
+/// The CI entity of one bridge.
+pub struct Bridge {
+    params: Params,
+    roles: [Role; CLASSES],
+    ports: Vec<Egress>,
+}
+
+/// A flow as a bridge tells it from others.
+type FlowId = (FlowRef, bool);
+
+/// The flow of a packet; control messages have none.
+#[inline(always)]
+fn flow_of(pkt: &Packet) -> Option<FlowId> {
+    match pkt.kind {
+        Kind::Data => Some((pkt.flow, false)),
+        Kind::Ack | Kind::Nack => Some((pkt.flow, true)),
+        Kind::Control | Kind::Mac => None,
+    }
+}
+
+// The specification.
+impl SwitchSide for Bridge {
+    #[inline(always)]
+    fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
+        if let Role::Monitored(cq) = self.roles[usize::from(at.queue.0) % CLASSES]
+            && (cx.seen().egress(at.egress, at.queue) > self.params.low
+                || !self.ports[usize::from(at.egress.0)].streams.is_empty())
+        {
+            self.monitored(cx, at, pkt, cq);
+        }
+    }
+
+    #[inline(always)]
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        if self.roles[usize::from(at.queue.0) % CLASSES] == Role::Congesting {
+            self.congesting(cx, at, pkt);
+        }
+    }
+
+    #[inline(always)]
+    fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        if self.roles[usize::from(at.queue.0) % CLASSES] == Role::Congesting {
+            self.relieved(cx, at);
+        }
+    }
+
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) -> Full {
+        if self.roles[usize::from(at.queue.0) % CLASSES] == Role::Congesting {
+            // It may have been the only one on its way to the queue, which then never turns non-congested.
+            self.relieved(cx, at);
+        }
+        Full::Drop
+    }
+
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
+        let Some(message) = Message::read(frame) else { return Fate::Passed };
+        let neighbour = to.is_none() && cx.shape().ports[usize::from(from.0)].peer == message.source;
+        let queue = message.congesting;
+        let known = self.roles[usize::from(queue.0) % CLASSES] == Role::Congesting;
+        let port = &mut self.ports[usize::from(from.0)];
+        match frame.flow {
+            Some(flow) if neighbour && known && self.params.cim => {
+                port.counts.cims_received += 1;
+                port.streams.cim_create((flow, message.back), queue, cx.now());
+            }
+            _ => port.counts.cims_ignored += 1,
+        }
+        Fate::Consumed
+    }
+
+    fn counts(&self, now: Time) -> Vec<Count> {
+        let mut all = Vec::new();
+        for (number, port) in self.ports.iter().enumerate() {
+            let Counts { isolations, isolated_packets, cims_sent, cims_received, cims_ignored } = port.counts;
+            all.extend(
+                [
+                    ("isolations", isolations),
+                    ("isolated_packets", isolated_packets),
+                    ("cims_sent", cims_sent),
+                    ("cims_received", cims_received),
+                    ("cims_ignored", cims_ignored),
+                    ("entries_live", port.streams.live(now)),
+                ]
+                .map(|(name, value)| (Port(number as u16), name, value)),
+            );
+        }
+        all
+    }
+}
+
+impl Bridge {
+    /// A packet for a monitored queue, of a flow that may be in the table, or that the queue's length may put there.
+    #[cold]
+    fn monitored(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet, cq: Queue) {
+        let Some(flow) = flow_of(pkt) else { return };
+        let now = cx.now();
+        let mq = cx.seen().egress(at.egress, at.queue);
+        let port = &mut self.ports[usize::from(at.egress.0)];
+        if port.streams.find(flow, now).is_none() {
+            let p = red(mq, &self.params);
+            if p <= 0.0 || p < 1.0 && cx.rng().random::<f64>() >= p {
+                return;
+            }
+            port.streams.local_create(flow, cq, now);
+            port.counts.isolations += 1;
+        }
+        // The queue travels as the priority.
+        (at.queue, pkt.class) = (cq, cq.into());
+        port.counts.isolated_packets += 1;
+    }
+
+    /// A packet has joined a congesting queue, from the monitored one or in that priority.
+    #[cold]
+    fn congesting(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        let now = cx.now();
+        let port = &mut self.ports[usize::from(at.egress.0)];
+        port.streams.congested(at.queue, now);
+        let Some(flow) = flow_of(pkt) else { return };
+        let Some(stream) = port.streams.find(flow, now) else {
+            return port.streams.follow(flow, at.queue, now);
+        };
+        let moved = Class::from(at.queue) != at.class;
+        if !moved && !stream.is_created() {
+            return;
+        }
+        match self.params.ce_marking {
+            CeMarking::Isolated => pkt.mark(),
+            CeMarking::Local if stream.is_local() => pkt.mark(),
+            CeMarking::Local | CeMarking::None => {}
+        }
+        let peer = &cx.shape().ports[usize::from(at.ingress.0)];
+        let listens = peer.host.is_none() || self.params.end_stations;
+        // With a threshold of zero this packet, which it includes, is enough.
+        let full = cx.seen().egress(at.egress, at.queue) > self.params.cim_threshold;
+        if self.params.cim && listens && full && stream.may_tell(now, &self.params) {
+            let count = stream.tell(now);
+            let message = Message { count, source: cx.shape().node, congesting: at.queue, back: flow.1 };
+            self.ports[usize::from(at.ingress.0)].counts.cims_sent += 1;
+            let class = Class(self.params.cim_tx_priority);
+            cx.emit(at.ingress, class, message.frame(flow.0, self.params.cim_size()));
+        }
+    }
+
+    /// Something has left a congesting queue.
+    #[inline(always)]
+    fn relieved(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        if cx.seen().egress(at.egress, at.queue) == Bytes::ZERO {
+            self.ports[usize::from(at.egress.0)].streams.relieved(at.queue, cx.now());
+        }
+    }
+}
+
+/// The curve of congesting-flow detection: that of random early detection, of the instantaneous length.
+fn red(q: Bytes, params: &Params) -> f64 {
+    let Params { low, high, pmax, .. } = *params;
+    if q <= low {
+        0.0
+    } else if q > high {
+        1.0
+    } else {
+        pmax * (q.0 - low.0) as f64 / (high.0 - low.0) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! The CI stream table of one egress port (49.4.1.5), and when its entries end.
+
+use super::{FlowId, Params};
+use backwater_engine::Time;
+use backwater_net::FlowMap;
+use backwater_net::packet::{CLASSES, Queue};
+use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
+
+/// A flow as a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key(FlowId);
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (flow, back) = self.0;
+        state.write_u64(u64::from(flow.tag) << 32 | u64::from(flow.slot << 1 | u32::from(back)));
+    }
+}
+
+/// One congesting flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    queue: Queue,
+    /// local-create: in which period of congestion of the queue it was found; 0: not here
+    local: u32,
+    /// in which period of congestion its packets came in the priority of the congesting queue; 0: they did not
+    followed: u32,
+    /// cim-create: when the last CIM came
+    refreshed: Option<Time>,
+    cim_count: u16,
+    /// when the last CIM was sent
+    told: Option<Time>,
+}
+
+impl Stream {
+    /// Whether this port has found it itself.
+    pub fn is_local(&self) -> bool {
+        self.local != 0
+    }
+
+    /// Whether this port isolates it, by its own finding or by a CIM.
+    pub fn is_created(&self) -> bool {
+        self.local != 0 || self.refreshed.is_some()
+    }
+
+    /// Whether one more CIM may be sent.
+    pub fn may_tell(&self, now: Time, params: &Params) -> bool {
+        self.cim_count < params.max_cim_tx && self.told.is_none_or(|told| now.since(told) >= params.cim_interval)
+    }
+
+    /// A CIM is sent. Returns its number.
+    pub fn tell(&mut self, now: Time) -> u64 {
+        (self.cim_count, self.told) = (self.cim_count + 1, Some(now));
+        u64::from(self.cim_count)
+    }
+}
+
+/// A congesting queue, as far as ageing goes.
+#[derive(Clone, Copy, Debug)]
+struct Congesting {
+    /// It holds packets.
+    congested: bool,
+    /// Number of the period of congestion, from 1; what was found in an earlier one is over.
+    period: u32,
+    /// When it was last empty.
+    relieved: Time,
+    /// No entry that a CIM has made ends before.
+    due: Time,
+}
+
+/// The stream table of one egress port.
+pub(super) struct Streams {
+    entries: FlowMap<Key, Stream>,
+    queues: [Congesting; CLASSES],
+    life: Time,
+    /// Entries at which those that are over are looked for.
+    sweep_at: usize,
+}
+
+impl Congesting {
+    /// What is left of an entry: the bits of its create mask that still stand.
+    fn review(&self, stream: &mut Stream, life: Time, now: Time) -> bool {
+        if stream.local != self.period {
+            stream.local = 0;
+        }
+        if stream.followed != self.period {
+            stream.followed = 0;
+        }
+        let end = |refreshed: Time| refreshed.max(self.relieved).after(life);
+        if stream.refreshed.is_some_and(|refreshed| !self.congested && end(refreshed) <= now) {
+            stream.refreshed = None;
+        }
+        stream.is_created() || stream.followed != 0
+    }
+}
+
+/// Entries before the first search for those that are over.
+const FEW: usize = 64;
+
+impl Streams {
+    /// An empty table, in which entries of CIMs outlast the congestion for `life`.
+    pub fn new(life: Time) -> Streams {
+        let queue = Congesting { congested: false, period: 1, relieved: Time::ZERO, due: Time::NEVER };
+        Streams { entries: FlowMap::default(), queues: [queue; CLASSES], life, sweep_at: FEW }
+    }
+
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Entries that take memory.
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Entries that stand.
+    pub fn live(&self, now: Time) -> u64 {
+        let stands = |stream: &&Stream| {
+            let mut stream = **stream;
+            self.queues[usize::from(stream.queue.0)].review(&mut stream, self.life, now)
+        };
+        self.entries.values().filter(stands).count() as u64
+    }
+
+    /// The entry of a flow, if it stands.
+    pub fn find(&mut self, flow: FlowId, now: Time) -> Option<&mut Stream> {
+        let Entry::Occupied(mut entry) = self.entries.entry(Key(flow)) else { return None };
+        let stream = entry.get_mut();
+        if self.queues[usize::from(stream.queue.0)].review(stream, self.life, now) {
+            return Some(entry.into_mut());
+        }
+        entry.remove();
+        None
+    }
+
+    /// The port has found the flow to be congesting.
+    pub fn local_create(&mut self, flow: FlowId, queue: Queue, now: Time) {
+        let period = self.queues[usize::from(queue.0)].period;
+        self.entry(flow, queue, now).local = period;
+    }
+
+    /// Its packets come in the priority of the congesting queue: they stay there until that is empty, also when the neighbour has
+    /// released the flow. Otherwise the later ones would be at the monitored queue's head and wait for these.
+    pub fn follow(&mut self, flow: FlowId, queue: Queue, now: Time) {
+        let period = self.queues[usize::from(queue.0)].period;
+        self.entry(flow, queue, now).followed = period;
+    }
+
+    /// A CIM says so.
+    pub fn cim_create(&mut self, flow: FlowId, queue: Queue, now: Time) {
+        let cq = &mut self.queues[usize::from(queue.0)];
+        cq.due = cq.due.min(now.after(self.life));
+        self.entry(flow, queue, now).refreshed = Some(now);
+    }
+
+    fn entry(&mut self, flow: FlowId, queue: Queue, now: Time) -> &mut Stream {
+        if self.find(flow, now).is_none() {
+            if self.entries.len() >= self.sweep_at {
+                self.sweep(now);
+                self.sweep_at = FEW.max(2 * self.entries.len());
+            }
+            let stream = Stream { queue, local: 0, followed: 0, refreshed: None, cim_count: 0, told: None };
+            self.entries.insert(Key(flow), stream);
+        }
+        self.entries.get_mut(&Key(flow)).expect("it was there, or has just been made")
+    }
+
+    fn sweep(&mut self, now: Time) {
+        let (queues, life) = (&self.queues, self.life);
+        self.entries.retain(|_, stream| queues[usize::from(stream.queue.0)].review(stream, life, now));
+    }
+
+    /// A packet has joined a congesting queue. One that was empty turns congested: what was over by then stays so.
+    #[inline(always)]
+    pub fn congested(&mut self, queue: Queue, now: Time) {
+        if !self.queues[usize::from(queue.0) % CLASSES].congested {
+            self.turn_congested(queue, now);
+        }
+    }
+
+    fn turn_congested(&mut self, queue: Queue, now: Time) {
+        if self.queues[usize::from(queue.0)].due <= now {
+            self.sweep(now);
+            // What is left ends after the congestion that begins now.
+            let left = self.entries.values().any(|stream| stream.queue == queue && stream.refreshed.is_some());
+            self.queues[usize::from(queue.0)].due = if left { now.after(self.life) } else { Time::NEVER };
+        }
+        self.queues[usize::from(queue.0)].congested = true;
+    }
+
+    /// A congesting queue is empty: it turns non-congested.
+    pub fn relieved(&mut self, queue: Queue, now: Time) {
+        let cq = &mut self.queues[usize::from(queue.0)];
+        cq.congested = false;
+        cq.relieved = now;
+        // What a port has found itself was found in a period that has ended.
+        cq.period = cq.period.wrapping_add(1).max(1);
+    }
+}

@@ -1,0 +1,275 @@
+//! Swift — Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020.
+//!
+//! The sender compares the delay of each acknowledgement with a target: below it the window grows by a constant per round trip, above
+//! it shrinks in proportion to how far, at most once per round trip. The target grows with the way's length and, so that many flows at one
+//! bottleneck find room, as the window shrinks. Below a window of one packet the flow is paced instead.
+//!
+//! ```text
+//! target   t = base_target + #hops h + max(0, min(alpha / sqrt(cwnd) + beta_fs, fs_range))                       section 3.5
+//!          alpha = fs_range / (1/sqrt(fs_min_cwnd) - 1/sqrt(fs_max_cwnd)),   beta_fs = -alpha / sqrt(fs_max_cwnd)
+//! ACK      delay < t:  cwnd >= 1: cwnd += ai acked / cwnd;   else cwnd += ai acked                               algorithm 1
+//!          otherwise, if can_decrease:  cwnd = max(1 - beta (delay - t)/delay, 1 - max_mdf) cwnd
+//! gap      if can_decrease:  cwnd = (1 - max_mdf) cwnd
+//! timeout  retransmit_cnt += 1;  retransmit_cnt >= RETX_RESET_THRESHOLD: cwnd = min_cwnd;  else as a gap
+//! always   min_cwnd <= cwnd <= max_cwnd;   cwnd < 1: a packet each rtt/cwnd
+//!          can_decrease = now - t_last_decrease >= rtt
+//! ```
+//!
+//! cwnd is in packets. `delay` is the time from a packet's sending to its acknowledgement, `rtt` the last of them, `#hops` the switches
+//! on the way.
+//!
+//! | symbol | field | unit | default | source |
+//! |---|---|---|---|---|
+//! | base_target | `base_target` | time | 20 us | public htsim |
+//! | h | `hop` | time | 3 us | public htsim: base_target / 6.55 |
+//! | ai | `ai` | packets | 1 | public htsim |
+//! | beta | `beta` | – | 0.8 | public htsim |
+//! | max_mdf | `max_mdf` | – | 0.5 | public htsim |
+//! | fs_range | `fs_range` | time | 100 us | public htsim: 5 base_target |
+//! | fs_min_cwnd, fs_max_cwnd | `fs_min_cwnd`, `fs_max_cwnd` | packets | 0.1, 100 | public htsim |
+//! | min_cwnd, max_cwnd | `min_cwnd`, `max_cwnd` | packets | 0.001, 1000 | choice; public htsim |
+//! | RETX_RESET_THRESHOLD | `retx_reset_threshold` | timeouts | 5 | public htsim |
+//! | cwnd at first | `initial_cwnd` | packets | 10 | choice: RFC 6928 |
+//!
+//! The paper gives the law, and for most parameters no value that would hold for every network.
+//!
+//! **Not modelled:** the delay in end hosts and its window (ecwnd, EWMA of the endpoint's delay): hosts here take no time; the exclusion
+//! of what an acknowledgement waits at the far end, for the same reason; an own class for acknowledgements (`ack.class`).
+//! **Where we differ:** losses are those of the transport, its gaps standing for fast recovery. With `ack.every` above one, the window is
+//! never narrower than what is acknowledged together, and the delay is that of the last packet of these.
+
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{
+    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs,
+};
+use backwater_net::packet::Packet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of Swift.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Target delay of a way without switches and a wide window.
+    #[schemars(extend("x-source" = "public htsim: 20 us; SIGCOMM 2020 section 3.1: above the idle network's", "x-range" = "1 ps and more"))]
+    pub base_target: Time,
+    /// Added to the target per switch on the way.
+    #[schemars(extend("x-source" = "SIGCOMM 2020 section 3.5; value: public htsim, base_target / 6.55", "x-range" = "0 s and more"))]
+    pub hop: Time,
+    /// Additive increase: packets per round trip.
+    #[schemars(extend("x-source" = "public htsim", "x-range" = "above 0"))]
+    pub ai: f64,
+    /// Multiplicative decrease: share of the excess of delay over target, relative to the delay, that is taken off the window.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "public htsim"))]
+    pub beta: f64,
+    /// Most that is taken off at a time, a share of the window.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "public htsim"))]
+    pub max_mdf: f64,
+    /// Most that a narrow window adds to the target; 0: the target does not depend on the window.
+    #[schemars(extend("x-source" = "SIGCOMM 2020 section 3.5; value: public htsim, 5 base_target", "x-range" = "0 s and more"))]
+    pub fs_range: Time,
+    /// Window, in packets, up to which the whole of `fs_range` is added.
+    #[schemars(extend("x-source" = "public htsim", "x-range" = "above 0, below fs_max_cwnd"))]
+    pub fs_min_cwnd: f64,
+    /// Window, in packets, from which nothing is added.
+    #[schemars(extend("x-source" = "public htsim", "x-range" = "above fs_min_cwnd"))]
+    pub fs_max_cwnd: f64,
+    /// Narrowest window, in packets.
+    #[schemars(extend("x-source" = "choice: a packet each 1000 round trips", "x-range" = "0.000001 to max_cwnd"))]
+    pub min_cwnd: f64,
+    /// Widest window, in packets.
+    #[schemars(extend("x-source" = "public htsim", "x-range" = "min_cwnd and more"))]
+    pub max_cwnd: f64,
+    /// Window of a new flow, in packets.
+    #[schemars(extend("x-source" = "choice: RFC 6928; the paper gives none", "x-range" = "min_cwnd to max_cwnd"))]
+    pub initial_cwnd: f64,
+    /// Timeouts in a row from which the window is `min_cwnd`.
+    #[schemars(range(min = 1))]
+    #[schemars(extend("x-source" = "SIGCOMM 2020 algorithm 1; value: public htsim"))]
+    pub retx_reset_threshold: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            base_target: Time::us(20),
+            hop: Time::us(3),
+            ai: 1.0,
+            beta: 0.8,
+            max_mdf: 0.5,
+            fs_range: Time::us(100),
+            fs_min_cwnd: 0.1,
+            fs_max_cwnd: 100.0,
+            min_cwnd: 0.001,
+            max_cwnd: 1000.0,
+            initial_cwnd: 10.0,
+            retx_reset_threshold: 5,
+        }
+    }
+}
+
+/// Swift.
+pub enum Swift {}
+
+impl Mechanism for Swift {
+    const NAME: &'static str = "swift";
+    const DEFINED_BY: &'static str = "Kumar et al., SIGCOMM 2020";
+    const SUMMARY: &'static str = "adapts each flow's window so that the delay of its packets stays at a target";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn claims(_: &Params) -> Claims {
+        Claims { flow_rate: true, ..Claims::NONE }
+    }
+
+    fn needs(_: &Params) -> Needs {
+        Needs { marks: false, acks: true }
+    }
+
+    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
+        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
+        let mut findings = Vec::new();
+        let share = |value: f64| value > 0.0 && value < 1.0;
+        for (key, value) in [("beta", params.beta), ("max_mdf", params.max_mdf)] {
+            if !share(value) {
+                findings.push(fatal(
+                    key,
+                    format!("{value} leaves the window as it is, or nothing of it"),
+                    "0 < it < 1",
+                ));
+            }
+        }
+        if params.base_target == Time::ZERO {
+            findings.push(fatal("base_target", "no packet takes no time".into(), "some times the idle round trip"));
+        }
+        if !(params.ai > 0.0 && params.ai.is_finite()) {
+            findings.push(fatal("ai", format!("a window never grows by {}", params.ai), "1 packet per round trip"));
+        }
+        if !(params.fs_min_cwnd > 0.0 && params.fs_min_cwnd < params.fs_max_cwnd && params.fs_max_cwnd.is_finite()) {
+            let reason = format!("fs_min_cwnd = {} and fs_max_cwnd = {}", params.fs_min_cwnd, params.fs_max_cwnd);
+            findings.push(fatal("fs_min_cwnd", reason, "0 < fs_min_cwnd < fs_max_cwnd, in packets"));
+        }
+        let Params { min_cwnd, max_cwnd, initial_cwnd, .. } = *params;
+        if !(min_cwnd >= 1e-6 && min_cwnd <= max_cwnd && max_cwnd.is_finite()) {
+            let reason = format!("min_cwnd = {min_cwnd} and max_cwnd = {max_cwnd}");
+            findings.push(fatal("min_cwnd", reason, "0.000001 <= min_cwnd <= max_cwnd, in packets"));
+        } else if !(min_cwnd..=max_cwnd).contains(&initial_cwnd) {
+            let reason = format!("{initial_cwnd} is not within min_cwnd = {min_cwnd} and max_cwnd = {max_cwnd}");
+            findings.push(fatal("initial_cwnd", reason, "min_cwnd <= initial_cwnd <= max_cwnd, in packets"));
+        }
+        if params.retx_reset_threshold == 0 {
+            findings.push(fatal("retx_reset_threshold", "every timeout would be one too many".into(), "1 and more"));
+        }
+        findings
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        let fixed = params.base_target + Time(params.hop.0.saturating_mul(u64::from(shape.hops)));
+        let fs_range = params.fs_range.0 as f64;
+        let alpha = fs_range / (params.fs_min_cwnd.sqrt().recip() - params.fs_max_cwnd.sqrt().recip());
+        Some(Sender {
+            payload: shape.payload.0,
+            fixed: fixed.0 as f64,
+            alpha,
+            beta_fs: -alpha / params.fs_max_cwnd.sqrt(),
+            fs_range,
+            cwnd: params.initial_cwnd,
+            acked: 0,
+            rtt: Time::ZERO,
+            t_last_decrease: None,
+            retransmit_cnt: 0,
+            sent: Time::ZERO,
+            params: Box::new(params.clone()),
+        })
+    }
+}
+
+/// The sender of one flow.
+pub struct Sender {
+    /// \[bytes\] of a full packet
+    payload: u64,
+    /// \[ps\] what of the target does not depend on the window; alpha, beta and range of what does
+    fixed: f64,
+    alpha: f64,
+    beta_fs: f64,
+    fs_range: f64,
+    /// \[packets\] fcwnd
+    cwnd: f64,
+    /// \[bytes\] acknowledged
+    acked: u64,
+    /// last measured; zero: none yet
+    rtt: Time,
+    t_last_decrease: Option<Time>,
+    retransmit_cnt: u32,
+    /// when the last packet went
+    sent: Time,
+    params: Box<Params>,
+}
+
+// The specification.
+impl FlowSide for Sender {
+    #[inline(always)]
+    fn window(&self) -> Option<Bytes> {
+        Some(Bytes(self.cwnd.max(1.0) as u64 * self.payload))
+    }
+
+    #[inline(always)]
+    fn stopped_until(&self) -> Time {
+        if self.cwnd >= 1.0 { Time::ZERO } else { self.sent.after(Time((self.rtt.0 as f64 / self.cwnd) as u64)) }
+    }
+
+    #[inline(always)]
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, _: &mut Packet) {
+        self.sent = cx.now();
+    }
+
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
+        let num_acked = ack.received.saturating_sub(self.acked) as f64 / self.payload as f64;
+        self.acked = self.acked.max(ack.received);
+        self.rtt = ack.rtt;
+        self.retransmit_cnt = 0;
+        let (delay, target) = (ack.rtt.0 as f64, self.target_delay());
+        if delay < target {
+            let each = if self.cwnd >= 1.0 { self.params.ai / self.cwnd } else { self.params.ai };
+            self.cwnd = (self.cwnd + each * num_acked).min(self.params.max_cwnd);
+        } else {
+            let over = self.params.beta * (delay - target) / delay;
+            self.decrease(cx.now(), (1.0 - over).max(1.0 - self.params.max_mdf));
+        }
+    }
+
+    #[cold]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+        self.retransmit_cnt = if loss == Loss::Timeout { self.retransmit_cnt + 1 } else { 0 };
+        if self.retransmit_cnt >= self.params.retx_reset_threshold {
+            self.cwnd = self.params.min_cwnd;
+            self.t_last_decrease = Some(cx.now());
+        } else {
+            self.decrease(cx.now(), 1.0 - self.params.max_mdf);
+        }
+    }
+}
+
+impl Sender {
+    /// \[ps\] TargetDelay()
+    fn target_delay(&self) -> f64 {
+        self.fixed + (self.alpha / self.cwnd.sqrt() + self.beta_fs).min(self.fs_range).max(0.0)
+    }
+
+    /// Leaves `share` of the window, unless it has been narrowed within the last round trip.
+    fn decrease(&mut self, now: Time, share: f64) {
+        let can_decrease = self.t_last_decrease.is_none_or(|last| now.since(last) >= self.rtt);
+        let narrower = (share * self.cwnd).max(self.params.min_cwnd);
+        if can_decrease && narrower < self.cwnd {
+            self.cwnd = narrower;
+            self.t_last_decrease = Some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Oracles of the two window controls: the sawtooth of DCTCP's paper, and the delay that Swift is to hold.
+
+mod common;
+
+use backwater_engine::Time;
+use backwater_mech::registry::Config;
+use backwater_mech::stack::Scoped;
+use backwater_mech::{dctcp, swift};
+use backwater_net::config::{PacketParams, Recovery};
+use backwater_net::packet::Port;
+use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec};
+use backwater_net::topology::Star;
+use backwater_net::{Bytes, Rate};
+use common::{Bench, On, step};
+
+const FRAME: u64 = 1500;
+
+/// `n` hosts that send to another for good, at `rate`, links of `delay`, frames of 1500 bytes.
+fn long_lived(n: u32, rate: Rate, delay: Time, mechanisms: Config) -> Bench {
+    let mut bench = Bench::new(Star { hosts: n + 1, rate, delay }.build().expect("a star"));
+    bench.packet = PacketParams { payload: Bytes(FRAME), header: Bytes(0), gap: Bytes(0), ..PacketParams::default() };
+    bench.switch.latency = Time::ZERO;
+    bench.mechanisms = mechanisms;
+    for src in 0..n {
+        bench.flow(src, n, 1 << 40).start = Time::us(37 * u64::from(src));
+    }
+    bench
+}
+
+/// \[bytes\] What waits for the receiver, sampled each `interval` from `from` to `until`; each flow's share of what got through.
+fn run(bench: &mut Bench, from: Time, until: Time, interval: Time) -> (Vec<f64>, Vec<f64>) {
+    bench.stop_at = Some(until);
+    bench.series = Some(SeriesSpec {
+        interval,
+        queues: true,
+        links: false,
+        pauses: false,
+        flows: true,
+        backlogs: false,
+        nodes: vec![],
+    });
+    let out = bench.run();
+    assert_eq!(out.progress.drops, 0);
+    let receiver = Port(bench.flows.len() as u16);
+    let samples = (until.since(from).0 / interval.0) as usize;
+    let late = |quantity: &str| {
+        let rows: Vec<_> =
+            out.rows.series.iter().filter(|r| r.time > from && r.quantity == quantity).cloned().collect();
+        rows
+    };
+    let mut queue: Vec<f64> =
+        late("queue_bytes").iter().filter(|r| r.port == Some(receiver)).map(|r| r.value as f64).collect();
+    // Samples of an empty queue are not recorded.
+    queue.resize(samples, 0.0);
+    let rate =
+        |id: u64| late("flow_rate_bps").iter().filter(|r| r.flow == Some(id)).map(|r| r.value as f64).sum::<f64>();
+    let rates = (0..bench.flows.len() as u64).map(|id| rate(id) / samples as f64 / 1e9).collect();
+    (queue, rates)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Jain's index.
+fn fairness(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
+}
+
+/// SIGCOMM 2010, section 3.3: N flows in step swing between K + N and K + N - A packets, A = sqrt(2 N (C RTT + K)) / 2. Four
+/// packets of band: the paper's flows are in step, these start one after the other.
+#[test]
+fn dctcp_swings_about_k_as_its_paper_computes() {
+    for (n, k) in [(2u32, 40u64), (4, 65), (8, 65)] {
+        let config = Config {
+            dctcp: Some(Scoped::everywhere(dctcp::Params::default())),
+            ..Config::default().ecn(step(k * FRAME))
+        };
+        // Four links of 25 us there and back.
+        let mut bench = long_lived(n, Rate::gbps(10), Time::us(25), config);
+        let (queue, rates) = run(&mut bench, Time::ms(40), Time::ms(120), Time::us(10));
+        let extreme = |pick: fn(f64, f64) -> f64, first: f64| queue.iter().copied().fold(first, pick) / FRAME as f64;
+        let (least, most) = (extreme(f64::min, f64::MAX), extreme(f64::max, 0.0));
+        let (n, k, in_flight) = (f64::from(n), k as f64, 10e9 * 100e-6 / 8.0 / FRAME as f64);
+        let amplitude = (2.0 * n * (in_flight + k)).sqrt() / 2.0;
+        println!("{n} flows: {least:.1} to {most:.1}; paper {:.1} to {:.1}; {rates:.2?}", k + n - amplitude, k + n);
+        assert!((most - (k + n)).abs() < 4.0, "{n} flows: {most}");
+        assert!((least - (k + n - amplitude)).abs() < 4.0, "{n} flows: {least}");
+        let sum: f64 = rates.iter().sum();
+        assert!((sum - 10.0).abs() < 0.01, "the link is never idle: {rates:?}");
+        assert!(fairness(&rates) > 0.9, "{rates:?}");
+    }
+}
+
+/// RFC 8257 section 3.5: what the transport has lost halves the window, which then takes a round trip per packet to open again. A flow
+/// of 10 MB that fills a link of 10 Gb/s with 84 packets in 100 us so loses 42 x 42/2 packets' time, or 1.06 ms,
+/// and up to three round trips to notice, to send again, and to have it acknowledged.
+#[test]
+fn dctcp_halves_its_window_when_the_transport_has_lost() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let config = Config {
+            dctcp: Some(Scoped::everywhere(dctcp::Params::default())),
+            ..Config::default().ecn(step(1 << 30))
+        };
+        let mut bench = long_lived(1, Rate::gbps(10), Time::us(25), config);
+        bench.transport.recovery = recovery;
+        bench.flows[0].bytes = 10_000_000;
+        let without = bench.run().at_rest().fct_us(0);
+        let (from, to) = (bench.node("h0"), bench.node("s0"));
+        bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what: FrameKind::Data, nth: 2000 });
+        let with = bench.run();
+        assert_eq!(with.at_rest().progress.fault_losses, 1);
+        let lost = with.fct_us(0) - without;
+        println!("{recovery:?}: {without:.0} us, {lost:.0} us more");
+        assert!((1000.0..1360.0).contains(&lost), "{recovery:?}: {lost} us");
+    }
+}
+
+/// Long-lived flows keep delay at the target: what waits is the target less the 4.36 us of the idle network, whatever the number of
+/// flows, down to windows of less than a packet. With `fs_range` the target is that of the window which each flow's share needs.
+#[test]
+fn swift_holds_its_target() {
+    let idle = 4.36;
+    // The last two: 400 flows share 20 us of 100 Gb/s, or 167 packets.
+    for (n, hop, fs_range) in [(2u32, 0u64, 0u64), (8, 0, 0), (8, 10, 0), (8, 0, 100), (400, 0, 0), (400, 0, 100)] {
+        let params = swift::Params { hop: Time::us(hop), fs_range: Time::us(fs_range), ..Default::default() };
+        let config = Config { swift: Some(Scoped::everywhere(params)), ..Config::default() };
+        let mut bench = long_lived(n, Rate::gbps(100), Time::us(1), config);
+        let (queue, rates) = run(&mut bench, Time::ms(10), Time::ms(20), Time::us(20));
+        let waiting = mean(&queue) * 8.0 / 100e3;
+        // Each packet is acknowledged after the target: cwnd = rate x target.
+        let mut target = 20.0 + hop as f64;
+        for _ in 0..20 {
+            let cwnd = 100e3 / f64::from(n) * target / 8.0 / FRAME as f64;
+            let scaled = fs_range as f64 * (cwnd.sqrt().recip() - 0.1) / (10f64.sqrt() - 0.1);
+            target = 20.0 + hop as f64 + scaled.clamp(0.0, fs_range as f64);
+        }
+        let (sum, index) = (rates.iter().sum::<f64>(), fairness(&rates));
+        println!("{n} flows: {waiting:.2} us wait, target {:.2}; {sum:.2} Gb/s, index {index:.3}", target - idle);
+        // Above it by up to half of what all flows together add in a round trip, `ai` packets each.
+        let (wanted, added) = (target - idle, f64::from(n) * FRAME as f64 * 8.0 / 100e3);
+        let band = 0.05 * wanted..(0.05 * wanted).max(added / 2.0);
+        assert!(waiting > wanted - band.start && waiting < wanted + band.end, "{n}, {hop}, {fs_range}: {waiting} us");
+        assert!(sum > 99.5, "{n} flows: {sum} Gb/s");
+        // Flow scaling is there for fairness: with it the index goes to 1.
+        assert!(index > if fs_range > 0 { 0.98 } else { 0.7 }, "{n} flows: {index}");
+    }
+}

@@ -1,0 +1,316 @@
+//! Order within flows at a port whose flows may change queues.
+//!
+//! Where a mechanism moves flows between queues, packets of one flow can stand in two queues of a port at once, and the scheduler
+//! could serve the later one first: because its queue has the higher priority, or because the other one is paused. A line-up
+//! prevents that. It knows of each flow in which queues its packets wait, in the order in which they came, as *runs*: so many in
+//! the one queue, then so many in the other. A queue whose head is not of its flow's first run has to wait, like one whose gate is
+//! shut.
+//!
+//! # Why nothing waits for ever
+//!
+//! Number the packets that wait at a port in the order in which they came. A head waits only for packets with smaller numbers:
+//! those of its own flow's earlier runs ([`Order::Counters`]), or all that stood before it in the queue that its flow has left
+//! ([`Order::Markers`]). What stands behind another packet of its queue (or of its lane of a crossbar: lanes are first in, first
+//! out too) waits for a smaller number as well. So a chain of waits has falling numbers and cannot close, and it ends at the
+//! latest at the packet with the smallest number: that is the head of its queue and of its flow's first run, and waits for no
+//! packet. What may still stop it is a gate, as it would stop it in a port with a single queue: in a network in which one queue
+//! for each port cannot deadlock by pauses, these cannot either.
+//!
+//! Numbers are those of one (ingress, egress): packets of one flow that came in by different ports have taken different ways, and
+//! were in no order that this port could keep. Behind a crossbar a packet of a later run does not cross before the run before it
+//! has left the port, so that a flow never has packets of two runs behind the crossing.
+
+use crate::hooks::Order;
+use crate::packet::{CLASSES, FlowRef, Kind};
+use crate::slab::Slot;
+use backwater_engine::fingerprint::mix;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+/// Hashes keys of a word or two, the same way in every run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mixing(u64);
+
+impl Hasher for Mixing {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+    fn write_u64(&mut self, word: u64) {
+        self.0 = mix(self.0.rotate_left(29) ^ word);
+    }
+}
+
+/// A map of flows.
+pub type FlowMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixing>>;
+
+/// A flow by the port at which it came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    flow: FlowRef,
+    ingress: u16,
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.flow.tag) << 32 | u64::from(self.flow.slot ^ u32::from(self.ingress) << 16));
+    }
+}
+
+/// Packets of a flow that came one after another into the same queue.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    queue: u8,
+    packets: u32,
+    /// The queue that the flow left for this one, and how many packets must have left that before this run may begin.
+    left: u8,
+    behind: u64,
+}
+
+/// The runs of one flow. Nearly always there is one.
+#[derive(Debug)]
+struct Runs {
+    first: Run,
+    later: Vec<Run>,
+}
+
+impl Runs {
+    /// Whether a packet of it could have to wait.
+    fn matter(&self) -> bool {
+        !self.later.is_empty() || self.first.behind != 0
+    }
+}
+
+/// Packets that came into and left each queue, of one ingress behind a crossbar or of all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    came: [u64; CLASSES],
+    left: [u64; CLASSES],
+}
+
+/// The flows that wait at one egress port.
+#[derive(Debug)]
+pub(crate) struct Lineup {
+    /// Queues between which flows move, a bit each.
+    queues: u8,
+    /// With markers: one lane, or one for each ingress.
+    lanes: Vec<Lane>,
+    flows: FlowMap<Key, Runs>,
+    /// Flows whose runs matter.
+    moved: u32,
+}
+
+impl Lineup {
+    /// For flows that move between `queues`, a bit each; `ingresses` of a crossbar whose lanes are apart, or 1.
+    pub fn new(queues: u8, order: Order, ingresses: usize) -> Lineup {
+        let lanes = if order == Order::Markers { ingresses } else { 0 };
+        Lineup { queues, lanes: vec![Lane::default(); lanes], flows: FlowMap::default(), moved: 0 }
+    }
+
+    /// Whether flows move into or out of this queue.
+    #[inline(always)]
+    pub fn cares(&self, queue: usize) -> bool {
+        self.queues & (1 << queue) != 0
+    }
+
+    /// Whether any head could have to wait.
+    #[inline(always)]
+    pub fn matters(&self) -> bool {
+        self.moved != 0
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    fn lane(&self, ingress: u16) -> Option<usize> {
+        self.lanes.len().checked_sub(1).map(|last| usize::from(ingress).min(last))
+    }
+
+    /// A packet comes into a queue.
+    pub fn join(&mut self, slot: &Slot, queue: usize) {
+        if !self.cares(queue) {
+            return;
+        }
+        let lane = self.lane(slot.place.ingress.0);
+        if let Some(key) = key(slot) {
+            let mut run = Run { queue: queue as u8, packets: 1, left: 0, behind: 0 };
+            match self.flows.get_mut(&key) {
+                None => {
+                    self.flows.insert(key, Runs { first: run, later: Vec::new() });
+                }
+                Some(runs) => {
+                    let last = runs.later.last_mut().unwrap_or(&mut runs.first);
+                    if last.queue == run.queue {
+                        last.packets += 1;
+                    } else {
+                        run.left = last.queue;
+                        run.behind = lane.map_or(0, |lane| self.lanes[lane].came[usize::from(last.queue)]);
+                        self.moved += u32::from(!runs.matter());
+                        runs.later.push(run);
+                    }
+                }
+            }
+        }
+        if let Some(lane) = lane {
+            self.lanes[lane].came[queue] += 1;
+        }
+    }
+
+    /// A packet that may go leaves its queue.
+    pub fn leave(&mut self, slot: &Slot, queue: usize) {
+        if !self.cares(queue) {
+            return;
+        }
+        if let Some(lane) = self.lane(slot.place.ingress.0) {
+            self.lanes[lane].left[queue] += 1;
+        }
+        let Some(key) = key(slot) else { return };
+        let runs = self.flows.get_mut(&key).expect("a packet leaves that has come");
+        debug_assert_eq!(usize::from(runs.first.queue), queue, "a later run has overtaken an earlier one");
+        runs.first.packets -= 1;
+        if runs.first.packets > 0 {
+            return;
+        }
+        let mattered = runs.matter();
+        if runs.later.is_empty() {
+            self.flows.remove(&key);
+            self.moved -= u32::from(mattered);
+        } else {
+            runs.first = runs.later.remove(0);
+            self.moved -= u32::from(!runs.matter());
+        }
+    }
+
+    /// A packet is dropped, as all that waits for its queue is.
+    pub fn lose(&mut self, slot: &Slot, queue: usize) {
+        if !self.cares(queue) {
+            return;
+        }
+        if let Some(lane) = self.lane(slot.place.ingress.0) {
+            self.lanes[lane].left[queue] += 1;
+        }
+        let Some(key) = key(slot) else { return };
+        let runs = self.flows.get_mut(&key).expect("a packet is dropped that has come");
+        let mattered = runs.matter();
+        let of_queue = |run: &&mut Run| usize::from(run.queue) == queue && run.packets > 0;
+        if let Some(run) = std::iter::once(&mut runs.first).chain(&mut runs.later).find(of_queue) {
+            run.packets -= 1;
+        }
+        runs.later.retain(|run| run.packets > 0);
+        if runs.first.packets == 0 {
+            if runs.later.is_empty() {
+                self.flows.remove(&key);
+                self.moved -= u32::from(mattered);
+                return;
+            }
+            runs.first = runs.later.remove(0);
+        }
+        self.moved -= u32::from(mattered && !runs.matter());
+    }
+
+    /// Whether the head of a queue may go before everything else of its flow.
+    pub fn may_go(&self, slot: &Slot, queue: usize) -> bool {
+        self.moved == 0 || !self.cares(queue) || self.waits_for(slot, queue).is_none()
+    }
+
+    /// The queue in which those are for which the head of `queue` has to wait.
+    pub fn waits_for(&self, slot: &Slot, queue: usize) -> Option<u8> {
+        let first = &key(slot).and_then(|key| self.flows.get(&key))?.first;
+        if usize::from(first.queue) != queue {
+            return Some(first.queue);
+        }
+        let lane = self.lane(slot.place.ingress.0)?;
+        (self.lanes[lane].left[usize::from(first.left)] < first.behind).then_some(first.left)
+    }
+}
+
+/// The flow of a packet; control frames of mechanisms, which name a flow without being of it, are never moved.
+fn key(slot: &Slot) -> Option<Key> {
+    let of_flow = matches!(slot.pkt.kind, Kind::Data | Kind::Ack | Kind::Nack);
+    of_flow.then_some(Key { flow: slot.pkt.flow, ingress: slot.place.ingress.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::data;
+    use crate::packet::{Class, HostId};
+    use crate::slab::{Ix, Slab};
+
+    /// A port with queues 2 and 3 of a switch without a crossbar.
+    struct Stand {
+        slab: Slab,
+        lineup: Lineup,
+    }
+
+    impl Stand {
+        fn new(order: Order) -> Stand {
+            Stand { slab: Slab::default(), lineup: Lineup::new(0b1100, order, 1) }
+        }
+        fn join(&mut self, flow: u32, queue: usize) -> Ix {
+            let ix = self.slab.insert(data(HostId(0), HostId(1), flow, Class(3), 1000));
+            self.lineup.join(&self.slab[ix], queue);
+            ix
+        }
+        fn may_go(&self, ix: Ix, queue: usize) -> bool {
+            self.lineup.may_go(&self.slab[ix], queue)
+        }
+        fn leave(&mut self, ix: Ix, queue: usize) {
+            assert!(self.may_go(ix, queue));
+            self.lineup.leave(&self.slab[ix], queue);
+        }
+    }
+
+    /// One flow in queue 3, then in 2, then in 3 again: each run waits for the one before it, and nothing else does.
+    #[test]
+    fn runs_go_one_after_another() {
+        let mut stand = Stand::new(Order::Counters);
+        let (a, b) = (stand.join(1, 3), stand.join(1, 3));
+        assert!(!stand.lineup.matters());
+        let (other, c, d) = (stand.join(2, 3), stand.join(1, 2), stand.join(1, 3));
+        assert!(stand.lineup.matters());
+        assert!(stand.may_go(a, 3) && stand.may_go(other, 3) && !stand.may_go(c, 2));
+        stand.leave(a, 3);
+        assert!(!stand.may_go(c, 2));
+        stand.leave(b, 3);
+        // The other flow's packet in queue 3 is nothing to this one.
+        assert!(stand.may_go(c, 2) && !stand.may_go(d, 3));
+        stand.leave(c, 2);
+        assert!(!stand.lineup.matters());
+        stand.leave(d, 3);
+        stand.leave(other, 3);
+        assert!(stand.lineup.is_empty());
+    }
+
+    /// With markers the whole of the old queue goes first, whoever's packets those are; what comes later does not.
+    #[test]
+    fn a_marker_lets_everything_before_it_go_first() {
+        let mut stand = Stand::new(Order::Markers);
+        let (a, other) = (stand.join(1, 3), stand.join(2, 3));
+        let (moved, later) = (stand.join(1, 2), stand.join(3, 3));
+        stand.leave(a, 3);
+        assert!(!stand.may_go(moved, 2));
+        stand.leave(other, 3);
+        assert!(stand.may_go(moved, 2));
+        stand.leave(moved, 2);
+        stand.leave(later, 3);
+        assert!(stand.lineup.is_empty() && !stand.lineup.matters());
+    }
+
+    /// Two flows that have crossed over: by counts alone each head would wait for the other for ever.
+    #[test]
+    fn flows_that_cross_over_do_not_wait_for_each_other() {
+        let mut stand = Stand::new(Order::Counters);
+        let first = [stand.join(1, 3), stand.join(2, 2)];
+        let second = [stand.join(1, 2), stand.join(2, 3)];
+        stand.leave(first[0], 3);
+        stand.leave(first[1], 2);
+        stand.leave(second[0], 2);
+        stand.leave(second[1], 3);
+        assert!(stand.lineup.is_empty());
+    }
+}

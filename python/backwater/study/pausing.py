@@ -1,0 +1,83 @@
+"""Measures of what links suffered: pause frames, the time that they ask for, and loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from backwater.study.measures import NotThereError, Observed, Reading, kind, time_ps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+PS_PER_MS = 1e9
+MAC_CONTROL = "mac-control"
+
+
+def _frames(
+    run: Observed, classes: Sequence[int] | None, after: str | None, before: str | None
+) -> pa.Table:
+    """Give the MAC control frames of some classes between two times, by ascending time."""
+    wanted = pc.field("kind") == MAC_CONTROL
+    if classes is not None:
+        wanted &= pc.field("class").isin(list(classes))
+    if after is not None:
+        wanted &= pc.field("time_ps") >= time_ps(after)
+    if before is not None:
+        wanted &= pc.field("time_ps") < time_ps(before)
+    return run.run.control.filter(wanted).sort_by("time_ps")
+
+
+@kind("pause_frames", counts=True)
+def pause_frames(
+    run: Observed,
+    classes: Sequence[int] | None = None,
+    after: str | None = None,
+    before: str | None = None,
+) -> Reading:
+    """Frames that asked a neighbour to pause some classes, repetitions among them."""
+    frames = _frames(run, classes, after, before)
+    return Reading(frames.filter(pc.field("value") > 0).num_rows)
+
+
+@kind("pause_time")
+def pause_time(
+    run: Observed,
+    classes: Sequence[int] | None = None,
+    after: str | None = None,
+    before: str | None = None,
+) -> Reading:
+    """Time from the first frame that asked for a pause to the one that ended it, in ms.
+
+    Added up over all ports and classes; a pause that has not ended by `before` lasts until then,
+    and of one that began before `after` only the rest counts.
+    """
+    columns = ["time_ps", "node", "port", "class", "value"]
+    frames = _frames(run, classes, None, before).select(columns).to_pydict()
+    start = 0 if after is None else time_ps(after)
+    end = run.end_ps if before is None else min(run.end_ps, time_ps(before))
+    since: dict[tuple[str, int, int | None], int] = {}
+    total = 0
+    for time, *place, value in zip(*(frames[name] for name in columns), strict=True):
+        key = (place[0], place[1], place[2])
+        if value > 0:
+            since.setdefault(key, time)
+        elif key in since:
+            total += max(0, time - max(start, since.pop(key)))
+    total += sum(max(0, end - max(start, begin)) for begin in since.values())
+    return Reading(total / PS_PER_MS)
+
+
+@kind("loss_rate")
+def loss_rate(run: Observed) -> Reading:
+    """Frames lost for want of memory, in % of the data frames that hosts sent."""
+    ports = run.run.ports
+    if ports.num_rows == 0:
+        raise NotThereError("the run has no table of ports")
+    sent = pc.sum(ports.filter(pc.field("tier") == "host")["tx_data_frames"]).as_py() or 0
+    if sent == 0:
+        return Reading(None, "no host sent a data frame")
+    return Reading(100 * (pc.sum(ports["drop_frames"]).as_py() or 0) / sent)
