@@ -110,9 +110,13 @@ pub enum Carrier {
     Link(u16),
     /// The same behind a VLAN tag that carries the frame's class.
     Tagged(u16),
-    /// IP and UDP, to this port.
+    /// IPv4 and UDP, to this port.
     Udp(u16),
-    /// IP and UDP to the port of RoCEv2, ended by an ICRC.
+    /// The same behind a VLAN tag that carries the frame's class.
+    TaggedUdp(u16),
+    /// The same over IPv6.
+    TaggedUdp6(u16),
+    /// IPv4 and UDP to the port of RoCEv2, ended by an ICRC.
     Roce,
 }
 

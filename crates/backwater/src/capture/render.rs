@@ -16,7 +16,7 @@
 //!   bytes of headers than these are, the frame in the file is longer than the model's. What is longer than IP can say has 65535 there.
 
 use backwater_mech::registry::Config;
-use backwater_net::address::{host_ip, host_mac, port_mac, switch_ip, switch_mac};
+use backwater_net::address::{host_ip, host_mac, ip6, port_mac, switch_ip, switch_mac};
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Carrier, WireCx};
 use backwater_net::packet::{Control, DsField, Ecn, HostId, Kind, NodeId, Packet, Port};
@@ -151,14 +151,20 @@ impl Renderer {
         ethernet(octets, mac, cx.speaker);
         let ds = DsField::new(row.packet.ds.dscp(), Ecn::NotEct);
         let addresses = (self.ip_of(speaker), destination);
+        if matches!(carrier, Carrier::Tagged(_) | Carrier::TaggedUdp(_) | Carrier::TaggedUdp6(_)) {
+            octets.extend(ether_type::VLAN.to_be_bytes());
+            octets.extend((u16::from(row.packet.class.0) << 13).to_be_bytes());
+        }
         match carrier {
-            Carrier::Link(kind) => octets.extend(kind.to_be_bytes().iter().chain(&body)),
-            Carrier::Tagged(kind) => {
-                octets.extend(ether_type::VLAN.to_be_bytes());
-                octets.extend((u16::from(row.packet.class.0) << 13).to_be_bytes());
-                octets.extend(kind.to_be_bytes().iter().chain(&body));
+            Carrier::Link(kind) | Carrier::Tagged(kind) => octets.extend(kind.to_be_bytes().iter().chain(&body)),
+            Carrier::Udp(port) | Carrier::TaggedUdp(port) => {
+                datagram(addresses, ds, (port, port), &body, false).append(octets);
             }
-            Carrier::Udp(port) => datagram(addresses, ds, (port, port), &body, false).append(octets),
+            Carrier::TaggedUdp6(port) => {
+                let addresses = (ip6(addresses.0).into(), ip6(addresses.1).into());
+                let (ds, ports) = (ds.octet(), (port, port));
+                Datagram { addresses, ds, ports, payload: &body, roce: false }.append(octets);
+            }
             Carrier::Roce => datagram(addresses, ds, roce_ports(queue_pair), &body, true).append(octets),
         }
     }

@@ -1,7 +1,9 @@
 //! A sink that gives frames to a capture, and all else to another sink.
 
 use super::Capture;
-use backwater_net::record::{CollectiveRow, ControlRow, FlowRow, FrameRow, PortRow, SeriesRow, Sink, SwitchRow};
+use backwater_net::record::{
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, PortRow, SeriesRow, Sink, SwitchRow,
+};
 use std::io::Write;
 
 /// Rows for tables, frames for a capture, if there is one.
@@ -41,5 +43,9 @@ impl<S: Sink, W: Write> Sink for Tap<'_, S, W> {
 
     fn switch(&mut self, row: &SwitchRow) {
         self.tables.switch(row);
+    }
+
+    fn counter(&mut self, row: &CounterRow) {
+        self.tables.counter(row);
     }
 }
