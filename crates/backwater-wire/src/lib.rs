@@ -34,6 +34,7 @@
 //! and kept by the view.
 
 #![no_std]
+#![deny(missing_docs)]
 
 #[cfg(any(test, feature = "std"))]
 extern crate std;

@@ -96,6 +96,8 @@ def _wanted(kind: str | None) -> tuple[str, ...]:
 
 def _read(file: str, take: Callable[[dict[str, Any]], None]) -> None:
     try:
+        # For the system's own words, if it cannot be opened.
+        Path(file).open("rb").close()
         _core.read_capture(file, take)
     except ValueError as error:
         raise InputError(
@@ -125,11 +127,15 @@ def _print(
         )
         sys.stdout.write(line.rstrip() + "\n")
     shown = sum(kinds[name] for name in wanted)
-    if len(frames) < shown:
-        put(f"The first {len(frames)} of {shown}; --most 0 prints all.")
-    if start:
-        put(f"Times since {start} ps, that of the first frame shown.")
-    put(f"{file}: {', '.join(f'{count} {name}' for name, count in kinds.most_common()) or 'empty'}")
+    counts = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
+    remarks = [
+        (len(frames) < shown, f"The first {len(frames)} of {shown}; --most 0 prints all."),
+        (start > 0, f"Times since {start} ps, that of the first frame shown."),
+        (True, f"{file}: {counts or 'no frames'}"),
+    ]
+    for applies, remark in remarks:
+        if applies:
+            sys.stdout.write(f"{remark}\n")
 
 
 def _start(frames: list[dict[str, Any]]) -> int:

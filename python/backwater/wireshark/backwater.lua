@@ -356,15 +356,18 @@ local function dissect_ci(information, tree)
 end
 
 function lldp_ci.dissector(tvb, pinfo, root)
+    if tvb:captured_len() == 0 then return end
+    -- Wireshark's dissector shortens the buffer, by too much where it does not know a TLV.
+    local whole = tvb():tvb()
     if lldp then lldp:call(tvb, pinfo, root) end
     local at = 0
-    while at + 2 <= tvb:captured_len() do
-        local kind, length = tvb(at, 2):bitfield(0, 7), tvb(at, 2):bitfield(7, 9)
-        if kind == 0 or at + 2 + length > tvb:captured_len() then return end
-        if kind == 127 and length >= 4 and tvb(at + 2, 4):uint() == 0x0080c213 then
-            local tree = root:add(lldp_ci, tvb(at, 2 + length))
+    while at + 2 <= whole:captured_len() do
+        local kind, length = whole(at, 2):bitfield(0, 7), whole(at, 2):bitfield(7, 9)
+        if kind == 0 or at + 2 + length > whole:captured_len() then return end
+        if kind == 127 and length >= 4 and whole(at + 2, 4):uint() == 0x0080c213 then
+            local tree = root:add(lldp_ci, whole(at, 2 + length))
             if length > 4 then
-                dissect_ci(tvb(at + 6, length - 4):tvb(), tree)
+                dissect_ci(whole(at + 6, length - 4):tvb(), tree)
             else
                 tree:add_proto_expert_info(lldp_ci_wrong.short)
             end
