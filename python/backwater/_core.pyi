@@ -81,6 +81,13 @@ class Scenario:
         (None: not given), packet, message.
         """
 
+    def sketch(self, seed: int, most: int) -> dict[str, Any]:
+        """What the scenario looks like, with the first `most` flows of each source.
+
+        nodes: (name, tier, whether a host); links: (node, node, b/s, ps); flows: (group, nodes on
+        the way or the two ends, how many, bytes of all); complete: whether that is all.
+        """
+
     def start(self, seed: int | None = None, capture: Capture | None = None) -> Simulation:
         """Build the network; `seed` replaces the scenario's own, `capture` replaces its file."""
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
+    from backwater.plot import RunPlots
+
 TABLES = ("flows", "ports", "control", "series", "switches", "collectives", "counters")
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -95,6 +97,13 @@ class Run:
     def counters(self) -> pa.Table:
         """One row a counter of a mechanism: node, port, mechanism, counter, value."""
         return self.read("counters")
+
+    @property
+    def plot(self) -> RunPlots:
+        """Charts of this run, as Altair charts: `run.plot.queue()` and so on."""
+        from backwater.plot import RunPlots
+
+        return RunPlots(self)
 
     @property
     def summary(self) -> dict[str, Any]:

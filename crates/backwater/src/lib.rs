@@ -27,6 +27,7 @@ mod resolved;
 pub mod results;
 mod scenario;
 mod schema;
+pub mod sketch;
 pub mod table;
 mod tree;
 mod ways;

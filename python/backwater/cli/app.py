@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from backwater import _core
-from backwater.cli import advise, describe, pcap, reproduce, run
+from backwater.cli import advise, describe, pcap, report, reproduce, run
 
 app = typer.Typer(
     help="Simulate congestion management in data-centre Ethernet, packet by packet.",
@@ -39,6 +39,7 @@ app.command("run")(run.run)
 app.command("check")(describe.check)
 app.command("explain")(describe.explain)
 app.command("list")(describe.list_items)
+app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(advise.app, name="advise")
 app.add_typer(pcap.app, name="pcap")
