@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Whatever the binding is compiled from; tables and templates are compiled in, tests are not.
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) pyproject.toml \
-	$(shell find crates -name tests -prune -o -type f -print 2>/dev/null)
+	$(shell find crates \( -name tests -o -name fuzz \) -prune -o -type f -print 2>/dev/null)
 DEMO_RESULTS := results/demo
 
 .PHONY: help
@@ -111,5 +111,5 @@ lock: $(VENV)/bin/python
 
 .PHONY: clean
 clean:
-	rm -rf target $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf target crates/backwater-wire/fuzz/target $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python -name '__pycache__' -prune -exec rm -rf {} + -o -name '*.so' -delete

@@ -339,6 +339,34 @@ def test_messages_of_other_mechanisms(
     assert compare(tshark, capture.path)[kind] > 0
 
 
+def test_cut_messages(tshark: str, tmp_path: Path) -> None:
+    """What a frame or a capture lacks is said, and never an error of the script."""
+    messages = ("CNM", "CIM", "SFCM", "BCN", "LLDP", "data with")
+    frames = [octets for what, octets in _core.sample_frames() if what.startswith(messages)]
+    # Behind a tag Lua cannot know what the capture has cut off.
+    tagged = {octets for what, octets in _core.sample_frames() if "tag" in what.lower()}
+    cuts = [(octets, at) for octets in frames for at in range(14, len(octets))]
+    file = tmp_path / "cut.pcap"
+    records = [
+        struct.pack("<IIII", 1, number, at, length) + octets[:at]
+        for number, (octets, at) in enumerate(cuts)
+        # Once the frame ends there, once the capture has cut it off.
+        for length in (at, len(octets))
+    ]
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    file.write_bytes(head + b"".join(records))
+    found = dissect(tshark, file, ["_ws.expert.message"], script=True)
+    assert len(found) == len(records)
+    said = [one["_ws.expert.message"] for one in found]
+    assert not [one for one in said if "Lua" in one]
+    early, cut = "The message ends too early", "The capture has cut the message off"
+    assert not any(cut in one for one in said[0::2])
+    for (octets, at), one in zip(cuts, said[1::2], strict=True):
+        assert early not in one or octets in tagged, (octets.hex(), at)
+    assert sum(early in one for one in said) > 200
+    assert sum(cut in one for one in said) > 200
+
+
 def test_scapy_agrees() -> None:
     from scapy.contrib.mac_control import MACControlClassBasedFlowControl, MACControlPause
     from scapy.contrib.roce import BTH, CNPPadding

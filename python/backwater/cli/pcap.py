@@ -222,7 +222,7 @@ SAYINGS: dict[str, Callable[[dict[str, Any]], str]] = {
 def dissector() -> int:
     """Print the path of a script for Wireshark: CNM, CN-TAG, CIM, SFCM, BCN, LLDP CI TLV."""
     path = Path(__file__).parents[1] / "wireshark" / "backwater.lua"
-    put(str(path))
+    sys.stdout.write(f"{path}\n")
     plugins = "~/.local/lib/wireshark/plugins"
     message(
         f"once:     tshark -X lua_script:{path} -r FILE",

@@ -87,6 +87,11 @@ local function encapsulated(tree, wrong, field, tvb, at, length, most)
     return tree:add(field, tvb(at, has)), tvb(at, has)
 end
 
+-- What stands behind a tag. That it is malformed Wireshark has shown before it becomes an error here, of which this script is no cause.
+local function dissect_rest(kind, rest, pinfo, root)
+    pcall(ethertypes.try, ethertypes, kind, rest, pinfo, root)
+end
+
 -- CN-TAG ---------------------------------------------------------------------------------------------------------------
 
 local cntag = Proto("cntag", "Congestion Notification Tag (IEEE 802.1Q)")
@@ -104,7 +109,7 @@ function cntag.dissector(tvb, pinfo, root)
     tree:add(cntag_fields.type, tvb(2, 2))
     tree:append_text(", flow " .. tvb(0, 2):uint())
     if tvb:captured_len() > 4 then
-        ethertypes:try(tvb(2, 2):uint(), tvb(4):tvb(), pinfo, root)
+        dissect_rest(tvb(2, 2):uint(), tvb(4):tvb(), pinfo, root)
     end
 end
 
@@ -308,7 +313,7 @@ function rlt.dissector(tvb, pinfo, root)
     tree:add(rlt_fields.cpid, tvb(2, 8))
     tree:add(rlt_fields.type, tvb(10, 2))
     if tvb:captured_len() > 12 then
-        ethertypes:try(tvb(10, 2):uint(), tvb(12):tvb(), pinfo, root)
+        dissect_rest(tvb(10, 2):uint(), tvb(12):tvb(), pinfo, root)
     end
 end
 
@@ -359,7 +364,7 @@ function lldp_ci.dissector(tvb, pinfo, root)
     if tvb:captured_len() == 0 then return end
     -- Wireshark's dissector shortens the buffer, by too much where it does not know a TLV.
     local whole = tvb():tvb()
-    if lldp then lldp:call(tvb, pinfo, root) end
+    if lldp then pcall(lldp.call, lldp, tvb, pinfo, root) end
     local at = 0
     while at + 2 <= whole:captured_len() do
         local kind, length = whole(at, 2):bitfield(0, 7), whole(at, 2):bitfield(7, 9)

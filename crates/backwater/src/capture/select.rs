@@ -100,7 +100,7 @@ impl Filter {
 
     /// Whether a frame may be wanted, as far as can be said before it is put into octets.
     pub(super) fn may_take(&self, row: &FrameRow) -> bool {
-        let asks = |kind: &str| self.kinds.iter().any(|k| *k == kind);
+        let asks = |kind: &'static str| self.kinds.contains(&kind);
         let kinds = match (row.packet.kind, &row.control) {
             _ if self.kinds.is_empty() => true,
             (_, Some(_)) => self.kinds.iter().any(|kind| !matches!(*kind, "data" | "ack")),
