@@ -40,14 +40,15 @@ demo: $(VENV)/built
 	@echo "(Parquet tables and a manifest each). Try next: $(BIN)/backwater --help"
 
 .PHONY: test
-test: $(VENV)/built lint tshark
+test: $(VENV)/built lint tools
 	$(CARGO) test --workspace --quiet
 	$(BIN)/python -m pytest
 
-# What Wireshark makes of captures is tested where tshark is, and in continuous integration (CI is set) it must be.
-.PHONY: tshark
-tshark:
-	@bash tests/tshark.sh
+# What other programs make of captures and reports is tested where these are, and in continuous integration (CI is set) they must be.
+.PHONY: tools
+tools:
+	@bash tests/tool.sh tshark "What Wireshark makes of captures"
+	@bash tests/tool.sh chromium "What a browser makes of reports"
 
 .PHONY: lint
 lint: $(VENV)/built

@@ -134,6 +134,31 @@ def test_unknown_links_and_groups_are_named(run: Run) -> None:
         run.plot.completion("nobody")
 
 
+def test_charts_of_many_flows_hold_few_rows(run: Run) -> None:
+    """What a chart holds does not grow with the run: quantiles and steps of time, not flows."""
+    many = 60_000
+    flows = pl.DataFrame(run.flows)
+    more = pl.concat([flows] * (many // flows.height + 1)).head(many)
+    spread = pl.int_range(many, dtype=pl.UInt64)
+    more = more.with_columns(
+        flow_id=spread, fct_last_ack_ps=pl.col("fct_last_ack_ps") + spread, slowdown=1.0 + spread
+    )
+    sink = MemorySink(dict(run.manifest))
+    for batch in more.cast(flows.schema).to_arrow().cast(run.flows.schema).to_batches():
+        sink.write("flows", batch)
+    for batch in run.series.to_batches():
+        sink.write("series", batch)
+    kept = sink.finish("done", run.summary)
+    for name in ("completion", "slowdown", "throughput"):
+        for data in getattr(kept.plot, name)().to_dict()["datasets"].values():
+            assert len(data) < 2500
+    curve = rows(kept.plot.completion(), "group", "time", "share")
+    for group in more["group"].unique():
+        times = more.filter(pl.col("group") == group)["fct_last_ack_ps"] / 1e6
+        drawn = curve.filter((pl.col("group") == group) & (pl.col("share") == 0.5))["time"]
+        assert drawn[0] == pytest.approx(times.median())
+
+
 def test_a_run_without_a_complete_flow_has_no_completion_chart(run: Run) -> None:
     open_ = pa.nulls(run.flows.num_rows, pa.uint64())
     table = run.flows

@@ -72,35 +72,43 @@ class RunPlots:
 
         `each` draws a line a flow instead of one a group. Needs `output.flows`.
         """
-        label = pl.format("{} {}", "group", "number") if each else pl.col("group")
-        flows = self._flows(*groups).with_columns(
-            number=pl.col("flow_id").rank("dense").over("group")
-        )
-        flows = flows.with_columns(line=label)
-        sampled = (
-            data.series(self._run, "flow_received_bytes")
-            .select(flow_id="flow", time_ps="time_ps", got="value")
-            .collect()
-        )
-        # What a flow got last is in no sample, but in its own row.
-        final = flows.filter(pl.col("fct_last_byte_ps").is_not_null()).select(
-            "flow_id",
-            time_ps=pl.col("start_ps") + pl.col("fct_last_byte_ps"),
-            got=pl.col("received"),
+        lines = self._groups(*groups)
+        flows = self._lazy(*groups).with_columns(line=pl.col("group"))
+        if each:
+            first = self._first_flows(*groups)
+            lines = first["line"].to_list()
+            flows = flows.drop("line").join(first.lazy(), on="flow_id")
+        sampled = data.series(self._run, "flow_received_bytes").select(
+            flow_id="flow", time_ps=pl.col("time_ps").cast(pl.Int64), got="value"
         )
         interval = self._interval()
-        got = (
-            pl.concat([sampled, final.cast(dict(sampled.schema.items()))])
-            .sort("flow_id", "time_ps")
-            .with_columns(new=pl.col("got").diff().over("flow_id").fill_null(pl.col("got")))
+        up = ((pl.col("time_ps") + interval - 1) // interval) * interval
+        by = [up.alias("time_ps"), pl.col("line").alias("link")]
+        new = pl.col("got").diff().over("flow_id").fill_null(pl.col("got"))
+        between = (
+            sampled.sort("flow_id", "time_ps")
+            .with_columns(new=new)
             .join(flows.select("flow_id", "line"), on="flow_id")
-            # A sample counts what came up to and at its time.
-            .with_columns(time_ps=((pl.col("time_ps") + interval - 1) // interval) * interval)
-            .group_by("time_ps", "line")
-            .agg(value=pl.col("new").sum())
-            .rename({"line": "link"})
+            .group_by(by)
+            .agg(value=pl.col("new").sum().cast(pl.Int64))
         )
-        lines = flows.sort("flow_id")["line"].unique(maintain_order=True).to_list()
+        # What a flow got after its last sample is in no sample, but in its own row.
+        last = sampled.group_by("flow_id").agg(pl.col("got").max())
+        ended = pl.col("start_ps").cast(pl.Int64) + pl.col("fct_last_byte_ps").cast(pl.Int64)
+        rest = pl.col("received").cast(pl.Int64) - pl.col("got").cast(pl.Int64).fill_null(0)
+        after = (
+            flows.filter(pl.col("fct_last_byte_ps").is_not_null())
+            .join(last, on="flow_id", how="left")
+            .select("line", time_ps=ended, new=rest)
+            .group_by(by)
+            .agg(value=pl.col("new").sum())
+        )
+        got = (
+            pl.concat([between, after])
+            .group_by("time_ps", "link")
+            .agg(pl.col("value").sum())
+            .collect(engine="streaming")
+        )
         return self._over_time(
             got,
             lines[:CAPPED],
@@ -228,30 +236,25 @@ class RunPlots:
         order = self._groups(*groups)
         parts, marks, counts = [], [], {}
         for group in order:
-            # A group at a time, so that ten million flows need no copy of all of them.
-            times = (
-                frame.filter(pl.col("group") == group)
-                .select(pl.col(column).drop_nulls() / 1e6)
-                .collect()
-                .to_series()
-                .sort()
-            )
+            times = data.ordered(frame.filter(pl.col("group") == group), column)
             counts[group] = times.len()
             if times.len() == 0:
                 continue
             few = times.len() <= len(QUANTILES)
             shares = [(i + 1) / times.len() for i in range(times.len())] if few else QUANTILES
-            values = times.to_list() if few else _at(times, shares)
+            values = times.to_list() if few else data.quantiles(times, shares)
             # From the first completion on: no flow is complete before it.
             values, shares = [times[0], *values], [0.0, *shares]
             parts.append(pl.DataFrame({"group": group, "time": values, "share": shares}))
             at = [0.5] if times.len() < 10 else [0.5, 0.9, 0.99]
-            marks.append(pl.DataFrame({"group": group, "time": _at(times, at), "share": at}))
+            marked = data.quantiles(times, at)
+            marks.append(pl.DataFrame({"group": group, "time": marked, "share": at}))
         if not parts:
             raise InputError(
                 "no flow of the run is complete", "see `waits_for` in its table of flows"
             )
-        curve, spots = pl.concat(parts), pl.concat(marks)
+        us = pl.col("time") / 1e6
+        curve, spots = (pl.concat(one).with_columns(us) for one in (parts, marks))
         wide = float(curve["time"].max()) > 20 * max(float(curve["time"].min()), 1e-9)  # type: ignore[arg-type]
         x = alt.X(
             "time:Q",
@@ -292,20 +295,20 @@ class RunPlots:
         order = self._groups(*groups)
         least = [round(quantity(size, SIZES, "a size")) for size in sizes]
         labels = [_bucket(sizes, i) for i in range(len(sizes))]
-        bucket = pl.lit(labels[0])
-        for low, label in zip(least[1:], labels[1:], strict=True):
-            bucket = pl.when(pl.col("bytes") >= low).then(pl.lit(label)).otherwise(bucket)
-        found = (
-            frame.select("group", "slowdown", size=bucket)
-            .group_by("group", "size")
-            .agg(
-                pl.len().alias("flows"),
-                *(pl.col("slowdown").quantile(q).alias(f"p{round(100 * q)}") for q in SLOWEST),
-            )
-            .collect()
-        )
         names = [f"p{round(100 * q)}" for q in SLOWEST]
-        rows = found.unpivot(names, index=["group", "size", "flows"], variable_name="percentile")
+        found = []
+        for group in order:
+            own = frame.filter(pl.col("group") == group)
+            for label, low, high in zip(labels, least, [*least[1:], 1 << 63], strict=True):
+                inside = (pl.col("bytes") >= low) & (pl.col("bytes") < high)
+                values = data.ordered(own.filter(inside), "slowdown")
+                about = {"group": group, "size": label, "flows": values.len()}
+                if values.len():
+                    at = zip(names, data.quantiles(values, SLOWEST), strict=True)
+                    found += [about | {"percentile": name, "value": value} for name, value in at]
+        if not found:
+            raise InputError("no flow of the run is complete", "see `waits_for` of its flows")
+        rows = pl.DataFrame(found)
         drawn: ChartType = (
             alt.Chart(rows)
             .mark_point(filled=True, size=90, opacity=1)
@@ -388,10 +391,15 @@ class RunPlots:
             )
         return found
 
-    def _flows(self, *groups: str) -> pl.DataFrame:
-        self._groups(*groups)
-        columns = ["flow_id", "group", "start_ps", "received", "fct_last_byte_ps"]
-        return self._lazy(*groups).select(columns).collect()
+    def _first_flows(self, *groups: str) -> pl.DataFrame:
+        """Name the first flows of the groups, as many as a chart lists: columns flow_id, line."""
+        first = self._lazy(*groups).select("flow_id", "group").bottom_k(CAPPED, by="flow_id")
+        number = pl.col("flow_id").rank("dense").over("group")
+        return (
+            first.sort("flow_id")
+            .select("flow_id", line=pl.format("{} {}", "group", number))
+            .collect(engine="streaming")
+        )
 
     def _links(
         self, wanted: Sequence[str], values: pl.DataFrame, names: pl.DataFrame, most: int
@@ -466,17 +474,6 @@ class RunPlots:
         return alt.layer(*layers).properties(
             width=WIDTH, height=HEIGHT, title=title(str(head.text), *below)
         )
-
-
-def _at(ordered: pl.Series, shares: Sequence[float]) -> list[float]:
-    """Quantiles of sorted values, between two of them by their share."""
-    last = ordered.len() - 1
-    places = [share * last for share in shares]
-    low = ordered.gather([int(place) for place in places])
-    high = ordered.gather([min(int(place) + 1, last) for place in places])
-    return [
-        a + (b - a) * (place - int(place)) for a, b, place in zip(low, high, places, strict=True)
-    ]
 
 
 def _bucket(sizes: Sequence[str], number: int) -> str:

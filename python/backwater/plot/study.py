@@ -65,12 +65,15 @@ class StudyPlots:
         """
         rows, order, name = self._rows(measures, cases, mechanisms), self._mechanisms, "mechanism"
         if beside is not None:
-            rows, order = self._setups(beside, measures, cases)
+            rows, order = self._setups(beside, measures, cases, mechanisms)
             name = "setup"
         if rows.is_empty():
             raise InputError("nothing to draw: none of these points was run")
         order = [one for one in order if one in set(rows[name].to_list())]
-        colours = colour(name, order, self._mechanisms if beside is None else None).legend(None)
+        # Setups of several mechanisms are told apart by their names, mechanisms by colour.
+        by = "mechanism" if "mechanism" in rows.columns else name
+        shades = [one for one in self._mechanisms if one in set(rows[by].to_list())] or order
+        colours = colour(by, shades, None if by == "setup" else self._mechanisms).legend(None)
         wide = 34 * len(order)
         x = alt.X(
             f"{name}:N",
@@ -324,12 +327,13 @@ class StudyPlots:
         for label, run in observed:
             chart: Any = getattr(run.plot, kind)(*lines, **of)
             below, heading = chart.title.subtitle, chart.title.text
-            cells.append(chart.properties(title=title(label, *below), height=170))
+            cell = chart.properties(title=title(label, *below))
+            cells.append(cell if kind == "paused" else cell.properties(height=170))
         if not cells:
             raise InputError("nothing to draw: none of these points was run")
         # The same scales, so that what is higher is more and what is longer took longer.
-        whole = alt.vconcat(*cells, title=title(heading)).resolve_scale(x="shared", y="shared")
-        drawn: ChartType = whole
+        whole = alt.vconcat(*cells, title=title(heading)).resolve_scale(x="shared")
+        drawn: ChartType = whole if kind == "paused" else whole.resolve_scale(y="shared")
         return drawn
 
     def pauses(
@@ -439,7 +443,11 @@ class StudyPlots:
         return _frame(rows)
 
     def _setups(
-        self, beside: str, measures: Sequence[str] | None, cases: Sequence[str] | None
+        self,
+        beside: str,
+        measures: Sequence[str] | None,
+        cases: Sequence[str] | None,
+        mechanisms: Sequence[str] | None,
     ) -> tuple[pl.DataFrame, list[str]]:
         """Points of the setups beside the table, and of the table's own under its mechanisms."""
         blocks = {block.id: block for block in self._study.beside}
@@ -448,9 +456,10 @@ class StudyPlots:
                 f"the study has no block {beside!r} beside its table", f"it has {', '.join(blocks)}"
             )
         block = blocks[beside]
-        several = len(block.mechanisms) > 1
+        chosen = [one for one in block.mechanisms if mechanisms is None or one in mechanisms]
+        several = len(chosen) > 1
         rows, order = [], []
-        for mechanism in block.mechanisms:
+        for mechanism in chosen:
             for setup, label in (
                 (TABLE, block.own or mechanism),
                 *((s.id, s.label) for s in block.setups),
@@ -463,10 +472,11 @@ class StudyPlots:
                     sample = self._sample(case, mechanism, measure, setup)
                     if sample is not None:
                         point = _point(self._study.measure(measure), sample)
-                        rows.append({"case": case, "setup": name, **point, "published": None})
-        frame = _frame(rows)
-        # Rows in the order of cases and measures, as in the other charts.
-        return frame.sort("case", maintain_order=True), order
+                        row = {"case": case, "setup": name, **point, "published": None}
+                        rows.append(row | ({"mechanism": mechanism} if several else {}))
+        # By case, as in the other charts.
+        rows.sort(key=lambda row: [case.id for case in self._study.cases].index(row["case"]))
+        return _frame(rows), order
 
     def _reduction(self, case: str, mechanism: str, name: str, base: str) -> float | None:
         """The published improvement: as a number of its own, or by two published times."""
