@@ -209,7 +209,8 @@ def known_to_script(found: dict[str, str], frame: Frame) -> int:
         count += same(found, tables[kind], frame)
         if found[FLOW[0]] and fields.get("flow"):
             source, source_port, destination, port = (found[name] for name in FLOW)
-            assert f"{source}:{source_port} > {destination}:{port}" == fields["flow"]
+            ports = (f":{source_port}", f":{port}") if port else ("", "")
+            assert f"{source}{ports[0]} > {destination}{ports[1]}" == fields["flow"]
     if kind == "sfcm":
         stops = {"class": (1, 0), "flow": (0, 1), "open": (0, 0)}[fields["stops"]]
         assert (number(found["sfcm.class_mode"]), number(found["sfcm.flow_mode"])) == stops

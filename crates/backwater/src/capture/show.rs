@@ -3,7 +3,7 @@
 use backwater_wire::capture::{Captured, Item, Problem, read};
 use backwater_wire::ethernet::ether_type;
 use backwater_wire::frame::{Frame, Ip, Message, Numbers};
-use backwater_wire::ip::{Ipv4HeaderSlice, Ipv6HeaderSlice};
+use backwater_wire::ip::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice};
 use backwater_wire::lldp::{CiAddress, CiTlv, CnTlv};
 use backwater_wire::sfcm::Scope;
 use std::io::Read;
@@ -209,16 +209,22 @@ fn flow_of_msdu(msdu: &[u8]) -> Value {
     }
 }
 
-/// The flow of an encapsulated packet, which begins with its IP header: `10.0.0.9:49153 > 10.0.0.1:4791`.
+/// The flow of an encapsulated packet, which begins with its IP header: `10.0.0.9:49153 > 10.0.0.1:4791`, without ports where it is
+/// neither TCP nor UDP.
 fn flow_of_packet(packet: &[u8]) -> Value {
-    let (source, destination, at): (IpAddr, IpAddr, usize) = if let Ok(ip) = Ipv4HeaderSlice::from_slice(packet) {
-        (ip.source_addr().into(), ip.destination_addr().into(), ip.slice().len())
-    } else if let Ok(ip) = Ipv6HeaderSlice::from_slice(packet) {
-        (ip.source_addr().into(), ip.destination_addr().into(), ip.slice().len())
-    } else {
-        return Value::None;
-    };
-    let port =
-        |at: usize| packet.get(at..at + 2).map_or(String::new(), |p| format!(":{}", u16::from_be_bytes([p[0], p[1]])));
-    Value::Text(format!("{source}{} > {destination}{}", port(at), port(at + 2)))
+    let (source, destination, protocol, at): (IpAddr, IpAddr, IpNumber, usize) =
+        if let Ok(ip) = Ipv4HeaderSlice::from_slice(packet) {
+            (ip.source_addr().into(), ip.destination_addr().into(), ip.protocol(), ip.slice().len())
+        } else if let Ok(ip) = Ipv6HeaderSlice::from_slice(packet) {
+            (ip.source_addr().into(), ip.destination_addr().into(), ip.next_header(), ip.slice().len())
+        } else {
+            return Value::None;
+        };
+    let ports = [IpNumber::TCP, IpNumber::UDP].contains(&protocol).then(|| packet.get(at..at + 4)).flatten();
+    Value::Text(match ports {
+        Some(&[a, b, c, d]) => {
+            format!("{source}:{} > {destination}:{}", u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+        }
+        _ => format!("{source} > {destination}"),
+    })
 }
