@@ -7,6 +7,7 @@
 mod arrow;
 mod capture;
 mod describe;
+mod diverge;
 mod errors;
 mod flows;
 mod scenario;
@@ -24,6 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<simulation::Status>()?;
+    module.add_class::<diverge::Divergence>()?;
     module.add_class::<arrow::Batch>()?;
     module.add_class::<capture::Capture>()?;
     module.add_function(wrap_pyfunction!(describe::explain, module)?)?;

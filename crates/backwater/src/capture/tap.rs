@@ -2,7 +2,7 @@
 
 use super::Capture;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, PortRow, SeriesRow, Sink, SwitchRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, PauseRow, PortRow, SeriesRow, Sink, SwitchRow, WaitRow,
 };
 use std::io::Write;
 
@@ -47,5 +47,13 @@ impl<S: Sink, W: Write> Sink for Tap<'_, S, W> {
 
     fn counter(&mut self, row: &CounterRow) {
         self.tables.counter(row);
+    }
+
+    fn wait(&mut self, row: &WaitRow) {
+        self.tables.wait(row);
+    }
+
+    fn pause(&mut self, row: &PauseRow) {
+        self.tables.pause(row);
     }
 }
