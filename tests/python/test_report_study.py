@@ -13,6 +13,7 @@ import pytest
 import backwater
 from backwater import study
 from backwater.plot import StudyPlots
+from backwater.report.page import Figure
 from backwater.report.study import OVER_TIME
 from backwater.study.execute import Key
 from backwater.study.observe import Observation, observe
@@ -95,6 +96,17 @@ def test_improvement_is_relative_to_its_base(outcome: study.Outcome) -> None:
     }
     assert point["value"].item() == pytest.approx(1 - values["pfc+sfc"] / values["pfc"])
     assert point["published"].item() == pytest.approx(1 - 288.14 / 355.553)
+
+
+def test_axes_of_layered_charts_keep_their_titles(outcome: study.Outcome) -> None:
+    """A layer without a title takes those of the others away, which only the drawing shows."""
+    lines = outcome.plot.lines(measures=["victim_fct", "drops"], reference=("1", "pfc"))
+    drawn = Figure("lines", lines, "").drawing
+    for text in ("victim (us)", "drops (frames)", "pfc, case 1"):
+        assert f">{text}<" in drawn
+    assert ">value" not in drawn
+    improved = Figure("improvement", outcome.plot.improvement(), "").drawing
+    assert ">less than pfc<" in improved
 
 
 def test_a_run_that_is_looked_at_is_the_run_of_the_table(outcome: study.Outcome) -> None:

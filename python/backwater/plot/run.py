@@ -259,7 +259,7 @@ class RunPlots:
         x = alt.X(
             "time:Q",
             title=f"completion time to the {UNTIL[until]} (us)",
-            scale=alt.Scale(type="log" if wide else "linear", zero=False, nice=wide),
+            scale=alt.Scale(type="log") if wide else alt.Scale(zero=False, nice=False),
         )
         y = alt.Y("share:Q", title="share of complete flows", axis=alt.Axis(format="%"))
         tips = [

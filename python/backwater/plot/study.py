@@ -157,15 +157,16 @@ class StudyPlots:
         order = [m for m in self._mechanisms if m in set(frame["mechanism"].to_list())]
         colours = colour("mechanism", order, self._mechanisms)
         seen = list(dict.fromkeys(frame["case"].to_list()))
-        y = alt.Y("value:Q", title=f"less than {base}", axis=alt.Axis(format="+.0%"))
+        less = f"less than {base}"
+        y = alt.Y("value:Q", title=less, axis=alt.Axis(format="+.0%"))
         x = alt.X("case:N", title="case", sort=seen, axis=alt.Axis(labelAngle=_angle(seen)))
         common = alt.Chart().encode(x=x, xOffset=alt.XOffset("mechanism:N", sort=order))
         tips = _tips("mechanism", "+.1%")
         whole = alt.layer(
             alt.Chart().mark_rule(color=FAINT).encode(y=alt.datum(0)),
             common.mark_bar().encode(y=y, color=colours, tooltip=tips),
-            *_whiskers(common, frame),
-            *_diamonds(common, frame, tips),
+            *_whiskers(common, frame, less),
+            *_diamonds(common, frame, tips, less),
             data=frame,
         ).properties(width=max(160, 26 * len(order) * len(seen)), height=200)
         return whole.facet(
@@ -198,7 +199,10 @@ class StudyPlots:
             rows = rows.with_columns(
                 at=pl.col("case").replace_strict(dict(at), return_dtype=pl.Float64)
             )
-            x: Any = alt.X("at:Q", title=axis, scale=alt.Scale(zero=False, padding=20))
+            low, high = min(at.values()), max(at.values())
+            room = (high - low) / 25
+            domain = [max(0.0, low - room) if low >= 0 else low - room, high + room]
+            x: Any = alt.X("at:Q", title=axis, scale=alt.Scale(domain=domain, nice=False))
         else:
             x = alt.X("case:N", title=axis, sort=seen, axis=alt.Axis(labelAngle=_angle(seen)))
         # Of one mechanism the title says which.
@@ -206,11 +210,13 @@ class StudyPlots:
         cells = []
         for what in dict.fromkeys(rows["what"].to_list()):
             part = rows.filter(pl.col("what") == what)
-            y = alt.Y(
-                "value:Q",
-                title=what,
-                scale=alt.Scale(type="log" if log else "linear", zero=not log),
-            )
+            # Lines that differ by little are looked at closely; a bar would have to begin at 0.
+            every = [v for v in (*part["value"], *part["published"]) if v is not None]
+            near = min(every) > 0.8 * max(every)
+            scale = alt.Scale(zero=True)
+            if log or near:
+                scale = alt.Scale(type="log") if log else alt.Scale(zero=False, padding=8)
+            y = alt.Y("value:Q", title=what, scale=scale)
             base = alt.Chart(part.sort("at") if at else part).encode(x=x)
             colours = colour("mechanism", order, self._mechanisms).legend(legend)
             tips = _tips("mechanism")
@@ -222,14 +228,14 @@ class StudyPlots:
                         color=colours,
                         strokeDash=dash("mechanism", order, self._mechanisms).legend(legend),
                     ),
-                    *_whiskers(base, part),
+                    *_whiskers(base, part, what),
                     base.mark_point(filled=True, size=80, opacity=1).encode(
                         y=y,
                         color=colours,
                         shape=shape("mechanism", order, self._mechanisms).legend(legend),
                         tooltip=tips,
                     ),
-                    *_diamonds(base, part, tips),
+                    *_diamonds(base, part, tips, what),
                 ).properties(width=WIDTH if at else max(280, 90 * len(seen)), height=190)
             )
         return alt.vconcat(*cells).properties(
@@ -500,8 +506,8 @@ class StudyPlots:
         rule = alt.Chart(rows).mark_rule(color=FAINT, strokeDash=[5, 4], strokeWidth=1.5)
         name = alt.Chart(rows).mark_text(align="right", dy=-7, color=FAINT, fontSize=12)
         return [
-            rule.encode(y="value:Q"),
-            name.encode(y="value:Q", x=alt.value("width"), text="text:N"),
+            rule.encode(y=alt.Y("value:Q", title=what)),
+            name.encode(y=alt.Y("value:Q", title=what), x=alt.value("width"), text="text:N"),
         ]
 
     def _published(self, case: str, mechanism: str, measure: str) -> dict[str, float]:
@@ -546,22 +552,24 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     )
 
 
-def _whiskers(base: alt.Chart, rows: pl.DataFrame) -> list[alt.Chart]:
-    """Draw confidence intervals, if there are any."""
+def _whiskers(base: alt.Chart, rows: pl.DataFrame, axis: str | None = None) -> list[alt.Chart]:
+    """Draw confidence intervals, if there are any; `axis` as the other layers call it."""
     if rows["low"].is_null().all():
         return []
-    y = alt.Y("low:Q", title=None)
+    y = alt.Y("low:Q", title=axis)
     return [base.mark_rule(color=INK, strokeWidth=1.5).encode(y=y, y2="high")]
 
 
-def _diamonds(base: alt.Chart, rows: pl.DataFrame, tips: list[Any]) -> list[alt.Chart]:
-    """Draw published numbers, if there are any."""
+def _diamonds(
+    base: alt.Chart, rows: pl.DataFrame, tips: list[Any], axis: str | None = None
+) -> list[alt.Chart]:
+    """Draw published numbers, if there are any; `axis` as the other layers call it."""
     if rows["published"].is_null().all():
         return []
     mark = base.mark_point(
         shape="diamond", size=85, color=INK, fill="white", strokeWidth=1.8, opacity=1
     )
-    return [mark.encode(y=alt.Y("published:Q", title=None), tooltip=tips)]
+    return [mark.encode(y=alt.Y("published:Q", title=axis), tooltip=tips)]
 
 
 def _tips(name: str, form: str = ".5") -> list[Any]:

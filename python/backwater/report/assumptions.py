@@ -61,7 +61,9 @@ class Assumptions:
         if not self.sketch["complete"]:
             caption += f" Of each group the first {FLOWS} flows; jobs begin theirs during the run."
         if self.layout.aggregated:
-            caption += " A node with a number in brackets stands for so many."
+            caption += (
+                " A node written as a number stands for so many; the pointer shows their names."
+            )
         return Picture("topology", draw.topology(self.layout, self.sketch, self.groups), caption)
 
     def parameters(self) -> list[Table]:
