@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 
     from backwater.plot import RunPlots
 
-TABLES = ("flows", "ports", "control", "series", "switches", "collectives", "counters")
+TABLES = (
+    "flows",
+    "ports",
+    "control",
+    "series",
+    "switches",
+    "collectives",
+    "counters",
+    "waits",
+    "pauses",
+)
 MANIFEST = "manifest.json"
 FORMAT = 1
 
@@ -97,6 +107,16 @@ class Run:
     def counters(self) -> pa.Table:
         """One row a counter of a mechanism: node, port, mechanism, counter, value."""
         return self.read("counters")
+
+    @cached_property
+    def waits(self) -> pa.Table:
+        """One row a cause that a flow of `output.waits` waited for: where, why, how long (ps)."""
+        return self.read("waits")
+
+    @cached_property
+    def pauses(self) -> pa.Table:
+        """One row a pause, with `output.pause_causes`: who asked whom, when (ps), behind what."""
+        return self.read("pauses")
 
     @property
     def plot(self) -> RunPlots:

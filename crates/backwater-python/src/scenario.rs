@@ -24,7 +24,7 @@ impl Scenario {
         Scenario { scenario, resolved: OnceLock::new() }
     }
 
-    fn resolved(&self) -> Result<Arc<Resolved>, ScenarioError> {
+    pub fn resolved(&self) -> Result<Arc<Resolved>, ScenarioError> {
         if let Some(resolved) = self.resolved.get() {
             return Ok(Arc::clone(resolved));
         }

@@ -10,6 +10,7 @@ pub mod advise;
 mod build;
 pub mod capture;
 mod check;
+pub mod diverge;
 mod error;
 mod explain;
 mod faults;
