@@ -14,7 +14,7 @@ import backwater
 from backwater import study
 from backwater.plot import StudyPlots
 from backwater.report.page import Figure
-from backwater.report.study import OVER_TIME
+from backwater.report.study import OVER_TIME, study_page
 from backwater.study.execute import Key
 from backwater.study.observe import Observation, observe
 from conftest import ROOT
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from conftest import Command
 
-STUDIES = sorted(path.parent.name for path in (ROOT / "studies").glob("*/study.toml"))
+STUDIES = sorted(path.parent.name for path in (ROOT / "studies").glob("*/figures.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,14 @@ def test_every_study_declares_its_figures_and_names_what_there_is(name: str) -> 
         assert len({observed[one].interval for one in film["observe"]}) == 1
     drawn = [*text["figure"], *text.get("film", [])]
     assert len({one["id"] for one in drawn}) == len(drawn)
+
+
+def test_a_study_that_declares_none_has_its_measures_drawn(
+    outcome: study.Outcome, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("backwater.report.study.STUDIES", tmp_path)
+    page = study_page(outcome)
+    assert [figure.id for figure in page.figures] == ["measures"]
 
 
 def test_the_guide_maps_every_figure_with_a_counterpart() -> None:
