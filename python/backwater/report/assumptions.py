@@ -114,6 +114,11 @@ def _explained(key: str) -> tuple[str, str]:
 
 def _from_ports(run: Run) -> dict[str, Any]:
     """Give nodes and links as the table of ports has them."""
+    if run.ports.num_rows == 0:
+        raise backwater.ResultError(
+            f"{run.directory}: the run was killed, and its flows came from a file that is not here",
+            "put the file where the scenario names it, or run it to its end",
+        )
     rows = run.ports.select(["node", "peer", "tier", "rate_bps"]).to_pylist()
     tiers = {row["node"]: row["tier"] for row in rows}
     number = {name: i for i, name in enumerate(tiers)}
