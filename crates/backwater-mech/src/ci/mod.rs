@@ -39,8 +39,7 @@
 //! | CIM_TH | `cim_threshold` | bytes | 300 KB | choice: High |
 //! | – | `cim_interval` | time | 10 us | choice |
 //!
-//! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; the content of a CIM as octets; a limit of the
-//! stream table.
+//! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; a limit of the stream table.
 //! **Where we differ:** flows are those of the simulation, acknowledgements apart from data; control messages of mechanisms are no
 //! flows. Ageing is looked at when a flow's next packet comes, so that a run does not last longer for it. A bridge finds out that
 //! the flow of a CIM is over, ignores the CIM and counts it, where a real one would keep an entry that no packet will ask for.
@@ -50,12 +49,13 @@
 
 mod station;
 mod table;
+mod wire;
 
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    CheckCx, Claims, Count, Fate, Finding, Full, Mechanism, NicShape, Order, Place, Steering, SwitchCx, SwitchShape,
-    SwitchSide,
+    Carrier, CheckCx, Claims, Count, Fate, Finding, Full, Mechanism, NicShape, Order, Place, Steering, SwitchCx,
+    SwitchShape, SwitchSide, WireCx,
 };
 use backwater_net::packet::{CLASSES, Class, Control, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue, class_bits};
 use rand::RngExt;
@@ -232,6 +232,10 @@ impl Mechanism for CongestionIsolation {
         Claims { steering: true, ..Claims::NONE }
     }
 
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
+
     fn classes(params: &Params) -> u8 {
         let queues = Self::steering(params).map_or(0, |steering| steering.queues);
         queues | class_bits(&[params.cim_tx_priority])
@@ -341,18 +345,31 @@ struct Message {
     congesting: Queue,
     /// the flow of acknowledgements
     back: bool,
+    /// octets of the flow's packet that go along
+    min_header_octets: u16,
+    cim_type: CimType,
 }
 
 impl Message {
     fn frame(self, flow: FlowRef, size: u32) -> Control {
-        let words = [self.count, u64::from(self.source.0), u64::from(self.congesting.0), u64::from(self.back), 0, 0];
+        let back = u64::from(self.back);
+        let (octets, form) = (u64::from(self.min_header_octets), self.cim_type as u64);
+        let words = [self.count, u64::from(self.source.0), u64::from(self.congesting.0), back, octets, form];
         Control { kind: CIM, size, flow: Some(flow), words }
     }
 
     fn read(frame: &Control) -> Option<Message> {
-        let [count, source, congesting, back, ..] = frame.words;
-        let (source, congesting) = (NodeId(source as u32), Queue(congesting as u8));
-        (frame.kind == CIM).then_some(Message { count, source, congesting, back: back != 0 })
+        let [count, source, congesting, back, octets, form] = frame.words;
+        let (source, congesting, min_header_octets) = (NodeId(source as u32), Queue(congesting as u8), octets as u16);
+        let cim_type = [CimType::L2, CimType::Ipv4, CimType::Ipv6].into_iter().find(|kind| *kind as u64 == form)?;
+        (frame.kind == CIM).then_some(Message {
+            count,
+            source,
+            congesting,
+            back: back != 0,
+            min_header_octets,
+            cim_type,
+        })
     }
 }
 
@@ -513,7 +530,9 @@ impl Bridge {
         let full = cx.seen().egress(at.egress, at.queue) > self.params.cim_threshold;
         if self.params.cim && listens && full && stream.may_tell(now, &self.params) {
             let count = stream.tell(now);
-            let message = Message { count, source: cx.shape().node, congesting: at.queue, back: flow.1 };
+            let Params { min_header_octets, cim_type, .. } = self.params;
+            let (source, min_header_octets) = (cx.shape().node, min_header_octets.0 as u16);
+            let message = Message { count, source, congesting: at.queue, back: flow.1, min_header_octets, cim_type };
             self.ports[usize::from(at.ingress.0)].counts.cims_sent += 1;
             let class = Class(self.params.cim_tx_priority);
             cx.emit(at.ingress, class, message.frame(flow.0, self.params.cim_size()));
