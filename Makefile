@@ -39,9 +39,14 @@ demo: $(VENV)/built
 	@echo "(Parquet tables and a manifest each). Try next: $(BIN)/backwater --help"
 
 .PHONY: test
-test: $(VENV)/built lint
+test: $(VENV)/built lint chromium
 	$(CARGO) test --workspace --quiet
 	$(BIN)/python -m pytest
+
+# What a browser makes of reports is tested where Chromium is, and in continuous integration (CI is set) it must be.
+.PHONY: chromium
+chromium:
+	@bash tests/chromium.sh
 
 .PHONY: lint
 lint: $(VENV)/built

@@ -25,6 +25,8 @@ class RunError(RuntimeError):
     time_ps: int
     reason: str
     hint: str | None
+    run: Any
+    """The `backwater.Run` as far as it came, where a run raised it."""
 
 class Scenario:
     """A scenario as read; every change gives a new object."""
@@ -75,6 +77,13 @@ class Scenario:
         (None: not given), packet, message.
         """
 
+    def sketch(self, seed: int, most: int) -> dict[str, Any]:
+        """What the scenario looks like, with the first `most` flows of each source.
+
+        nodes: (name, tier, whether a host); links: (node, node, b/s, ps); flows: (group, nodes on
+        the way or the two ends, how many, bytes of all); complete: whether that is all.
+        """
+
     def start(self, seed: int | None = None) -> Simulation:
         """Build the network; `seed` replaces the scenario's own."""
 
@@ -92,6 +101,20 @@ class Simulation:
 
     def summary(self) -> dict[str, Any]:
         """Totals after the end: fingerprint, time_ps, events, hops, flows, drops, offered loads."""
+
+class Divergence:
+    """Two runs of one network side by side, until what they send first differs."""
+
+    def __init__(self, a: Scenario, seed_a: int, b: Scenario, seed_b: int) -> None: ...
+    def advance(self, wall_ms: int) -> dict[str, Any] | None:
+        """Simulate both for about `wall_ms` ms of wall time; None: no difference yet.
+
+        `same_frames`: frames sent alike; `frames`: (of a, of b), the first that differ, None where
+        a run sends nothing more, or None in all; `control`: the same of control messages.
+        """
+
+    def time_ps(self) -> int:
+        """How far both are, in ps."""
 
 class Status:
     """Where a run stands. Times in ps; a hop is one frame put on one link, ACKs included."""

@@ -30,7 +30,19 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-TABLES = ("flows", "ports", "control", "series", "switches", "collectives", "counters")
+    from backwater.plot import RunPlots
+
+TABLES = (
+    "flows",
+    "ports",
+    "control",
+    "series",
+    "switches",
+    "collectives",
+    "counters",
+    "waits",
+    "pauses",
+)
 MANIFEST = "manifest.json"
 FORMAT = 1
 
@@ -95,6 +107,23 @@ class Run:
     def counters(self) -> pa.Table:
         """One row a counter of a mechanism: node, port, mechanism, counter, value."""
         return self.read("counters")
+
+    @cached_property
+    def waits(self) -> pa.Table:
+        """One row a cause that a flow of `output.waits` waited for: where, why, how long (ps)."""
+        return self.read("waits")
+
+    @cached_property
+    def pauses(self) -> pa.Table:
+        """One row a pause, with `output.pause_causes`: who asked whom, when (ps), behind what."""
+        return self.read("pauses")
+
+    @property
+    def plot(self) -> RunPlots:
+        """Charts of this run, as Altair charts: `run.plot.queue()` and so on."""
+        from backwater.plot import RunPlots
+
+        return RunPlots(self)
 
     @property
     def summary(self) -> dict[str, Any]:

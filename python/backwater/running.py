@@ -146,7 +146,7 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
                 break
     except _core.RunError as error:
         _drain(simulation, sink)
-        sink.finish("failed", simulation.summary(), str(error))
+        error.run = sink.finish("failed", simulation.summary(), str(error))
         raise
     if progress is not None:
         progress.finished(number)

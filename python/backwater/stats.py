@@ -33,8 +33,7 @@ def group_times(flows: pa.Table) -> list[dict[str, Any]]:
     if flows.num_rows == 0:
         return []
     rows = []
-    # Flows are numbered in the order of the scenario, rows come in the order of completion.
-    for group in pc.unique(flows.sort_by("flow_id")["group"]).to_pylist():
+    for group in groups(flows):
         members = flows.filter(pc.field("group") == group)
         complete = members.filter(pc.field("state") == "complete")
         rows.append(
@@ -56,6 +55,12 @@ def group_times(flows: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
+def groups(flows: pa.Table) -> list[str]:
+    """Labels of the groups of flows, in the order of the scenario."""
+    # Flows are numbered in the order of the scenario, rows come in the order of completion.
+    return [str(group) for group in pc.unique(flows.sort_by("flow_id")["group"]).to_pylist()]
+
+
 def waiting(flows: pa.Table) -> list[dict[str, Any]]:
     """Give, for each group with unfinished flows, the first of them and what it waited for."""
     if flows.num_rows == 0:
@@ -69,7 +74,7 @@ def waiting(flows: pa.Table) -> list[dict[str, Any]]:
         "waits_for": "waits_for",
     }
     first = []
-    for group in pc.unique(unfinished["group"]).to_pylist():
+    for group in groups(unfinished):
         row = unfinished.filter(pc.field("group") == group).slice(0, 1)
         first.append({name: row[column][0].as_py() for name, column in columns.items()})
     return first

@@ -15,6 +15,7 @@ import pytest
 
 import backwater
 from backwater import _core
+from backwater.results import TABLES
 
 STUB = Path(_core.__file__).with_name("_core.pyi")
 
@@ -63,7 +64,7 @@ def test_everything_in_the_stub_exists() -> None:
 def test_a_run_hands_out_described_tables() -> None:
     simulation = scenario().start(1)
     tables = finish(simulation)
-    assert set(tables) == {"flows", "ports", "control", "series", "switches", "collectives"}
+    assert set(tables) == set(TABLES)
     flows = pa.Table.from_batches(tables["flows"])
     assert flows.sort_by("flow_id")["bytes"].to_pylist() == ROWS["bytes"]
     assert set(flows["state"].to_pylist()) == {"complete"}

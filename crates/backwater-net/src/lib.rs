@@ -21,6 +21,7 @@ mod slab;
 pub mod spec;
 pub mod topology;
 pub mod units;
+mod waits;
 pub mod workload;
 
 pub use lineup::FlowMap;

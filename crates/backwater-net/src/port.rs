@@ -91,6 +91,8 @@ pub(crate) struct Rest {
     pub faults: Option<LinkFaults>,
     /// Every frame that is sent or has arrived here is handed out.
     pub captured: bool,
+    /// Recorded flows are followed through it.
+    pub watched: bool,
     /// Control frames that began here.
     pub control_frames: u64,
     /// Counters of what is rare; the others are zero here.
@@ -141,6 +143,7 @@ impl Port {
             held: Held::default(),
             faults: None,
             captured: false,
+            watched: false,
             control_frames: 0,
             stats: PortStats::default(),
         };
@@ -213,12 +216,18 @@ impl Port {
 
     pub fn set_up(&mut self, up: bool) {
         self.up = up;
-        self.special = !up || self.rest.faults.is_some() || self.rest.captured;
+        self.special = !up || self.rest.faults.is_some() || self.rest.captured || self.rest.watched;
     }
 
     /// From now on frames here are captured.
     pub fn capture(&mut self) {
         self.rest.captured = true;
+        self.special = true;
+    }
+
+    /// From now on whoever waits here is told of what happens here.
+    pub fn watch(&mut self) {
+        self.rest.watched = true;
         self.special = true;
     }
 
@@ -431,6 +440,11 @@ impl Port {
         self.set_open();
     }
 
+    /// The first of those who have shut a queue, or the whole port.
+    pub fn shut_by(&self, queue: u8) -> Option<Owner> {
+        first_owner(self.rest.shut[usize::from(queue) % CLASSES] | self.rest.shut[CLASSES])
+    }
+
     /// Whether every gate is open.
     pub fn all_open(&self) -> bool {
         self.rest.shut.iter().all(|owners| *owners == 0)
@@ -471,10 +485,20 @@ impl Port {
         held.to = if end > now { end } else { held.to.min(now) };
     }
 
+    /// Whether the neighbour has held a queue until now.
+    pub fn held_until(&self, queue: u8, now: Time) -> bool {
+        [usize::from(queue) % CLASSES, CLASSES].into_iter().any(|i| self.rest.held.until[i] >= now)
+    }
+
     /// Classes (bits 0 to 7) and link (bit 8) that the neighbour holds now.
     pub fn held_now(&self, now: Time) -> u16 {
         (0..=CLASSES).fold(0, |m, i| if self.rest.held.until[i] > now { m | 1 << i } else { m })
     }
+}
+
+/// The first of the owners whose bits are set.
+pub(crate) fn first_owner(owners: u16) -> Option<Owner> {
+    (owners != 0).then(|| Owner(owners.trailing_zeros() as u8))
 }
 
 /// The highest class in a mask that is not empty.

@@ -1,8 +1,11 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
-use crate::packet::{Class, Control, HostId, NodeId, Packet, Port};
+use crate::hooks::Owner;
+use crate::packet::{Class, Control, HostId, NodeId, Packet, Port, Queue};
 use backwater_engine::Time;
 use std::sync::Arc;
+
+pub use crate::waits::Met;
 
 /// Takes rows as they come; a run never keeps them.
 pub trait Sink {
@@ -22,6 +25,10 @@ pub trait Sink {
     fn switch(&mut self, _row: &SwitchRow) {}
     /// A counter of a mechanism, at the end.
     fn counter(&mut self, _row: &CounterRow) {}
+    /// A recorded flow is over, or the run: one of the things that it waited for.
+    fn wait(&mut self, _row: &WaitRow) {}
+    /// A recorded pause is over, or the run.
+    fn pause(&mut self, _row: &PauseRow) {}
 }
 
 /// A frame at a captured port.
@@ -271,6 +278,92 @@ pub struct CounterRow {
     pub counter: &'static str,
     /// Value at the end of the run.
     pub value: u64,
+}
+
+/// Something that a flow waited for, along the path that ended with its last byte (`waits.rs`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitRow {
+    /// Identity of the flow.
+    pub flow: u64,
+    /// Index of its group.
+    pub group: u32,
+    /// Where it waited.
+    pub node: NodeId,
+    /// For which port.
+    pub port: Port,
+    /// Node at the other end of the link.
+    pub peer: NodeId,
+    /// For what.
+    pub cause: &'static str,
+    /// The mechanism whose gate or lane was the cause.
+    pub owner: Option<Owner>,
+    /// The flow whose packets were sent meanwhile, where that is the cause and it can be named.
+    pub behind: Option<Met>,
+    /// How long.
+    pub time: Time,
+}
+
+/// A pause that a neighbour has obeyed, and what stood behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PauseRow {
+    /// When it was asked for.
+    pub asked: Time,
+    /// When it reached the neighbour.
+    pub start: Time,
+    /// When the neighbour went on; `None`: not before the run was over.
+    pub end: Option<Time>,
+    /// Node that asked.
+    pub node: NodeId,
+    /// The port at which it asked.
+    pub port: Port,
+    /// Node that was paused.
+    pub peer: NodeId,
+    /// The port of it that was.
+    pub peer_port: Port,
+    /// The class; `None`: the whole link.
+    pub class: Option<Class>,
+    /// Bytes in the node that had come in at the port, when it asked.
+    pub ingress_bytes: u64,
+    /// The egress queue of the node at which most of what the pause waits for stood.
+    pub behind: Option<Behind>,
+}
+
+/// What stood behind a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// Egress port.
+    pub port: Port,
+    /// Its queue.
+    pub queue: Queue,
+    /// Node at the other end of that link.
+    pub to: NodeId,
+    /// Bytes that stood there of what the pause waits for.
+    pub bytes: u64,
+    /// Since when something had waited for the port without a break.
+    pub since: Time,
+    /// Whether its neighbour held that queue then.
+    pub paused: bool,
+}
+
+/// The first frame that was dropped for want of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstDrop {
+    /// When.
+    pub time: Time,
+    /// Where.
+    pub node: NodeId,
+    /// The port at which it came in.
+    pub port: Port,
+    /// Its class.
+    pub class: Class,
+    /// \[bytes\] Its length.
+    pub size: u64,
+    /// \[bytes\] in the node that had come in at that port.
+    pub ingress: u64,
+    /// \[bytes\] in the node.
+    pub total: u64,
+    /// Whether the neighbour had been asked to pause that class, or the link.
+    pub asked: bool,
 }
 
 /// How far a run is.

@@ -200,4 +200,15 @@ pub struct Spec<A> {
     pub lossless: bool,
     /// Time series, if any.
     pub series: Option<SeriesSpec>,
+    /// What is recorded of causes.
+    pub causes: CausesSpec,
+}
+
+/// What is recorded of why flows took as long as they did. Off, it costs nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CausesSpec {
+    /// Per group, whether what its flows waited for is; groups beyond its end are not. Never of streams.
+    pub waits: Vec<bool>,
+    /// Whether every pause is, and what stood behind it.
+    pub pauses: bool,
 }

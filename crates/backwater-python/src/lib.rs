@@ -6,6 +6,7 @@
 // The macros of pyo3 give Python functions their Rust documentation; the .pyi holds what Python people read.
 mod arrow;
 mod describe;
+mod diverge;
 mod errors;
 mod flows;
 mod scenario;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<simulation::Status>()?;
+    module.add_class::<diverge::Divergence>()?;
     module.add_class::<arrow::Batch>()?;
     module.add_function(wrap_pyfunction!(describe::explain, module)?)?;
     module.add_function(wrap_pyfunction!(describe::items, module)?)?;

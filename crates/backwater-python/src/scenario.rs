@@ -4,6 +4,7 @@ use crate::errors::{call, guarded, whole_number};
 use crate::flows;
 use crate::simulation::Simulation;
 use backwater::advise::sfc_facts;
+use backwater::sketch::sketch;
 use backwater::{Resolved, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,7 +24,7 @@ impl Scenario {
         Scenario { scenario, resolved: OnceLock::new() }
     }
 
-    fn resolved(&self) -> Result<Arc<Resolved>, ScenarioError> {
+    pub fn resolved(&self) -> Result<Arc<Resolved>, ScenarioError> {
         if let Some(resolved) = self.resolved.get() {
             return Ok(Arc::clone(resolved));
         }
@@ -136,6 +137,20 @@ impl Scenario {
         dict.set_item("pause", facts.pause.map(|time| time.to_string()))?;
         dict.set_item("packet", facts.packet.to_string())?;
         dict.set_item("message", facts.message.to_string())?;
+        Ok(dict)
+    }
+
+    /// What the scenario looks like: `nodes` (name, tier, host), `links` and the `flows` that are known beforehand.
+    fn sketch<'py>(&self, py: Python<'py>, seed: u64, most: usize) -> PyResult<Bound<'py, PyDict>> {
+        let sketch = call(py, || sketch(&*self.resolved()?, seed, most))?;
+        let dict = PyDict::new(py);
+        let nodes = sketch.nodes.iter().map(|node| (&node.name, &node.tier, node.host));
+        dict.set_item("nodes", nodes.collect::<Vec<_>>())?;
+        let links = sketch.links.iter().map(|link| (link.a, link.b, link.rate_bps, link.delay_ps));
+        dict.set_item("links", links.collect::<Vec<_>>())?;
+        let flows = sketch.flows.iter().map(|flows| (&flows.group, &flows.nodes, flows.flows, flows.bytes));
+        dict.set_item("flows", flows.collect::<Vec<_>>())?;
+        dict.set_item("complete", sketch.complete)?;
         Ok(dict)
     }
 

@@ -206,6 +206,19 @@ impl Simulation {
             Ok::<_, PyErr>(said)
         });
         summary.set_item("deadlock", deadlock.transpose()?)?;
+        let first_drop = run.network.first_drop().filter(|_| !run.defective).map(|drop| {
+            let said = PyDict::new(py);
+            said.set_item("time_ps", drop.time.as_ps())?;
+            said.set_item("node", run.network.node_name(drop.node))?;
+            said.set_item("port", drop.port.0)?;
+            said.set_item("class", drop.class.0)?;
+            said.set_item("bytes", drop.size)?;
+            said.set_item("ingress_bytes", drop.ingress)?;
+            said.set_item("switch_bytes", drop.total)?;
+            said.set_item("pause_asked", drop.asked)?;
+            Ok::<_, PyErr>(said)
+        });
+        summary.set_item("first_drop", first_drop.transpose()?)?;
         let cut = run.cut.then_some(progress.time);
         let offered = run.tables.tally().report(cut).into_iter().map(|one| {
             let group = PyDict::new(py);

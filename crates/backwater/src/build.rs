@@ -13,7 +13,7 @@ use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
 use backwater_net::packet::{Class, HostId, NodeId};
-use backwater_net::spec::{SeriesSpec, Spec, Stream};
+use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::Index;
 use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
@@ -23,6 +23,9 @@ use backwater_net::workload::{
 use backwater_net::{HostQueues, Rate};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
+
+/// Stands for every group in `output.waits`.
+const ALL: &str = "all";
 
 /// Makes the spec of a run; `seed` is the run's. Reads flow tables.
 pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, ScenarioError> {
@@ -46,6 +49,7 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         run.assign(&place, group, before)?;
     }
     run.jobs(&place)?;
+    let causes = causes(resolved, &run.groups)?;
     let switches = resolved.graph.switches().map(|node| {
         let about = &resolved.graph.nodes[node.0 as usize];
         resolved.switch.of(&about.name, &about.tier).clone()
@@ -72,6 +76,7 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         stall: resolved.file.stop.stall,
         lossless: resolved.file.lossless,
         series: series(resolved, &index),
+        causes,
     })
 }
 
@@ -82,6 +87,20 @@ fn awaited_groups(resolved: &Resolved, groups: &[String], labels: &[String]) -> 
         return Err(error.hint(format!("groups are called by their `label`: {}", groups.join(", "))));
     }
     Ok((0..groups.len() as u32).filter(|n| labels.contains(&groups[*n as usize])).collect())
+}
+
+/// What is recorded of causes: of all groups, or of those with these labels.
+fn causes(resolved: &Resolved, groups: &[String]) -> Result<CausesSpec, ScenarioError> {
+    let output = &resolved.file.output;
+    for (i, label) in output.waits.iter().enumerate().filter(|(_, label)| *label != ALL) {
+        if !groups.contains(label) {
+            let reason = format!("no group of flows is called `{label}`");
+            let hint = format!("there are {}; `{ALL}` stands for all of them", groups.join(", "));
+            return Err(resolved.error(&format!("output.waits.{i}"), reason).hint(hint));
+        }
+    }
+    let wanted = |group: &String| output.waits.iter().any(|label| label == group || label == ALL);
+    Ok(CausesSpec { waits: groups.iter().map(wanted).collect(), pauses: output.pause_causes })
 }
 
 fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {

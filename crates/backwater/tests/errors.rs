@@ -114,6 +114,7 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("small without class", flow("from = 1\nto = 0\nsmall_below = \"10 KB\"\nsize = \"1 KB\"\n")),
         ("class of small without size", flow("from = 1\nto = 0\nsmall_class = 5\nsize = \"1 KB\"\n")),
         ("awaited group unknown", flow("from = 1\nto = 0\nsize = \"1 KB\"\n[stop]\nwhen = [\"flow\"]\n")),
+        ("recorded group unknown", flow("from = 1\nto = 0\nsize = \"1 KB\"\n[output]\nwaits = [\"incst\"]\n")),
         ("table placed", flow("table = \"flows.csv\"\nplacement = \"random\"\n")),
         ("no recovery of that name", star("[transport]\nrecovery = \"go-back\"\n")),
         ("no timeout", star("[transport]\nrecovery = \"go-back-n\"\ntimeout = \"0 s\"\n")),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from backwater import _core
-from backwater.cli import advise, describe, reproduce, run
+from backwater.cli import advise, compare, describe, report, reproduce, run, why
 
 app = typer.Typer(
     help="Simulate congestion management in data-centre Ethernet, packet by packet.",
@@ -36,9 +36,12 @@ def _root(
 
 
 app.command("run")(run.run)
+app.command("compare")(compare.compare)
+app.command("why")(why.why)
 app.command("check")(describe.check)
 app.command("explain")(describe.explain)
 app.command("list")(describe.list_items)
+app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(advise.app, name="advise")
 app.command("new")(describe.new)

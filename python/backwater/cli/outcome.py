@@ -91,7 +91,7 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     measures = {row.quantity: study.measure(row.quantity) for row in rows}
     units = {row.unit for row in rows}
     unit = units.pop() if len(units) == 1 else None
-    shown = {(row.quantity, row.against): _as_shown(measures[row.quantity], row) for row in rows}
+    shown = {(row.quantity, row.against): as_shown(measures[row.quantity], row) for row in rows}
     bounds = study.model is not None
     seeds = _differ(rows)
     view = table()
@@ -116,14 +116,14 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
             view.add_section()
         view.add_row(
             "" if before is not None and before[0] == row.case else row.case,
-            "" if here == before else _compared(row),
+            "" if here == before else compared(row),
             measures[row.quantity].label,
-            *([_over(row)] if seeds else []),
+            *([over_text(row)] if seeds else []),
             *([row.unit] if unit is None else []),
-            _value(row.published, shown[row.quantity, row.against]),
-            _measured(row, shown[row.quantity, row.against]),
+            value_text(row.published, shown[row.quantity, row.against]),
+            measured_text(row, shown[row.quantity, row.against]),
             percent(row.deviation),
-            _band(row),
+            band_text(row),
             *([us(row.lower_bound)] if bounds else []),
             _verdict(row),
         )
@@ -131,11 +131,12 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
     return view
 
 
-def _compared(row: Row) -> str:
+def compared(row: Row) -> str:
+    """Say under which mechanism a number was taken, and against which it is a reduction."""
     return row.mechanism if row.against is None else f"{row.mechanism}, less than {row.against}"
 
 
-def _as_shown(measure: Measure, row: Row) -> Measure:
+def as_shown(measure: Measure, row: Row) -> Measure:
     """A reduction in % counts no things, whatever its measure counts."""
     return measure if row.against is None else replace(measure, kind="", unit=row.unit)
 
@@ -145,26 +146,28 @@ def _differ(rows: list[Row]) -> bool:
     return any(row.over not in (None, "mean") for row in rows)
 
 
-def _over(row: Row) -> str:
+def over_text(row: Row) -> str:
+    """Say which statistic over how many seeds a number is."""
     fewer = FEWER.match(row.note or "")
     return f"{row.over or 'mean'} {row.seeds}" + (f" of {fewer[1]}" if fewer else "")
 
 
-def _measured(row: Row, measure: Measure) -> str:
+def measured_text(row: Row, measure: Measure) -> str:
     """A measured value, a mean over seeds with its 95 % interval to the same digits."""
-    value = _value(row.measured, measure)
+    value = value_text(row.measured, measure)
     if row.ci is None or row.measured is None:
         return value
-    return f"{value} ±{_value(row.ci[1] - row.measured, measure)}"
+    return f"{value} ±{value_text(row.ci[1] - row.measured, measure)}"
 
 
-def _band(row: Row) -> str:
+def band_text(row: Row) -> str:
+    """Say how near a number must come to agree."""
     if row.band is None or row.band_kind == "relative":
         return f"±{percent(row.band, signed=False)}"
     return f"±{row.band:g}" if row.band_kind == "absolute" else f"{row.band:g}x"
 
 
-def _value(value: float | None, measure: Measure) -> str:
+def value_text(value: float | None, measure: Measure) -> str:
     """A value to the digits that matter: whole for counts, three after the point for ratios."""
     if value is None:
         return "-"
@@ -208,7 +211,7 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  #
                 "" if here == before else mechanism,
                 measure.label,
                 "" if measure.counts else measure.unit,
-                *(_value(run.get(measure.name), measure) for run in runs),
+                *(value_text(run.get(measure.name), measure) for run in runs),
             )
             before = here
     return view
@@ -238,5 +241,5 @@ def _mean(run: dict[str, Any], measure: Measure) -> str:
     """The mean of a row beside the table, with its 95 % interval where it has one."""
     value, interval = run.get(measure.name), run.get("ci", {}).get(measure.name)
     if value is None or interval is None or measure.counts:
-        return _value(value, measure)
-    return f"{_value(value, measure)} ±{_value(interval[1] - value, measure)}"
+        return value_text(value, measure)
+    return f"{value_text(value, measure)} ±{value_text(interval[1] - value, measure)}"

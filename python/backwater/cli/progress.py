@@ -49,7 +49,7 @@ class State:
     @property
     def fraction(self) -> float | None:
         """How much is done, by flows or by simulated time; None if the end cannot be foreseen."""
-        parts = [_fraction(status) for status in self.running.values()]
+        parts = [fraction(status) for status in self.running.values()]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) and self.jobs == 1:
             return None
@@ -74,7 +74,8 @@ class State:
         return max((status.time_ps for status in self.running.values()), default=0)
 
 
-def _fraction(status: Status) -> float | None:
+def fraction(status: Status) -> float | None:
+    """How much of a run is done, by flows or by simulated time; None if that cannot be told."""
     parts = []
     if status.end_ps:
         parts.append(status.time_ps / status.end_ps)

@@ -78,7 +78,7 @@ def reproduce(
                     seeds=seeds,
                     full=full and (study != "all" or has_full_size(name)),
                     force=force,
-                    progress=_listener(display),
+                    progress=listening(display),
                 )
         except Interrupted:
             message(
@@ -105,7 +105,8 @@ def _seeds(many: str | None) -> Callable[[tuple[int, ...], int], tuple[int, ...]
     return lambda own, scenario: tuple(arguments.seeds(many, own[0] if own else scenario))
 
 
-def _listener(display: Display) -> Callable[[int], Reporter]:
+def listening(display: Display) -> Callable[[int], Reporter]:
+    """Make what shows the progress of so many runs."""
     from backwater.cli.progress import Reporter
 
     return lambda runs: Reporter(runs, display)

@@ -6,12 +6,13 @@ outcome = study.reproduce("sfc-aidc-2025")
 print(outcome.summary)
 for row in outcome.rows:
     print(row.case, row.mechanism, row.quantity, row.published, row.measured, row.verdict)
+outcome.plot.completion()  # an Altair chart
+again = study.open_study("results/sfc-aidc-2025")  # what an earlier command has left
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,33 +21,25 @@ from backwater.errors import Interrupted
 from backwater.results import FORMAT, MANIFEST, clear, fresh_directory, write_json
 from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, has_full_size, load, names
-from backwater.study.execute import Plan, execute, plan
+from backwater.study.execute import Plan, execute, places, plan, seeds_of
+from backwater.study.outcome import BESIDE, POINTS, ROWS, Outcome, open_study, points_to_json
 from backwater.study.verdict import Row, Summary, compare, compare_beside, summarise
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
-__all__ = ["Outcome", "Row", "Study", "Summary", "has_full_size", "load", "names", "reproduce"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a reproduction came to."""
-
-    study: Study
-    rows: list[Row]
-    """Published numbers and claims, each with what was measured and a verdict."""
-    beside: list[dict[str, Any]]
-    """Setups reported beside the table, compared with nothing that was published."""
-    summary: Summary
-    directory: Path | None
-    """Where the runs and tables lie."""
-
-    @property
-    def met(self) -> bool:
-        """Whether every required number and claim is met."""
-        return self.summary.required_off == 0
+__all__ = [
+    "Outcome",
+    "Row",
+    "Study",
+    "Summary",
+    "has_full_size",
+    "load",
+    "names",
+    "open_study",
+    "reproduce",
+]
 
 
 def reproduce(
@@ -84,14 +77,23 @@ def reproduce(
         points = execute(planned, there, progress, stop, workers)
     rows = compare(planned, points)
     outcome = Outcome(
-        definition, rows, compare_beside(planned, points), summarise(definition, rows), directory
+        study=definition,
+        rows=rows,
+        beside=compare_beside(planned, points),
+        summary=summarise(definition, rows),
+        directory=directory,
+        points=points,
+        places=places(planned),
+        seeds=seeds_of(planned),
+        overrides=tuple(overrides),
     )
     if directory is not None:
         manifest = _manifest(planned, case, overrides, "interrupted" if stop.is_set() else "done")
         _write_manifest(directory, manifest | {"summary": str(outcome.summary)})
         if not stop.is_set():
-            write_json(directory / "table.json", [row.as_dict() for row in outcome.rows])
-            write_json(directory / "beside.json", outcome.beside)
+            write_json(directory / ROWS, [row.as_dict() for row in outcome.rows])
+            write_json(directory / BESIDE, outcome.beside)
+            write_json(directory / POINTS, points_to_json(points, outcome.seeds))
     if stop.is_set():
         raise Interrupted([])
     return outcome
@@ -111,16 +113,6 @@ def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
     """Write a study's manifest, making its directory if need be."""
     directory.mkdir(parents=True, exist_ok=True)
     write_json(directory / MANIFEST, manifest)
-
-
-def _places(planned: Plan, runs: list[int]) -> list[str]:
-    """Where runs lie, below `runs`."""
-    places = (planned.jobs[number].out for number in runs)
-    return [
-        place.name if place.parent.name == "runs" else f"{place.parent.name}/{place.name}"
-        for place in places
-        if place is not None
-    ]
 
 
 def _manifest(
@@ -144,7 +136,6 @@ def _manifest(
                 "run": runs[0] if len(runs) == 1 else None,
                 "runs": runs,
             }
-            for key, numbers in planned.points.items()
-            for runs in [_places(planned, numbers)]
+            for key, runs in places(planned).items()
         ],
     }

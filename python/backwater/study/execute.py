@@ -144,6 +144,33 @@ def plan(
     return Plan(study, points, jobs, tuple(name for name, _ in overrides))
 
 
+def places(plan: Plan) -> dict[Key, list[str]]:
+    """Say where the runs of each point lie, below `runs`; of runs kept in memory nowhere."""
+
+    def place(number: int) -> str | None:
+        out = plan.jobs[number].out
+        if out is None:
+            return None
+        return out.name if out.parent.name == "runs" else f"{out.parent.name}/{out.name}"
+
+    return {
+        key: [found for number in numbers if (found := place(number)) is not None]
+        for key, numbers in plan.points.items()
+    }
+
+
+def seeds_of(plan: Plan) -> dict[Key, list[int]]:
+    """Give the seeds of each point."""
+    return {key: [plan.jobs[n].seed for n in numbers] for key, numbers in plan.points.items()}
+
+
+def changed(study: Study, key: Key, overrides: Sequence[tuple[str, str]]) -> Scenario:
+    """Give the scenario of a point of the table: its case under its mechanism, then `overrides`."""
+    case = study.case(key.case)
+    sets = [*case.changes(key.mechanism), *overrides]
+    return _change(load_scenario(case.scenario), study.mechanisms[key.mechanism], sets)
+
+
 def _change(base: Scenario, variant: str, sets: Sequence[tuple[str, str]]) -> Scenario:
     scenario = base.variant(variant) if variant else base
     for name, value in sets:

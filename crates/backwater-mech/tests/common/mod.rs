@@ -19,7 +19,7 @@ use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::record::{
     Broken, ControlRow, CounterRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow,
 };
-use backwater_net::spec::{Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
+use backwater_net::spec::{CausesSpec, Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
 use backwater_net::{Bytes, HostQueues, Rate};
@@ -49,6 +49,7 @@ pub struct Bench {
     pub awaited: Vec<u32>,
     pub lossless: bool,
     pub series: Option<SeriesSpec>,
+    pub causes: CausesSpec,
 }
 
 impl Bench {
@@ -73,6 +74,7 @@ impl Bench {
             awaited: Vec::new(),
             lossless: false,
             series: None,
+            causes: CausesSpec::default(),
         }
     }
 
@@ -159,6 +161,7 @@ impl Bench {
             stall: self.stall,
             lossless: self.lossless,
             series: self.series.clone(),
+            causes: self.causes.clone(),
         }
     }
 

@@ -70,7 +70,6 @@ impl Backlogs {
     }
 
     /// What waits for `port` has changed.
-    #[cold]
     pub fn change(&mut self, port: Port, occupancy: &Occupancy, now: Time) {
         let backlog = &mut self.0[usize::from(port.0)];
         backlog.pass(now);

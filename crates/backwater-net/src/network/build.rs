@@ -1,10 +1,10 @@
 //! From a spec to a network at rest.
 
-use super::backlog::Backlogs;
 use super::crossbar::Crossbar;
 use super::event::Event;
 use super::host::Host;
 use super::jobs::Jobs;
+use super::waits::{Waits, Watch};
 use super::{Actors, Awaited, Network, Rows, STAGE, Switch, Totals};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;
@@ -71,6 +71,7 @@ impl<A: Actors> Network<A> {
                 Architecture::InputQueued | Architecture::Voq => Some(Box::new(Crossbar::new(params, n))),
             };
             let recorded = spec.series.as_ref().is_some_and(|series| series.backlogs && series.records(node));
+            let follows = spec.causes.waits.contains(&true);
             let stack = spec.actors.switch(&shape);
             switches.push(Switch {
                 first_port: first_port[node.0 as usize],
@@ -79,7 +80,7 @@ impl<A: Actors> Network<A> {
                 occupancy: Occupancy::new(params, n, lossless),
                 stack,
                 crossbar,
-                backlogs: recorded.then(|| Box::new(Backlogs::new(n))),
+                watch: (recorded || follows || spec.causes.pauses).then(|| Box::new(Watch::new(n, recorded, follows))),
                 lanes: None,
                 home: Home { shape, rngs: vec![None; A::OWNERS], seed: spec.seed },
             });
@@ -133,6 +134,10 @@ impl<A: Actors> Network<A> {
         let shared = spec.actors.shared();
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
         let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
+        let waits = Waits::new(spec.causes.waits, ports.len());
+        if waits.is_some() {
+            ports.iter_mut().for_each(crate::port::Port::watch);
+        }
         let mut network = Network {
             seed: spec.seed,
             payload: sizes(spec.packet.payload)?.max(1),
@@ -176,6 +181,8 @@ impl<A: Actors> Network<A> {
             jobs: Jobs::new(spec.jobs, spec.groups.len()),
             faults: spec.faults,
             series: spec.series,
+            waits,
+            pauses: spec.causes.pauses.then(Box::default),
             lossless: spec.lossless,
             deadlock_ends: spec.deadlock_ends,
             stall,
@@ -189,6 +196,7 @@ impl<A: Actors> Network<A> {
                 idling: 0,
                 look_at: Time::NEVER,
                 deadlock: None,
+                first_drop: None,
                 watched: None,
             },
             rows: Rows::default(),

@@ -206,6 +206,9 @@ impl<A: Actors> Network<A> {
                 );
             }
         };
+        if self.waits.is_some() {
+            self.pass_waits(port);
+        }
         let p = &mut self.ports[port as usize];
         if shut {
             return p.shut(queue, owner);
@@ -230,6 +233,9 @@ impl<A: Actors> Network<A> {
 
     fn set_nic_gate(&mut self, host: u32, owner: Owner, gate: Gate, shut: bool) {
         let port = self.hosts[host as usize].port;
+        if self.waits.is_some() {
+            self.pass_waits(port);
+        }
         let queue = match gate {
             Gate::Port(_) => Some(CLASSES),
             Gate::Class(class) => Some(usize::from(class.0)),
@@ -274,15 +280,20 @@ impl<A: Actors> Network<A> {
 
     pub(super) fn hold_peer(&mut self, port: u32, owner: Owner, classes: u16, until: Time, style: HoldStyle) {
         let now = self.now;
+        let mut asked = 0;
         self.tell(port, classes, |p, class| {
             let rate = p.serialiser.rate();
             let held = p.rest.holds.is_told(class, now);
             let act = p.rest.holds.hold(owner, class, now, until, style, rate);
             if !held && act != Act::Nothing {
                 p.rest.stats.pauses_sent += 1;
+                asked |= bit(class);
             }
             act
         });
+        if self.pauses.is_some() {
+            self.note_asked(port, owner, asked);
+        }
         if until == Time::NEVER {
             self.suspect_pause();
         }
@@ -372,6 +383,9 @@ impl<A: Actors> Network<A> {
         };
         for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
             let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(self.now, rate) };
+            if self.pauses.is_some() {
+                self.note_obeyed(port, hold.class, until);
+            }
             self.ports[port as usize].held_by_peer(hold.class, self.now, until);
         }
     }
@@ -468,6 +482,9 @@ impl<A: Actors> Network<A> {
         }
         if resume {
             self.release_peer(port, STAGE, bit(Some(class)));
+        }
+        if self.waits.is_some() {
+            self.receive_waits(host, pkt);
         }
         self.take(host, pkt);
     }

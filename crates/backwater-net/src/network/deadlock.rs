@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LOOK: Time = Time::us(100);
 
 /// Global number of a port, and a queue of it.
-type Held = (u32, u8);
+pub(super) type Held = (u32, u8);
 
 /// Global number of the port that asks, and the class, or `CLASSES` for the link.
 type Ask = (u32, u8);
@@ -228,10 +228,16 @@ impl<A: Actors> Network<A> {
         let s = &self.switches[switch as usize];
         let parts = s.home.shape.ports.len() * CLASSES;
         let mut census = Census { ingress: vec![Standing::default(); parts], egress: vec![Standing::default(); parts] };
-        let mut add = |ix: Ix, queue: Held| {
+        self.each_standing(switch, |ix, queue| {
             let slot = &self.slab[ix];
             census.add(&slot.place, slot.charged, slot.queued, queue);
-        };
+        });
+        census
+    }
+
+    /// Calls for every frame that stands in a switch, with the queue that it is in or, before a crossbar, that its lane's head is for.
+    pub(super) fn each_standing(&self, switch: u32, mut add: impl FnMut(Ix, Held)) {
+        let s = &self.switches[switch as usize];
         for port in s.first_port..s.first_port + s.home.shape.ports.len() as u32 {
             for queue in 0..CLASSES as u8 {
                 let fifo = self.ports[port as usize].queue(usize::from(queue));
@@ -247,7 +253,6 @@ impl<A: Actors> Network<A> {
             let behind = self.stands_behind(queue, head);
             lane.iter(&self.slab).for_each(|ix| add(ix, behind));
         }
-        census
     }
 
     /// The queue that keeps back what `head` is the head of: its own, or the one in which earlier frames of its flow are.

@@ -4,7 +4,7 @@ use super::host::SlowReceiver;
 use super::{Actors, Network, STAGE};
 use crate::hold::{Hold, bit};
 use crate::packet::{CLASSES, Class, Kind, NodeId};
-use crate::port::LinkFaults;
+use crate::port::{Belongs, LinkFaults};
 use crate::routing::Routes;
 use crate::slab::{Fifo, Ix};
 use crate::spec::{FaultKind, FrameKind};
@@ -15,6 +15,8 @@ use rand::RngExt;
 pub(super) const LOST: u8 = 1;
 /// The frame on the wire is handed out.
 const CAPTURED: u8 = 2;
+/// Recorded flows may wait for the frame on the wire.
+const WATCHED: u8 = 4;
 
 impl<A: Actors> Network<A> {
     /// Ports of `from` that lead to `to`.
@@ -119,13 +121,20 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn fate(&mut self, port: u32, pkt: Ix) -> u8 {
         let captured = if self.ports[port as usize].rest.captured { CAPTURED } else { 0 };
+        let watched = if self.ports[port as usize].rest.watched { WATCHED } else { 0 };
+        if watched != 0 {
+            self.wire_begins(port, pkt);
+        }
         let lost = if self.is_lost(port, pkt) { LOST } else { 0 };
-        captured | lost
+        captured | watched | lost
     }
 
     /// Does it, once the last bit has left.
     #[cold]
     pub(super) fn meet(&mut self, port: u32, pkt: Ix, fate: u8) {
+        if fate & WATCHED != 0 {
+            self.wire_ends(port, pkt);
+        }
         if fate & CAPTURED != 0 {
             self.capture(port, pkt, self.now, true);
         }
@@ -146,6 +155,9 @@ impl<A: Actors> Network<A> {
             let waited =
                 if self.slab[pkt].pkt.kind == Kind::Mac { Time::ZERO } else { self.ports[from as usize].peer_latency };
             self.capture(port, pkt, self.now.since(waited), false);
+        }
+        if let Belongs::Host(host) = self.ports[port as usize].belongs {
+            self.arrive_waits(host, pkt);
         }
         true
     }

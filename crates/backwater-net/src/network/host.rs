@@ -184,6 +184,11 @@ impl<N> Host<N> {
         self.gated && (open & (1 << queue.0) == 0 || self.dest_shut.iter().any(|(d, _)| *d == dest))
     }
 
+    /// The first of those who hold flows to this host shut.
+    pub fn shuts(&self, dest: HostId) -> Option<Owner> {
+        self.dest_shut.iter().find(|(d, _)| *d == dest).and_then(|(_, owners)| crate::port::first_owner(*owners))
+    }
+
     /// Classes of which a queue is open.
     #[inline(always)]
     pub fn classes_open(&self, open: u8) -> u8 {

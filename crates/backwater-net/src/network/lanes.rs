@@ -88,6 +88,7 @@ impl<A: Actors> Network<A> {
     #[inline(never)]
     pub(super) fn park(&mut self, switch: u32, lane: Lane, pkt: Ix) {
         let (place, size) = (self.slab[pkt].place, u64::from(self.slab[pkt].charged));
+        self.lane_waits(switch, lane.owner, pkt);
         let s = &mut self.switches[switch as usize];
         s.occupancy.hold(&place, lane, size);
         let lanes = s.lanes.get_or_insert_default();

@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
-//! ingresses to egresses; `start` begins flows, `jobs` those that wait for others, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `flush` empties queues; `lanes` holds frames before their egress queue; `deadlock` and `stall` notice what will never go on; `faults` and
+//! ingresses to egresses; `start` begins flows, `jobs` those that wait for others, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `flush` empties queues; `lanes` holds frames before their egress queue; `deadlock` and `stall` notice what will never go on; `waits` and `pauses` record why what happened took so long; `faults` and
 //! `sample` do what their names say; `fetch` only makes large networks faster.
 //!
 //! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
@@ -22,11 +22,13 @@ mod ideal;
 mod jobs;
 mod lanes;
 mod nic;
+mod pauses;
 mod sample;
 mod stall;
 mod start;
 mod switching;
 pub(crate) mod transport;
+mod waits;
 
 use crate::config::{AckParams, LatencyAt, NicParams, TransportParams};
 use crate::flow::{Controller, Flows};
@@ -38,8 +40,8 @@ use crate::occupancy::Occupancy;
 use crate::packet::{Control, HostId, Kind, NodeId, Packet};
 use crate::port::{Belongs, Next, Port};
 use crate::record::{
-    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PortRow, Progress, SeriesRow, Sink,
-    State, SwitchRow,
+    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FirstDrop, FlowRow, FrameRow, PauseRow, PortRow, Progress,
+    SeriesRow, Sink, State, SwitchRow, WaitRow,
 };
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, NIL, Slab};
@@ -125,8 +127,8 @@ struct Switch<S> {
     occupancy: Occupancy,
     stack: S,
     crossbar: Option<Box<Crossbar>>,
-    /// Statistics of what waits for each port, where they were asked for.
-    backlogs: Option<Box<backlog::Backlogs>>,
+    /// For those who look on at what waits for its ports, where somebody does.
+    watch: Option<Box<waits::Watch>>,
     /// From the first frame on that was ever held.
     lanes: Option<Box<lanes::Lanes>>,
 }
@@ -142,6 +144,8 @@ struct Rows {
     series: Vec<SeriesRow>,
     collectives: Vec<CollectiveRow>,
     frames: Vec<FrameRow>,
+    waits: Vec<WaitRow>,
+    pauses: Vec<PauseRow>,
 }
 
 impl Rows {
@@ -151,6 +155,8 @@ impl Rows {
         self.series.drain(..).for_each(|row| sink.series(&row));
         self.collectives.drain(..).for_each(|row| sink.collective(&row));
         self.frames.drain(..).for_each(|row| sink.frame(&row));
+        self.waits.drain(..).for_each(|row| sink.wait(&row));
+        self.pauses.drain(..).for_each(|row| sink.pause(&row));
     }
 }
 
@@ -166,6 +172,7 @@ struct Totals {
     /// When the next look is due; `NEVER`: none is.
     look_at: Time,
     deadlock: Option<Deadlock>,
+    first_drop: Option<FirstDrop>,
     /// How far flows were when they had last got further, once something gave reason to watch.
     watched: Option<stall::Watched>,
 }
@@ -225,6 +232,10 @@ pub struct Network<A: Actors> {
     awaited: Awaited,
     faults: Vec<Fault>,
     series: Option<SeriesSpec>,
+    /// Recorded flows, if any are.
+    waits: Option<Box<waits::Waits>>,
+    /// Recorded pauses, if they are.
+    pauses: Option<Box<pauses::Pauses>>,
     sampled_bytes: Vec<u64>,
     lossless: bool,
     deadlock_ends: bool,
@@ -347,6 +358,11 @@ impl<A: Actors> Network<A> {
         self.totals.deadlock.as_ref()
     }
 
+    /// The first frame that was dropped for want of memory, if any was.
+    pub fn first_drop(&self) -> Option<&FirstDrop> {
+        self.totals.first_drop.as_ref()
+    }
+
     /// How far it is.
     pub fn progress(&self) -> Progress {
         Progress {
@@ -373,7 +389,9 @@ impl<A: Actors> Network<A> {
         for slot in slots {
             let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
             self.rows.flows.push(row);
+            self.end_waits(slot as usize);
         }
+        self.close_pauses();
         self.rows.collectives.extend(self.jobs.unfinished());
         self.rows.hand_out(sink);
         for (node, first) in self.first_port.iter().enumerate() {

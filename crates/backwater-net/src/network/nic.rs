@@ -14,8 +14,16 @@ use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
 impl<A: Actors> Network<A> {
-    /// Puts a flow into its NIC's ring.
+    /// A flow may send, again or at last.
     pub(super) fn ready(&mut self, slot: u32) {
+        if self.waits.is_some() {
+            self.pass_waits(self.hosts[self.flows.send[slot as usize].src.0 as usize].port);
+        }
+        self.line_up(slot);
+    }
+
+    /// Puts a flow into its NIC's ring.
+    fn line_up(&mut self, slot: u32) {
         let flow = &mut self.flows.send[slot as usize];
         flow.status = Status::Ready;
         let (src, class) = (flow.src.0 as usize, flow.class);
@@ -170,7 +178,7 @@ impl<A: Actors> Network<A> {
             self.pace_after(controller, pkt.size);
         }
         if more {
-            self.ready(slot);
+            self.line_up(slot);
         } else {
             self.flows.send[slot as usize].status = Status::Idle;
         }
@@ -427,6 +435,7 @@ impl<A: Actors> Network<A> {
         let row = self.flow_row(at, state);
         let group = row.group;
         self.rows.flows.push(row);
+        self.end_waits(at);
         let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
         let flow = &self.flows.send[at];
         let (path, back, controller) = (flow.path, flow.back, flow.controller);

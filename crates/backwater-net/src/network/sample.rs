@@ -19,7 +19,7 @@ impl<A: Actors> Network<A> {
             }
             let local = PortNo(port.local);
             if let (true, Belongs::Switch(s)) = (series.backlogs, port.belongs) {
-                let backlogs = self.switches[s as usize].backlogs.as_mut();
+                let backlogs = self.switches[s as usize].watch.as_mut().and_then(|watch| watch.backlogs.as_mut());
                 let moments = backlogs.map(|backlogs| backlogs.take(local, self.now, series.interval));
                 if let Some(moments) = moments.filter(|moments| moments.most > 0) {
                     for (quantity, value) in [

@@ -105,6 +105,7 @@ impl<A: Actors> Network<A> {
 
     fn begin(&mut self, slot: u32) {
         self.ready(slot);
+        self.begin_waits(slot);
         let src = self.flows.send[slot as usize].src.0 as usize;
         self.kick(self.hosts[src].port);
     }

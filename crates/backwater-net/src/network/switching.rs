@@ -101,6 +101,9 @@ impl<A: Actors> Network<A> {
 
     /// Forgets a packet and the control frame in it.
     pub(super) fn discard(&mut self, pkt: Ix) {
+        if self.waits.is_some() {
+            self.lose_waits(pkt);
+        }
         let header = self.slab[pkt].pkt;
         if matches!(header.kind, Kind::Control | Kind::Mac) {
             self.slab.take_control(header.seq);
@@ -154,6 +157,8 @@ impl<A: Actors> Network<A> {
         stats.drop_frames += 1;
         stats.drop_bytes += u64::from(size);
         self.totals.progress.drops += 1;
+        self.note_drop(switch, pkt);
+        let s = &self.switches[switch as usize];
         if self.lossless {
             self.totals.stopped = true;
             self.totals.broken = Some(Broken {
@@ -186,6 +191,7 @@ impl<A: Actors> Network<A> {
     /// A frame that has waited in a lane joins its egress queue.
     #[inline(never)]
     pub(super) fn join_late(&mut self, switch: u32, pkt: Ix) {
+        self.leave_lane_waits(switch, pkt);
         self.join(switch, pkt);
     }
 
@@ -196,8 +202,8 @@ impl<A: Actors> Network<A> {
         slot.queued = slot.pkt.size;
         let port = s.first_port + u32::from(place.egress.0);
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
-        if let Some(backlogs) = &mut s.backlogs {
-            backlogs.change(place.egress, &s.occupancy, self.now);
+        if let Some(watch) = &mut s.watch {
+            watch.join(place.egress, &s.occupancy, self.now, pkt, slot.ready);
         }
         s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
@@ -245,8 +251,8 @@ impl<A: Actors> Network<A> {
         s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
         self.ports[port as usize].marked_frames += u64::from(slot.pkt.ds != before);
         s.occupancy.leave_egress(&place, u64::from(queued));
-        if let Some(backlogs) = &mut s.backlogs {
-            backlogs.change(place.egress, &s.occupancy, self.now);
+        if let Some(watch) = &mut s.watch {
+            watch.change(place.egress, &s.occupancy, self.now);
         }
         if charged != 0 {
             s.occupancy.release(&place, u64::from(charged), slot.pool);

@@ -26,6 +26,12 @@ pub struct Output {
     /// Record, for every switch port that something waited for, exact statistics of the backlog since the last sample: mean, mean square, most, and the time without any.
     #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub backlogs: bool,
+    /// Labels of the groups of flows of which everything that they waited for is recorded, exactly, in the table `waits`; `all`: of every group. Streams are left out.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of groups of flows, or `all`"))]
+    pub waits: Vec<String>,
+    /// Record every pause, and which queue it stood behind, in the table `pauses`.
+    #[schemars(extend("x-source" = "Backwater's own; off: choice, a run may have many"))]
+    pub pause_causes: bool,
     /// Names of the nodes to record. Empty: all.
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "names of nodes of the topology"))]
     pub nodes: Vec<String>,

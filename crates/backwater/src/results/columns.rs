@@ -21,6 +21,10 @@ pub enum Table {
     Collectives,
     /// One row a counter of a mechanism.
     Counters,
+    /// One row a cause that a recorded flow waited for.
+    Waits,
+    /// One row a recorded pause.
+    Pauses,
 }
 
 /// What a column is.
@@ -263,9 +267,55 @@ const COUNTERS: &[Spec] = &[
     always("value", DataType::UInt64, "", "its value at the end of the run"),
 ];
 
+const WAITS: &[Spec] = &[
+    always("flow_id", DataType::UInt64, "", "the flow"),
+    always("group", DataType::Utf8, "", "label of its group"),
+    always("node", DataType::Utf8, "", "name of the node where it waited"),
+    always("port", DataType::UInt32, "", "port for which it waited"),
+    always("peer", DataType::Utf8, "", "name of the node at the other end of the link"),
+    always(
+        "cause",
+        DataType::Utf8,
+        "",
+        "paused: by the peer; behind: another flow's data was sent; control-frames: acknowledgements or control frames were sent; gate: shut by a mechanism; lane: held before the queue; fabric: not yet through a crossbar; receiver: in a slow receiver's buffer; at the source: rate-limit, window, held-at-source, acknowledgements (all was sent)",
+    ),
+    maybe("mechanism", DataType::Utf8, "", "mechanism whose gate or lane it was, by its table in the scenario"),
+    maybe("behind_flow", DataType::UInt64, "", "that other flow; null: another cause, or one of many"),
+    maybe("behind_group", DataType::Utf8, "", "label of its group"),
+    always("wait_ps", DataType::Int64, "ps", "how long, in all"),
+];
+
+const PAUSES: &[Spec] = &[
+    always("asked_ps", DataType::Int64, "ps", "when the pause was asked for"),
+    always("start_ps", DataType::Int64, "ps", "when it reached the neighbour"),
+    maybe("end_ps", DataType::Int64, "ps", "when it was over; null: not before the run was"),
+    always("node", DataType::Utf8, "", "name of the node that asked"),
+    always("port", DataType::UInt32, "", "port at which it asked"),
+    always("peer", DataType::Utf8, "", "name of the node that was paused"),
+    always("peer_port", DataType::UInt32, "", "port of it that was"),
+    maybe("class", DataType::UInt8, "0 to 7", "class that was; null: the whole link"),
+    always(
+        "ingress_bytes",
+        DataType::UInt64,
+        "B",
+        "bytes in the node that had come in at the port in the class, when it asked; of a host: in its receive buffer",
+    ),
+    maybe(
+        "behind_port",
+        DataType::UInt32,
+        "",
+        "egress port of the node where most of what must leave before the pause ends stood in queues; null: none did",
+    ),
+    maybe("behind_queue", DataType::UInt8, "0 to 7", "the queue of it"),
+    maybe("behind_peer", DataType::Utf8, "", "name of the node at the other end of that link"),
+    maybe("behind_bytes", DataType::UInt64, "B", "how much stood there"),
+    maybe("behind_since_ps", DataType::Int64, "ps", "since when something had waited for that port without a break"),
+    maybe("behind_paused", DataType::UInt8, "0 or 1", "1: that queue was paused by its own neighbour then"),
+];
+
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 7] = [
+    pub const ALL: [Table; 9] = [
         Table::Flows,
         Table::Ports,
         Table::Control,
@@ -273,6 +323,8 @@ impl Table {
         Table::Switches,
         Table::Collectives,
         Table::Counters,
+        Table::Waits,
+        Table::Pauses,
     ];
 
     /// Its name.
@@ -285,6 +337,8 @@ impl Table {
             Table::Switches => "switches",
             Table::Collectives => "collectives",
             Table::Counters => "counters",
+            Table::Waits => "waits",
+            Table::Pauses => "pauses",
         }
     }
 
@@ -302,6 +356,12 @@ impl Table {
                 "One row a collective or point-to-point transfer of a job, when it was complete or the run over."
             }
             Table::Counters => "One row a counter of a mechanism at a port that is not zero at the end of the run.",
+            Table::Waits => {
+                "One row a flow of `output.waits`, a port and a cause: what the flow waited for on the way to its last byte."
+            }
+            Table::Pauses => {
+                "One row a pause that was obeyed, with `output.pause_causes`, when it had ended or the run was over."
+            }
         }
     }
 
@@ -314,6 +374,8 @@ impl Table {
             Table::Switches => SWITCHES,
             Table::Collectives => COLLECTIVES,
             Table::Counters => COUNTERS,
+            Table::Waits => WAITS,
+            Table::Pauses => PAUSES,
         }
     }
 

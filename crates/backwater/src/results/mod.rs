@@ -15,9 +15,10 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
+use backwater_mech::registry::ENTRIES;
 use backwater_net::packet::NodeId;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, PortRow, SeriesRow, Sink, State, SwitchRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, PauseRow, PortRow, SeriesRow, Sink, State, SwitchRow, WaitRow,
 };
 use backwater_net::topology::Graph;
 use columns::Table;
@@ -41,6 +42,10 @@ impl Names {
 
     fn node(&self, node: NodeId) -> &str {
         self.nodes.get(node.0 as usize).map_or("", |(name, _)| name)
+    }
+
+    fn group(&self, group: u32) -> &str {
+        self.groups.get(group as usize).map_or("", String::as_str)
     }
 
     fn tier(&self, node: NodeId) -> &str {
@@ -84,7 +89,7 @@ enum Cell<'a> {
 pub struct Tables {
     names: Names,
     tally: Tally,
-    open: [Open; 7],
+    open: [Open; Table::ALL.len()],
     error: Option<ArrowError>,
 }
 
@@ -210,7 +215,7 @@ impl Sink for Tables {
             State::Failed => ("failed", None),
             State::Unfinished(why) => ("unfinished", Some(why.as_str())),
         };
-        let group = self.names.groups.get(row.group as usize).map_or("", String::as_str);
+        let group = self.names.group(row.group);
         let cells = [
             U64(Some(row.id)),
             Text(Some(group)),
@@ -349,6 +354,46 @@ impl Sink for Tables {
             U64(Some(row.value)),
         ];
         keep(&mut self.error, self.open[Table::Counters as usize].push(cells));
+    }
+
+    fn wait(&mut self, row: &WaitRow) {
+        use Cell::{I64, Text, U32, U64};
+        let cells = [
+            U64(Some(row.flow)),
+            Text(Some(self.names.group(row.group))),
+            Text(Some(self.names.node(row.node))),
+            U32(Some(row.port.0.into())),
+            Text(Some(self.names.node(row.peer))),
+            Text(Some(row.cause)),
+            Text(row.owner.and_then(|owner| ENTRIES.get(usize::from(owner.0))).map(|entry| entry.name)),
+            U64(row.behind.map(|met| met.id)),
+            Text(row.behind.map(|met| self.names.group(met.group))),
+            I64(Some(ps(row.time))),
+        ];
+        keep(&mut self.error, self.open[Table::Waits as usize].push(cells));
+    }
+
+    fn pause(&mut self, row: &PauseRow) {
+        use Cell::{I64, Text, U8, U32, U64};
+        let behind = row.behind.as_ref();
+        let cells = [
+            I64(Some(ps(row.asked))),
+            I64(Some(ps(row.start))),
+            I64(row.end.map(ps)),
+            Text(Some(self.names.node(row.node))),
+            U32(Some(row.port.0.into())),
+            Text(Some(self.names.node(row.peer))),
+            U32(Some(row.peer_port.0.into())),
+            U8(row.class.map(|class| class.0)),
+            U64(Some(row.ingress_bytes)),
+            U32(behind.map(|behind| behind.port.0.into())),
+            U8(behind.map(|behind| behind.queue.0)),
+            Text(behind.map(|behind| self.names.node(behind.to))),
+            U64(behind.map(|behind| behind.bytes)),
+            I64(behind.map(|behind| ps(behind.since))),
+            U8(behind.map(|behind| behind.paused.into())),
+        ];
+        keep(&mut self.error, self.open[Table::Pauses as usize].push(cells));
     }
 }
 

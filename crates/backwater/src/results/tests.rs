@@ -73,7 +73,9 @@ fn the_end_tells_the_columns_of_empty_tables() {
             ("series", 0),
             ("switches", 0),
             ("collectives", 0),
-            ("counters", 0)
+            ("counters", 0),
+            ("waits", 0),
+            ("pauses", 0)
         ]
     );
     assert!(tables.finish().unwrap().is_empty());

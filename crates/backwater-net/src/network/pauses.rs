@@ -1,0 +1,146 @@
+//! Records pauses, each with what stood behind it, and the first drop: what spread, and from where.
+//!
+//! When a node asks its neighbour to pause, the frames whose departure that pause awaits (`SwitchSide::awaits`) are looked up once;
+//! the egress queue with most of them is what the pause is *behind*. Where that queue is paused itself, or has been since
+//! something last began to wait there, the pause behind it is the cause of this one; else this queue is a root.
+
+use super::deadlock::Held;
+use super::{Actors, Network};
+use crate::hooks::{Awaits, Owner, Place, SwitchSide};
+use crate::packet::{CLASSES, Class, NodeId, Port as PortNo, Queue};
+use crate::port::Belongs;
+use crate::record::{Behind, FirstDrop, PauseRow};
+use crate::slab::Ix;
+use backwater_engine::Time;
+use std::collections::BTreeMap;
+
+/// A paused port, and the class, or `CLASSES` for the link.
+type Paused = (u32, u8);
+
+/// Pauses asked for, and those in force.
+#[derive(Default)]
+pub(super) struct Pauses {
+    asked: BTreeMap<Paused, PauseRow>,
+    /// With their ends, as far as these are known.
+    obeyed: BTreeMap<Paused, (PauseRow, Time)>,
+}
+
+fn number(class: Option<Class>) -> u8 {
+    class.map_or(CLASSES as u8, |class| class.0)
+}
+
+impl<A: Actors> Network<A> {
+    /// A port has asked its neighbour to pause these classes, bits as in [`crate::hold::bit`], which it had not been told to.
+    #[cold]
+    pub(super) fn note_asked(&mut self, port: u32, owner: Owner, classes: u16) {
+        for index in (0..=CLASSES as u8).filter(|index| classes & (1 << index) != 0) {
+            let class = (usize::from(index) != CLASSES).then_some(Class(index));
+            let (p, peer) = (&self.ports[port as usize], &self.ports[self.ports[port as usize].peer as usize]);
+            let (ingress_bytes, behind) = match p.belongs {
+                Belongs::Switch(switch) => {
+                    let occupancy = &self.switches[switch as usize].occupancy;
+                    let local = PortNo(p.local);
+                    let bytes = class.map_or(occupancy.ingress_port(local), |class| occupancy.ingress(local, class));
+                    (bytes.0, self.behind(switch, owner, local, class))
+                }
+                Belongs::Host(host) => (self.hosts[host as usize].rx.as_ref().map_or(0, |rx| rx.bytes), None),
+            };
+            let row = PauseRow {
+                asked: self.now,
+                start: self.now,
+                end: None,
+                node: NodeId(self.node_of(p)),
+                port: PortNo(p.local),
+                peer: NodeId(self.node_of(peer)),
+                peer_port: PortNo(peer.local),
+                class,
+                ingress_bytes,
+                behind,
+            };
+            let paused = (p.peer, index);
+            self.pauses.as_mut().and_then(|pauses| pauses.asked.insert(paused, row));
+        }
+    }
+
+    /// The egress queue with most of what a pause of a neighbour awaits.
+    fn behind(&self, switch: u32, owner: Owner, local: PortNo, class: Option<Class>) -> Option<Behind> {
+        let s = &self.switches[switch as usize];
+        let awaits = s.stack.awaits(owner, local, class);
+        let counts = |place: &Place| match &awaits {
+            Awaits::Egress(queues) => queues
+                .iter()
+                .any(|(port, queue)| *port == place.egress && queue.is_none_or(|queue| queue == place.queue)),
+            Awaits::Ingress | Awaits::Unknown => {
+                place.ingress == local && class.is_none_or(|class| class == place.class)
+            }
+        };
+        let mut standing: BTreeMap<Held, u64> = BTreeMap::new();
+        self.each_standing(switch, |ix: Ix, queue: Held| {
+            let slot = &self.slab[ix];
+            if counts(&slot.place) {
+                *standing.entry(queue).or_default() += u64::from(slot.queued);
+            }
+        });
+        // Of equals the first, so that nothing depends on the order of frames.
+        let (held, bytes) = standing.into_iter().min_by_key(|(_, bytes)| std::cmp::Reverse(*bytes))?;
+        let p = &self.ports[held.0 as usize];
+        Some(Behind {
+            port: PortNo(p.local),
+            queue: Queue(held.1),
+            to: NodeId(self.node_of(&self.ports[p.peer as usize])),
+            bytes,
+            since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.now),
+            paused: p.held_now(self.now) & (1 << held.1 | 1 << CLASSES) != 0,
+        })
+    }
+
+    /// A pause has reached a port that obeys it and lasts until `until` (`ZERO`: it is lifted).
+    #[cold]
+    pub(super) fn note_obeyed(&mut self, port: u32, class: Option<Class>, until: Time) {
+        let (now, paused) = (self.now, (port, number(class)));
+        let Some(pauses) = &mut self.pauses else { return };
+        if let Some((row, end)) = pauses.obeyed.get_mut(&paused) {
+            if *end > now && until != Time::ZERO {
+                *end = until;
+                pauses.asked.remove(&paused);
+                return;
+            }
+            let end = Some((*end).min(now));
+            self.rows.pauses.push(PauseRow { end, ..row.clone() });
+            pauses.obeyed.remove(&paused);
+        }
+        if until != Time::ZERO
+            && let Some(row) = pauses.asked.remove(&paused)
+        {
+            pauses.obeyed.insert(paused, (PauseRow { start: now, ..row }, until));
+        }
+    }
+
+    /// The run is over: hands out the pauses in force.
+    pub(super) fn close_pauses(&mut self) {
+        let obeyed = self.pauses.as_mut().map(|pauses| std::mem::take(&mut pauses.obeyed)).unwrap_or_default();
+        for (row, end) in obeyed.into_values() {
+            self.rows.pauses.push(PauseRow { end: (end <= self.now).then_some(end), ..row });
+        }
+    }
+
+    /// A frame is dropped for want of memory.
+    pub(super) fn note_drop(&mut self, switch: u32, pkt: Ix) {
+        if self.totals.first_drop.is_some() {
+            return;
+        }
+        let (s, slot) = (&self.switches[switch as usize], &self.slab[pkt]);
+        let (port, class) = (slot.place.ingress, slot.place.class);
+        let holds = &self.ports[(s.first_port + u32::from(port.0)) as usize].rest.holds;
+        self.totals.first_drop = Some(FirstDrop {
+            time: self.now,
+            node: s.home.shape.node,
+            port,
+            class,
+            size: u64::from(slot.pkt.size),
+            ingress: s.occupancy.ingress_port(port).0,
+            total: s.occupancy.total().0,
+            asked: holds.is_told(Some(class), self.now) || holds.is_told(None, self.now),
+        });
+    }
+}

@@ -1,0 +1,342 @@
+//! Follows recorded flows through the network and says what they waited for ([`crate::waits`]). Costs nothing where no flow is recorded:
+//! every port is then as special as one that is captured, and all begins there.
+//!
+//! What a port does between two events stays the same, so whoever waits there is told before each of them (`pass_waits`): a frame
+//! begins or ends on the wire, a gate moves, a packet leaves its lane, a flow becomes ready.
+
+use super::{Actors, Network, Switch};
+use crate::flow::Status;
+use crate::hooks::Owner;
+use crate::occupancy::Occupancy;
+use crate::packet::{CLASSES, FlowRef, Kind, NodeId, Port as PortNo};
+use crate::port::Belongs;
+use crate::record::{Met, WaitRow};
+use crate::slab::Ix;
+use crate::waits::{Account, Cause, Stand};
+use backwater_engine::Time;
+use std::collections::HashMap;
+
+/// What a port has on the wire.
+#[derive(Clone, Copy, Debug)]
+struct Wire {
+    pkt: Ix,
+    flow: FlowRef,
+    cause: Cause,
+}
+
+/// The recorded flows of a run.
+pub(super) struct Waits {
+    /// Per group: whether it is recorded.
+    groups: Vec<bool>,
+    /// Per port: where something of recorded flows waits.
+    stands: Vec<Vec<Stand>>,
+    wire: Vec<Option<Wire>>,
+    /// Of packets between two ports, and when a slow receiver got them.
+    carried: HashMap<Ix, (Account, Time)>,
+    /// What the last packet to arrive of a flow had waited for, and when it came.
+    latest: HashMap<FlowRef, (Account, Time)>,
+}
+
+impl Waits {
+    pub fn new(groups: Vec<bool>, ports: usize) -> Option<Box<Waits>> {
+        let (carried, latest) = (HashMap::new(), HashMap::new());
+        let stands = std::iter::repeat_with(Vec::new).take(ports).collect();
+        let waits = Waits { groups, stands, wire: vec![None; ports], carried, latest };
+        waits.groups.contains(&true).then(|| Box::new(waits))
+    }
+
+    fn stand(&mut self, port: u32, flow: FlowRef) -> Option<&mut Stand> {
+        self.stands[port as usize].iter_mut().find(|stand| stand.flow == flow)
+    }
+}
+
+/// What a switch keeps for those who look on. It has it only where something asks for it.
+pub(super) struct Watch {
+    pub backlogs: Option<super::backlog::Backlogs>,
+    /// Per port: since when something has waited for it without a break.
+    busy_since: Vec<Option<Time>>,
+    /// Packets that have joined an egress queue since somebody last looked, and when they might leave.
+    joined: Vec<(PortNo, Ix, Time)>,
+    /// Whether these are asked for.
+    follows: bool,
+}
+
+impl Watch {
+    pub fn new(ports: usize, backlogs: bool, follows: bool) -> Watch {
+        let backlogs = backlogs.then(|| super::backlog::Backlogs::new(ports));
+        Watch { backlogs, busy_since: vec![None; ports], joined: Vec::new(), follows }
+    }
+
+    /// A packet that may leave at `ready` has joined the queues of `port`.
+    #[cold]
+    pub fn join(&mut self, port: PortNo, occupancy: &Occupancy, now: Time, pkt: Ix, ready: Time) {
+        self.change(port, occupancy, now);
+        if self.follows {
+            self.joined.push((port, pkt, ready.max(now)));
+        }
+    }
+
+    /// What waits for `port` has changed.
+    #[cold]
+    pub fn change(&mut self, port: PortNo, occupancy: &Occupancy, now: Time) {
+        let since = &mut self.busy_since[usize::from(port.0)];
+        *since = (occupancy.egress_port(port).0 > 0).then(|| since.unwrap_or(now));
+        if let Some(backlogs) = &mut self.backlogs {
+            backlogs.change(port, occupancy, now);
+        }
+    }
+
+    /// Since when something has waited for a port without a break.
+    pub fn busy_since(&self, port: PortNo) -> Option<Time> {
+        self.busy_since.get(usize::from(port.0)).copied().flatten()
+    }
+}
+
+impl<A: Actors> Network<A> {
+    /// A flow begins at its source.
+    #[cold]
+    pub(super) fn begin_waits(&mut self, slot: u32) {
+        let (flow, reference) = (&self.flows.send[slot as usize], self.flows.reference(slot));
+        let port = self.hosts[flow.src.0 as usize].port;
+        let Some(waits) = &mut self.waits else { return };
+        if waits.groups.get(flow.group as usize) == Some(&true) {
+            waits.stands[port as usize].push(Stand::new(reference, true, self.now));
+        }
+    }
+
+    /// Whoever waits at a port has done so until now, for what it now is that keeps them.
+    #[cold]
+    pub(super) fn pass_waits(&mut self, port: u32) {
+        if let Belongs::Switch(switch) = self.ports[port as usize].belongs {
+            self.enter_joined(switch);
+        }
+        let Some(waits) = &mut self.waits else { return };
+        let mut stands = std::mem::take(&mut waits.stands[port as usize]);
+        for stand in stands.iter_mut().filter(|stand| stand.waits(self.now)) {
+            if let Some(cause) = self.cause(port, stand) {
+                stand.pass(port, cause, self.now);
+            }
+        }
+        if let Some(waits) = &mut self.waits {
+            waits.stands[port as usize] = stands;
+        }
+    }
+
+    /// What keeps a flow's first packet from leaving a port.
+    fn cause(&self, port: u32, stand: &Stand) -> Option<Cause> {
+        let at_source = if stand.source { self.cause_at_source(port, stand) } else { None };
+        let p = &self.ports[port as usize];
+        let queue = stand.queue().or_else(|| self.queue_at_source(stand))? % CLASSES as u8;
+        let closed = p.open & (1 << queue) == 0;
+        let on_wire = self.waits.as_ref()?.wire[port as usize];
+        if let (None, Some(owner)) = (at_source, stand.lane()) {
+            return Some(Cause::Lane(owner));
+        }
+        Some(match (at_source, on_wire) {
+            (Some(cause), _) => cause,
+            _ if closed && p.held_until(queue, self.now) => Cause::Paused,
+            _ if closed => Cause::Shut(p.shut_by(queue)),
+            (_, Some(wire)) => wire.cause,
+            _ => Cause::Fabric,
+        })
+    }
+
+    /// The queue of its interface that a flow's next packet will join.
+    fn queue_at_source(&self, stand: &Stand) -> Option<u8> {
+        Some(self.flows.send[self.flows.find(stand.flow)?].ds.dscp().priority().0)
+    }
+
+    /// What keeps a flow, and not its port, from sending.
+    fn cause_at_source(&self, port: u32, stand: &Stand) -> Option<Cause> {
+        let flow = &self.flows.send[self.flows.find(stand.flow)?];
+        match flow.status {
+            Status::Pacing => Some(Cause::Rate),
+            Status::Windowed => Some(Cause::Window),
+            Status::Parked
+                if self.ports[port as usize].open & (1 << (flow.ds.dscp().priority().0 % CLASSES as u8)) != 0 =>
+            {
+                let owner =
+                    crate::port::first_owner(flow.shut).or_else(|| self.hosts[flow.src.0 as usize].shuts(flow.dst));
+                Some(Cause::Held(owner))
+            }
+            Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
+            Status::Ready | Status::Parked | Status::Idle => None,
+        }
+    }
+
+    /// Packets that have joined queues of a switch come to wait there.
+    fn enter_joined(&mut self, switch: u32) {
+        let s = &mut self.switches[switch as usize];
+        let Some(watch) = &mut s.watch else { return };
+        for (port, pkt, ready) in std::mem::take(&mut watch.joined) {
+            self.enter_waits(switch, port, pkt, ready, None);
+        }
+    }
+
+    fn enter_waits(&mut self, switch: u32, port: PortNo, pkt: Ix, ready: Time, lane: Option<Owner>) {
+        let Switch { first_port, .. } = self.switches[switch as usize];
+        let (port, slot) = (first_port + u32::from(port.0), &self.slab[pkt]);
+        let (flow, queue) = (slot.pkt.flow, slot.place.queue.0);
+        let Some(waits) = &mut self.waits else { return };
+        if slot.pkt.kind != Kind::Data {
+            return;
+        }
+        let Some((account, _)) = waits.carried.remove(&pkt) else { return };
+        if let Some(stand) = waits.stand(port, flow) {
+            return stand.enter(pkt, queue, ready, account, lane);
+        }
+        let mut stand = Stand::new(flow, false, ready);
+        stand.enter(pkt, queue, ready, account, lane);
+        waits.stands[port as usize].push(stand);
+    }
+
+    /// A packet comes to wait in a lane.
+    pub(super) fn lane_waits(&mut self, switch: u32, owner: Owner, pkt: Ix) {
+        if self.waits.is_some() {
+            self.enter_joined(switch);
+            let slot = &self.slab[pkt];
+            self.enter_waits(switch, slot.place.egress, pkt, slot.ready.max(self.now), Some(owner));
+        }
+    }
+
+    /// A packet leaves its lane.
+    pub(super) fn leave_lane_waits(&mut self, switch: u32, pkt: Ix) {
+        if self.waits.is_some() {
+            let (egress, flow) = (self.slab[pkt].place.egress, self.slab[pkt].pkt.flow);
+            let port = self.switches[switch as usize].first_port + u32::from(egress.0);
+            self.pass_waits(port);
+            self.waits
+                .as_mut()
+                .and_then(|waits| waits.stand(port, flow))
+                .into_iter()
+                .for_each(|stand| stand.leave_lane(pkt));
+        }
+    }
+
+    /// A frame begins on the wire of a port.
+    #[cold]
+    pub(super) fn wire_begins(&mut self, port: u32, pkt: Ix) {
+        if let Some(before) = self.waits.as_ref().and_then(|waits| waits.wire[port as usize]) {
+            // It has left, and a mechanism that saw it go has sent this one at once.
+            self.wire_ends(port, before.pkt);
+        }
+        self.pass_waits(port);
+        let header = self.slab[pkt].pkt;
+        let cause = match header.kind {
+            Kind::Data => Cause::Behind(self.flows.find(header.flow).map(|at| {
+                let flow = &self.flows.send[at];
+                Met { id: flow.id, group: flow.group }
+            })),
+            _ => Cause::Control,
+        };
+        let Some(waits) = &mut self.waits else { return };
+        waits.wire[port as usize] = Some(Wire { pkt, flow: header.flow, cause });
+        if header.kind == Kind::Data
+            && let Some(stand) = waits.stand(port, header.flow)
+        {
+            let account = stand.begin(pkt);
+            waits.carried.insert(pkt, (account, self.now));
+        }
+    }
+
+    /// A frame has left.
+    #[cold]
+    pub(super) fn wire_ends(&mut self, port: u32, pkt: Ix) {
+        let on_wire = |waits: &Waits| waits.wire[port as usize].filter(|wire| wire.pkt == pkt);
+        let Some(wire) = self.waits.as_deref().and_then(on_wire) else { return };
+        self.pass_waits(port);
+        let Some(waits) = &mut self.waits else { return };
+        waits.wire[port as usize] = None;
+        if let Some(stand) = waits.stand(port, wire.flow) {
+            stand.end(pkt, self.now);
+        }
+        waits.stands[port as usize].retain(|stand| !stand.is_over());
+    }
+
+    /// A frame has arrived at a host. A slow receiver takes it later.
+    #[cold]
+    pub(super) fn arrive_waits(&mut self, host: u32, pkt: Ix) {
+        let Some(waits) = &mut self.waits else { return };
+        let Some((account, since)) = waits.carried.remove(&pkt) else { return };
+        if self.hosts[host as usize].rx.is_some() && since != self.now {
+            waits.carried.insert(pkt, (account, self.now));
+            return;
+        }
+        let flow = self.slab[pkt].pkt.flow;
+        if let Some(at) = self.flows.find(flow)
+            && self.flows.recv[at].last_byte == Time::NEVER
+        {
+            waits.latest.insert(flow, (account, self.now));
+        }
+    }
+
+    /// A slow receiver takes a frame.
+    pub(super) fn receive_waits(&mut self, host: u32, pkt: Ix) {
+        let from = self.ports[self.hosts[host as usize].port as usize].peer;
+        let Some(waits) = &mut self.waits else { return };
+        if let Some((account, since)) = waits.carried.get_mut(&pkt) {
+            account.add(from, Cause::Receiver, self.now - *since);
+            *since = self.now;
+            self.arrive_waits(host, pkt);
+        }
+    }
+
+    /// A packet is lost.
+    #[cold]
+    pub(super) fn lose_waits(&mut self, pkt: Ix) {
+        let Some(waits) = &mut self.waits else { return };
+        let between = waits.carried.remove(&pkt).is_some();
+        let header = &self.slab[pkt].pkt;
+        let group = self.flows.find(header.flow).map(|at| self.flows.send[at].group as usize);
+        let recorded = group.is_none_or(|group| waits.groups.get(group) == Some(&true));
+        if between || header.kind != Kind::Data || !recorded {
+            return;
+        }
+        // It has waited somewhere.
+        for switch in 0..self.switches.len() as u32 {
+            self.enter_joined(switch);
+        }
+        let flow = self.slab[pkt].pkt.flow;
+        let Some(waits) = &mut self.waits else { return };
+        waits.carried.remove(&pkt);
+        for stands in &mut waits.stands {
+            stands.iter_mut().filter(|stand| stand.flow == flow).for_each(|stand| stand.lose(pkt));
+            stands.retain(|stand| !stand.is_over());
+        }
+    }
+
+    /// A flow is over, or the run: what it waited for until its last byte arrived, or until now where that has not.
+    #[cold]
+    pub(super) fn end_waits(&mut self, at: usize) {
+        let (reference, last_byte) = (self.flows.reference(at as u32), self.flows.recv[at].last_byte);
+        let Some(waits) = &mut self.waits else { return };
+        if waits.groups.get(self.flows.send[at].group as usize) != Some(&true) {
+            return;
+        }
+        let came = waits.latest.remove(&reference).filter(|(_, when)| *when == last_byte);
+        let account = came.map(|(account, _)| account).or_else(|| self.account_of_unfinished(reference));
+        let Some(waits) = &mut self.waits else { return };
+        for stands in &mut waits.stands {
+            stands.retain(|stand| !(stand.source && stand.flow == reference));
+        }
+        for item in account.iter().flat_map(Account::items) {
+            let (flow, port) = (&self.flows.send[at], &self.ports[item.port as usize]);
+            let behind = if let Cause::Behind(met) = item.cause { met } else { None };
+            let (node, peer) = (NodeId(self.node_of(port)), NodeId(self.node_of(&self.ports[port.peer as usize])));
+            let port = PortNo(port.local);
+            let (flow, group, time) = (flow.id, flow.group, item.time);
+            let (cause, owner) = (item.cause.name(), item.cause.owner());
+            self.rows.waits.push(WaitRow { flow, group, node, port, peer, cause, owner, behind, time });
+        }
+    }
+
+    /// Of a flow that has not arrived: where its first byte that is still under way waits, or its source.
+    fn account_of_unfinished(&mut self, flow: FlowRef) -> Option<Account> {
+        for port in 0..self.ports.len() as u32 {
+            self.pass_waits(port);
+        }
+        let stands = self.waits.as_ref()?.stands.iter().flatten().filter(|stand| stand.flow == flow);
+        let first = |stand: &&Stand| stand.front().map_or(u64::MAX, |pkt| self.slab[pkt].pkt.seq);
+        stands.min_by_key(first).map(|stand| stand.account().clone())
+    }
+}

@@ -1,0 +1,299 @@
+//! What a flow waited for, exactly: the waiting along the chain of events that ended with its last byte.
+//!
+//! A packet leaves a port when three things are over: its own coming there, the sending of the flow's packet before it, and whatever
+//! else kept the port from it. Whichever of the first two was over *last* is what the packet had to wait for; from the flow's last
+//! byte that leads back, packet by packet and port by port, to the flow's start: its critical path. Along it every picosecond is one of
+//! two: something of the flow moved (a packet was sent, or was on a link or within a switch's latency), or it *waited*, at one port, for
+//! one cause. So
+//!
+//! ```text
+//! fct_last_byte = moving + sum of waits
+//! ideal_fct     = moving, alone in the network (`network/ideal.rs`)
+//! delay         = fct_last_byte - ideal_fct = sum of waits + (moving - ideal_fct)
+//! ```
+//!
+//! exactly. The last term is 0 where all packets and links are equal; it is below 0 where a slower link, or packets behind a shorter one, would have
+//! made the flow wait for itself while it waited for others, and above 0 where packets were sent again.
+//!
+//! The path is kept forwards: each packet of a recorded flow carries the [`Account`] of the waits on the path to it, and a
+//! [`Stand`] is a port at which something of the flow waits. A packet that comes to a port where the flow's packet before it still is
+//! goes on with that one's account, and its own is forgotten. Memory is bounded by the packets of recorded flows in flight, an
+//! account by ports and causes on one path: [`Account::MET`] other flows by name, the rest together.
+
+use crate::hooks::Owner;
+use crate::packet::FlowRef;
+use crate::slab::Ix;
+use backwater_engine::Time;
+use std::collections::VecDeque;
+
+/// A flow that another one met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// Its identity.
+    pub id: u64,
+    /// Index of its group.
+    pub group: u32,
+}
+
+/// Why something waited at a port, although it was there. Of several that hold, the first of this list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// At its source: its rate limiter let no packet go.
+    Rate,
+    /// At its source: its window was full.
+    Window,
+    /// At its source: a mechanism held the flow, or all flows to its destination.
+    Held(Option<Owner>),
+    /// At its source: all was sent, and acknowledgements or a timeout were still to come.
+    Acknowledgements,
+    /// A mechanism let it wait in a lane before the egress queue.
+    Lane(Owner),
+    /// The neighbour had paused its queue, or the link.
+    Paused,
+    /// A mechanism's gate of its queue was shut at the port.
+    Shut(Option<Owner>),
+    /// The port sent another flow's packet; `None`: of one among many, or one that has ended.
+    Behind(Option<Met>),
+    /// The port sent acknowledgements, control frames or MAC control.
+    Control,
+    /// The port was idle: the switch's fabric had not yet brought it there.
+    Fabric,
+    /// It waited in the buffer of a slow receiver.
+    Receiver,
+}
+
+impl Cause {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Rate => "rate-limit",
+            Cause::Window => "window",
+            Cause::Held(_) => "held-at-source",
+            Cause::Acknowledgements => "acknowledgements",
+            Cause::Lane(_) => "lane",
+            Cause::Paused => "paused",
+            Cause::Shut(_) => "gate",
+            Cause::Behind(_) => "behind",
+            Cause::Control => "control-frames",
+            Cause::Fabric => "fabric",
+            Cause::Receiver => "receiver",
+        }
+    }
+
+    /// The mechanism whose gate or lane it was.
+    pub fn owner(self) -> Option<Owner> {
+        match self {
+            Cause::Held(owner) | Cause::Shut(owner) => owner,
+            Cause::Lane(owner) => Some(owner),
+            _ => None,
+        }
+    }
+}
+
+/// Time waited at a port for a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// Global number of the port.
+    pub port: u32,
+    pub cause: Cause,
+    pub time: Time,
+}
+
+/// The waits on one path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Account(Vec<Item>);
+
+impl Account {
+    /// Other flows that an account names; what it waited for further ones is one item a port.
+    pub const MET: usize = 64;
+
+    pub fn add(&mut self, port: u32, cause: Cause, time: Time) {
+        let same = |item: &&mut Item| item.port == port && item.cause == cause;
+        if let Some(item) = self.0.iter_mut().find(same) {
+            item.time += time;
+            return;
+        }
+        let named = |item: &&Item| matches!(item.cause, Cause::Behind(Some(_)));
+        if matches!(cause, Cause::Behind(Some(_))) && self.0.iter().filter(named).count() >= Account::MET {
+            return self.add(port, Cause::Behind(None), time);
+        }
+        self.0.push(Item { port, cause, time });
+    }
+
+    pub fn items(&self) -> &[Item] {
+        &self.0
+    }
+}
+
+/// A packet that waits.
+#[derive(Debug)]
+struct Entry {
+    pkt: Ix,
+    /// The queue that it joins.
+    queue: u8,
+    /// From then on it might have left.
+    ready: Time,
+    account: Account,
+    /// The mechanism in whose lane it is.
+    lane: Option<Owner>,
+}
+
+/// One port at which packets of a flow wait, or its source.
+#[derive(Debug)]
+pub(crate) struct Stand {
+    pub flow: FlowRef,
+    /// It is the flow's own interface, where what is to come waits without being a packet yet.
+    pub source: bool,
+    /// Packets put on the wire here.
+    pub sent: u64,
+    /// The waits on the path to `at`.
+    account: Account,
+    at: Time,
+    waiting: VecDeque<Entry>,
+    /// The packet of the flow that is on the wire.
+    sending: Option<Ix>,
+}
+
+impl Stand {
+    pub fn new(flow: FlowRef, source: bool, now: Time) -> Stand {
+        let (account, waiting) = (Account::default(), VecDeque::new());
+        Stand { flow, source, sent: 0, account, at: now, waiting, sending: None }
+    }
+
+    /// Whether something of the flow waits here, in vain since some time ago.
+    pub fn waits(&self, now: Time) -> bool {
+        self.sending.is_none() && (self.source || !self.waiting.is_empty()) && self.at < now
+    }
+
+    /// The mechanism in whose lane the first packet waits.
+    pub fn lane(&self) -> Option<Owner> {
+        self.waiting.front().and_then(|entry| entry.lane)
+    }
+
+    /// The queue of the packet that will go first.
+    pub fn queue(&self) -> Option<u8> {
+        self.waiting.front().map(|entry| entry.queue)
+    }
+
+    /// The packet that will go first.
+    pub fn front(&self) -> Option<Ix> {
+        self.waiting.front().map(|entry| entry.pkt)
+    }
+
+    /// What it has waited for, all until now included if [`Stand::pass`] was called.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Nothing of the flow is here any more.
+    pub fn is_over(&self) -> bool {
+        !self.source && self.waiting.is_empty() && self.sending.is_none()
+    }
+
+    /// It has waited until now, at `port` for `cause`.
+    pub fn pass(&mut self, port: u32, cause: Cause, now: Time) {
+        self.account.add(port, cause, now - self.at);
+        self.at = now;
+    }
+
+    /// A packet comes to wait: into a lane, or into the queue, where it may come from a lane.
+    pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, lane: Option<Owner>) {
+        if self.waiting.is_empty() && self.sending.is_none() {
+            (self.account, self.at) = (account.clone(), ready);
+        }
+        self.waiting.push_back(Entry { pkt, queue, ready, account, lane });
+    }
+
+    /// A packet leaves its lane for the queue.
+    pub fn leave_lane(&mut self, pkt: Ix) {
+        self.waiting.iter_mut().filter(|entry| entry.pkt == pkt).for_each(|entry| entry.lane = None);
+    }
+
+    /// A packet of the flow is put on the wire: what it carries.
+    pub fn begin(&mut self, pkt: Ix) -> Account {
+        self.waiting.retain(|entry| entry.pkt != pkt);
+        self.sending = Some(pkt);
+        self.sent += 1;
+        self.account.clone()
+    }
+
+    /// It has left. The next one has waited for it if it was there before; otherwise its own way here is what took longer.
+    pub fn end(&mut self, pkt: Ix, now: Time) {
+        if self.sending != Some(pkt) {
+            return;
+        }
+        self.sending = None;
+        self.at = now;
+        if let Some(next) = self.waiting.front_mut().filter(|next| next.ready >= now) {
+            (self.account, self.at) = (std::mem::take(&mut next.account), next.ready);
+        }
+    }
+
+    /// A packet is lost.
+    pub fn lose(&mut self, pkt: Ix) {
+        self.waiting.retain(|entry| entry.pkt != pkt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOW: FlowRef = FlowRef { tag: 1, slot: 0 };
+
+    fn sum(account: &Account) -> Time {
+        account.items().iter().fold(Time::ZERO, |sum, item| sum + item.time)
+    }
+
+    fn came(port: u32, waited: Time) -> Account {
+        let mut account = Account::default();
+        account.add(port, Cause::Paused, waited);
+        account
+    }
+
+    /// Two packets; the second comes while the first waits for a pause, and goes on with its account.
+    #[test]
+    fn a_packet_behind_its_own_flow_goes_on_with_that_account() {
+        let mut stand = Stand::new(FLOW, false, Time::ZERO);
+        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), None);
+        stand.enter(2, 3, Time::us(11), came(0, Time::us(3)), None);
+        stand.pass(7, Cause::Paused, Time::us(15));
+        let first = stand.begin(1);
+        assert_eq!(sum(&first), Time::us(7));
+        assert!(!stand.waits(Time::us(16)), "a packet of the flow is on the wire");
+        stand.end(1, Time::us(16));
+        stand.pass(7, Cause::Control, Time::us(17));
+        let second = stand.begin(2);
+        let item = |port, cause, time| Item { port, cause, time };
+        assert_eq!(
+            second.items(),
+            [
+                item(0, Cause::Paused, Time::us(2)),
+                item(7, Cause::Paused, Time::us(5)),
+                item(7, Cause::Control, Time::us(1))
+            ]
+        );
+    }
+
+    /// The second comes when the first has gone: its own way is what took longer.
+    #[test]
+    fn a_packet_that_finds_nothing_keeps_its_own_account() {
+        let mut stand = Stand::new(FLOW, false, Time::ZERO);
+        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), None);
+        stand.begin(1);
+        stand.enter(2, 3, Time::us(12), came(5, Time::us(4)), None);
+        stand.end(1, Time::us(11));
+        assert!(!stand.waits(Time::us(12)), "it is not ready before");
+        assert_eq!(stand.begin(2), came(5, Time::us(4)));
+    }
+
+    #[test]
+    fn further_flows_are_one_item() {
+        let mut account = Account::default();
+        for id in 0..100 {
+            account.add(3, Cause::Behind(Some(Met { id, group: 0 })), Time::us(1));
+        }
+        assert_eq!(account.items().len(), Account::MET + 1);
+        assert_eq!(sum(&account), Time::us(100));
+    }
+}

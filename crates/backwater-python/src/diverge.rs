@@ -1,0 +1,97 @@
+//! `Divergence`: two runs side by side until their first difference, driven in slices of wall time.
+
+use crate::errors::guarded;
+use crate::scenario::Scenario;
+use backwater::diverge::{Difference, Left, Pair, Said, Verdict};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Two runs side by side.
+#[pyclass(frozen, module = "backwater._core")]
+pub struct Divergence(Mutex<Pair>);
+
+#[pymethods]
+impl Divergence {
+    #[new]
+    fn new(py: Python<'_>, a: &Scenario, seed_a: u64, b: &Scenario, seed_b: u64) -> PyResult<Divergence> {
+        let built = py.detach(|| guarded(|| Pair::new((&*a.resolved()?, seed_a), (&*b.resolved()?, seed_b))));
+        built.map(|pair| Divergence(Mutex::new(pair))).map_err(|failure| failure.raise(py))
+    }
+
+    /// Runs on for about `wall_ms`; what was found, or nothing yet.
+    fn advance<'py>(&self, py: Python<'py>, wall_ms: u64) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let in_use = || PyRuntimeError::new_err("it is at work in another thread; use it within one thread");
+        let mut pair = self.0.try_lock().map_err(|_| in_use())?;
+        let pair = &mut *pair;
+        let driven = py.detach(|| {
+            guarded(|| {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(wall_ms) {
+                    if let Some(verdict) = pair.advance() {
+                        return Ok(Some(verdict.clone()));
+                    }
+                }
+                Ok(None)
+            })
+        });
+        let verdict = driven.map_err(|failure| failure.raise(py))?;
+        verdict.map(|verdict| told(py, &verdict)).transpose()
+    }
+
+    /// How far both are, in ps.
+    fn time_ps(&self) -> PyResult<u64> {
+        let pair = self.0.try_lock().map_err(|_| PyRuntimeError::new_err("it is at work in another thread"))?;
+        Ok(pair.time().as_ps())
+    }
+}
+
+fn told<'py>(py: Python<'py>, verdict: &Verdict) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("same_frames", verdict.same)?;
+    dict.set_item("frames", both(py, verdict.frames.as_ref(), left)?)?;
+    dict.set_item("control", both(py, verdict.control.as_ref(), said)?)?;
+    Ok(dict)
+}
+
+type Told<'py> = Option<Bound<'py, PyDict>>;
+
+fn both<'py, T>(
+    py: Python<'py>,
+    difference: Option<&Difference<T>>,
+    tell: fn(Python<'py>, &T) -> PyResult<Bound<'py, PyDict>>,
+) -> PyResult<Option<(Told<'py>, Told<'py>)>> {
+    let one = |row: &Option<T>| row.as_ref().map(|row| tell(py, row)).transpose();
+    difference.map(|(a, b)| Ok((one(a)?, one(b)?))).transpose()
+}
+
+fn left<'py>(py: Python<'py>, row: &Left) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("time_ps", row.time.as_ps())?;
+    dict.set_item("node", &row.node)?;
+    dict.set_item("port", row.port)?;
+    dict.set_item("peer", &row.peer)?;
+    dict.set_item("kind", row.kind)?;
+    dict.set_item("flow_id", row.flow.map(|flow| flow.id))?;
+    dict.set_item("src", row.flow.map(|flow| flow.src.0))?;
+    dict.set_item("dst", row.flow.map(|flow| flow.dst.0))?;
+    dict.set_item("offset_bytes", row.offset)?;
+    dict.set_item("bytes", row.size)?;
+    dict.set_item("marked", row.marked)?;
+    Ok(dict)
+}
+
+fn said<'py>(py: Python<'py>, row: &Said) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("time_ps", row.time.as_ps())?;
+    dict.set_item("kind", row.kind)?;
+    dict.set_item("node", &row.node)?;
+    dict.set_item("port", row.port.as_ref().map(|(port, _)| *port))?;
+    dict.set_item("peer", row.port.as_ref().map(|(_, peer)| peer))?;
+    dict.set_item("class", row.class)?;
+    dict.set_item("to", row.to.map(|host| host.0))?;
+    dict.set_item("value", row.value)?;
+    Ok(dict)
+}

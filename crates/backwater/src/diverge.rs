@@ -1,0 +1,265 @@
+//! Two runs side by side, until their first difference.
+//!
+//! Both run with every port captured. What leaves ports, frame by frame, is compared, and so are the control messages; of each kind
+//! the first difference is what counts, since both come in the order of time. Nothing is kept but what one run is ahead of the other.
+
+use crate::error::ScenarioError;
+use crate::{Resolved, build};
+use backwater_engine::Time;
+use backwater_mech::registry::Config;
+use backwater_net::network::Network;
+use backwater_net::packet::{Ecn, HostId, Kind, NodeId, Port};
+use backwater_net::record::{ControlRow, FlowIdentity, FlowRow, FrameRow, PortRow, SeriesRow, Sink};
+use backwater_net::topology::Graph;
+use std::collections::VecDeque;
+
+/// Events that one run is driven before the other is looked at.
+const SLICE: u64 = 4096;
+
+/// A frame that left a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// When its last bit had left.
+    pub time: Time,
+    /// Name of the node.
+    pub node: String,
+    /// Its port.
+    pub port: u16,
+    /// Name of the node at the other end.
+    pub peer: String,
+    /// `data`, `acknowledgement`, or the kind of its control frame.
+    pub kind: &'static str,
+    /// The flow that it belongs to or speaks of.
+    pub flow: Option<FlowIdentity>,
+    /// \[bytes\] Of data: offset of its first payload byte.
+    pub offset: Option<u64>,
+    /// \[bytes\] Length.
+    pub size: u32,
+    /// Congestion experienced.
+    pub marked: bool,
+}
+
+/// A control message, when it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// When.
+    pub time: Time,
+    /// Its kind, such as `mac-control`.
+    pub kind: &'static str,
+    /// Name of the node that sent it.
+    pub node: String,
+    /// Port that it concerns, and name of the node at its other end.
+    pub port: Option<(u16, String)>,
+    /// Class that it concerns or travels in.
+    pub class: Option<u8>,
+    /// Host that it is for.
+    pub to: Option<HostId>,
+    /// Its first word.
+    pub value: u64,
+}
+
+/// The first of a kind that two runs do not share: what each has in that place, `None` where it has nothing more.
+pub type Difference<T> = (Option<T>, Option<T>);
+
+/// What two runs have come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The first difference among the frames.
+    pub frames: Option<Difference<Left>>,
+    /// The first difference among the control messages.
+    pub control: Option<Difference<Said>>,
+    /// Frames that were the same.
+    pub same: u64,
+}
+
+/// One of the runs.
+struct Side {
+    network: Network<Config>,
+    graph: Graph,
+    peers: Vec<Vec<NodeId>>,
+    over: bool,
+    rows: Rows,
+}
+
+#[derive(Default)]
+struct Rows {
+    frames: VecDeque<FrameRow>,
+    control: VecDeque<ControlRow>,
+}
+
+impl Sink for Rows {
+    fn flow(&mut self, _: &FlowRow) {}
+    fn control(&mut self, row: &ControlRow) {
+        self.control.push_back(row.clone());
+    }
+    fn series(&mut self, _: &SeriesRow) {}
+    fn port(&mut self, _: &PortRow) {}
+    fn frame(&mut self, row: &FrameRow) {
+        if row.outbound {
+            self.frames.push_back(row.clone());
+        }
+    }
+}
+
+impl Side {
+    fn new(resolved: &Resolved, seed: u64) -> Result<Side, ScenarioError> {
+        let spec = build(resolved, seed)?;
+        let graph = spec.graph.clone();
+        let mut network = Network::new(spec).map_err(ScenarioError::new)?;
+        let ends = graph.ports().map_err(|error| ScenarioError::new(error.to_string()))?;
+        let peers: Vec<Vec<NodeId>> = ends.iter().map(|ports| ports.iter().map(|end| end.peer).collect()).collect();
+        for (node, ports) in peers.iter().enumerate() {
+            for port in 0..ports.len() {
+                network.capture_at(NodeId(node as u32), Port(port as u16));
+            }
+        }
+        Ok(Side { network, graph, peers, over: false, rows: Rows::default() })
+    }
+
+    /// Goes on. A promise that is broken ends a run, and is no difference before the other has gone further.
+    fn advance(&mut self) {
+        self.over |= !self.network.run(SLICE, &mut self.rows).is_ok_and(|progress| !progress.done);
+    }
+
+    fn time(&self) -> Time {
+        self.network.progress().time
+    }
+
+    /// Whether all that it has done until a time has been handed out.
+    fn is_past(&self, time: Time) -> bool {
+        self.over || self.time() > time
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        self.graph.nodes[node.0 as usize].name.clone()
+    }
+
+    fn peer(&self, node: NodeId, port: Port) -> String {
+        self.name(self.peers[node.0 as usize][usize::from(port.0)])
+    }
+
+    fn left(&self, row: &FrameRow) -> Left {
+        let kind = match (row.packet.kind, row.control) {
+            (_, Some((control, _))) => control.kind,
+            (Kind::Data, _) => "data",
+            _ => "acknowledgement",
+        };
+        Left {
+            time: row.time,
+            node: self.name(row.node),
+            port: row.port.0,
+            peer: self.peer(row.node, row.port),
+            kind,
+            flow: row.flow,
+            offset: (row.packet.kind == Kind::Data).then_some(row.packet.seq),
+            size: row.packet.size,
+            marked: row.packet.ecn() == Ecn::Ce,
+        }
+    }
+
+    fn said(&self, row: &ControlRow) -> Said {
+        Said {
+            time: row.time,
+            kind: row.kind,
+            node: self.name(row.node),
+            port: row.port.map(|port| (port.0, self.peer(row.node, port))),
+            class: row.class.map(|class| class.0),
+            to: row.to,
+            value: row.value,
+        }
+    }
+}
+
+/// Two runs side by side.
+pub struct Pair {
+    sides: [Side; 2],
+    verdict: Verdict,
+}
+
+/// How rows of one kind are taken, compared and told.
+struct Way<T, D> {
+    of: fn(&mut Rows) -> &mut VecDeque<T>,
+    time: fn(&T) -> Time,
+    same: fn(&T, &T) -> bool,
+    told: fn(&Side, &T) -> D,
+}
+
+const FRAMES: Way<FrameRow, Left> = Way {
+    of: |rows| &mut rows.frames,
+    time: |row| row.time,
+    same: |a, b| {
+        let key = |row: &FrameRow| (row.time, row.node, row.port, row.packet.uid, row.packet.ds, row.packet.size);
+        key(a) == key(b)
+    },
+    told: Side::left,
+};
+
+const CONTROL: Way<ControlRow, Said> =
+    Way { of: |rows| &mut rows.control, time: |row| row.time, same: |a, b| a == b, told: Side::said };
+
+/// Takes what both have got, until it differs.
+fn compare<T, D>(sides: &mut [Side; 2], way: &Way<T, D>, shared: &mut u64) -> Option<Difference<D>> {
+    loop {
+        let heads = [0, 1].map(|i| (way.of)(&mut sides[i].rows).pop_front());
+        match &heads {
+            [None, None] => return None,
+            [Some(one), Some(other)] if (way.same)(one, other) => *shared += 1,
+            [None, Some(row)] if !sides[0].is_past((way.time)(row)) => {
+                (way.of)(&mut sides[1].rows).push_front(heads.into_iter().flatten().next()?);
+                return None;
+            }
+            [Some(row), None] if !sides[1].is_past((way.time)(row)) => {
+                (way.of)(&mut sides[0].rows).push_front(heads.into_iter().flatten().next()?);
+                return None;
+            }
+            [one, other] => {
+                let [a, b] = [(0, one), (1, other)].map(|(i, row)| row.as_ref().map(|row| (way.told)(&sides[i], row)));
+                return Some((a, b));
+            }
+        }
+    }
+}
+
+impl Pair {
+    /// Of two scenarios and seeds, of one network.
+    pub fn new(a: (&Resolved, u64), b: (&Resolved, u64)) -> Result<Pair, ScenarioError> {
+        let sides = [Side::new(a.0, a.1)?, Side::new(b.0, b.1)?];
+        let nodes = |side: &Side| side.graph.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+        if nodes(&sides[0]) != nodes(&sides[1]) || sides[0].peers != sides[1].peers {
+            let error =
+                ScenarioError::new("the networks of the two runs differ, and nothing in them can be set side by side");
+            return Err(
+                error.hint("compare runs of one topology; `backwater compare` sets the results of others side by side")
+            );
+        }
+        Ok(Pair { sides, verdict: Verdict::default() })
+    }
+
+    /// Runs on by some thousand events. Gives the verdict once the first frame differs and no control message before it can, or both
+    /// are over.
+    pub fn advance(&mut self) -> Option<&Verdict> {
+        // The one that is behind goes on, so that little is kept.
+        let [a, b] = [0, 1].map(|i| (self.sides[i].over, self.sides[i].time()));
+        let behind = &mut self.sides[usize::from(b < a)];
+        if !behind.over {
+            behind.advance();
+        }
+        let (sides, verdict) = (&mut self.sides, &mut self.verdict);
+        if verdict.control.is_none() {
+            verdict.control = compare(sides, &CONTROL, &mut 0);
+        }
+        if verdict.frames.is_none() {
+            verdict.frames = compare(sides, &FRAMES, &mut verdict.same);
+        }
+        let (over, frames) = (sides.iter().all(|side| side.over), verdict.frames.as_ref());
+        let first = frames.and_then(|(a, b)| a.iter().chain(b).map(|row| row.time).min());
+        let settled =
+            first.is_some_and(|first| verdict.control.is_some() || sides.iter().all(|side| side.is_past(first)));
+        (settled || over).then_some(&self.verdict)
+    }
+
+    /// How far the two are.
+    pub fn time(&self) -> Time {
+        self.sides[0].time().min(self.sides[1].time())
+    }
+}

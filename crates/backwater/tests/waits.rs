@@ -1,0 +1,190 @@
+//! What recorded flows waited for adds up to their delay, to the picosecond, and recording it moves nothing.
+
+use backwater::{Scenario, build};
+use backwater_engine::Time;
+use backwater_net::network::Network;
+use backwater_net::record::{ControlRow, FlowRow, PauseRow, PortRow, SeriesRow, Sink, State, WaitRow};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+#[derive(Default)]
+struct Rows {
+    flows: Vec<FlowRow>,
+    waits: Vec<WaitRow>,
+    pauses: Vec<PauseRow>,
+    ports: Vec<PortRow>,
+}
+
+impl Sink for Rows {
+    fn flow(&mut self, row: &FlowRow) {
+        self.flows.push(row.clone());
+    }
+    fn control(&mut self, _: &ControlRow) {}
+    fn series(&mut self, _: &SeriesRow) {}
+    fn port(&mut self, row: &PortRow) {
+        self.ports.push(row.clone());
+    }
+    fn wait(&mut self, row: &WaitRow) {
+        self.waits.push(row.clone());
+    }
+    fn pause(&mut self, row: &PauseRow) {
+        self.pauses.push(row.clone());
+    }
+}
+
+const ON: [(&str, &str); 2] = [("output.waits", r#"["all"]"#), ("output.pause_causes", "true")];
+
+fn run(scenario: &Scenario, set: &[(&str, &str)]) -> (Rows, u64) {
+    let scenario = set.iter().fold(scenario.clone(), |s, (k, v)| s.with_set(k, v).unwrap_or_else(|e| panic!("{e}")));
+    let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+    let mut network = Network::new(build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))).unwrap();
+    let mut rows = Rows::default();
+    while !network.run(1 << 16, &mut rows).is_ok_and(|progress| progress.done) {
+        if network.deadlock().is_some() {
+            break;
+        }
+    }
+    network.finish(&mut rows);
+    (rows, network.fingerprint())
+}
+
+/// Runs with all recorded, and sees that nothing moved.
+fn recorded(scenario: &Scenario, set: &[(&str, &str)]) -> Rows {
+    let (_, plain) = run(scenario, set);
+    let (rows, fingerprint) = run(scenario, &[set, &ON].concat());
+    assert_eq!(plain, fingerprint, "recording moves nothing");
+    rows
+}
+
+fn sums(rows: &Rows) -> BTreeMap<u64, Time> {
+    rows.waits.iter().fold(BTreeMap::new(), |mut sums, row| {
+        *sums.entry(row.flow).or_default() += row.time;
+        sums
+    })
+}
+
+fn study() -> Scenario {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-aidc-2025/scenario.toml");
+    Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// All packets and links of the study are equal, so that nothing hides in the shade of anything else: every flow's waits are its delay.
+#[test]
+fn waits_are_the_delay_to_the_picosecond() {
+    for variant in ["pfc", "pfc-sfc", "pfc-dcqcn", "pfc-qcn"] {
+        for architecture in ["output-queued", "voq"] {
+            let scenario = study().with_variant(variant).unwrap();
+            let rows = recorded(&scenario, &[("switch.architecture", architecture)]);
+            let sums = sums(&rows);
+            assert_eq!(rows.flows.len(), 4);
+            let waited = sums.values().fold(Time::ZERO, |all, one| all + *one);
+            assert!(waited > Time::us(200), "{variant} {architecture}: {waited}");
+            for flow in &rows.flows {
+                let delay = flow.fct_last_byte.unwrap() - flow.ideal.unwrap();
+                assert_eq!(sums[&flow.id], delay, "{variant} {architecture}: flow {}", flow.id);
+            }
+        }
+    }
+}
+
+fn victim(rows: &Rows) -> Vec<(&str, Option<u64>, Time)> {
+    let victim = rows.flows.iter().find(|flow| flow.group == 1).unwrap().id;
+    let mut items: Vec<_> = rows.waits.iter().filter(|row| row.flow == victim).collect();
+    items.sort_by_key(|row| std::cmp::Reverse(row.time));
+    items.iter().map(|row| (row.cause, row.behind.map(|met| met.id), row.time)).collect()
+}
+
+/// Without sharing an uplink the victim of plain PFC waits for nothing but pauses; with it, for the incast's first flow as well.
+#[test]
+fn the_victim_waits_for_pauses_and_for_the_flow_that_it_meets() {
+    let pfc = study().with_variant("pfc").unwrap();
+    let rows = recorded(&pfc, &[]);
+    let first = rows.flows.iter().filter(|flow| flow.group == 0).map(|flow| flow.id).min();
+    let items = victim(&rows);
+    assert!(
+        items.iter().all(|(cause, behind, _)| *cause == "paused" || *cause == "behind" && *behind == first),
+        "{items:?}"
+    );
+    assert!(items.iter().any(|(cause, ..)| *cause == "paused") && items.iter().any(|(cause, ..)| *cause == "behind"));
+    let apart =
+        recorded(&pfc, &[("flow.victim.via", r#"["spine7"]"#), ("flow.incast.from", r#"["h16", "h24", "h32"]"#)]);
+    assert_eq!(victim(&apart), [], "it meets nobody");
+}
+
+/// The pauses recorded are those that ports count, and last as long; the first stand behind the port to the receiver.
+#[test]
+fn pauses_are_all_there_and_lead_to_the_incast() {
+    let rows = recorded(&study().with_variant("pfc").unwrap(), &[]);
+    let received: u64 = rows.ports.iter().map(|row| row.stats.pauses_received).sum();
+    assert!(received > 3);
+    assert_eq!(rows.pauses.len() as u64, received);
+    for port in &rows.ports {
+        let of = |pause: &&PauseRow| pause.peer == port.node && pause.peer_port == port.port;
+        let paused: Time =
+            rows.pauses.iter().filter(of).fold(Time::ZERO, |sum, row| sum + (row.end.unwrap() - row.start));
+        assert_eq!(paused.as_ps(), port.stats.paused_ps);
+    }
+    let host = rows
+        .ports
+        .iter()
+        .find(|row| row.stats.max_egress_bytes == rows.ports.iter().map(|r| r.stats.max_egress_bytes).max().unwrap());
+    let root = host.map(|row| (row.node, row.port, row.peer)).unwrap();
+    let at_root: Vec<_> = rows.pauses.iter().filter(|row| row.node == root.0).collect();
+    assert!(!at_root.is_empty());
+    for row in at_root {
+        let behind = row.behind.unwrap();
+        assert_eq!((behind.port, behind.to, behind.paused), (root.1, root.2, false));
+        assert!(behind.bytes > 300_000 && behind.since < row.asked && row.asked < row.start);
+    }
+}
+
+/// What waits in a slow receiver's buffer waits for it, and so does what that has paused.
+#[test]
+fn a_slow_receiver_is_a_cause() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/slow-receiver.toml");
+    let rows = recorded(&Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}")), &[]);
+    let received = rows.waits.iter().filter(|row| row.cause == "receiver");
+    let waited = received.fold(Time::ZERO, |sum, row| sum + row.time);
+    assert!(waited > Time::us(1), "{waited}");
+    assert!(rows.waits.iter().any(|row| row.cause == "paused"));
+    let sums = sums(&rows);
+    for flow in rows.flows.iter().filter(|flow| flow.state == State::Complete) {
+        assert!(sums[&flow.id] < flow.fct_last_byte.unwrap());
+    }
+}
+
+/// What is sent again, comes by several ways or waits in lanes, has windows, rates, several queues, slow receivers or links of several rates adds up, too:
+/// what is left, in which something of the flow moved, is no less than its frames take at its source.
+#[test]
+fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let mut causes: BTreeMap<&str, u64> = BTreeMap::new();
+    for file in files {
+        let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+        let variants: Vec<Scenario> =
+            scenario.variants().iter().map(|name| scenario.with_variant(name).unwrap()).collect();
+        for scenario in variants.into_iter().chain([scenario]) {
+            // The large one shows in less time what there is to see.
+            let at = if file.ends_with("fat-tree-rpc.toml") { "60 us" } else { "300 us" };
+            let set = [("stop.at", at)];
+            if scenario.with_set("stop.at", at).is_ok_and(|scenario| scenario.resolve().is_err()) {
+                continue;
+            }
+            let rows = recorded(&scenario, &set);
+            let sums = sums(&rows);
+            rows.waits.iter().for_each(|row| *causes.entry(row.cause).or_default() += 1);
+            for flow in rows.flows.iter().filter(|flow| flow.state == State::Complete && flow.ideal.is_some()) {
+                let (waited, fct) = (sums.get(&flow.id).copied().unwrap_or_default(), flow.fct_last_byte.unwrap());
+                assert!(waited < fct, "{}: flow {} waited for {waited} of {fct}", file.display(), flow.id);
+            }
+        }
+    }
+    let found: Vec<&str> = causes.into_keys().collect();
+    // Gates and lanes are some mechanism's, others are nobody's.
+    for cause in ["behind", "control-frames", "fabric", "gate", "lane", "paused", "rate-limit", "window"] {
+        assert!(found.contains(&cause), "no example waits for {cause}: {found:?}");
+    }
+}

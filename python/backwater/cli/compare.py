@@ -1,0 +1,81 @@
+"""`backwater compare`: scenarios side by side, over the same seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater.cli.arguments import Force, Json, Set, seeds
+from backwater.cli.output import message, put, warn, writable, write_json
+from backwater.errors import InputError
+
+Subjects = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="A B ...",
+        help="Two or more of FILE, FILE@VARIANT, or a directory of `backwater run --out`.",
+    ),
+]
+
+
+def compare(
+    subjects: Subjects,
+    settings: Set = None,
+    many: Annotated[
+        str,
+        typer.Option(
+            "--seeds", metavar="N|A..B", help="N seeds from the first's own on, or A to B."
+        ),
+    ] = "5",
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Such as p99_fct:victim, mean_slowdown, pause_time; may be given more than once.",
+        ),
+    ] = None,
+    out: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Where runs are kept, and found again.")
+    ] = "results/compare",
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Say what would be run, and stop.")
+    ] = False,
+    json: Json = None,
+    force: Force = False,
+) -> int:
+    """Compare scenarios: who is better in what, and by how much.
+
+    All run with the same seeds, and differences are taken seed by seed: each has its 95 % interval
+    (Student's t). Where that covers zero it is a tie. The plan comes first; what has been run
+    before is not run again, and Ctrl-C may stop it at any time.
+    """
+    from backwater.cli.comparing import Plan, show_rows
+    from backwater.cli.subjects import GRAMMAR, subject
+    from backwater.metrics import metric
+
+    writable(json)
+    wanted = [metric(name) for name in metrics or ()]
+    if len(subjects) < 2:
+        raise InputError(
+            "compare: one scenario alone is better than none", f"give two or more of {GRAMMAR}"
+        )
+    if len(set(subjects)) < len(subjects):
+        raise InputError("compare: a scenario is given twice", "a name stands for one column")
+    cases = [subject(text, settings) for text in subjects]
+    for one in cases:
+        warn(one.scenario.check())
+    plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), force=force)
+    plan.see_groups(wanted)
+    message(*plan.words())
+    if plan_only:
+        return 0
+    code, rows, document = plan.carry_out(wanted)
+    if rows is not None and document is not None:
+        if json is not None:
+            write_json(json, document)
+        if json != "-":
+            show_rows(plan, rows, put)
+    return code

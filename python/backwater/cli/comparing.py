@@ -1,0 +1,303 @@
+"""Does the runs of `backwater compare`, and prints what came of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.cli.output import duration, figure, message, show, table
+from backwater.cli.progress import Reporter, fraction, reporting
+from backwater.comparison import Difference, Row, row
+from backwater.errors import InputError
+from backwater.metrics import usual
+from backwater.results import Run
+from backwater.running import SLICE_MS, Job, find_done, interruptible, run_jobs
+from backwater.stats import groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from backwater.cli.subjects import Subject
+    from backwater.metrics import Metric
+
+FAILED, INTERRUPTED = 1, 130
+
+INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for their number"
+
+# Wall time for which a run is tried, to see how long it will take.
+TRIAL_SLICES = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs that a comparison needs: of each scenario one a seed."""
+
+    cases: list[Subject]
+    seeds: list[int]
+    folders: list[Path]
+    jobs: list[list[Job]]
+    done: list[list[Run | None]]
+    base: Path
+
+    @staticmethod
+    def of(cases: list[Subject], seeds: list[int], base: Path, *, force: bool) -> Plan:
+        """Find what there is already: in `base`, or in the directories that are compared."""
+        folders, jobs, done = [], [], []
+        for case in cases:
+            prepared = case.scenario.prepare()
+            folder = base / _key(case.label, prepared.resolved)
+            mine = [Job(prepared, seed, folder / f"seed-{seed}") for seed in seeds]
+            found = find_done(mine, force=force)
+            given = {run.seed: run for run in case.runs if _is_of(run, mine[0])}
+            folders.append(folder)
+            jobs.append(mine)
+            done.append([run or given.get(job.seed) for job, run in zip(mine, found, strict=True)])
+        return Plan(cases, seeds, folders, jobs, done, base)
+
+    @property
+    def missing(self) -> list[tuple[int, Job]]:
+        """Runs to be done, each with the number of the first scenario that needs it."""
+        needed: dict[Path | None, tuple[int, Job]] = {}
+        for number, (jobs, done) in enumerate(zip(self.jobs, self.done, strict=True)):
+            for job, run in zip(jobs, done, strict=True):
+                if run is None:
+                    needed.setdefault(job.out, (number, job))
+        return list(needed.values())
+
+    def words(self) -> list[str]:
+        """Say what is to be run, and for how long, by a trial of some tenths of a second."""
+        missing = self.missing
+        total = len(self.cases) * len(self.seeds)
+        first, last = self.seeds[0], self.seeds[-1]
+        named = f"{first}" if first == last else f"{first}..{last}"
+        lines = [
+            f"plan: {len(self.cases)} scenarios, {len(self.seeds)} seeds ({named}): {total} runs; "
+            f"{sum(run is not None for mine in self.done for run in mine)} are done already, "
+            f"{len(missing)} to do"
+        ]
+        left = Counter(number for number, _ in missing)
+        for number, case in enumerate(self.cases):
+            lines.append(f"  {case.label}: {left[number]} to do, {self.folders[number]}")
+        if missing:
+            cores = os.cpu_count() or 1
+            each = {number: _trial(self.jobs[number][0]) for number in left}
+            if all(seconds is not None for seconds in each.values()):
+                work = sum((each[number] or 0.0) * left[number] for number in left)
+                seconds = max(1.0, work / min(cores, len(missing)))
+                lines.append(f"  about {duration(seconds)} on {cores} cores, by a trial of each")
+            else:
+                lines.append("  how long that takes cannot be told beforehand")
+        return lines
+
+    def carry_out(
+        self, wanted: Sequence[Metric]
+    ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
+        """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped."""
+        missing = self.missing
+        with interruptible() as stop, reporting() as display:
+            progress = Reporter(max(1, len(missing)), display)
+            jobs = [job for _, job in missing]
+            outcomes = run_jobs(jobs, progress, stop, lambda run: _measure(run, wanted))
+        errors = [
+            f"error: {self.cases[number].label}, seed {job.seed}: {outcome}"
+            for (number, job), outcome in zip(missing, outcomes, strict=True)
+            if isinstance(outcome, _core.RunError)
+        ]
+        fresh = {
+            job.out: outcome
+            for (_, job), outcome in zip(missing, outcomes, strict=True)
+            if isinstance(outcome, _Measured) and outcome.complete
+        }
+        found = [
+            [
+                fresh[job.out] if run is None else _measure(run, wanted)
+                for job, run in zip(jobs, done, strict=True)
+                if run is not None or job.out in fresh
+            ]
+            for jobs, done in zip(self.jobs, self.done, strict=True)
+        ]
+        message(*errors)
+        if stop.is_set():
+            total = len(self.cases) * len(self.seeds)
+            complete = sum(map(len, found))
+            message(
+                f"stopped; {complete} of {total} runs are complete in {self.base}",
+                "hint: the same command does the others",
+            )
+            return INTERRUPTED, None, None
+        rows = _rows(found)
+        labels = [case.label for case in self.cases]
+        document = {
+            "scenarios": [
+                {"scenario": label, "directory": str(folder), "complete": len(mine)}
+                for label, folder, mine in zip(labels, self.folders, found, strict=True)
+            ],
+            "seeds": self.seeds,
+            "interval": INTERVAL,
+            "rows": [one.told(labels) for one in rows],
+            "errors": errors,
+        }
+        return (FAILED if errors else 0), rows, document
+
+    def see_groups(self, wanted: Sequence[Metric]) -> None:
+        """Complain about groups that no scenario has, before anything is run."""
+        known = list(dict.fromkeys(label for jobs in self.jobs for label in _labels(jobs[0])))
+        for metric in wanted:
+            if metric.group is not None and metric.group not in known:
+                raise InputError(
+                    f"--metric {metric.name}: no group of flows is called {metric.group}",
+                    f"there are {', '.join(known)}",
+                )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What a run came to; its tables are not kept."""
+
+    seed: int
+    complete: bool
+    values: dict[Metric, float | None]
+
+
+def _measure(run: Run, wanted: Sequence[Metric]) -> _Measured:
+    # A copy, so that its tables go when they have been read.
+    run = Run(run.manifest, run.directory, run.read)
+    metrics = wanted or usual(groups(run.flows) if run.flows.num_rows else [])
+    values = {metric: metric.of(run) for metric in metrics}
+    return _Measured(run.seed, run.status == "done", values)
+
+
+def _rows(found: list[list[_Measured]]) -> list[Row]:
+    metrics = list(dict.fromkeys(metric for mine in found for one in mine for metric in one.values))
+    # Groups first, in the order in which they come; then the totals of runs.
+    metrics.sort(key=lambda metric: metric.statistic is None)
+    rows = []
+    for metric in metrics:
+        values = [
+            {one.seed: value for one in mine if (value := one.values.get(metric)) is not None}
+            for mine in found
+        ]
+        rows.append(row(metric, values))
+    return rows
+
+
+def _labels(job: Job) -> list[str]:
+    """Groups of flows that a scenario has."""
+    content = tomllib.loads(job.prepared.resolved)
+    flows = [str(flow["label"]) for flow in content.get("flow", [])]
+    steps = [
+        f"{one['label']}/{step['label']}"
+        for one in content.get("job", [])
+        for step in one.get("step", [])
+    ]
+    return flows + steps
+
+
+def _key(label: str, resolved: str) -> str:
+    """A folder by content: every value of the scenario, and the version that runs it."""
+    content = repr((resolved, sorted(_core.version().items())))
+    name = re.sub(r"[^A-Za-z0-9]+", "-", label.rpartition("/")[2].replace(".toml", "")).strip("-")
+    return f"{name or 'scenario'}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+
+def _is_of(run: Run, job: Job) -> bool:
+    """Whether a run is complete and one of this scenario and version."""
+    facts = job.manifest
+    return run.status == "done" and all(
+        run.manifest.get(name) == facts[name] for name in ("scenario", "versions")
+    )
+
+
+def _trial(job: Job) -> float | None:
+    """Wall seconds that a run will take, from its beginning; None if its end cannot be foreseen."""
+    simulation, began = job.prepared.scenario.start(job.seed), time.monotonic()
+    try:
+        for _ in range(TRIAL_SLICES):
+            status = simulation.advance(SLICE_MS)
+            simulation.batches()
+            if status.done:
+                return time.monotonic() - began
+    except _core.RunError:
+        return time.monotonic() - began
+    part = fraction(status)
+    return (time.monotonic() - began) / part if part else None
+
+
+def show_rows(plan: Plan, rows: Sequence[Row], put: Callable[..., None]) -> None:
+    """Print the table: a metric a row, values, differences against the first, who wins."""
+    letters = [_letter(number) for number in range(len(plan.cases))]
+    for letter, case in zip(letters, plan.cases, strict=True):
+        put(f"{letter} = {case.label}: {case.scenario.title}")
+    put("")
+    view = table()
+    view.add_column("metric", overflow="fold")
+    view.add_column("unit")
+    for letter in letters:
+        view.add_column(letter, justify="right")
+    for letter in letters[1:]:
+        view.add_column(f"{letter} - {letters[0]}\n(95 %)", justify="right", overflow="fold")
+    view.add_column("winner")
+    for one in rows:
+        view.add_row(
+            one.metric.name,
+            one.metric.unit,
+            *(_value(mean) for mean in one.means),
+            *(_difference(difference) for difference in one.differences[1:]),
+            _winner(one, letters),
+        )
+    show(view, None, *_remarks(plan, rows))
+
+
+def _remarks(plan: Plan, rows: Sequence[Row]) -> list[str]:
+    n = len(plan.seeds)
+    remarks = [
+        f"Means over {n} seeds; differences are taken seed by seed, ± half of their 95 % interval "
+        "(Student's t).",
+        "Tie: the interval covers zero. Less is better, but for throughput. "
+        "Times are of complete flows.",
+    ]
+    if n == 1:
+        remarks.append("One seed gives no interval, and no winner can be named: --seeds 5 or more.")
+    elif n < 5:
+        remarks.append(f"{n} seeds give wide intervals: --seeds 5 or more narrows them.")
+    if any(0 < count < n for one in rows for count in one.counts):
+        remarks.append("Some metrics have fewer values than seeds (--json says how many).")
+    return remarks
+
+
+def _letter(number: int) -> str:
+    return chr(ord("A") + number) if number < 26 else f"S{number + 1}"
+
+
+def _value(value: float | None) -> str:
+    return "-" if value is None else figure(float(f"{value:.6g}"))
+
+
+def _difference(found: Difference | None) -> str:
+    if found is None:
+        return "-"
+    mean = f"{found.mean:+.4g}" if found.mean else "0"
+    if found.ci_high is None:
+        return mean
+    half = found.ci_high - found.mean
+    return f"{mean} ±{half:.2g}" if half else mean
+
+
+def _winner(one: Row, letters: Sequence[str]) -> str:
+    if one.verdict == "winner":
+        return letters[one.winners[0]]
+    if one.verdict == "tie":
+        return (
+            "tie"
+            if len(one.winners) == len(letters)
+            else f"tie: {', '.join(letters[w] for w in one.winners)}"
+        )
+    return f"- ({one.verdict})"

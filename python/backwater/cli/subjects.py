@@ -1,0 +1,69 @@
+"""What `compare` and `why` speak of: `scenario.toml`, `scenario.toml@variant`, or results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backwater.cli.arguments import overrides, read
+from backwater.errors import InputError
+from backwater.results import MANIFEST, Run, open_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.scenario import Scenario
+
+GRAMMAR = "scenario.toml, scenario.toml@VARIANT, or a directory that `backwater run --out` wrote"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A scenario with its settings, and what there already is of it."""
+
+    label: str
+    scenario: Scenario
+    runs: list[Run]
+    """Of a result directory: its run, or the runs of its seeds."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of its run, or the scenario's own."""
+        return self.runs[0].seed if self.runs else self.scenario.seed
+
+
+def subject(text: str, settings: Sequence[str] | None) -> Subject:
+    """Read what a command is given; `settings` are its `--set`."""
+    path = Path(text)
+    if path.is_dir():
+        return _results(text, path, settings)
+    file, at, variant = text.rpartition("@")
+    if not at or path.is_file():
+        file, variant = text, ""
+    if file != "-" and not Path(file).exists():
+        raise InputError(f"{text}: there is no such file or directory", f"give {GRAMMAR}")
+    return Subject(text, read(file, variant or None, settings), [])
+
+
+def _results(text: str, path: Path, settings: Sequence[str] | None) -> Subject:
+    runs = [open_run(one) for one in _runs(path)]
+    if not runs:
+        raise InputError(f"{text}: holds no run", f"give {GRAMMAR}")
+    scenario = read(str((runs[0].directory or path) / "scenario.toml"))
+    for key, value in overrides(settings):
+        scenario = scenario.set(key, value)
+    # With other settings it is another scenario, of which there is nothing yet.
+    return Subject(text, scenario, [] if settings else runs)
+
+
+def _runs(path: Path) -> list[Path]:
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return [path]
+    if isinstance(manifest, dict) and manifest.get("kind") == "seeds":
+        folders = (path / str(name) for name in manifest.get("runs", []))
+        return [folder for folder in folders if (folder / MANIFEST).is_file()]
+    return [path]

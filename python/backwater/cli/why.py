@@ -1,0 +1,79 @@
+"""`backwater why`: what happened in a run and why, or where two runs part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backwater.cli.arguments import Json, Set
+from backwater.cli.output import warn, writable, write, write_json
+
+if TYPE_CHECKING:
+    from backwater.why import Evidence
+
+RunArgument = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A result directory, or a scenario: FILE or FILE@VARIANT."),
+]
+Second = Annotated[
+    str | None, typer.Argument(metavar="RUN2", help="Another one, to see where the two part.")
+]
+
+
+def why(
+    first: RunArgument,
+    second: Second = None,
+    settings: Set = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Seed; by default the run's, or the scenario's own."),
+    ] = None,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--flow",
+            metavar="GROUP|ID",
+            help="Itemise this flow, or the one of this group that waited longest; "
+            "by default one of every group. May be given more than once.",
+        ),
+    ] = None,
+    json: Json = None,
+) -> int:
+    """Explain a run: who paused whom behind what, and what flows waited for.
+
+    Also the first drop, ports out of headroom, flows that did not finish, deadlocks. A run whose
+    causes were not recorded (output.waits, output.pause_causes) is done again with them recorded;
+    its fingerprint must be the same. With two runs: where and when they first differ, and which
+    mechanism had fired.
+    """
+    from backwater.cli.progress import Reporter, reporting
+    from backwater.cli.subjects import subject
+    from backwater.why import diverge, evidence, facts
+    from backwater.why.words import divergence_words, run_words
+
+    writable(json)
+    names = [first] if second is None else [first, second]
+    subjects = [subject(name, settings) for name in names]
+    found: list[Evidence] = []
+    for one in subjects:
+        wanted = one.seed if seed is None else seed
+        earlier = next((run for run in one.runs if run.seed == wanted), None)
+        if earlier is None:
+            warn(one.scenario.check())
+        with reporting() as display:
+            found.append(evidence(one.scenario, wanted, earlier, Reporter(1, display)))
+    told: list[dict[str, Any]] = [facts(one, flow or ()) for one in found]
+    lines: list[str] = []
+    for name, said in zip(names, told, strict=True):
+        lines += [*([f"== {name}"] if second is not None else []), *run_words(said), ""]
+    document: dict[str, Any] = {"runs": [{"run": n, **t} for n, t in zip(names, told, strict=True)]}
+    if second is not None:
+        apart = diverge(found[0], found[1])
+        document["divergence"] = apart
+        lines += [*divergence_words(apart, (first, second)), ""]
+    if json is not None:
+        write_json(json, document)
+    if json != "-":
+        write("-", "\n".join(lines[:-1]) + "\n")
+    return 0

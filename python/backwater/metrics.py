@@ -1,0 +1,179 @@
+"""Numbers of a run by name, such as `p99_fct:victim`: what `backwater compare` compares."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backwater.errors import InputError
+from backwater.stats import BPS_PER_GBPS, PS_PER_US
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from backwater.results import Run
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that flows, or a run, have a number of."""
+
+    unit: str
+    text: str
+    more_is_better: bool
+    of_flows: Callable[[pa.Table], Any] | None = None
+    """Its values, one a flow; a metric says which statistic of them."""
+    of_run: Callable[[Run], float] | None = None
+    """Its one value of a run."""
+
+
+def _fct(flows: pa.Table) -> Any:  # noqa: ANN401 - pyarrow's stubs know no common type
+    acknowledged = pc.coalesce(flows["fct_last_ack_ps"], flows["fct_last_byte_ps"])
+    return pc.divide(pc.cast(acknowledged, pa.float64()), PS_PER_US)
+
+
+def _last_byte(flows: pa.Table) -> Any:  # noqa: ANN401 - as above
+    return pc.divide(pc.cast(flows["fct_last_byte_ps"], pa.float64()), PS_PER_US)
+
+
+def _goodput(flows: pa.Table) -> Any:  # noqa: ANN401 - as above
+    bits = pc.multiply(pc.cast(flows["bytes"], pa.float64()), 8.0)
+    seconds = pc.divide(pc.cast(flows["fct_last_byte_ps"], pa.float64()), 1e12)
+    return pc.divide(pc.divide(bits, seconds), BPS_PER_GBPS)
+
+
+def _sum(table: pa.Table, column: str) -> float:
+    return float(pc.sum(table[column]).as_py() or 0) if table.num_rows else 0.0
+
+
+QUANTITIES = {
+    "fct": Quantity("us", "completion time, to the last ACK (without ACKs: byte)", False, _fct),
+    "fct_last_byte": Quantity("us", "time to the last byte", False, _last_byte),
+    "slowdown": Quantity(
+        "", "time to the last byte over that in an idle network", False, lambda f: f["slowdown"]
+    ),
+    "throughput": Quantity(
+        "Gb/s", "a flow's payload over its time to the last byte", True, _goodput
+    ),
+    "pauses": Quantity(
+        "pauses",
+        "pauses that ports received",
+        False,
+        of_run=lambda run: _sum(run.ports, "pauses_received"),
+    ),
+    "pause_time": Quantity(
+        "us",
+        "time that ports were paused, summed over them",
+        False,
+        of_run=lambda run: _sum(run.ports, "paused_ps") / PS_PER_US,
+    ),
+    "drops": Quantity(
+        "frames",
+        "frames dropped for want of memory",
+        False,
+        of_run=lambda run: _sum(run.ports, "drop_frames"),
+    ),
+    "retransmitted": Quantity(
+        "packets",
+        "data packets sent again",
+        False,
+        of_run=lambda run: _sum(run.flows, "retransmitted"),
+    ),
+    "unfinished": Quantity(
+        "flows",
+        "flows that did not complete",
+        False,
+        of_run=lambda run: float(
+            run.flows.filter(pc.field("state") != "complete").num_rows if run.flows.num_rows else 0
+        ),
+    ),
+}
+
+STATISTICS = "mean, median, min, max, and percentiles such as p99 or p99.9"
+_FORM = re.compile(r"(?:(mean|median|min|max|p\d+(?:\.\d+)?)_)?(\w+)(?::(.+))?")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a run: a statistic of a group's flows, or a total of the run."""
+
+    name: str
+    quantity: Quantity
+    statistic: str | None
+    group: str | None
+    """None: of all flows, or of the run."""
+
+    @property
+    def unit(self) -> str:
+        """Its unit; empty: a ratio."""
+        return self.quantity.unit
+
+    def of(self, run: Run) -> float | None:
+        """Its value in a run; None where there is none, as no flow of the group is complete."""
+        if self.quantity.of_run is not None:
+            return self.quantity.of_run(run)
+        flows = run.flows
+        if flows.num_rows == 0 or self.quantity.of_flows is None or self.statistic is None:
+            return None
+        of = pc.field("state") == "complete"
+        if self.group is not None:
+            of = of & (pc.field("group") == self.group)
+        values = pc.drop_null(self.quantity.of_flows(flows.filter(of)))
+        return _statistic(values, self.statistic) if len(values) else None
+
+
+def _statistic(values: Any, name: str) -> float:  # noqa: ANN401 - pyarrow's stubs know no common type
+    if name.startswith("p"):
+        return float(pc.quantile(values, q=float(name[1:]) / 100)[0].as_py())
+    if name == "median":
+        return float(pc.quantile(values, q=0.5)[0].as_py())
+    if name == "mean":
+        return float(pc.mean(values).as_py())
+    return float((pc.min(values) if name == "min" else pc.max(values)).as_py())
+
+
+def metric(text: str) -> Metric:
+    """Read a metric: `STATISTIC_QUANTITY[:GROUP]` of flows, or `TOTAL` of a run.
+
+    Raises `InputError` that lists what there is.
+    """
+    match = _FORM.fullmatch(text.strip())
+    found = QUANTITIES.get(match[2]) if match else None
+    if match is None or found is None:
+        raise InputError(f"--metric {text}: there is no such metric", listed())
+    statistic, group = match[1], match[3]
+    if found.of_run is not None:
+        if statistic or group:
+            raise InputError(
+                f"--metric {text}: {match[2]} is one number of a run", f"write {match[2]} alone"
+            )
+        return Metric(match[2], found, None, None)
+    if statistic is None:
+        raise InputError(
+            f"--metric {text}: which statistic of the flows' {match[2]} is not said",
+            f"for example p99_{match[2]}; there are {STATISTICS}",
+        )
+    if statistic.startswith("p") and float(statistic[1:]) > 100:
+        raise InputError(f"--metric {text}: a percentile is from p0 to p100")
+    return Metric(text.strip(), found, statistic, group)
+
+
+def listed() -> str:
+    """Say what metrics there are."""
+    flows = ", ".join(name for name, one in QUANTITIES.items() if one.of_flows is not None)
+    runs = ", ".join(name for name, one in QUANTITIES.items() if one.of_run is not None)
+    return (
+        f"of flows STATISTIC_QUANTITY[:GROUP], as in p99_fct:victim, with {flows} "
+        f"({STATISTICS}); of the run {runs}"
+    )
+
+
+def usual(groups: Sequence[str]) -> list[Metric]:
+    """What is compared unless somebody says otherwise."""
+    names = [f"{statistic}_fct:{group}" for group in groups for statistic in ("mean", "p99", "max")]
+    totals = ("pauses", "pause_time", "drops", "retransmitted", "unfinished")
+    return [metric(name) for name in (*names, *totals)]

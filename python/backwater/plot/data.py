@@ -1,0 +1,206 @@
+"""What charts are drawn from: columns of a run's tables, summed up before anything is drawn.
+
+Tables are read lazily and only the columns that are needed, so that a run of ten million flows
+takes a few hundred megabytes.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.study.measures import time_ps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.results import Run
+
+MOST_STEPS = 600
+"""Steps of time that a chart shows at most; more are put together."""
+
+
+def scan(run: Run, table: str) -> pl.LazyFrame | None:
+    """Give a table of a run to be read column by column; None if the run has no row of it."""
+    if run.directory is not None:
+        parts = sorted((run.directory / table).glob("part-*.parquet"))
+        if parts:
+            frame = pl.scan_parquet(parts)
+            return frame if frame.select(pl.len()).collect().item() else None
+        return None
+    content = run.read(table)
+    if content.num_rows == 0:
+        return None
+    return pl.DataFrame(content).lazy()
+
+
+def scenario_of(run: Run) -> dict[str, Any]:
+    """Give the run's scenario with every value, as its manifest has it."""
+    return tomllib.loads(run.manifest["scenario"])
+
+
+def sampling_ps(run: Run) -> int | None:
+    """Give the time between two samples of a run; None if it took none."""
+    interval = scenario_of(run).get("output", {}).get("interval")
+    return None if interval is None else time_ps(interval)
+
+
+def port_names(run: Run) -> pl.DataFrame:
+    """Name every port by its node and where it leads: columns node, port, link, rate_bps, tier."""
+    frame = scan(run, "ports")
+    if frame is None:
+        raise InputError(
+            "the run has no table of ports", "a run that was killed leaves none behind"
+        )
+    ports = frame.select("node", "port", "peer", "rate_bps", "tier").collect()
+    several = pl.len().over("node", "peer") > 1
+    number = pl.format(" ({})", "port")
+    name = pl.format("{} → {}", "node", "peer")
+    return ports.with_columns(
+        link=pl.when(several).then(pl.concat_str(name, number)).otherwise(name)
+    )
+
+
+def series(run: Run, quantity: str) -> pl.LazyFrame:
+    """Give the samples of one quantity; raises `InputError` with the keys that record it."""
+    frame = scan(run, "series")
+    if frame is None:
+        raise InputError(
+            f"the run has no samples of {quantity}", f"run it with {sampling(quantity)}"
+        )
+    return frame.filter(pl.col("quantity") == quantity)
+
+
+KEYS = {
+    "queue_bytes": "queues",
+    "sent_bytes": "links",
+    "paused": "pauses",
+    "flow_received_bytes": "flows",
+    "flow_rate_bps": "flows",
+}
+
+
+def sampling(quantity: str) -> str:
+    """Say how a run is made to sample a quantity."""
+    return f'--set "output.interval=1 us" --set output.{KEYS[quantity]}=true'
+
+
+def end_ps(run: Run) -> int:
+    """Give the simulated time at which a run ended."""
+    return int(run.summary["time_ps"])
+
+
+def window_of(run: Run, window: Sequence[str] | None) -> tuple[int, int]:
+    """Read a window such as `("5 ms", "80 ms")`; without one the whole time flows were under way.
+
+    A run may go on for a while after its last flow: timers ring.
+    """
+    if window is not None:
+        begin, end = (time_ps(edge) for edge in window)
+        if begin >= end:
+            raise InputError(f"{list(window)} is not a window", 'a window is ("BEGIN", "END")')
+        return begin, min(end, max(end_ps(run), begin + 1))
+    frame = scan(run, "flows")
+    last = None
+    if frame is not None:
+        ends = pl.col("start_ps") + pl.coalesce("fct_last_ack_ps", "fct_last_byte_ps")
+        open_ = pl.coalesce("fct_last_ack_ps", "fct_last_byte_ps").is_null().any()
+        row = frame.select(ends.max().alias("last"), open_.alias("open")).collect().row(0)
+        last = None if row[1] else row[0]
+    return 0, end_ps(run) if last is None else min(end_ps(run), int(last))
+
+
+def grid(begin: int, end: int, interval: int, most: int) -> tuple[pl.DataFrame, int]:
+    """Give the sampling times within a window, put together into at most so many steps.
+
+    The column `time_ps` is a sample's time, `step` the start of its step; also gives how many
+    samples a step has.
+    """
+    first = begin // interval + 1
+    times = pl.DataFrame({"time_ps": pl.int_range(first, end // interval + 1, eager=True)})
+    together = max(1, -(-times.height // most))
+    index = (pl.col("time_ps") - first) // together
+    return (
+        times.with_columns(
+            time_ps=pl.col("time_ps") * interval,
+            step=(first - 1 + index * together) * interval,
+        ),
+        together,
+    )
+
+
+EVERYTHING = " ".join(
+    ['--set "output.interval=1 us"']
+    + [f"--set output.{key}=true" for key in ("queues", "links", "pauses", "flows")]
+)
+"""Options with which a run samples all that reports draw."""
+
+
+def sampled(run: Run, quantity: str) -> bool:
+    """Whether a run took samples of a quantity."""
+    frame = scan(run, "series")
+    if frame is None:
+        return False
+    return bool(frame.select((pl.col("quantity") == quantity).any()).collect().item())
+
+
+def group_times(run: Run) -> list[dict[str, Any]]:
+    """Sum up each group's flows: how many, how many complete, and their completion times in us.
+
+    Times are to the last acknowledgement, or to the last byte where there are none.
+    """
+    frame = scan(run, "flows")
+    if frame is None:
+        return []
+    acked = frame.select(pl.col("fct_last_ack_ps").is_not_null().any()).collect().item()
+    column = "fct_last_ack_ps" if acked else "fct_last_byte_ps"
+    complete = pl.col("state") == "complete"
+    rows = (
+        frame.group_by("group")
+        .agg(first=pl.col("flow_id").min(), flows=pl.len(), complete=complete.sum())
+        .sort("first")
+        .collect(engine="streaming")
+        .to_dicts()
+    )
+    for row in rows:
+        # A group at a time, and of it one column: ten million flows fit into little memory.
+        times = ordered(frame.filter((pl.col("group") == row["group"]) & complete), column)
+        p50, p99 = quantiles(times, [0.5, 0.99])
+        row |= {
+            "mean": None if times.is_empty() else float(times.mean()) / 1e6,  # type: ignore[arg-type]
+            "p50": None if p50 is None else p50 / 1e6,
+            "p99": None if p99 is None else p99 / 1e6,
+            "max": None if times.is_empty() else times[-1] / 1e6,
+            "until": "last ACK" if acked else "last byte",
+        }
+    return rows
+
+
+def ordered(frame: pl.LazyFrame, column: str) -> pl.Series:
+    """Give the values of a column in order, without those that are missing."""
+    values = frame.select(pl.col(column).drop_nulls().cast(pl.Float64)).collect(engine="streaming")
+    return values.to_series().sort()
+
+
+def quantiles(values: pl.Series, shares: Sequence[float]) -> list[float | None]:
+    """Give quantiles of sorted values, between two of them by their share; None of nothing."""
+    last = values.len() - 1
+    if last < 0:
+        return [None] * len(shares)
+    places = [share * last for share in shares]
+    low = values.gather([int(place) for place in places])
+    high = values.gather([min(int(place) + 1, last) for place in places])
+    return [
+        a + (b - a) * (place - int(place)) for a, b, place in zip(low, high, places, strict=True)
+    ]
+
+
+def time_text(ps: float) -> str:
+    """Write a time in the unit that suits it."""
+    for factor, unit in ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")):
+        if ps >= factor:
+            return f"{ps / factor:.4g} {unit}"
+    return f"{ps:.0f} ps"

@@ -1,0 +1,587 @@
+"""Charts of a study: `outcome.plot.completion()`, `outcome.plot.improvement()` and so on.
+
+Measured numbers are filled, published ones hollow diamonds; whiskers are 95 % confidence intervals
+of a mean over seeds (Student's t). Each mechanism has one colour and shape in all charts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.plot import data
+from backwater.plot.theme import COLOURS, FAINT, INK, WIDTH, clock, colour, dash, of, shape, title
+from backwater.stats import Spread
+from backwater.study.execute import TABLE, Key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from altair.typing import ChartType
+
+    from backwater.results import Run
+    from backwater.study import Outcome
+    from backwater.study.definition import Measure
+    from backwater.study.execute import Sample
+
+TIMES = ("fct", "message_time", "transaction_time")
+"""Kinds of measures that are completion times."""
+
+BINS = 40
+ROW_HEADER = alt.Header(labelOrient="left")
+
+
+class StudyPlots:
+    """Charts of a study's measured points beside the published numbers."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self._study = outcome.study
+        self._mechanisms = list(self._study.mechanisms)
+
+    def completion(self, **of: Any) -> ChartType:  # noqa: ANN401 - what `bars` takes
+        """Completion times per case and mechanism: `bars` of every measure that is one."""
+        times = [m.name for m in self._study.measures if m.kind in TIMES]
+        if not times and "measures" not in of:
+            raise InputError(f"study {self._study.id} measures no completion time")
+        return self.bars(**{"measures": times, "heading": "Completion times"} | of)
+
+    def bars(
+        self,
+        measures: Sequence[str] | None = None,
+        cases: Sequence[str] | None = None,
+        mechanisms: Sequence[str] | None = None,
+        beside: str | None = None,
+        heading: str | None = None,
+    ) -> ChartType:
+        """Draw measures (rows) in cases (columns), a bar a mechanism, beside the published numbers.
+
+        With `beside` the bars are the setups of that block instead, under each of its mechanisms.
+        """
+        rows, order, name = self._rows(measures, cases, mechanisms), self._mechanisms, "mechanism"
+        if beside is not None:
+            rows, order = self._setups(beside, measures, cases, mechanisms)
+            name = "setup"
+        if rows.is_empty():
+            raise InputError("nothing to draw: none of these points was run")
+        order = [one for one in order if one in set(rows[name].to_list())]
+        # Setups of several mechanisms are told apart by their names, mechanisms by colour.
+        by = "mechanism" if "mechanism" in rows.columns else name
+        shades = [one for one in self._mechanisms if one in set(rows[by].to_list())] or order
+        colours = colour(by, shades, None if by == "setup" else self._mechanisms).legend(None)
+        wide = 34 * len(order)
+        x = alt.X(
+            f"{name}:N",
+            sort=order,
+            title=None,
+            axis=alt.Axis(labelAngle=-35, ticks=False, labelPadding=4),
+        )
+        base = alt.Chart().encode(x=x)
+        top = pl.max_horizontal(
+            "value", pl.col("high").fill_null(0), pl.col("published").fill_null(0)
+        )
+        rows = rows.with_columns(
+            text=pl.col("value").map_elements(_short, return_dtype=pl.String), top=top
+        )
+        tips = _tips(name)
+        y = alt.Y("value:Q", title=None)
+        chart = alt.layer(
+            base.mark_bar(width=22).encode(y=y, color=colours, tooltip=tips),
+            *_whiskers(base, rows),
+            *_diamonds(base, rows, tips),
+            base.mark_text(dy=-10, fontSize=10.5, color=INK).encode(
+                y=alt.Y("top:Q", title=None), text="text:N"
+            ),
+            data=rows,
+        ).properties(width=max(wide, 60), height=150)
+        kinds = list(dict.fromkeys(rows["what"].to_list()))
+        seen = list(dict.fromkeys(rows["case"].to_list()))
+        head = title(heading or self._study.column, *self._notes(rows))
+        if len(seen) == 1:
+            # One case: its measures stand side by side.
+            cells: dict[str, Any] = {"column": alt.Column("what:N", title=None, sort=kinds)}
+        else:
+            cells = {
+                "column": alt.Column("case:N", title="case", sort=seen, header=_header(seen)),
+                "row": alt.Row("what:N", title=None, sort=kinds, header=ROW_HEADER),
+            }
+        faceted = chart.facet(**cells, title=head, spacing={"row": 18, "column": 14})
+        drawn: ChartType = faceted.resolve_scale(y="independent")
+        return drawn
+
+    def improvement(
+        self,
+        base: str | None = None,
+        measures: Sequence[str] | None = None,
+        cases: Sequence[str] | None = None,
+        mechanisms: Sequence[str] | None = None,
+    ) -> ChartType:
+        """How much less each mechanism takes than `base` (the study's first), in percent.
+
+        Of several seeds the mean of each seed's improvement, so that what the seeds have in common
+        cancels; below 0 it takes longer.
+        """
+        base = base or self._mechanisms[0]
+        names = measures or [m.name for m in self._study.measures if m.kind in TIMES]
+        rows = []
+        for case, mechanism, name in itertools.product(
+            cases or [c.id for c in self._study.cases], mechanisms or self._mechanisms, names
+        ):
+            ours, theirs = (self._sample(case, one, name) for one in (mechanism, base))
+            if mechanism == base or ours is None or theirs is None:
+                continue
+            pairs = zip(ours.values, theirs.values, strict=False)
+            spread = Spread.of([1 - a / b for a, b in pairs if b])
+            told = self._reduction(case, mechanism, name, base)
+            measure = self._study.measure(name)
+            rows.append(
+                {
+                    "case": case,
+                    "mechanism": mechanism,
+                    "what": measure.label,
+                    "value": spread.mean,
+                    "low": spread.ci_low,
+                    "high": spread.ci_high,
+                    "seeds": spread.n,
+                    "published": told,
+                }
+            )
+        if not rows:
+            raise InputError(f"nothing to draw: no case has both {base} and another mechanism")
+        frame = _frame(rows)
+        order = [m for m in self._mechanisms if m in set(frame["mechanism"].to_list())]
+        colours = colour("mechanism", order, self._mechanisms)
+        seen = list(dict.fromkeys(frame["case"].to_list()))
+        y = alt.Y("value:Q", title=f"less than {base}", axis=alt.Axis(format="+.0%"))
+        x = alt.X("case:N", title="case", sort=seen, axis=alt.Axis(labelAngle=_angle(seen)))
+        common = alt.Chart().encode(x=x, xOffset=alt.XOffset("mechanism:N", sort=order))
+        tips = _tips("mechanism", "+.1%")
+        whole = alt.layer(
+            alt.Chart().mark_rule(color=FAINT).encode(y=alt.datum(0)),
+            common.mark_bar().encode(y=y, color=colours, tooltip=tips),
+            *_whiskers(common, frame),
+            *_diamonds(common, frame, tips),
+            data=frame,
+        ).properties(width=max(160, 26 * len(order) * len(seen)), height=200)
+        return whole.facet(
+            row=alt.Row("what:N", title=None, header=ROW_HEADER),
+            title=title(f"Improvement over {base}", *self._notes(frame)),
+        )
+
+    def lines(
+        self,
+        at: Mapping[str, float] | None = None,
+        axis: str = "case",
+        measures: Sequence[str] | None = None,
+        cases: Sequence[str] | None = None,
+        mechanisms: Sequence[str] | None = None,
+        heading: str | None = None,
+        log: bool = False,
+        reference: tuple[str, str] | None = None,
+    ) -> ChartType:
+        """Measures over a parameter, a line a mechanism: `at` says where on `axis` each case lies.
+
+        Without `at` the cases stand side by side. `axis` says quantity and unit, `log` draws
+        measures on a logarithmic scale, `reference` is a case and a mechanism to compare with.
+        """
+        rows = self._rows(measures, list(at) if at else cases, mechanisms)
+        if rows.is_empty():
+            raise InputError("nothing to draw: none of these points was run")
+        order = [one for one in self._mechanisms if one in set(rows["mechanism"].to_list())]
+        seen = list(dict.fromkeys(rows["case"].to_list()))
+        if at:
+            rows = rows.with_columns(
+                at=pl.col("case").replace_strict(dict(at), return_dtype=pl.Float64)
+            )
+            x: Any = alt.X("at:Q", title=axis, scale=alt.Scale(zero=False, padding=20))
+        else:
+            x = alt.X("case:N", title=axis, sort=seen, axis=alt.Axis(labelAngle=_angle(seen)))
+        # Of one mechanism the title says which.
+        legend: Any = alt.Undefined if len(order) > 1 else None
+        cells = []
+        for what in dict.fromkeys(rows["what"].to_list()):
+            part = rows.filter(pl.col("what") == what)
+            y = alt.Y(
+                "value:Q",
+                title=what,
+                scale=alt.Scale(type="log" if log else "linear", zero=not log),
+            )
+            base = alt.Chart(part.sort("at") if at else part).encode(x=x)
+            colours = colour("mechanism", order, self._mechanisms).legend(legend)
+            tips = _tips("mechanism")
+            cells.append(
+                alt.layer(
+                    *self._reference(what, reference),
+                    base.mark_line().encode(
+                        y=y,
+                        color=colours,
+                        strokeDash=dash("mechanism", order, self._mechanisms).legend(legend),
+                    ),
+                    *_whiskers(base, part),
+                    base.mark_point(filled=True, size=80, opacity=1).encode(
+                        y=y,
+                        color=colours,
+                        shape=shape("mechanism", order, self._mechanisms).legend(legend),
+                        tooltip=tips,
+                    ),
+                    *_diamonds(base, part, tips),
+                ).properties(width=WIDTH if at else max(280, 90 * len(seen)), height=190)
+            )
+        return alt.vconcat(*cells).properties(
+            title=title(
+                heading or f"Over {axis}",
+                *([order[0]] if len(order) == 1 else []),
+                *self._notes(rows),
+            )
+        )
+
+    def distribution(
+        self, measure: str, case: str | None = None, mechanisms: Sequence[str] | None = None
+    ) -> ChartType:
+        """How a measure varies over the seeds: a histogram a mechanism, and what was published."""
+        where = case or self._study.cases[0].id
+        about = self._study.measure(measure)
+        found = {
+            one: sample.values
+            for one in mechanisms or self._mechanisms
+            if (sample := self._sample(where, one, measure)) is not None
+        }
+        if not found:
+            raise InputError("nothing to draw: none of these points was run")
+        published = {one: self._published(where, one, measure) for one in found}
+        everything = [*itertools.chain(*found.values())]
+        everything += [value for numbers in published.values() for value in numbers.values()]
+        low, high = min(everything), max(everything)
+        width = (high - low) / BINS or abs(low) / BINS or 1.0
+        axis = f"{about.label}, {about.unit}" if about.unit else about.label
+        x_scale = alt.Scale(domain=[low - width, high + 2 * width], nice=False)
+        cells = []
+        for one, values in found.items():
+            bins = pl.Series(values, dtype=pl.Float64)
+            index = ((bins - low) / width).floor()
+            counts = pl.DataFrame({"bin": index}).group_by("bin").len("runs").sort("bin")
+            shown = counts.select(
+                "runs", begin=low + pl.col("bin") * width, end=low + (pl.col("bin") + 1) * width
+            )
+            spread = Spread.of(values)
+            bars = (
+                alt.Chart(shown)
+                .mark_bar(color=of(one, COLOURS, self._mechanisms), stroke="white", strokeWidth=0.5)
+                .encode(
+                    x=alt.X("begin:Q", title=axis, scale=x_scale),
+                    x2="end",
+                    y=alt.Y("runs:Q", title="runs"),
+                    y2=alt.datum(0),
+                    tooltip=["begin", "end", "runs"],
+                )
+            )
+            rule = alt.Chart(pl.DataFrame({"x": [spread.mean]})).mark_rule(color=INK, strokeWidth=2)
+            layers: list[Any] = [bars, rule.encode(x="x:Q")]
+            numbers = published[one]
+            if "mean" in numbers:
+                said = pl.DataFrame([{"at": 0, **numbers}])
+                spot = alt.Chart(said).encode(y=alt.value(10))
+                if {"min", "max"} <= set(numbers):
+                    layers.append(
+                        spot.mark_rule(color=INK, strokeDash=[4, 3]).encode(x="min:Q", x2="max")
+                    )
+                layers.append(
+                    spot.mark_point(
+                        shape="diamond", size=110, color=INK, fill="white", strokeWidth=2, opacity=1
+                    ).encode(x="mean:Q")
+                )
+            interval = (
+                ""
+                if spread.ci_low is None
+                else f" (95 % CI {_short(spread.ci_low)} to {_short(spread.ci_high)})"
+            )
+            ends = f"least {_short(spread.min)}, greatest {_short(spread.max)}"
+            below = f"{spread.n} seeds: mean {_short(spread.mean)}{interval}, {ends}"
+            cells.append(
+                alt.layer(*layers).properties(width=WIDTH, height=130, title=title(one, below))
+            )
+        note = "solid rule: mean over the seeds"
+        if any("mean" in numbers for numbers in published.values()):
+            note += "; hollow diamond and dashed line: published mean, least to greatest"
+        return alt.vconcat(*cells).properties(
+            title=title(f"Distribution over seeds: {about.label}", note)
+        )
+
+    def over_time(
+        self,
+        kind: str,
+        observed: Sequence[tuple[str, Run]],
+        *lines: str,
+        **of: Any,  # noqa: ANN401 - as the chart of a run
+    ) -> ChartType:
+        """Draw the chart `kind` of runs (`queue`, `throughput`, ...) one below the other.
+
+        `observed` are runs with what they are called; `lines` and the rest go to the chart.
+        """
+        cells = []
+        for label, run in observed:
+            chart: Any = getattr(run.plot, kind)(*lines, **of)
+            below, heading = chart.title.subtitle, chart.title.text
+            cell = chart.properties(title=title(label, *below))
+            cells.append(cell if kind == "paused" else cell.properties(height=170))
+        if not cells:
+            raise InputError("nothing to draw: none of these points was run")
+        # The same scales, so that what is higher is more and what is longer took longer.
+        whole = alt.vconcat(*cells, title=title(heading)).resolve_scale(x="shared")
+        drawn: ChartType = whole if kind == "paused" else whole.resolve_scale(y="shared")
+        return drawn
+
+    def pauses(
+        self, cases: Sequence[str] | None = None, mechanisms: Sequence[str] | None = None
+    ) -> ChartType:
+        """Pauses that were obeyed and how long they lasted in all, by hosts and by switches.
+
+        Means over the seeds of each run's sums over its ports.
+        """
+        rows = []
+        for case, mechanism in itertools.product(
+            cases or [c.id for c in self._study.cases], mechanisms or self._mechanisms
+        ):
+            for run in self._outcome.runs(Key(case, mechanism, TABLE)):
+                frame = data.scan(run, "ports")
+                if frame is None:
+                    continue
+                by = (
+                    frame.group_by(
+                        at=pl.when(pl.col("tier") == "host")
+                        .then(pl.lit("hosts"))
+                        .otherwise(pl.lit("switches"))
+                    )
+                    .agg(pl.col("pauses_received", "paused_ps").sum())
+                    .collect()
+                )
+                rows += [{"case": case, "mechanism": mechanism, **row} for row in by.to_dicts()]
+        if not rows:
+            raise InputError("nothing to draw: none of these points was run")
+        seen = list(dict.fromkeys(row["case"] for row in rows))
+        order = [m for m in self._mechanisms if m in {row["mechanism"] for row in rows}]
+        mean = (
+            pl.DataFrame(rows)
+            .group_by("case", "mechanism", "at", maintain_order=True)
+            .agg(
+                pauses=pl.col("pauses_received").mean(),
+                time=pl.col("paused_ps").mean(),
+                seeds=pl.len(),
+            )
+        )
+        factor, unit = clock(float(mean["time"].max() or 1))  # type: ignore[arg-type]
+        mean = mean.with_columns(pl.col("time") / factor)
+        halves = []
+        for column, axis in (
+            ("pauses", "pauses obeyed"),
+            ("time", f"time paused, all ports ({unit})"),
+        ):
+            halves.append(
+                alt.Chart(mean)
+                .mark_bar()
+                .encode(
+                    y=alt.Y("mechanism:N", title=None, sort=order),
+                    x=alt.X(f"{column}:Q", title=axis),
+                    color=alt.Color(
+                        "at:N",
+                        title="obeyed by",
+                        scale=alt.Scale(domain=["hosts", "switches"], range=["#56B4E9", "#D55E00"]),
+                    ),
+                    row=alt.Row("case:N", title="case", sort=seen, header=_header(seen)),
+                    tooltip=[
+                        "case",
+                        "mechanism",
+                        "at",
+                        "seeds",
+                        "pauses",
+                        alt.Tooltip("time", format=".5"),
+                    ],
+                )
+                .properties(width=WIDTH / 2 - 40, height=alt.Step(20))
+            )
+        return alt.hconcat(*halves).properties(
+            title=title("Pauses: how many and how long", self._seeds(mean["seeds"].to_list()))
+        )
+
+    # -----------------------------------------------------------------------------------------
+
+    def _sample(self, case: str, mechanism: str, measure: str, setup: str = TABLE) -> Sample | None:
+        """A point's values over its seeds; None where it was not run or has none."""
+        point = self._outcome.points.get(Key(case, mechanism, setup))
+        sample = None if point is None else point.get(measure)
+        return sample if sample is not None and sample.values else None
+
+    def _rows(
+        self,
+        measures: Sequence[str] | None,
+        cases: Sequence[str] | None,
+        mechanisms: Sequence[str] | None,
+    ) -> pl.DataFrame:
+        chosen = [
+            self._study.measure(name) for name in measures or [m.name for m in self._study.measures]
+        ]
+        rows = []
+        for case, mechanism, measure in itertools.product(
+            cases or [c.id for c in self._study.cases], mechanisms or self._mechanisms, chosen
+        ):
+            sample = self._sample(case, mechanism, measure.name)
+            if sample is not None:
+                published = self._study.published(case, mechanism, measure.name)
+                rows.append(
+                    {
+                        "case": case,
+                        "mechanism": mechanism,
+                        **_point(measure, sample),
+                        "published": published,
+                    }
+                )
+        return _frame(rows)
+
+    def _setups(
+        self,
+        beside: str,
+        measures: Sequence[str] | None,
+        cases: Sequence[str] | None,
+        mechanisms: Sequence[str] | None,
+    ) -> tuple[pl.DataFrame, list[str]]:
+        """Points of the setups beside the table, and of the table's own under its mechanisms."""
+        blocks = {block.id: block for block in self._study.beside}
+        if beside not in blocks:
+            raise InputError(
+                f"the study has no block {beside!r} beside its table", f"it has {', '.join(blocks)}"
+            )
+        block = blocks[beside]
+        chosen = [one for one in block.mechanisms if mechanisms is None or one in mechanisms]
+        several = len(chosen) > 1
+        rows, order = [], []
+        for mechanism in chosen:
+            for setup, label in (
+                (TABLE, block.own or mechanism),
+                *((s.id, s.label) for s in block.setups),
+            ):
+                name = f"{mechanism}, {label}" if several and label != mechanism else label
+                order.append(name)
+                for case, measure in itertools.product(
+                    cases or block.cases, measures or block.shows
+                ):
+                    sample = self._sample(case, mechanism, measure, setup)
+                    if sample is not None:
+                        point = _point(self._study.measure(measure), sample)
+                        row = {"case": case, "setup": name, **point, "published": None}
+                        rows.append(row | ({"mechanism": mechanism} if several else {}))
+        # By case, as in the other charts.
+        rows.sort(key=lambda row: [case.id for case in self._study.cases].index(row["case"]))
+        return _frame(rows), order
+
+    def _reduction(self, case: str, mechanism: str, name: str, base: str) -> float | None:
+        """The published improvement: as a number of its own, or by two published times."""
+        for number in self._study.numbers:
+            here = (number.case, number.mechanism, number.quantity, number.against)
+            if here == (case, mechanism, name, base):
+                return number.value / 100
+        ours, theirs = (self._study.published(case, one, name) for one in (mechanism, base))
+        return None if ours is None or not theirs else 1 - ours / theirs
+
+    def _reference(self, what: str, where: tuple[str, str] | None) -> list[alt.Chart]:
+        """Draw what a measure is at one point as a line across, named in small."""
+        if where is None:
+            return []
+        case, mechanism = where
+        rows = self._rows(None, [case], [mechanism]).filter(pl.col("what") == what)
+        rows = rows.filter(pl.col("value") > 0)
+        if rows.is_empty():
+            return []
+        rows = rows.with_columns(text=pl.lit(f"{mechanism}, case {case}"))
+        rule = alt.Chart(rows).mark_rule(color=FAINT, strokeDash=[5, 4], strokeWidth=1.5)
+        name = alt.Chart(rows).mark_text(align="right", dy=-7, color=FAINT, fontSize=12)
+        return [
+            rule.encode(y="value:Q"),
+            name.encode(y="value:Q", x=alt.value("width"), text="text:N"),
+        ]
+
+    def _published(self, case: str, mechanism: str, measure: str) -> dict[str, float]:
+        """Published statistics of a point, of most seeds where there are several."""
+        wanted = (case, mechanism, measure)
+        found = [n for n in self._study.numbers if (n.case, n.mechanism, n.quantity) == wanted]
+        found.sort(key=lambda n: math.inf if n.first is None else n.first)
+        return {n.over: n.value for n in found}
+
+    def _notes(self, rows: pl.DataFrame) -> list[str]:
+        """Say what a chart's marks are, and over how many seeds."""
+        notes = [self._seeds(rows["seeds"].to_list())]
+        if rows["published"].is_not_null().any():
+            notes.append("hollow diamonds: published")
+        return ["; ".join(notes)]
+
+    def _seeds(self, counts: list[int]) -> str:
+        least, most = min(counts), max(counts)
+        if most == 1:
+            return "measured: one seed"
+        between = f"{least} seeds" if least == most else f"{least} to {most} seeds"
+        return f"measured: mean over {between}; whiskers: its 95 % confidence interval"
+
+
+def _point(measure: Measure, sample: Sample) -> dict[str, Any]:
+    """What a chart needs of one measured point."""
+    spread = Spread.of(sample.values)
+    unit = measure.unit
+    return {
+        "what": f"{measure.label} ({unit})" if unit and unit != measure.label else measure.label,
+        "value": spread.mean,
+        "low": spread.ci_low,
+        "high": spread.ci_high,
+        "seeds": spread.n,
+    }
+
+
+def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    floats = ("value", "low", "high", "published")
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(
+        pl.col(name).cast(pl.Float64) for name in floats if rows
+    )
+
+
+def _whiskers(base: alt.Chart, rows: pl.DataFrame) -> list[alt.Chart]:
+    """Draw confidence intervals, if there are any."""
+    if rows["low"].is_null().all():
+        return []
+    y = alt.Y("low:Q", title=None)
+    return [base.mark_rule(color=INK, strokeWidth=1.5).encode(y=y, y2="high")]
+
+
+def _diamonds(base: alt.Chart, rows: pl.DataFrame, tips: list[Any]) -> list[alt.Chart]:
+    """Draw published numbers, if there are any."""
+    if rows["published"].is_null().all():
+        return []
+    mark = base.mark_point(
+        shape="diamond", size=85, color=INK, fill="white", strokeWidth=1.8, opacity=1
+    )
+    return [mark.encode(y=alt.Y("published:Q", title=None), tooltip=tips)]
+
+
+def _tips(name: str, form: str = ".5") -> list[Any]:
+    numbers = [alt.Tooltip(column, format=form) for column in ("value", "published", "low", "high")]
+    return ["case", name, "what", *numbers, "seeds"]
+
+
+def _header(cases: Sequence[str]) -> alt.Header:
+    """Case names lie flat beside or above their cells."""
+    return alt.Header(labelAngle=0, labelAlign="left" if max(map(len, cases)) > 8 else "center")
+
+
+def _angle(cases: Sequence[str]) -> int:
+    return 0 if max(map(len, cases)) <= 10 else -30
+
+
+def _short(value: float | None) -> str:
+    """Three digits or so, as labels and captions have them."""
+    if value is None:
+        return "-"
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

@@ -1,0 +1,124 @@
+"""How charts look: colours that the colour-blind can tell apart, sizes that print.
+
+The colours are those of Okabe and Ito (Color Universal Design, 2008) without their yellow, which is
+too faint on white. Whatever has a colour has a shape or a dash as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+VERMILLION, BLUE, GREEN = "#D55E00", "#0072B2", "#009E73"
+PURPLE, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
+COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, ORANGE, SKY, BLACK)
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [10, 4], [4, 1, 1, 1], [1, 3])
+INK, FAINT, GRID = "#1b1f24", "#59636e", "#e3e6ea"
+FONT = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
+
+WIDTH, HEIGHT = 640, 260
+"""A chart's size in CSS pixels unless it is one of several cells."""
+
+NAME = "backwater"
+
+
+@alt.theme.register(NAME, enable=False)
+def _theme() -> alt.theme.ThemeConfig:
+    return {
+        "config": {
+            "font": FONT,
+            "background": "white",
+            "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
+            "axis": {
+                "labelColor": INK,
+                "titleColor": INK,
+                "labelFontSize": 12,
+                "titleFontSize": 13,
+                "titleFontWeight": "normal",
+                "titlePadding": 8,
+                "gridColor": GRID,
+                "domainColor": FAINT,
+                "tickColor": FAINT,
+                "labelLimit": 260,
+            },
+            "axisX": {"grid": False},
+            "axisY": {"domain": False, "ticks": False},
+            "legend": {
+                "labelColor": INK,
+                "titleColor": INK,
+                "labelFontSize": 12,
+                "titleFontSize": 12,
+                "titleFontWeight": "normal",
+                "orient": "top",
+                "symbolSize": 110,
+                "symbolStrokeWidth": 2,
+                "labelLimit": 320,
+            },
+            "header": {
+                "labelColor": INK,
+                "titleColor": INK,
+                "labelFontSize": 13,
+                "titleFontSize": 13,
+                "labelFontWeight": "bold",
+            },
+            "title": {
+                "font": FONT,
+                "subtitleFont": FONT,
+                "fontSize": 16,
+                "subtitleFontSize": 12.5,
+                "anchor": "start",
+                "color": INK,
+                "subtitleColor": FAINT,
+                "subtitlePadding": 6,
+                "offset": 12,
+            },
+            "line": {"strokeWidth": 2},
+            "bar": {"color": BLUE},
+            "range": {"category": list(COLOURS)},
+        }
+    }
+
+
+def enable() -> None:
+    """Use the house's theme for every chart of this session."""
+    alt.theme.enable(NAME)
+
+
+def colour(field: str, shown: list[str], among: list[str] | None = None) -> alt.Color:
+    """Colour a field; of what is shown each has the colour that it has `among` all of its kind."""
+    return alt.Color(f"{field}:N", title=None, scale=scale(shown, COLOURS, among), sort=shown)
+
+
+def shape(field: str, shown: list[str], among: list[str] | None = None) -> alt.Shape:
+    """Give a field a shape beside its colour."""
+    return alt.Shape(f"{field}:N", title=None, scale=scale(shown, SHAPES, among), sort=shown)
+
+
+def dash(field: str, shown: list[str], among: list[str] | None = None) -> alt.StrokeDash:
+    """Give a field a dash beside its colour."""
+    return alt.StrokeDash(f"{field}:N", title=None, scale=scale(shown, DASHES, among), sort=shown)
+
+
+def scale(shown: list[str], values: tuple[Any, ...], among: list[str] | None = None) -> alt.Scale:
+    """Give each name its value, over again where names are more than values."""
+    return alt.Scale(domain=shown, range=[of(name, values, among or shown) for name in shown])
+
+
+def of(name: str, values: tuple[Any, ...], among: list[str]) -> Any:  # noqa: ANN401 - a colour, a shape, a dash
+    """Give the value that a name has among others."""
+    return values[among.index(name) % len(values)]
+
+
+def title(text: str, *below: str) -> alt.TitleParams:
+    """Make a chart's title with lines in small below it."""
+    return alt.TitleParams(text, subtitle=list(below)) if below else alt.TitleParams(text)
+
+
+def clock(end_ps: float) -> tuple[float, str]:
+    """Give picoseconds a unit of time in which a chart that ends there is easy to read."""
+    for factor, unit in ((1e12, "s"), (1e9, "ms"), (1e6, "us")):
+        if end_ps >= 10 * factor:
+            return factor, unit
+    return (1e6, "us") if end_ps >= 1e6 else (1e3, "ns")

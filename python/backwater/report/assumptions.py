@@ -1,0 +1,128 @@
+"""What a run rests on: its topology with the flows on it, and every parameter with its source."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import backwater
+from backwater import _core
+from backwater.report import draw
+from backwater.report.layout import Layout, lay_out
+from backwater.report.page import Column, Picture, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from backwater.results import Run
+
+FLOWS = 2000
+"""Flows of each source that are looked at for the drawing."""
+
+OUTPUT = ("output.", "title", "description")
+"""Keys that change nothing of what is simulated."""
+
+
+class Assumptions:
+    """A scenario as its run has it."""
+
+    def __init__(self, run: Run) -> None:
+        self.manifest = run.manifest
+        self.sketch = self._sketch(run)
+        self.layout: Layout = lay_out(self.sketch)
+
+    def _sketch(self, run: Run) -> dict[str, Any]:
+        scenario = backwater.parse(run.manifest["scenario"], "<the run's scenario>")
+        try:
+            return scenario.complete().sketch(run.seed, FLOWS)
+        except (backwater.ScenarioError, backwater.InputError):
+            # Flows came from a table that is not beside the results: the topology is known still.
+            return _from_ports(run)
+
+    @property
+    def groups(self) -> list[str]:
+        """Labels of the groups of flows, in the scenario's order."""
+        named = [
+            entry["value"]
+            for entry in self.manifest["origins"]
+            if re.fullmatch(r"flow\.[^.]+\.label", entry["key"])
+        ]
+        return list(dict.fromkeys([*named, *(flow[0] for flow in self.sketch["flows"])]))
+
+    @property
+    def named(self) -> set[int]:
+        """Blocks of hosts whose names a drawing of the fabric should have: ends of few flows."""
+        ends = {self.layout.of[way[i]] for _, way, _, _ in self.sketch["flows"] for i in (0, -1)}
+        return ends if len(ends) <= draw.MOST_ARROWS else set()
+
+    def topology(self) -> Picture:
+        """Draw tiers and flows."""
+        caption = "Tiers of the network, and the scenario's flows on them."
+        if not self.sketch["complete"]:
+            caption += f" Of each group the first {FLOWS} flows; jobs begin theirs during the run."
+        if self.layout.aggregated:
+            caption += " A node with a number in brackets stands for so many."
+        return Picture("topology", draw.topology(self.layout, self.sketch, self.groups), caption)
+
+    def parameters(self) -> list[Table]:
+        """List every value: first what was set, then, folded, defaults."""
+        rows = [
+            self._row(entry) for entry in self.manifest["origins"] if entry["value"] != "absent"
+        ]
+        kept = [row for row in rows if not row[0].startswith(OUTPUT)]
+        note = (
+            f"Lines are those of {self.manifest['file']}. Source: the document that defines a "
+            "parameter, or that its default comes from."
+        )
+        columns = [
+            Column("parameter"),
+            Column("value"),
+            Column("set by"),
+            Column("what it is"),
+            Column("source"),
+        ]
+        given = [row for row in kept if row[2] != "default"]
+        defaults = [row for row in kept if row[2] == "default"]
+        return [
+            Table(columns, given, "Parameters", note),
+            Table(
+                columns, defaults, f"{len(defaults)} parameters left at their defaults", folded=True
+            ),
+        ]
+
+    def _row(self, entry: Mapping[str, str]) -> list[str]:
+        meaning, source = _explained(entry["key"])
+        # The scenario's file is named once, below the table.
+        origin = entry["origin"].replace(f"{self.manifest['file']}:", "line ")
+        return [entry["key"], entry["value"], origin, meaning, source]
+
+
+def _explained(key: str) -> tuple[str, str]:
+    """Give the meaning of a key and its source; a group of flows is called by its label in keys."""
+    parts = key.split(".")
+    tries = [key, ".".join([parts[0], *parts[2:]]), parts[0]]
+    for one in tries:
+        try:
+            about = _core.explain(one)
+        except _core.ScenarioError:
+            continue
+        return str(about.get("meaning") or "").replace("`", ""), str(about.get("source") or "")
+    return "", ""
+
+
+def _from_ports(run: Run) -> dict[str, Any]:
+    """Give nodes and links as the table of ports has them."""
+    rows = run.ports.select(["node", "peer", "tier", "rate_bps"]).to_pylist()
+    tiers = {row["node"]: row["tier"] for row in rows}
+    number = {name: i for i, name in enumerate(tiers)}
+    links: Iterable[tuple[int, int, int, int]] = (
+        (number[row["node"]], number[row["peer"]], row["rate_bps"], 0)
+        for row in rows
+        if number[row["node"]] < number[row["peer"]]
+    )
+    return {
+        "nodes": [(name, tier, tier == "host") for name, tier in tiers.items()],
+        "links": list(links),
+        "flows": [],
+        "complete": True,
+    }

@@ -1,0 +1,306 @@
+"""The fabric as SVG: its tiers with the scenario's flows on them, or its state at one instant.
+
+What is drawn carries its own style, so that a file of it looks the same in a browser, on a slide
+and in print. Names come from scenarios and are escaped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from backwater.plot.theme import COLOURS, DASHES, FAINT, FONT, INK, ORANGE, VERMILLION, of
+from backwater.report.layout import WIDTH, Layout, only_way
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Edge = tuple[int, int]
+"""A direction of a link: the number of the sending block and of the receiving one."""
+
+# From an idle link to one that is never idle: one hue, darker and wider.
+SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#3f8fc5", "#1c6cb1", "#08306b")
+MOST_ARROWS = 16
+"""Arrows of a group; of more flows only the hosts are marked."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What one direction of a link is at one instant."""
+
+    busy: float
+    """Share of its rate, 0 to 1."""
+    depth: float
+    """What waits for it, of the deepest queue there is, 0 to 1."""
+    paused: bool
+
+
+def shade(busy: float) -> str:
+    """Colour of a link so busy."""
+    return SHADES[min(len(SHADES) - 1, int(busy * len(SHADES)))]
+
+
+def breadth(busy: float) -> float:
+    """Width of a link so busy, in pixels."""
+    return 1.2 + 3.2 * busy
+
+
+def radius(depth: float) -> float:
+    """Radius of a queue so deep: its area is proportional to the depth."""
+    return 13 * math.sqrt(depth)
+
+
+def ends(layout: Layout, edge: Edge) -> tuple[float, float, float, float]:
+    """Give the line of one direction, a little to the right of the link's middle."""
+    a, b = layout.blocks[edge[0]], layout.blocks[edge[1]]
+    dx, dy = b.x - a.x, b.y - a.y
+    long = math.hypot(dx, dy) or 1.0
+    off = 1.9
+    ox, oy = -dy / long * off, dx / long * off
+    return a.x + ox, a.y + oy, b.x + ox, b.y + oy
+
+
+def along(layout: Layout, edge: Edge, pixels: float) -> tuple[float, float]:
+    """Give the point of a direction so far from its sender, at most at its middle."""
+    x1, y1, x2, y2 = ends(layout, edge)
+    share = min(0.5, pixels / (math.hypot(x2 - x1, y2 - y1) or 1.0))
+    return x1 + share * (x2 - x1), y1 + share * (y2 - y1)
+
+
+def svg(width: float, height: float, content: list[str], label: str, attributes: str = "") -> str:
+    """Wrap drawn things; `label` is what a screen reader says of them."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'role="img" aria-label="{escape(label)}" font-family="{escape(FONT)}" {attributes}>'
+        f'<rect width="100%" height="100%" fill="white"/>{"".join(content)}</svg>'
+    )
+
+
+def words(
+    x: float, y: float, text: str, size: float = 12, colour: str = INK, anchor: str = "start"
+) -> str:
+    """Write text."""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}" '
+        f'text-anchor="{anchor}">{escape(text)}</text>'
+    )
+
+
+def links(layout: Layout) -> str:
+    """Draw every link as a thin grey line."""
+    path = "".join(
+        f"M{layout.blocks[a].x:.1f} {layout.blocks[a].y:.1f}L{layout.blocks[b].x:.1f} "
+        f"{layout.blocks[b].y:.1f}"
+        for a, b in layout.edges
+    )
+    thin = 0.7 if len(layout.edges) > 200 else 1.2
+    return f'<path d="{path}" stroke="#d5dae0" stroke-width="{thin}" fill="none"/>'
+
+
+def nodes(layout: Layout, named: set[int]) -> str:
+    """Draw every node: hosts round, switches square; `named` hosts have their names."""
+    parts = []
+    room = {host: layout.room(host) for host in (True, False)}
+    last = (-99.0, 0.0)
+    for i, block in enumerate(layout.blocks):
+        space = room[block.host]
+        if block.host:
+            r = min(7.0, max(2.2, space * 0.36))
+            parts.append(
+                f'<circle cx="{block.x:.1f}" cy="{block.y:.1f}" r="{r:.1f}" fill="white" '
+                f'stroke="{INK}" stroke-width="1"><title>{escape(block.label)}</title></circle>'
+            )
+            if i in named or space > 44:
+                up = block.y < layout.height / 2
+                # A name beside that of its neighbour goes a line further.
+                crowded = block.y == last[1] and block.x - last[0] < 7 * len(block.label)
+                further = 12 if crowded else 0
+                last = (block.x if not crowded else -99.0, block.y)
+                y = block.y - 12 - further if up else block.y + 21 + further
+                parts.append(words(block.x, y, block.label, 11, anchor="middle"))
+            continue
+        w = min(84.0, max(10.0, space * 0.72))
+        parts.append(
+            f'<rect x="{block.x - w / 2:.1f}" y="{block.y - 11:.1f}" width="{w:.1f}" height="22" '
+            f'rx="4" fill="#f3f5f7" stroke="{INK}"><title>{escape(block.label)}</title></rect>'
+        )
+        size = min(12.0, w / (0.58 * max(1, len(block.name))))
+        if size >= 6.5:
+            parts.append(words(block.x, block.y + 4, block.name, round(size, 1), anchor="middle"))
+    return "".join(parts)
+
+
+def state(
+    layout: Layout, states: Mapping[Edge, State], marks: Mapping[Edge, int] | None = None
+) -> str:
+    """Draw the state of links: utilisation, queues at the sending end, paused ports.
+
+    `marks` numbers the directions, for the page's script to find them by.
+    """
+    lines, queues, pauses = [], [], []
+    for edge, one in states.items():
+        x1, y1, x2, y2 = ends(layout, edge)
+        mark = "" if marks is None else f' data-e="{marks[edge]}"'
+        hidden = "" if one.busy > 0 else ' visibility="hidden"'
+        lines.append(
+            f'<line{mark} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+            f'stroke="{shade(one.busy)}" stroke-width="{breadth(one.busy):.1f}"{hidden}/>'
+        )
+        x, y = along(layout, edge, 24)
+        queues.append(
+            f'<circle{mark} cx="{x:.1f}" cy="{y:.1f}" r="{radius(one.depth):.1f}" '
+            f'fill="{ORANGE}" fill-opacity=".9" stroke="#6b4a00" stroke-width=".8"/>'
+        )
+        x, y = along(layout, edge, 44)
+        hidden = "" if one.paused else ' visibility="hidden"'
+        pauses.append(
+            f'<g{mark} transform="translate({x:.1f} {y:.1f})"{hidden}>'
+            f'<rect x="-6" y="-6" width="12" height="12" rx="2.5" fill="{VERMILLION}"/>'
+            '<path d="M-2 -3.2V3.2M2 -3.2V3.2" stroke="white" stroke-width="1.8"/></g>'
+        )
+    return (
+        f'<g class="links">{"".join(lines)}</g>'
+        f'@<g class="queues">{"".join(queues)}</g><g class="pauses">{"".join(pauses)}</g>'
+    )
+
+
+def fabric(
+    layout: Layout,
+    states: Mapping[Edge, State],
+    named: set[int],
+    marks: Mapping[Edge, int] | None = None,
+) -> str:
+    """Draw the fabric in a state: links below nodes, queues and pauses above them."""
+    under, over = state(layout, states, marks).split("@", 1)
+    return links(layout) + under + nodes(layout, named) + over
+
+
+def tiers(layout: Layout) -> str:
+    """Name the rows at the left."""
+    return "".join(words(0, y + 4, name, 12, FAINT) for name, y in layout.rows)
+
+
+def topology(layout: Layout, sketch: Mapping[str, Any], groups: list[str]) -> str:
+    """Draw the tiers with the flows of the scenario on them, a colour and a dash a group."""
+    arrows: list[str] = []
+    named: set[int] = set()
+    counts = {group: sum(flow[0] == group for flow in sketch["flows"]) for group in groups}
+    drawn: dict[str, str] = {}
+    hosts: dict[str, tuple[set[int], set[int]]] = {}
+    for group, way, _, _ in sketch["flows"]:
+        if counts[group] > MOST_ARROWS:
+            senders, receivers = hosts.setdefault(group, (set(), set()))
+            senders.add(layout.of[way[0]])
+            receivers.add(layout.of[way[-1]])
+            drawn[group] = "▲ sends, ▼ receives"
+            continue
+        named |= {layout.of[way[0]], layout.of[way[-1]]}
+        only = only_way(sketch, way[0], way[-1]) if len(way) == 2 else None
+        drawn[group] = (
+            "path pinned" if len(way) > 2 else "its only path" if only else "path left to the run"
+        )
+        arrows.append(_arrow(layout, group, only or way, groups))
+    marks = "".join(_marks(layout, group, *hosts[group], groups) for group in hosts)
+    heads = "".join(
+        f'<marker id="head-{i}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="5" '
+        f'markerHeight="5" orient="auto"><path d="M0 0L8 4L0 8z" '
+        f'fill="{of(g, COLOURS, groups)}"/></marker>'
+        for i, g in enumerate(groups)
+    )
+    legend, top = _legend(groups, drawn)
+    body = (
+        f"<defs>{heads}</defs>{legend}"
+        f'<g transform="translate(0 {top:.0f})">{links(layout)}{"".join(arrows)}'
+        f"{nodes(layout, named)}{marks}{tiers(layout)}</g>"
+    )
+    height = layout.height + top + 24 + 10 * len(groups) * bool(marks)
+    return svg(WIDTH, height, [body], "topology with the flows of the scenario")
+
+
+def _arrow(layout: Layout, group: str, way: list[int], groups: list[str]) -> str:
+    number = groups.index(group)
+    points = [layout.blocks[layout.of[node]] for node in way]
+    stroke = (
+        f'stroke="{of(group, COLOURS, groups)}" stroke-width="2.6" fill="none" '
+        f'stroke-opacity=".85" marker-end="url(#head-{number})"'
+    )
+    if len(points) == 2:
+        a, b = points
+        top = min(y for _, y in layout.rows)
+        bend = f"{(a.x + b.x) / 2:.1f} {2 * top - (a.y + b.y) / 2 + 40:.1f}"
+        path = f"M{a.x:.1f} {a.y:.1f}Q{bend} {b.x:.1f} {b.y:.1f}"
+        return f'<path d="{path}" {stroke} stroke-dasharray="7 4"/>'
+    # Groups that share a link lie side by side.
+    off = 3.6 * (number - (len(groups) - 1) / 2)
+    path = "M" + "L".join(f"{p.x + off:.1f} {p.y:.1f}" for p in points)
+    dashes = " ".join(str(length) for length in of(group, DASHES, groups))
+    dashed = "" if number == 0 else f' stroke-dasharray="{dashes}"'
+    return f'<path d="{path}" {stroke} stroke-linejoin="round"{dashed}/>'
+
+
+def _marks(
+    layout: Layout, group: str, senders: set[int], receivers: set[int], groups: list[str]
+) -> str:
+    """Mark who sends (triangle up) and who receives (triangle down), a row a group."""
+    colour = of(group, COLOURS, groups)
+    parts = []
+    size = min(5.0, max(2.2, layout.room(True) * 0.4))
+    for blocks, sign in ((senders, -1), (receivers, 1)):
+        for i in blocks:
+            block = layout.blocks[i]
+            down = block.y > layout.height / 2
+            y = block.y + 20 + 10 * groups.index(group) if down else block.y - 22
+            parts.append(
+                f'<path d="M{block.x - size:.1f} {y - sign * size:.1f}h{2 * size:.1f}'
+                f'l{-size:.1f} {sign * 2 * size:.1f}z" fill="{colour}"/>'
+            )
+    return "".join(parts)
+
+
+def _legend(groups: list[str], drawn: Mapping[str, str]) -> tuple[str, float]:
+    """Name the groups above the picture; also gives how far down that reaches."""
+    parts, x, y = [], 0.0, 16.0
+    for number, group in enumerate(groups):
+        text = f"{group}: {drawn.get(group, 'known only during the run')}"
+        width = 50 + 7.2 * len(text)
+        if x and x + width > WIDTH:
+            x, y = 0.0, y + 22
+        colour = of(group, COLOURS, groups)
+        dashes = " ".join(str(length) for length in of(group, DASHES, groups))
+        dashed = "" if number == 0 else f' stroke-dasharray="{dashes}"'
+        parts.append(
+            f'<path d="M{x:.1f} {y - 4:.0f}h26" stroke="{colour}" stroke-width="3"{dashed}/>'
+            + words(x + 32, y, text, 13)
+        )
+        x += width
+    return "".join(parts), y + 16
+
+
+def key(deepest: int) -> str:
+    """Explain links, queues and pauses; the largest circle stands for `deepest` bytes."""
+    parts, x = [words(0, 24, "link utilisation 0 %", 13)], 128.0
+    for i in range(len(SHADES)):
+        busy = (i + 0.5) / len(SHADES)
+        parts.append(
+            f'<path d="M{x:.0f} 20h34" stroke="{shade(busy)}" stroke-width="{breadth(busy):.1f}"/>'
+        )
+        x += 36
+    parts.append(words(x + 4, 24, "100 %", 13))
+    x += 66
+    for share in (0.1, 0.4, 1.0):
+        r = radius(share)
+        parts.append(
+            f'<circle cx="{x + r:.1f}" cy="20" r="{r:.1f}" fill="{ORANGE}" fill-opacity=".9" '
+            'stroke="#6b4a00" stroke-width=".8"/>'
+        )
+        x += 2 * r + 4
+    parts.append(words(x + 4, 24, f"waiting for the link, most {deepest / 1e3:,.0f} KB", 13))
+    x += 240
+    parts.append(
+        f'<g transform="translate({x:.0f} 20)"><rect x="-6" y="-6" width="12" height="12" rx="2.5" '
+        f'fill="{VERMILLION}"/><path d="M-2 -3.2V3.2M2 -3.2V3.2" stroke="white" '
+        f'stroke-width="1.8"/></g>' + words(x + 12, 24, "port paused", 13)
+    )
+    return "".join(parts)

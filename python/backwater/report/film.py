@@ -1,0 +1,219 @@
+"""The fabric over time: what each link did in each step, packed for the page, and stills of it.
+
+One byte a direction, step and quantity: utilisation in hundredths of the rate, what waits in
+255ths of the deepest queue of all films on the page, whether the port is paused. Where a drawn
+direction stands for several ports it shows the busiest link, the deepest queue, and a pause of any.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.plot import data
+from backwater.report import draw
+from backwater.report.layout import WIDTH, Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.results import Run
+
+FRAMES = 300
+"""Steps of a film at most."""
+DEEPEST = 255
+
+
+@dataclass
+class Track:
+    """One run as a film."""
+
+    label: str
+    busy: dict[draw.Edge, list[int]]
+    """Percent of the rate, by step."""
+    waiting: dict[draw.Edge, list[int]]
+    """Bytes."""
+    paused: dict[draw.Edge, list[int]]
+    """0 or 1."""
+    held: list[int]
+    """Ports paused, by step."""
+    backlog: list[int]
+    """Bytes that wait in all queues, by step."""
+
+    @property
+    def edges(self) -> list[draw.Edge]:
+        """Directions on which anything happens."""
+        return sorted({*self.busy, *self.waiting, *self.paused})
+
+
+@dataclass
+class Film:
+    """Several runs of one network, over the same time."""
+
+    layout: Layout
+    begin_ps: int
+    step_ps: int
+    frames: int
+    tracks: list[Track]
+    deepest: int
+    """Bytes of the deepest drawn queue."""
+
+    def state(self, track: Track, frame: int) -> dict[draw.Edge, draw.State]:
+        """Give what every direction is in a step."""
+        zero = [0] * self.frames
+        return {
+            edge: draw.State(
+                track.busy.get(edge, zero)[frame] / 100,
+                track.waiting.get(edge, zero)[frame] / max(1, self.deepest),
+                track.paused.get(edge, zero)[frame] > 0,
+            )
+            for edge in track.edges
+        }
+
+    def packed(self) -> dict[str, Any]:
+        """Give what the page's script needs."""
+        scale = DEEPEST / max(1, self.deepest)
+
+        def text(values: Sequence[float]) -> str:
+            return base64.b64encode(bytes(min(255, round(value)) for value in values)).decode()
+
+        tracks = []
+        for track in self.tracks:
+            edges = track.edges
+            tracks.append(
+                {
+                    "label": track.label,
+                    "busy": [text(track.busy[e]) if e in track.busy else "" for e in edges],
+                    "waiting": [
+                        text([v * scale for v in track.waiting[e]]) if e in track.waiting else ""
+                        for e in edges
+                    ],
+                    "paused": [text(track.paused[e]) if e in track.paused else "" for e in edges],
+                    "held": track.held,
+                    "backlog": track.backlog,
+                }
+            )
+        return {
+            "begin_us": self.begin_ps / 1e6,
+            "step_us": self.step_ps / 1e6,
+            "frames": self.frames,
+            "tracks": tracks,
+            "shades": draw.SHADES,
+        }
+
+
+def shoot(
+    layout: Layout, runs: Sequence[tuple[str, Run]], window: Sequence[str] | None = None
+) -> Film:
+    """Make a film of runs that sampled queues, links and pauses."""
+    windows = [data.window_of(run, window) for _, run in runs]
+    begin, end = min(a for a, _ in windows), max(b for _, b in windows)
+    intervals = {data.sampling_ps(run) for _, run in runs}
+    interval = intervals.pop()
+    if intervals or interval is None:
+        raise InputError("the runs of a film were not sampled at the same interval")
+    grid, together = data.grid(begin, end, interval, FRAMES)
+    frames = grid["step"].n_unique()
+    step = together * interval
+    tracks = [_track(layout, name, run, grid, frames, step) for name, run in runs]
+    deepest = max((max(values) for track in tracks for values in track.waiting.values()), default=0)
+    first = int(grid["step"][0]) if grid.height else begin
+    return Film(layout, first, step, frames, tracks, deepest)
+
+
+def _track(
+    layout: Layout, label: str, run: Run, grid: pl.DataFrame, frames: int, step: int
+) -> Track:
+    places = _places(layout, run)
+    first = int(grid["step"][0])
+    numbered = grid.select("time_ps", frame=(pl.col("step") - first) // step)
+    busy = _samples(run, "sent_bytes", numbered, places)
+    waiting = _samples(run, "queue_bytes", numbered, places)
+    paused = _samples(run, "paused", numbered, places)
+    # The mean over a step of what a port sent; of several ports the busiest.
+    share = pl.col("value").sum() * 8e12 / (pl.col("rate_bps").first() * step)
+    of_port = ["a", "b", "node", "port", "frame"]
+    used = busy.group_by(of_port).agg(value=(100 * share).round())
+    queues = waiting.group_by([*of_port, "time_ps"]).agg(pl.col("value").sum())
+    held = paused.select("node", "port", "frame").unique()
+    whole = queues.group_by("time_ps", "frame").agg(pl.col("value").sum())
+    return Track(
+        label,
+        _by_edge(used, frames),
+        _by_edge(queues, frames),
+        _by_edge(paused.with_columns(value=pl.lit(1)), frames),
+        _line(held.group_by("frame").agg(value=pl.len()), frames),
+        _line(whole.group_by("frame").agg(pl.col("value").max()), frames),
+    )
+
+
+def _places(layout: Layout, run: Run) -> pl.DataFrame:
+    """Between which blocks each port leads."""
+    ports = data.scan(run, "ports")
+    assert ports is not None
+    rows = ports.select("node", "port", "peer", "rate_bps").collect()
+    of = [
+        (layout.of[layout.names[node]], layout.of[layout.names[peer]])
+        for node, peer in zip(rows["node"], rows["peer"], strict=True)
+    ]
+    places = rows.with_columns(
+        a=pl.Series([a for a, _ in of], dtype=pl.Int64),
+        b=pl.Series([b for _, b in of], dtype=pl.Int64),
+    )
+    return places.filter(pl.col("a") != pl.col("b"))
+
+
+def _samples(run: Run, quantity: str, grid: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
+    taken = data.series(run, quantity).select("time_ps", "node", "port", "value").collect()
+    at = grid.with_columns(pl.col("time_ps").cast(taken.schema["time_ps"]))
+    return taken.join(at, on="time_ps").join(places, on=["node", "port"])
+
+
+def _by_edge(values: pl.DataFrame, frames: int) -> dict[draw.Edge, list[int]]:
+    """Give the greatest value of each direction in each step; 0 where there is none."""
+    found: dict[draw.Edge, list[int]] = {}
+    greatest = values.group_by("a", "b", "frame").agg(pl.col("value").max())
+    for a, b, frame, value in greatest.select("a", "b", "frame", "value").iter_rows():
+        found.setdefault((a, b), [0] * frames)[frame] = int(value)
+    return found
+
+
+def _line(values: pl.DataFrame, frames: int) -> list[int]:
+    line = [0] * frames
+    for frame, value in values.select("frame", "value").iter_rows():
+        line[frame] = int(value)
+    return line
+
+
+def stills(film: Film, named: set[int], count: int = 4) -> str:
+    """Draw moments of the film one below the other, a column a run, of the first two runs."""
+    tracks = film.tracks[:2]
+    width, pad, head = WIDTH, 26.0, 44.0
+    cell = film.layout.height + head
+    parts = []
+    for row, frame in enumerate(_moments(film, count)):
+        time = data.time_text(film.begin_ps + (frame + 1) * film.step_ps)
+        for column, track in enumerate(tracks):
+            x, y = column * (width + 2 * pad) + pad, row * cell
+            parts.append(
+                f'<g transform="translate({x:.0f} {y:.0f})">'
+                + draw.words(0, 28, f"{track.label}, {time}", 22)
+                + f'<g transform="translate(0 {head:.0f})">'
+                + draw.fabric(film.layout, film.state(track, frame), named)
+                + "</g></g>"
+            )
+    whole = len(tracks) * (width + 2 * pad)
+    bottom = count * cell + 8
+    parts.append(f'<g transform="translate({pad} {bottom:.0f})">{draw.key(film.deepest)}</g>')
+    return draw.svg(whole, bottom + 50, parts, "the fabric at several moments")
+
+
+def _moments(film: Film, count: int) -> list[int]:
+    """Choose steps: evenly over the time in which something waits in the first run."""
+    busy = [i for i, waiting in enumerate(film.tracks[0].backlog) if waiting]
+    last = busy[-1] if busy else film.frames - 1
+    return [round(last * (i + 0.6) / count) for i in range(count)]

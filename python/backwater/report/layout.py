@@ -1,0 +1,255 @@
+"""Where the nodes of a topology are drawn: tiers in rows, hosts beside their switches.
+
+A large fabric is drawn in blocks: the hosts of a switch as one, and switches by pod (what hangs
+together without the top tier), so that 2048 hosts are as readable as 128.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WIDTH = 1120.0
+LEFT, MARGIN = 76.0, 28.0
+"""Room for the names of tiers, and to the other sides."""
+ROW = 150.0
+"""Height from one tier to the next."""
+
+MOST_HOSTS = 200
+"""More hosts are drawn as a block a switch."""
+MOST_SWITCHES = 48
+"""More switches in a tier are drawn as a block a pod, or a run of them."""
+
+
+@dataclass
+class Block:
+    """One drawn node: a node of the network, or several that are drawn as one."""
+
+    name: str
+    tier: str
+    host: bool
+    members: list[int]
+    x: float = 0.0
+    y: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """Its name, and how many nodes it stands for."""
+        return self.name if len(self.members) == 1 else f"{self.name} ({len(self.members)})"
+
+
+@dataclass
+class Layout:
+    """A topology as drawn."""
+
+    blocks: list[Block]
+    of: dict[int, int]
+    """The block of each node."""
+    edges: dict[tuple[int, int], int]
+    """Links between two blocks, the lower number first, and how many."""
+    rows: list[tuple[str, float]]
+    """Name and height of each row, from the top."""
+    height: float
+    names: dict[str, int] = field(default_factory=dict)
+    """Number of each node by its name."""
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether some block stands for several nodes."""
+        return any(len(block.members) > 1 for block in self.blocks)
+
+    def room(self, host: bool) -> float:
+        """Give the least distance between two neighbours of a row of hosts, or of switches."""
+        rows: dict[float, list[float]] = {}
+        for block in self.blocks:
+            if block.host == host:
+                rows.setdefault(block.y, []).append(block.x)
+        gaps = [b - a for xs in rows.values() for a, b in itertools.pairwise(sorted(xs))]
+        return min(gaps, default=WIDTH / 2)
+
+
+def lay_out(sketch: Mapping[str, Any]) -> Layout:
+    """Lay out what `Scenario.sketch` gives."""
+    nodes: Sequence[tuple[str, str, bool]] = sketch["nodes"]
+    near: list[list[int]] = [[] for _ in nodes]
+    for a, b, _, _ in sketch["links"]:
+        near[a].append(b)
+        near[b].append(a)
+    depth = _depths(nodes, near)
+    blocks = _blocks(nodes, near, depth)
+    of = {member: i for i, block in enumerate(blocks) for member in block.members}
+    edges: dict[tuple[int, int], int] = {}
+    for a, b, _, _ in sketch["links"]:
+        ends = (min(of[a], of[b]), max(of[a], of[b]))
+        if ends[0] != ends[1]:
+            edges[ends] = edges.get(ends, 0) + 1
+    rows = _rows(blocks, edges, depth)
+    _place(blocks, edges, rows)
+    height = 2 * MARGIN + ROW * (len(rows) - 1)
+    names = {name: i for i, (name, _, _) in enumerate(nodes)}
+    tiers = [(_tier(blocks, row), blocks[row[0]].y) for row in rows]
+    return Layout(blocks, of, edges, tiers, height, names)
+
+
+def only_way(sketch: Mapping[str, Any], source: int, target: int) -> list[int] | None:
+    """Give the shortest way between two nodes if there is but one."""
+    near: list[set[int]] = [set() for _ in sketch["nodes"]]
+    for a, b, _, _ in sketch["links"]:
+        near[a].add(b)
+        near[b].add(a)
+    distance, ways, before = {source: 0}, {source: 1}, {source: source}
+    queue = deque([source])
+    while queue:
+        node = queue.popleft()
+        for other in near[node]:
+            if other not in distance:
+                distance[other], ways[other], before[other] = distance[node] + 1, 0, node
+                queue.append(other)
+            if distance[other] == distance[node] + 1:
+                ways[other] += ways[node]
+    if ways.get(target) != 1:
+        return None
+    way = [target]
+    while way[-1] != source:
+        way.append(before[way[-1]])
+    return way[::-1]
+
+
+def _depths(nodes: Sequence[tuple[str, str, bool]], near: list[list[int]]) -> list[int]:
+    """Links from each node to the nearest host."""
+    depth = [0 if host else -1 for _, _, host in nodes]
+    queue = deque(i for i, (_, _, host) in enumerate(nodes) if host)
+    while queue:
+        node = queue.popleft()
+        for other in near[node]:
+            if depth[other] < 0:
+                depth[other] = depth[node] + 1
+                queue.append(other)
+    return [max(value, 1) if not nodes[i][2] else 0 for i, value in enumerate(depth)]
+
+
+def _blocks(
+    nodes: Sequence[tuple[str, str, bool]], near: list[list[int]], depth: list[int]
+) -> list[Block]:
+    hosts = [i for i, (_, _, host) in enumerate(nodes) if host]
+    switches = [i for i, (_, _, host) in enumerate(nodes) if not host]
+    tiers: dict[tuple[int, str], list[int]] = {}
+    for i in switches:
+        tiers.setdefault((depth[i], nodes[i][1]), []).append(i)
+    groups: list[list[int]] = []
+    together = _pods(nodes, near, depth)
+    for members in tiers.values():
+        groups += (
+            [[i] for i in members] if len(members) <= MOST_SWITCHES else _runs(members, together)
+        )
+    block_of = {i: number for number, members in enumerate(groups) for i in members}
+    if len(hosts) <= MOST_HOSTS:
+        groups += [[i] for i in hosts]
+    else:
+        below: dict[int, list[int]] = {}
+        for i in hosts:
+            below.setdefault(block_of[near[i][0]] if near[i] else -1, []).append(i)
+        groups += below.values()
+    return [Block(_name(nodes, g), nodes[g[0]][1], nodes[g[0]][2], g) for g in groups]
+
+
+def _pods(
+    nodes: Sequence[tuple[str, str, bool]], near: list[list[int]], depth: list[int]
+) -> dict[int, int]:
+    """Number of the pod of each node: what hangs together without the top tier."""
+    top = max(depth, default=0)
+    pod: dict[int, int] = {}
+    for start in range(len(nodes)):
+        if depth[start] == top or start in pod:
+            continue
+        pod[start] = number = len(set(pod.values())) if start else 0
+        queue = deque([start])
+        while queue:
+            for other in near[queue.popleft()]:
+                if depth[other] != top and other not in pod:
+                    pod[other] = number
+                    queue.append(other)
+    return pod
+
+
+def _runs(members: list[int], pods: dict[int, int]) -> list[list[int]]:
+    """Put a tier's switches together: by pod if that makes few enough, else in runs of the same."""
+    by_pod: dict[int, list[int]] = {}
+    for i in members:
+        by_pod.setdefault(pods.get(i, -1), []).append(i)
+    if 1 < len(by_pod) <= MOST_SWITCHES and -1 not in by_pod:
+        return list(by_pod.values())
+    size = -(-len(members) // (MOST_SWITCHES * 2 // 3))
+    return [members[i : i + size] for i in range(0, len(members), size)]
+
+
+def _name(nodes: Sequence[tuple[str, str, bool]], members: list[int]) -> str:
+    first, last = nodes[members[0]][0], nodes[members[-1]][0]
+    return first if len(members) == 1 else f"{first} to {last}"
+
+
+def _rows(
+    blocks: list[Block], edges: dict[tuple[int, int], int], depth: list[int]
+) -> list[list[int]]:
+    """Rows from the top: switches far from hosts first; hosts of a lone top switch above it."""
+    tiers: dict[tuple[int, str], list[int]] = {}
+    for i, block in enumerate(blocks):
+        if not block.host:
+            tiers.setdefault((depth[block.members[0]], block.tier), []).append(i)
+    # Of tiers equally far from hosts the one with more switches is below; else as they come.
+    order = sorted(tiers, key=lambda key: (-key[0], len(tiers[key]), list(tiers).index(key)))
+    if len(order) == 2 and order[0][0] == order[1][0] and order[0][1] == "edge":
+        order.reverse()
+    rows = [tiers[key] for key in order]
+    hosts = [i for i, block in enumerate(blocks) if block.host]
+    if len(rows) > 1 and order[0][0] == 1:
+        # Hosts at the top switch as well: they stand above it, the others at the bottom.
+        top = set(rows[0])
+        above = [i for i in hosts if any((min(i, t), max(i, t)) in edges for t in top)]
+        below = [i for i in hosts if i not in set(above)]
+        return [row for row in ([above] if above else []) + rows + [below] if row]
+    return [*rows, hosts]
+
+
+def _place(blocks: list[Block], edges: dict[tuple[int, int], int], rows: list[list[int]]) -> None:
+    near: dict[int, list[int]] = {}
+    for a, b in edges:
+        near.setdefault(a, []).append(b)
+        near.setdefault(b, []).append(a)
+    for number, row in enumerate(rows):
+        for i in row:
+            blocks[i].y = MARGIN + ROW * number
+        if blocks[row[0]].host:
+            # Beside the switch they hang on, in the order of their numbers.
+            row.sort(key=lambda i: (min(near.get(i, [0])), blocks[i].members[0]))
+        else:
+            row.sort(key=lambda i: blocks[i].members[0])
+        gaps = _gaps(row, near, blocks)
+        step = (WIDTH - LEFT - MARGIN) / (len(row) + sum(gaps))
+        x = LEFT + step / 2
+        for i, gap in zip(row, [*gaps, 0.0], strict=True):
+            blocks[i].x = x
+            x += step * (1 + gap)
+
+
+def _gaps(row: list[int], near: dict[int, list[int]], blocks: list[Block]) -> list[float]:
+    """Leave a little room between the hosts of two switches."""
+    if not blocks[row[0]].host or len(row) < 12:
+        return [0.0] * (len(row) - 1)
+    return [
+        0.0 if near.get(a, [0])[0] == near.get(b, [0])[0] else 0.7
+        for a, b in itertools.pairwise(row)
+    ]
+
+
+def _tier(blocks: list[Block], row: list[int]) -> str:
+    """Say what stands in a row."""
+    count = sum(len(blocks[i].members) for i in row)
+    name = "host" if blocks[row[0]].host else blocks[row[0]].tier
+    plural = {"leaf": "leaves", "switch": "switches"}.get(name, f"{name}s")
+    return f"{count} {name if count == 1 else plural}"

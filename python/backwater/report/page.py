@@ -1,0 +1,199 @@
+"""The page: parts in sections, put into one file that needs nothing else.
+
+Whatever comes from a scenario is text: the template escapes it, and JSON within the page cannot
+end the script that holds it. A content security policy keeps the page off the network.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import altair as alt
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from backwater.errors import ResultError
+from backwater.plot.theme import NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+# Vega-Lite as Altair writes it: v6.4.1 is vl-convert's 6.4.
+VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
+PNG_SCALE = 3
+"""Pixels a CSS pixel: 288 to the inch."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A table's column."""
+
+    title: str
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text; `classes` is how cells of some texts look."""
+
+    columns: list[Column]
+    rows: list[list[str]]
+    title: str = ""
+    note: str = ""
+    folded: bool = False
+    classes: Mapping[str, str] = field(default_factory=dict)
+    kind: ClassVar[str] = "table"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Commands or a file."""
+
+    text: str
+    title: str = ""
+    folded: bool = False
+    kind: ClassVar[str] = "code"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Something drawn as SVG."""
+
+    id: str
+    drawn: str
+    caption: str = ""
+    kind: ClassVar[str] = "picture"
+
+    @property
+    def svg(self) -> Markup:
+        """The drawing, for the page."""
+        return Markup(apart(self.drawn, self.id))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its caption, and what it is the counterpart of in a study's document."""
+
+    id: str
+    chart: Any
+    """An Altair chart, or SVG as text."""
+    caption: str
+    counterpart: str = ""
+    kind: ClassVar[str] = "figure"
+
+    @property
+    def drawing(self) -> str:
+        """The figure as SVG."""
+        if isinstance(self.chart, str):
+            return self.chart
+        return vl_convert.vegalite_to_svg(self._chart_spec(), vl_version=VEGA_LITE)
+
+    @property
+    def svg(self) -> Markup:
+        """The drawing, for the page."""
+        return Markup(apart(self.drawing, self.id))
+
+    @property
+    def spec(self) -> Markup | None:
+        """What the page draws anew when it is looked at; None of what is only a drawing."""
+        return None if isinstance(self.chart, str) else script_json(self._chart_spec())
+
+    def _chart_spec(self) -> dict[str, Any]:
+        with alt.theme.enable(NAME):
+            spec: dict[str, Any] = self.chart.to_dict()
+        return spec
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write SVG, PNG and PDF."""
+        drawing = self.drawing
+        content: dict[str, bytes] = {
+            "svg": drawing.encode(),
+            "png": vl_convert.svg_to_png(
+                drawing, scale=1 if isinstance(self.chart, str) else PNG_SCALE
+            ),
+            "pdf": vl_convert.svg_to_pdf(drawing),
+        }
+        paths = [folder / f"{self.id}.{kind}" for kind in content]
+        for path, octets in zip(paths, content.values(), strict=True):
+            try:
+                path.write_bytes(octets)
+            except OSError as error:
+                raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
+        return paths
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a heading."""
+
+    id: str
+    title: str
+    parts: list[Any]
+    text: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report."""
+
+    title: str
+    kicker: str
+    lead: list[str]
+    sections: list[Section]
+    footer: str
+    version: str
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure, in order."""
+        return [p for section in self.sections for p in section.parts if isinstance(p, Figure)]
+
+    def html(self) -> str:
+        """Write the page."""
+        environment = jinja2.Environment(
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        template = environment.from_string(_static("page.html.j2"))
+        live = any(figure.spec is not None for figure in self.figures)
+        return template.render(
+            page=self,
+            style=Markup(_static("page.css")),
+            script=Markup(_static("page.js")),
+            bundle=Markup(_bundle()) if live else "",
+        )
+
+
+def script_json(value: object) -> Markup:
+    """Give JSON that can stand in a script element, whatever texts are in it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def apart(svg: str, name: str) -> str:
+    """Give the ids of a drawing a prefix, since those of all drawings of a page are one set."""
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+
+
+def _static(name: str) -> str:
+    return (files("backwater.report") / "static" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and their embedding, as one script."""
+    # Without a snippet of ours it is vega-embed itself, whatever the stub says.
+    bundle = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
+    # A script ends at its end tag wherever that stands, even in a string.
+    return bundle.replace("</script", "<\\/script")

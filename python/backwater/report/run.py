@@ -1,0 +1,250 @@
+"""The report of one run, and of repeated runs of one scenario."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow.parquet as pq
+from markupsafe import Markup
+
+from backwater.cli.output import figure as number
+from backwater.errors import InputError, ResultError
+from backwater.plot import data
+from backwater.report import draw
+from backwater.report.assumptions import Assumptions
+from backwater.report.film import Film, shoot, stills
+from backwater.report.layout import WIDTH
+from backwater.report.page import Code, Column, Figure, Page, Section, Table, script_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from backwater.results import Run
+
+STILLS = 3
+
+
+@dataclass(frozen=True)
+class FilmPart:
+    """A film as the page shows it."""
+
+    id: str
+    last: int
+    tracks: list[dict[str, Any]]
+    key: Markup
+    caption: str
+    data: Markup
+    kind: ClassVar[str] = "film"
+
+
+def film_part(name: str, film: Film, named: set[int], about: str) -> FilmPart:
+    """Make a film's part of the page."""
+    tracks = []
+    for track in film.tracks:
+        marks = {edge: i for i, edge in enumerate(track.edges)}
+        drawn = draw.fabric(film.layout, film.state(track, 0), named, marks)
+        picture = draw.svg(
+            WIDTH, film.layout.height + 12, [drawn], f"the fabric under {track.label}"
+        )
+        tracks.append({"label": track.label, "svg": Markup(picture)})
+    caption = (
+        f"{about}A step is {data.time_text(film.step_ps)}: utilisation is the mean over it, a "
+        "queue its deepest sample, a port is marked if any sample found it paused. The strip above "
+        "each fabric is all that waits, over time."
+    )
+    if film.layout.aggregated:
+        caption += " A line between blocks shows its busiest link and its deepest queue."
+    key = Markup(draw.key(film.deepest))
+    return FilmPart(name, film.frames - 1, tracks, key, caption, script_json(film.packed()))
+
+
+def film_figure(name: str, film: Film, named: set[int], counterpart: str = "") -> Figure:
+    """Make the stills of a film, for slides and paper."""
+    caption = (
+        "The fabric at several moments: links by utilisation, what waits for them, paused ports."
+    )
+    return Figure(name, stills(film, named, STILLS), caption, counterpart)
+
+
+def run_page(run: Run) -> Page:
+    """Report one run."""
+    assumptions = Assumptions(run)
+    return Page(
+        title=str(run.manifest.get("title") or "A run"),
+        kicker="Backwater: report of a run",
+        lead=_lead(run),
+        sections=[
+            assumptions_section(assumptions),
+            Section("results", "Results", [groups_table(run)]),
+            *run_sections(run, assumptions),
+            again_section(run),
+        ],
+        footer=footer(run),
+        version=str(run.manifest["versions"]["backwater"]),
+    )
+
+
+def seeds_page(base: Path, runs: Sequence[Run]) -> Page:
+    """Report repeated runs of one scenario: statistics over all, figures of the first."""
+    first = runs[0]
+    assumptions = Assumptions(first)
+    seeds = [run.seed for run in runs]
+    whole = run_sections(first, assumptions)
+    for section in whole:
+        section.text.insert(0, f"Of seed {first.seed}, the first of {len(seeds)}.")
+    return Page(
+        title=str(first.manifest.get("title") or "Repeated runs"),
+        kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
+        lead=[],
+        sections=[
+            assumptions_section(assumptions),
+            Section("results", "Results over the seeds", [_statistics(base)]),
+            *whole,
+            again_section(first),
+        ],
+        footer=footer(first),
+        version=str(first.manifest["versions"]["backwater"]),
+    )
+
+
+def _lead(run: Run) -> list[str]:
+    facts = run.summary
+    if run.status == "running":
+        return ["The run is under way, or was killed: what it has closed by now."]
+    said = (
+        f"{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
+        f"{data.time_text(facts['time_ps'])} of simulated time; {facts['drops']:,} frames dropped "
+        f"for want of memory; seed {run.seed}."
+    )
+    return [said] if run.status == "done" else [f"The run is {run.status}.", said]
+
+
+def assumptions_section(assumptions: Assumptions, text: list[str] | None = None) -> Section:
+    """Show what everything after rests on."""
+    return Section(
+        "assumptions",
+        "Assumptions",
+        [assumptions.topology(), *assumptions.parameters()],
+        text or [],
+    )
+
+
+def groups_table(run: Run) -> Table:
+    """Sum up completion times by group of flows."""
+    columns = [
+        Column("group"),
+        *(
+            Column(title, number=True)
+            for title in ("flows", "complete", "mean us", "p50 us", "p99 us", "max us")
+        ),
+        Column("time to"),
+    ]
+    rows = []
+    for one in data.group_times(run):
+        times = [
+            number(None if one[name] is None else round(one[name], 2))
+            for name in ("mean", "p50", "p99", "max")
+        ]
+        rows.append(
+            [one["group"], f"{one['flows']:,}", f"{one['complete']:,}", *times, one["until"]]
+        )
+    return Table(columns, rows, note="Times are of complete flows, from the start of the flow.")
+
+
+def _statistics(base: Path) -> Table:
+    path = base / "statistics.parquet"
+    try:
+        rows = pq.read_table(path).to_pylist()
+    except OSError as error:
+        raise ResultError(f"{path}: {error}") from None
+    columns = [Column("of"), Column("quantity"), Column("unit"), Column("runs", number=True)]
+    columns += [
+        Column(c, number=True) for c in ("mean", "95 % interval from", "to", "least", "greatest")
+    ]
+    names = ("mean", "ci_low", "ci_high", "min", "max")
+    shown = [row for row in rows if row["mean"]]
+    return Table(
+        columns,
+        [
+            [r["of"], r["quantity"], r["unit"], str(r["n"]), *(number(r[c]) for c in names)]
+            for r in shown
+        ],
+        note="Intervals are of the mean, by Student's t. What is 0 in all runs is left out.",
+    )
+
+
+def run_sections(run: Run, assumptions: Assumptions) -> list[Section]:
+    """Give the figures that a run's tables allow, and the film if it took samples."""
+    figures: list[Any] = []
+    wanted: list[tuple[str, Callable[[], Any], str]] = [
+        (
+            "completion",
+            run.plot.completion,
+            "How many of a group's flows were complete within a time.",
+        ),
+        (
+            "slowdown",
+            run.plot.slowdown,
+            "Completion time over that of the same flow in an idle network.",
+        ),
+        ("queue", run.plot.queue, "What waited for the ports where most did."),
+        ("throughput", run.plot.throughput, "Payload that the receivers of each group got."),
+        (
+            "paused",
+            run.plot.paused,
+            "When neighbours held ports; a held port sends nothing of the held class.",
+        ),
+        (
+            "pauses",
+            run.plot.pauses,
+            "Time paused and pauses received in the whole run, port by port.",
+        ),
+        ("control", run.plot.control, "Messages of the mechanisms, when they were sent."),
+    ]
+    missing = []
+    for name, chart, caption in wanted:
+        try:
+            figures.append(Figure(name, chart(), caption))
+        except InputError as error:
+            missing.append(f"{name}: {error.reason}")
+    sections = [
+        Section(
+            "figures", "Figures", figures, [f"Not drawn. {'; '.join(missing)}."] if missing else []
+        )
+    ]
+    if all(data.sampled(run, name) for name in ("sent_bytes", "queue_bytes")):
+        film = shoot(assumptions.layout, [("this run", run)])
+        figures.append(film_figure("fabric", film, assumptions.named))
+        part = film_part("film", film, assumptions.named, "")
+        sections.append(Section("fabric", "The fabric over time", [part]))
+    else:
+        sections[0].text.append(
+            "For queues, throughput and the fabric over time run it with "
+            f"{data.EVERYTHING} (shorter intervals, more rows)."
+        )
+    return sections
+
+
+def again_section(run: Run) -> Section:
+    """Say how to do the run again."""
+    return Section(
+        "again",
+        "Run it again",
+        [
+            Code(
+                f"backwater run scenario.toml --seed {run.seed} --out again\nbackwater report again"
+            ),
+            Code(run.manifest["scenario"], "scenario.toml, every value", folded=True),
+        ],
+        [f"Save the text below as scenario.toml. Fingerprint of the result: {run.fingerprint}."],
+    )
+
+
+def footer(run: Run) -> str:
+    """Say what made the page."""
+    versions = ", ".join(f"{name} {value}" for name, value in run.manifest["versions"].items())
+    where = "" if run.directory is None else f" Results: {shlex.quote(str(run.directory))}."
+    return f"Made by Backwater ({versions}); run on {run.manifest.get('started', '')[:10]}.{where}"

@@ -1,0 +1,298 @@
+"""The report of a study: assumptions, published beside measured, figures as its document has them.
+
+Which figures a study has stands in its `figures.toml`: `[[figure]]` names a chart of
+`backwater.plot.StudyPlots` and its arguments, `[[observe]]` a point of the table to be run once
+more with samples, `[[film]]` the observed runs to be shown as the fabric over time.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backwater._core import version
+from backwater.cli.outcome import (
+    as_shown,
+    band_text,
+    compared,
+    measured_text,
+    over_text,
+    value_text,
+)
+from backwater.cli.output import percent
+from backwater.errors import InputError
+from backwater.report.assumptions import Assumptions
+from backwater.report.film import shoot
+from backwater.report.page import Code, Column, Figure, Page, Section, Table
+from backwater.report.run import film_figure, film_part
+from backwater.results import open_run
+from backwater.study.definition import STUDIES
+from backwater.study.execute import TABLE, Key
+from backwater.study.observe import Observation, observe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from backwater.results import Run
+    from backwater.running import Progress
+    from backwater.study import Outcome, Row
+
+CLASSES = {"agrees": "good", "holds": "good", "differs": "off", "fails": "off"}
+OVER_TIME = ("queue", "throughput", "sent", "paused")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a study's figures.toml says."""
+
+    observations: list[Observation]
+    figures: list[dict[str, Any]]
+    films: list[dict[str, Any]]
+
+
+def declared(outcome: Outcome) -> Declared:
+    """Read the figures of a study; without a file, its completion times or first measures."""
+    path = STUDIES / outcome.study.id / "figures.toml"
+    if not path.is_file():
+        figure = {"id": "measures", "kind": "bars", "caption": "What the study measures."}
+        return Declared([], [figure], [])
+    try:
+        text = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Declared(
+            [Observation.of(entry) for entry in text.get("observe", [])],
+            text.get("figure", []),
+            text.get("film", []),
+        )
+    except (ValueError, KeyError) as error:
+        raise InputError(f"{path}: lacks or misuses {error}") from error
+
+
+def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | None = None) -> Page:
+    """Report a study that was reproduced into a directory."""
+    study = outcome.study
+    wanted = declared(outcome)
+    # Of a reproduction of one case, what rests on others is left out.
+    seen = [one for one in wanted.observations if one.key in outcome.points]
+    runs = observe(outcome, seen, progress)
+    figures, left = _figures(outcome, wanted, runs)
+    first = next(iter(outcome.points))
+    assumptions = Assumptions(next(iter(outcome.runs(first))))
+    sections = [
+        _assumptions(outcome, assumptions, first),
+        Section("results", "Published and measured", _tables(outcome), outcome.summary.sentences),
+        Section("figures", "Figures", figures, left),
+    ]
+    films = []
+    for film in wanted.films:
+        chosen = [(one.label, runs[one.id]) for one in seen if one.id in film["observe"]]
+        if not chosen:
+            continue
+        shown = Assumptions(chosen[0][1])
+        made = shoot(shown.layout, chosen, film.get("window"))
+        about = f"{film.get('caption', '')} " if film.get("caption") else ""
+        films.append(film_part(film["id"], made, shown.named, about))
+        stills = film_figure(f"{film['id']}-stills", made, shown.named, film.get("counterpart", ""))
+        figures.append(stills)
+    if films:
+        sections.append(Section("fabric", "The fabric over time", films))
+    size = [f"Size: {study.size}."] if study.size else []
+    sections.append(_again(outcome))
+    return Page(
+        title=study.title,
+        kicker=f"Backwater: study {study.id}",
+        lead=[f"{study.document}.", *size, str(outcome.summary)],
+        sections=sections,
+        footer="Made by Backwater " + ", ".join(f"{k} {v}" for k, v in version().items()) + ".",
+        version=str(version()["backwater"]),
+    )
+
+
+def _figures(
+    outcome: Outcome, wanted: Declared, runs: Mapping[str, Run]
+) -> tuple[list[Any], list[str]]:
+    figures: list[Any] = []
+    left = []
+    about = {one.id: one for one in wanted.observations}
+    for entry in wanted.figures:
+        arguments = {
+            key: value
+            for key, value in entry.items()
+            if key not in ("id", "kind", "caption", "counterpart", "observe")
+        }
+        try:
+            chart = _chart(outcome, entry, arguments, runs, about)
+        except InputError as error:
+            left.append(f"Figure {entry['id']} is not drawn: {error.reason}.")
+            continue
+        caption = " ".join([entry.get("caption", ""), *_points(outcome, entry, about)]).strip()
+        figures.append(Figure(entry["id"], chart, caption, entry.get("counterpart", "")))
+    return figures, left
+
+
+def _chart(
+    outcome: Outcome,
+    entry: Mapping[str, Any],
+    arguments: dict[str, Any],
+    runs: Mapping[str, Run],
+    about: Mapping[str, Observation],
+) -> Any:  # noqa: ANN401 - some Altair chart
+    kind = entry["kind"]
+    if kind in OVER_TIME:
+        chosen = [(about[name].label, runs[name]) for name in entry["observe"] if name in runs]
+        lines = arguments.pop("links", None) or arguments.pop("groups", [])
+        return outcome.plot.over_time(kind, chosen, *lines, **arguments)
+    chart = getattr(outcome.plot, kind, None)
+    if kind.startswith("_") or chart is None:
+        raise InputError(f"there is no chart {kind!r}")
+    try:
+        inspect.signature(chart).bind(**arguments)
+    except TypeError as error:
+        raise InputError(f"chart {kind}: {error}") from None
+    return chart(**arguments)
+
+
+def _points(
+    outcome: Outcome, entry: Mapping[str, Any], about: Mapping[str, Observation]
+) -> list[str]:
+    """Say which points and seeds a figure over time is of."""
+    said = []
+    for name in entry.get("observe", []):
+        one = about[name]
+        seeds = outcome.seeds.get(one.key)
+        if seeds:
+            said.append(f"{one.label}: case {one.case} under {one.mechanism}, seed {seeds[0]}.")
+    return said
+
+
+def _assumptions(outcome: Outcome, assumptions: Assumptions, first: Key) -> Section:
+    study = outcome.study
+    topology, given, defaults = [assumptions.topology(), *assumptions.parameters()]
+    cases = Table(
+        [Column("case"), Column("what it is"), Column("what it sets"), Column("seeds")],
+        [
+            [case.id, case.text, _sets(case.set, case.set_for), _range(case.seeds)]
+            for case in study.cases
+            if any(key.case == case.id for key in outcome.points)
+        ],
+        "Cases: what the document changes",
+    )
+    mechanisms = Table(
+        [Column("mechanism"), Column("parameter"), Column("value"), Column("set by")],
+        _mechanisms(outcome),
+        "Mechanisms: what each sets over the scenario",
+    )
+    where = (
+        f"Drawn and listed for case {first.case} under {first.mechanism}. Which values are the "
+        "document's, which follow from its digits and which are choices stands in "
+        f"studies/{study.id}/README.md."
+    )
+    if outcome.overrides:
+        changed = ", ".join(f"{key} = {value}" for key, value in outcome.overrides)
+        where += f" Set by the user in every case: {changed}."
+    parts = [topology, cases, *([mechanisms] if mechanisms.rows else []), given, defaults]
+    return Section("assumptions", "Assumptions", parts, [where])
+
+
+def _sets(every: Mapping[str, str], some: Mapping[str, Mapping[str, str]]) -> str:
+    texts = [f"{key} = {value}" for key, value in every.items()]
+    texts += [
+        f"{key} = {value} ({name})" for name, sets in some.items() for key, value in sets.items()
+    ]
+    return "; ".join(texts) or "nothing"
+
+
+def _range(seeds: tuple[int, ...]) -> str:
+    if not seeds:
+        return "the scenario's"
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+
+
+def _mechanisms(outcome: Outcome) -> list[list[str]]:
+    """What the variant of each mechanism sets, as the manifest of its first run has it."""
+    rows = []
+    for mechanism in outcome.study.mechanisms:
+        key = next(
+            (k for k in outcome.points if k.mechanism == mechanism and k.setup == TABLE), None
+        )
+        if key is None or outcome.directory is None or not outcome.places.get(key):
+            continue
+        manifest = open_run(outcome.directory / "runs" / outcome.places[key][0]).manifest
+        file = manifest["file"]
+        for entry in manifest["origins"]:
+            if entry["origin"].startswith("variant") and entry["value"] != "absent":
+                origin = entry["origin"].replace(f"{file}:", "line ")
+                rows.append([mechanism, entry["key"], entry["value"], origin])
+    return rows
+
+
+def _tables(outcome: Outcome) -> list[Table]:
+    numbers = [row for row in outcome.rows if not row.is_claim]
+    claims = [row for row in outcome.rows if row.is_claim]
+    tables = []
+    if numbers:
+        words = ("case", "mechanism", "quantity", "statistic", "unit")
+        numeric = ("published", "measured", "deviation", "band", "lower bound")
+        columns = [
+            *(Column(title) for title in words),
+            *(Column(title, number=True) for title in numeric),
+            Column("verdict"),
+            Column("note"),
+        ]
+        note = (
+            "± after a measured mean: its 95 % interval over the seeds. "
+            "No congestion control can be below a lower bound."
+        )
+        tables.append(
+            Table(
+                columns,
+                [_number(outcome, row) for row in numbers],
+                "Numbers",
+                note,
+                classes=CLASSES,
+            )
+        )
+    if claims:
+        titles = ("claim", "in words: what was measured", "when it holds", "verdict")
+        columns = [Column(title) for title in titles]
+        rows = [[row.quantity, row.note or "", row.statistic, row.verdict] for row in claims]
+        tables.append(Table(columns, rows, "Claims", classes=CLASSES))
+    return tables
+
+
+def _number(outcome: Outcome, row: Row) -> list[str]:
+    measure = as_shown(outcome.study.measure(row.quantity), row)
+    return [
+        row.case,
+        compared(row),
+        measure.label,
+        over_text(row) if row.seeds and row.seeds > 1 else "1 seed",
+        row.unit,
+        value_text(row.published, measure),
+        measured_text(row, measure),
+        percent(row.deviation),
+        band_text(row),
+        "" if row.lower_bound is None else value_text(row.lower_bound, measure),
+        row.verdict,
+        row.note or "",
+    ]
+
+
+def _again(outcome: Outcome) -> Section:
+    sets = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in outcome.overrides)
+    name = outcome.study.id
+    folder = shlex.quote(str(outcome.directory))
+    full = " --full" if _is_full(outcome) else ""
+    command = f"backwater reproduce {name}{full} {sets}".rstrip() + f" --out {folder}"
+    code = Code(f"{command}\nbackwater report {folder} -o report.html --figures figures")
+    return Section(
+        "again", "Run it again", [code], ["What is complete in the directory is not run again."]
+    )
+
+
+def _is_full(outcome: Outcome) -> bool:
+    from backwater.study import load
+
+    return outcome.study.size is not None and load(outcome.study.id).size != outcome.study.size

@@ -1,0 +1,105 @@
+"""Runs of a study once more, looked at while they go on: what its figures over time are drawn from.
+
+Samples move nothing: such a run has the fingerprint of the table's own, or it is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backwater._core import RunError
+from backwater.errors import InputError, Interrupted, ResultError
+from backwater.running import Job, Progress, find_done, interruptible, run_jobs
+from backwater.study.execute import TABLE, Key, changed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from backwater.results import Run
+    from backwater.study.outcome import Outcome
+
+SAMPLES = ("queues", "links", "pauses", "flows")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A point of a study's table to be run with samples, with the first of its seeds."""
+
+    id: str
+    label: str
+    """What figures call it."""
+    case: str
+    mechanism: str
+    interval: str
+    """Time between two samples."""
+    samples: tuple[str, ...] = SAMPLES
+    nodes: tuple[str, ...] = ()
+    """Nodes to look at; none: all."""
+
+    @staticmethod
+    def of(entry: Mapping[str, Any]) -> Observation:
+        """Read an entry `[[observe]]` of a study's figures."""
+        return Observation(
+            id=entry["id"],
+            label=entry.get("label", entry["mechanism"]),
+            case=entry["case"],
+            mechanism=entry["mechanism"],
+            interval=entry["interval"],
+            samples=tuple(entry.get("samples", SAMPLES)),
+            nodes=tuple(entry.get("nodes", ())),
+        )
+
+    @property
+    def key(self) -> Key:
+        """Its point in the table."""
+        return Key(self.case, self.mechanism, TABLE)
+
+
+def observe(
+    outcome: Outcome,
+    wanted: Sequence[Observation],
+    progress: Callable[[int], Progress | None] | None = None,
+) -> dict[str, Run]:
+    """Do the runs that are not there yet, below `observed` of the study's directory."""
+    jobs = [_job(outcome, one) for one in wanted]
+    there = find_done(jobs, force=True)
+    missing = [job for job, run in zip(jobs, there, strict=True) if run is None]
+    with interruptible() as stop:
+        listener = progress(len(missing)) if progress is not None and missing else None
+        fresh = iter(run_jobs(missing, listener, stop, lambda run: run) if missing else [])
+        if stop.is_set():
+            raise Interrupted([])
+    found: dict[str, Run] = {}
+    for one, run in zip(wanted, there, strict=True):
+        result = next(fresh) if run is None else run
+        if result is None or isinstance(result, RunError):
+            raise ResultError(f"the run {one.id} to be drawn failed: {result}")
+        _same(outcome, one, result)
+        found[one.id] = result
+    return found
+
+
+def _job(outcome: Outcome, one: Observation) -> Job:
+    scenario = changed(outcome.study, one.key, outcome.overrides).set(
+        "output.interval", one.interval
+    )
+    for name in SAMPLES:
+        scenario = scenario.set(f"output.{name}", name in one.samples)
+    scenario = scenario.set("output.backlogs", False).set("output.nodes", list(one.nodes))
+    seeds = outcome.seeds.get(one.key)
+    if not seeds:
+        raise InputError(f"case {one.case} under {one.mechanism} was not run, so it is not drawn")
+    directory = outcome.directory
+    out = None if directory is None else directory / "observed" / one.id
+    return scenario.job(seeds[0], out)
+
+
+def _same(outcome: Outcome, one: Observation, run: Run) -> None:
+    """See that what is drawn is what the table's number came from."""
+    for own in outcome.runs(one.key):
+        if own.seed == run.seed and own.fingerprint != run.fingerprint:
+            raise ResultError(
+                f"{own.directory}: the run drawn over time differs from the one in the table",
+                "the table was made by another version: reproduce it anew, with --force",
+            )

@@ -1,0 +1,155 @@
+"""What a reproduction came to, and how it is found again in its directory.
+
+A study's directory holds
+
+    manifest.json   what was run, and which run each point rests on
+    table.json      published numbers and claims, each with what was measured and a verdict
+    beside.json     setups beside the table
+    points.json     every measure of every point: its value for each seed
+    runs/           a result directory a run
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import ResultError
+from backwater.results import MANIFEST, open_run
+from backwater.study.definition import Study, load
+from backwater.study.execute import TABLE, Key, Point, Sample
+from backwater.study.verdict import Row, Summary, summarise
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+
+    from backwater.plot import StudyPlots
+    from backwater.results import Run
+
+ROWS, BESIDE, POINTS = "table.json", "beside.json", "points.json"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reproduction came to."""
+
+    study: Study
+    rows: list[Row]
+    """Published numbers and claims, each with what was measured and a verdict."""
+    beside: list[dict[str, Any]]
+    """Setups reported beside the table, compared with nothing that was published."""
+    summary: Summary
+    directory: Path | None
+    """Where the runs and tables lie."""
+    points: Mapping[Key, Point] = field(default_factory=dict)
+    """Every point that was run: for each measure its value for each seed."""
+    places: Mapping[Key, list[str]] = field(default_factory=dict)
+    """Where the runs of each point lie, below `runs` of the directory."""
+    seeds: Mapping[Key, list[int]] = field(default_factory=dict)
+    """Seeds of each point, in the order of its values."""
+    overrides: tuple[tuple[str, str], ...] = ()
+    """Keys and values that were set over what the study says."""
+
+    @property
+    def met(self) -> bool:
+        """Whether every required number and claim is met."""
+        return self.summary.required_off == 0
+
+    @property
+    def plot(self) -> StudyPlots:
+        """Charts of this study, as Altair charts: `outcome.plot.completion()` and so on."""
+        from backwater.plot import StudyPlots
+
+        return StudyPlots(self)
+
+    def runs(self, key: Key) -> Iterator[Run]:
+        """Open the runs behind a point, one a seed; none if they were not kept."""
+        if self.directory is not None:
+            for place in self.places.get(key, []):
+                yield open_run(self.directory / "runs" / place)
+
+
+def points_to_json(
+    points: Mapping[Key, Point], seeds: Mapping[Key, list[int]]
+) -> list[dict[str, Any]]:
+    """Give points as JSON has them."""
+    return [
+        {
+            "case": key.case,
+            "mechanism": key.mechanism,
+            "setup": key.setup or None,
+            "seeds": seeds[key],
+            "measures": {
+                name: {"values": list(sample.values), "problem": sample.problem}
+                for name, sample in point.items()
+            },
+        }
+        for key, point in points.items()
+    ]
+
+
+def open_study(directory: str | os.PathLike[str]) -> Outcome:
+    """Open the directory that `backwater reproduce --out` wrote.
+
+    Raises `ResultError` if it holds no study, or one that was not run to its end.
+    """
+    path = Path(directory)
+    manifest = _json(path / MANIFEST)
+    if not isinstance(manifest, dict) or manifest.get("kind") != "study":
+        raise ResultError(
+            f"{path}: its {MANIFEST} is not that of a study",
+            "name the directory that `backwater reproduce --out` wrote",
+        )
+    again = f"take it up again: backwater reproduce {manifest['study']} --out {path}"
+    if manifest.get("status") != "done" or not (path / POINTS).is_file():
+        raise ResultError(f"{path}: the study there is not complete", again)
+    study = load(manifest["study"])
+    if manifest.get("size") != study.size:
+        study = load(manifest["study"], full=True)
+    try:
+        rows = [Row(**row | {"ci": _pair(row["ci"])}) for row in _json(path / ROWS)]
+        kept = _json(path / POINTS)
+        points = {
+            _key(point): {
+                name: Sample(tuple(one["values"]), one["problem"])
+                for name, one in point["measures"].items()
+            }
+            for point in kept
+        }
+        seeds = {_key(point): list(point["seeds"]) for point in kept}
+        places = {_key(point): list(point["runs"]) for point in manifest["points"]}
+        beside = _json(path / BESIDE)
+    except (KeyError, TypeError) as error:
+        raise ResultError(f"{path}: was written by another version: {error}", again) from None
+    return Outcome(
+        study=study,
+        rows=rows,
+        beside=beside,
+        summary=summarise(study, rows),
+        directory=path,
+        points=points,
+        places=places,
+        seeds=seeds,
+        overrides=tuple((manifest.get("set") or {}).items()),
+    )
+
+
+def _key(point: dict[str, Any]) -> Key:
+    return Key(point["case"], point["mechanism"], point["setup"] or TABLE)
+
+
+def _pair(values: list[float] | None) -> tuple[float, float] | None:
+    return None if values is None else (values[0], values[1])
+
+
+def _json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ResultError(
+            f"{path}: cannot be read: {error}",
+            "name the directory that `backwater reproduce --out` wrote",
+        ) from None

@@ -1,0 +1,38 @@
+"""Where and when two runs first differ: both are done again, side by side, until they do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.errors import Interrupted
+from backwater.running import SLICE_MS, interruptible
+
+if TYPE_CHECKING:
+    from backwater.why.evidence import Evidence
+
+# What is recorded makes no difference to a run.
+IDLE = ("output.", "title")
+
+
+def diverge(a: Evidence, b: Evidence) -> dict[str, Any]:
+    """Give the first frame and the first control message that two runs do not share.
+
+    `keys`: values of the scenarios that differ; `frames`, `control`: (of a, of b), or None. Raises
+    `backwater.ScenarioError` if the networks differ, `backwater.Interrupted` on Ctrl-C.
+    """
+    pair = _core.Divergence(a.scenario.complete(), a.seed, b.scenario.complete(), b.seed)
+    found = None
+    with interruptible() as stop:
+        while found is None and not stop.is_set():
+            found = pair.advance(SLICE_MS)
+    if found is None:
+        raise Interrupted([a.run, b.run])
+    return {**found, "keys": _keys(a, b), "seeds": [a.seed, b.seed]}
+
+
+def _keys(a: Evidence, b: Evidence) -> list[dict[str, str | None]]:
+    one, other = ({row["key"]: row["value"] for row in side.scenario.values()} for side in (a, b))
+    keys = [key for key in dict.fromkeys([*one, *other]) if not key.startswith(IDLE)]
+    differ = [key for key in keys if one.get(key) != other.get(key) and key != "seed"]
+    return [{"key": key, "a": one.get(key), "b": other.get(key)} for key in differ]

@@ -1,0 +1,99 @@
+"""All that is known of why a run came out as it did, as what JSON holds. Times are picoseconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from backwater.errors import InputError
+from backwater.stats import groups
+from backwater.why.pauses import behind_name, flat, paused_name, tree
+from backwater.why.waits import itemised
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.results import Run
+    from backwater.why.evidence import Evidence
+
+# Unfinished flows that are told one by one.
+TOLD = 20
+
+
+def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
+    """Explain a run; `wanted`: groups and flow_ids to itemise, instead of one of every group."""
+    run = found.run
+    _check(run, wanted)
+    end_ps = run.summary.get("time_ps", 0)
+    roots = tree(run.pauses, end_ps) if run.pauses.num_rows else []
+    return {
+        "title": run.manifest.get("title"),
+        "seed": found.seed,
+        "fingerprint": run.fingerprint,
+        "repeated": found.repeated,
+        "error": found.error,
+        "time_ps": end_ps,
+        "flows": run.summary.get("flows", 0),
+        "first_pause": _first_pause(run),
+        "first_drop": run.summary.get("first_drop"),
+        "dropped": _dropped(run),
+        "pause_roots": [root.told() for root in roots],
+        "paused_ports": len({(place.node, place.port) for _, place in flat(roots)}),
+        "deadlock": run.summary.get("deadlock"),
+        "unfinished": _unfinished(run),
+        "delays": itemised(run.flows, run.waits, flat(roots), wanted),
+    }
+
+
+def _check(run: Run, wanted: Sequence[str]) -> None:
+    flows = run.flows
+    if not wanted or flows.num_rows == 0:
+        return
+    known = groups(flows)
+    numbers = {str(one) for one in flows["flow_id"].to_pylist()}
+    for name in wanted:
+        if name not in known and name not in numbers:
+            raise InputError(
+                f"--flow {name}: the run has no such flow or group of flows",
+                f"groups: {', '.join(known)}; or a flow_id of the table flows",
+            )
+
+
+def _first_pause(run: Run) -> dict[str, Any] | None:
+    if run.pauses.num_rows == 0:
+        return None
+    [first] = run.pauses.sort_by([("asked_ps", "ascending")]).slice(0, 1).to_pylist()
+    return {**first, "paused": paused_name(first), "behind": behind_name(first)}
+
+
+def _dropped(run: Run) -> list[dict[str, Any]]:
+    """Ports at which frames were dropped for want of memory, the one with most bytes first."""
+    ports = run.ports
+    if ports.num_rows == 0:
+        return []
+    lost = ports.filter(pc.field("drop_frames") > 0).sort_by([("drop_bytes", "descending")])
+    names = (
+        "node",
+        "port",
+        "peer",
+        "drop_frames",
+        "drop_bytes",
+        "pauses_sent",
+        "max_ingress_bytes",
+    )
+    return lost.select(list(names)).to_pylist()
+
+
+def _unfinished(run: Run) -> dict[str, Any]:
+    flows = run.flows
+    if flows.num_rows == 0:
+        return {"flows": 0, "failed": 0, "first": []}
+    left = flows.filter(pc.field("state") == "unfinished").sort_by("flow_id")
+    names = ["flow_id", "group", "src", "dst", "bytes", "received", "waits_for"]
+    failed = flows.filter(pc.field("state") == "failed").num_rows
+    return {
+        "flows": left.num_rows,
+        "failed": failed,
+        "first": left.slice(0, TOLD).select(names).to_pylist(),
+    }

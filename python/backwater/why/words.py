@@ -1,0 +1,289 @@
+"""Says in words and numbers what the facts of a run are. Every number has its unit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# Rows of two runs, None where one has nothing more.
+Pair = tuple["dict[str, Any] | None", "dict[str, Any] | None"]
+
+PS_PER_US = 1e6
+# Branches of a tree, items of a flow and differing values that are told one by one.
+BRANCHES = 6
+ITEMS = 12
+KEYS = 12
+
+CAUSES = {
+    "control-frames": "the port sent acknowledgements or control frames",
+    "gate": "{} held its queue at the port shut",
+    "lane": "{} held it in a lane before its queue",
+    "fabric": "the switch's fabric had not brought it to the port",
+    "receiver": "the receiver was slow to take it from its buffer",
+    "rate-limit": "its rate limiter let nothing go",
+    "window": "its window was full",
+    "held-at-source": "{} held the flow at its source",
+    "acknowledgements": "all was sent, and acknowledgements or a timeout were to come",
+}
+
+
+def us(time_ps: int) -> str:
+    """A time in microseconds, to the nanosecond."""
+    return f"{time_ps / PS_PER_US:,.3f} us".replace(",", " ")
+
+
+def size(number: int) -> str:
+    """A number of bytes in the unit that suits it, KB being 1000 B."""
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
+        if number >= factor:
+            return f"{number / factor:.6g} {unit}"
+    return f"{number} B"
+
+
+def many(number: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def run_words(facts: dict[str, Any]) -> Iterator[str]:
+    """Say what happened in one run, line by line."""
+    again = (
+        ", done again with its causes recorded: the same fingerprint" if facts["repeated"] else ""
+    )
+    yield f"{facts['title']} (seed {facts['seed']}, fingerprint {facts['fingerprint']}{again})"
+    yield ""
+    if facts["error"]:
+        yield f"The run ended before its time: {facts['error']}."
+    yield from _first(facts)
+    yield from _roots(facts)
+    yield from _dropped(facts)
+    if deadlock := facts["deadlock"]:
+        cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
+        yield ""
+        yield f"Deadlock, found at {us(deadlock['time_ps'])}: {cycle}."
+        yield f"Each waits for the next to resume; {size(deadlock['waiting_bytes'])} wait in them."
+    yield from _unfinished(facts)
+    for flow in facts["delays"]:
+        yield ""
+        yield from _flow(flow)
+
+
+def _first(facts: dict[str, Any]) -> Iterator[str]:
+    drop, pause = facts["first_drop"], facts["first_pause"]
+    if drop is None:
+        yield "First drop: none, no frame was dropped for want of memory."
+    else:
+        asked = "had" if drop["pause_asked"] else "had not"
+        yield (
+            f"First drop: at {us(drop['time_ps'])} {drop['node']} dropped a frame of "
+            f"{drop['bytes']} B that came in at port {drop['port']} in class {drop['class']}; "
+            f"{size(drop['ingress_bytes'])} from that port were in the switch, "
+            f"{size(drop['switch_bytes'])} in all. The neighbour {asked} been asked to pause."
+        )
+    if pause is None:
+        yield "First pause: none, nobody was paused."
+    else:
+        yield (
+            f"First pause: asked at {us(pause['asked_ps'])} by {pause['node']}, where "
+            f"{size(pause['ingress_bytes'])} had come in at port {pause['port']}; "
+            f"in force from {us(pause['start_ps'])} at {pause['paused']}; behind {pause['behind']}."
+        )
+
+
+def _roots(facts: dict[str, Any]) -> Iterator[str]:
+    roots = facts["pause_roots"]
+    if not roots:
+        return
+    yield ""
+    yield (
+        f"Pauses: {many(facts['paused_ports'], 'port')} paused, from {many(len(roots), 'root')}. "
+        "A root is a queue that was not paused itself while others waited behind it."
+    )
+    for root in roots[:BRANCHES]:
+        held = f"{many(root['pauses'], 'pause')}, {us(root['paused_ps'])} in all"
+        yield f"root: {root['where']}: {held}, the first at {us(root['first_ps'])}"
+        yield from _branches(root, "  ")
+    if len(roots) > BRANCHES:
+        yield f"... and {many(len(roots) - BRANCHES, 'further root')} (--json has all)"
+
+
+def _branches(above: dict[str, Any], margin: str) -> Iterator[str]:
+    for branch in above["branches"][:BRANCHES]:
+        yield (
+            f"{margin}paused {branch['where']}: {many(branch['pauses'], 'pause')}, "
+            f"{us(branch['paused_ps'])} in all, the longest {us(branch['longest_ps'])}"
+        )
+        yield from _branches(branch, margin + "  ")
+    if len(above["branches"]) > BRANCHES:
+        yield f"{margin}... and {many(len(above['branches']) - BRANCHES, 'further port')}"
+
+
+def _dropped(facts: dict[str, Any]) -> Iterator[str]:
+    if not facts["dropped"]:
+        return
+    yield ""
+    for port in facts["dropped"]:
+        lost = f"{many(port['drop_frames'], 'frame')} dropped, {size(port['drop_bytes'])}"
+        short = ""
+        if port["pauses_sent"]:
+            lost_there = size(port["drop_bytes"])
+            by = f"at most {lost_there}, all that was dropped there"
+            if facts["error"]:
+                by = f"{lost_there} or more, as the run ended with the first drop"
+            short = f"; it had asked {port['peer']} to pause: its headroom was short, by {by}"
+        yield f"{port['node']} port {port['port']} (from {port['peer']}): {lost}{short}."
+
+
+def _unfinished(facts: dict[str, Any]) -> Iterator[str]:
+    left = facts["unfinished"]
+    if not left["flows"] and not left["failed"]:
+        return
+    yield ""
+    yield (
+        f"{left['flows']} of {facts['flows']} flows did not finish, "
+        f"{left['failed']} failed (transport.retries)."
+    )
+    for flow in left["first"]:
+        yield (
+            f"  {_named(flow)}: {size(flow['received'])} of {size(flow['bytes'])} received, "
+            f"waits for {flow['waits_for']}"
+        )
+    if left["flows"] > len(left["first"]):
+        yield f"  ... and {left['flows'] - len(left['first'])} others"
+
+
+def _flow(flow: dict[str, Any]) -> Iterator[str]:
+    who = f"{_named(flow)}, {size(flow['bytes'])}"
+    if flow["delay_ps"] is None:
+        yield f"{who}, {flow['state']}: waited for {us(flow['waited_ps'])}"
+    else:
+        yield (
+            f"{who}: {us(flow['fct_last_byte_ps'])} to its last byte, "
+            f"{us(flow['ideal_fct_ps'])} in an idle network: delayed by {us(flow['delay_ps'])}"
+        )
+    whole = flow["delay_ps"] or flow["waited_ps"]
+    for item in flow["items"][:ITEMS]:
+        share = f"{item['wait_ps'] / whole:.1%}" if whole else ""
+        yield f"  {us(item['wait_ps']):>15}  {share:>6}  {_place(item)}: {_cause(item)}"
+    rest = flow["items"][ITEMS:]
+    if rest:
+        time = sum(item["wait_ps"] for item in rest)
+        yield f"  {us(time):>15}          {many(len(rest), 'further item')} (--json has all)"
+    if flow["own_ps"]:
+        yield f"  {us(flow['own_ps']):>15}          its own frames, against the idle network"
+    if flow["delay_ps"] is not None and flow["items"]:
+        yield f"  {us(flow['waited_ps'] + flow['own_ps']):>15}          together"
+
+
+def _place(item: dict[str, Any]) -> str:
+    return f"at {item['node']} port {item['port']} (to {item['peer']})"
+
+
+def _cause(item: dict[str, Any]) -> str:
+    cause = str(item["cause"])
+    if cause == "paused":
+        roots = item["roots"]
+        behind = f", behind {roots[0]}" if roots else ""
+        more = f" and {many(len(roots) - 1, 'further root')}" if len(roots) > 1 else ""
+        return f"paused by {item['peer']}{behind}{more}"
+    if cause == "behind":
+        other = item["behind"]
+        if other is None:
+            return "the port sent data of other flows"
+        return f"the port sent data of {_named(other)}"
+    return CAUSES.get(cause, cause).format(item["mechanism"] or "a mechanism")
+
+
+def _named(flow: dict[str, Any]) -> str:
+    ends = "" if flow.get("src") is None else f", h{flow['src']} to h{flow['dst']}"
+    group = f"{flow['group']}{ends}" if "group" in flow else ends.removeprefix(", ")
+    return f"flow {flow['flow_id']} ({group})"
+
+
+def divergence_words(found: dict[str, Any], names: tuple[str, str]) -> Iterator[str]:
+    """Say where two runs first differ."""
+    a, b = names
+    yield "Where they part"
+    if found["seeds"][0] != found["seeds"][1]:
+        yield f"The seeds are {found['seeds'][0]} and {found['seeds'][1]}."
+    yield from _keys(found["keys"], names)
+    frames, control = found["frames"], found["control"]
+    if frames is None and control is None:
+        yield f"They do not: {found['same_frames']} frames and all control messages are the same."
+        return
+    if control is not None:
+        yield from _sided("The first control message that they do not share", control, names, _said)
+    if frames is None:
+        yield f"All {found['same_frames']} frames are the same."
+        return
+    yield f"{found['same_frames']} frames left ports alike, in content and time."
+    yield from _sided("The first that does not", frames, names, _left)
+    yield _fired(frames, control, a, b)
+
+
+def _keys(keys: list[dict[str, Any]], names: tuple[str, str]) -> Iterator[str]:
+    """Say which values differ; a table that only one has is one line."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for key in keys:
+        tables.setdefault(key["key"].partition(".")[0], []).append(key)
+    lines = []
+    for name, of in tables.items():
+        side = 0 if all(key["b"] is None for key in of) else 1
+        if len(of) > 1 and all(key["ab"[1 - side]] is None for key in of):
+            lines.append(f"  [{name}]: only in {names[side]}")
+            continue
+        lines += [f"  {key['key']}: {_absent(key['a'])} | {_absent(key['b'])}" for key in of]
+    if lines:
+        yield f"Values that differ ({names[0]} | {names[1]}):"
+    yield from lines[:KEYS]
+    if len(lines) > KEYS:
+        yield f"  ... and {len(lines) - KEYS} further ones"
+
+
+def _absent(value: str | None) -> str:
+    return "-" if value is None else value
+
+
+def _sided(
+    what: str, rows: Pair, names: tuple[str, str], say: Callable[[dict[str, Any]], str]
+) -> Iterator[str]:
+    yield f"{what}:"
+    for name, row in zip(names, rows, strict=True):
+        yield f"  {name}: {'nothing by then' if row is None else say(row)}"
+
+
+def _said(row: dict[str, Any]) -> str:
+    parts = [f"at {us(row['time_ps'])} {row['node']} sent {row['kind']}"]
+    if row["to"] is not None:
+        parts.append(f"to h{row['to']}")
+    if row["port"] is not None:
+        parts.append(f"at port {row['port']} (to {row['peer']})")
+    if row["class"] is not None:
+        parts.append(f"class {row['class']}")
+    return " ".join(parts)
+
+
+def _left(row: dict[str, Any]) -> str:
+    flow = "" if row["flow_id"] is None else f" of {_named(row)}"
+    offset = "" if row["offset_bytes"] is None else f", byte {row['offset_bytes']} on"
+    marked = ", marked (ECN)" if row["marked"] else ""
+    where = f"{row['node']} port {row['port']} (to {row['peer']})"
+    sent = f"{row['bytes']} B of {row['kind']}{flow}{offset}{marked}"
+    return f"at {us(row['time_ps'])} {where} had sent {sent}"
+
+
+def _fired(frames: Pair, control: Pair | None, a: str, b: str) -> str:
+    at = min(row["time_ps"] for row in frames if row is not None)
+    said = [row for row in control or () if row is not None and row["time_ps"] <= at]
+    if said:
+        first = min(said, key=lambda row: row["time_ps"])
+        only = a if control is not None and control[0] is first else b
+        when = f"at {us(first['time_ps'])} in {first['node']}"
+        return f"So {first['kind']} fired first: {when}, in {only}."
+    one, other = frames
+    if one is not None and other is not None and one["marked"] != other["marked"]:
+        where = one if one["marked"] else other
+        return f"So a mark (ECN) came first: at {where['node']}, in {a if where is one else b}."
+    return "No control message and no mark differs before: a node sends of itself what it did not."

@@ -1,0 +1,165 @@
+"""The page of a study as a browser shows it: Debian's headless Chromium, driven by playwright.
+
+Chromium is a package of the system (`apt-get install chromium`), not of Python. Where it is not
+installed these tests are skipped, and the summary says so; with CI set they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import backwater
+from backwater import report, study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+MISSING = "chromium is not installed: install Debian's package chromium to test pages"
+SIZES = {"screen": (1280, 900), "phone": (390, 844)}
+NAME = "<img src=x onerror=alert(1)> & <b>bold</b>"
+
+
+@dataclass
+class Opened:
+    """A page, and everything that it complained about or asked for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    if CHROMIUM is None:
+        if os.environ.get("CI"):
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    with sync_playwright() as playwright:
+        # Its sandbox does not start as root, as containers are; what it opens is our own.
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def study_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of `sfc-aidc-2025`, of the cases that its films and time series are of."""
+    folder = tmp_path_factory.mktemp("page")
+    study.reproduce("sfc-aidc-2025", out=folder / "sfc")
+    file = folder / "page.html"
+    file.write_text(report.of(folder / "sfc").html(), encoding="utf-8")
+    return file
+
+
+def opened(browser: Browser, file: Path, size: str) -> Opened:
+    """Open a file and look at every figure, so that each chart comes alive."""
+    width, height = SIZES[size]
+    page = browser.new_page(viewport={"width": width, "height": height})
+    seen = Opened(page)
+    page.on("console", lambda said: seen.complaints.append(f"{said.type}: {said.text}"))
+    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    page.on("dialog", lambda dialog: seen.complaints.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda asked: seen.requests.append(asked.url))
+    page.goto(file.as_uri())
+    charts = page.locator("[data-spec]")
+    for number in range(charts.count()):
+        charts.nth(number).scroll_into_view_if_needed()
+        page.locator("[data-live=yes]").nth(number).wait_for(state="attached", timeout=60_000)
+    return seen
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_study_is_readable_and_quiet(browser: Browser, study_page: Path, size: str) -> None:
+    seen = opened(browser, study_page, size)
+    page = seen.page
+    assert seen.complaints == []
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in seen.requests)
+    charts = page.locator("[data-spec]").count()
+    assert charts >= 10
+    assert page.locator("[data-live=yes] svg.marks").count() == charts
+    # Nothing is wider than the screen; what is wide scrolls within itself.
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= SIZES[size][0]
+    least = page.evaluate(
+        "Math.min(...Array.from(document.querySelectorAll('p, td, th, figcaption'), "
+        "e => parseFloat(getComputedStyle(e).fontSize)))"
+    )
+    assert least >= 13
+    for text in ("Published and measured", "288.14", "Counterpart: part 1"):
+        assert page.get_by_text(text).first.is_visible()
+
+
+def test_the_slider_moves_the_fabric(browser: Browser, study_page: Path) -> None:
+    seen = opened(browser, study_page, "screen")
+    page = seen.page
+    film = page.locator(".film").first
+    slider, clock = film.locator("input[type=range]"), film.locator("output")
+    pfc, sfc = film.locator(".track").nth(0), film.locator(".track").nth(1)
+    paused = "[...arguments[0].querySelectorAll('.pauses > g[visibility=visible]')].length"
+    count = f"place => {paused.replace('arguments[0]', 'place')}"
+    before = clock.inner_text()
+    slider.focus()
+    for _ in range(40):
+        slider.press("ArrowRight")
+    assert clock.inner_text() != before
+    assert film.get_attribute("data-frame") == "40"
+    # Congestion has spread under PFC and stays at the source under SFC.
+    held = [track.evaluate(count) for track in (pfc, sfc)]
+    assert held[0] >= 8
+    assert held[1] <= 2
+    assert f"{held[0]} ports paused" in pfc.locator(".said").inner_text()
+    film.locator("button").click()
+    page.wait_for_function("document.querySelector('.film').dataset.frame > 45")
+    film.locator("button").click()
+    assert seen.complaints == []
+
+
+def test_a_step_of_the_film_is_quick(browser: Browser, study_page: Path) -> None:
+    """All steps of a 128-host film, drawn one after the other, touch few elements each."""
+    page = opened(browser, study_page, "screen").page
+    moved = page.evaluate(
+        """async () => {
+            const film = document.querySelector('.film'), slider = film.querySelector('input');
+            let changes = 0;
+            const watch = new MutationObserver(found => { changes += found.length; });
+            watch.observe(film, { subtree: true, attributes: true });
+            for (let i = 0; i <= Number(slider.max); i++) {
+                slider.value = i;
+                slider.dispatchEvent(new Event('input'));
+                changes += watch.takeRecords().length;
+            }
+            return changes / (Number(slider.max) + 1);
+        }"""
+    )
+    assert 1 < moved < 150
+
+
+def test_a_name_with_markup_is_shown_as_text(browser: Browser, tmp_path: Path) -> None:
+    scenario = backwater.parse(backwater.new_scenario()).set("title", NAME)
+    scenario.run(out=tmp_path / "run")
+    file = tmp_path / "page.html"
+    file.write_text(report.of(tmp_path / "run").html(), encoding="utf-8")
+    seen = opened(browser, file, "screen")
+    page = seen.page
+    assert page.locator("h1").inner_text() == NAME
+    assert page.title() == NAME
+    assert page.locator("img").count() == 0
+    assert seen.complaints == []
+
+
+def test_it_prints(browser: Browser, study_page: Path) -> None:
+    page = browser.new_page()
+    page.goto(study_page.as_uri())
+    paper = page.pdf(format="A4")
+    assert paper.startswith(b"%PDF")
+    # Charts that nobody has looked at yet are on paper, too.
+    assert page.locator(".chart > svg").count() >= 5

@@ -1,0 +1,179 @@
+"""`backwater compare`: metrics, paired differences, winners and ties, runs that are found again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+from backwater.comparison import Difference, row
+from backwater.errors import InputError
+from backwater.metrics import QUANTITIES, metric
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+# Arrivals drawn at random, so that seeds matter.
+RANDOM = """
+[topology]
+kind = "star"
+hosts = 6
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer_per = "none"
+[[flow]]
+label = "rpc"
+pattern = "random"
+arrivals = "poisson"
+load = "40 %"
+size = "20 KB"
+until = "100 us"
+[variant.slow.switch]
+latency = "2 us"
+[variant.same.topology]
+link_delay = "500 ns"
+"""
+
+
+@pytest.fixture
+def random(tmp_path: Path) -> Path:
+    file = tmp_path / "random.toml"
+    file.write_text(RANDOM, encoding="utf-8")
+    return file
+
+
+def test_a_paired_difference() -> None:
+    # 1, 3 and 5 more: mean 3, s = 2, t(2) = 4.30265, 2 / sqrt(3) = 1.1547.
+    found = Difference.of({1: 11.0, 2: 23.0, 3: 35.0, 9: 0.0}, {1: 10.0, 2: 20.0, 3: 30.0, 4: 1.0})
+    assert found is not None
+    assert (found.n, found.mean) == (3, 3.0)
+    assert found.ci_high == pytest.approx(3 + 4.30265 * 1.1547, abs=1e-3)
+    assert found.sign == 0, "the interval covers zero"
+    assert Difference.of({1: 1.0}, {2: 1.0}) is None
+    single = Difference.of({1: 1.0}, {1: 3.0})
+    assert single == Difference(1, -2.0, None, None)
+    assert single.sign is None
+
+
+def test_pairing_sees_what_means_do_not() -> None:
+    """Seeds vary by 100, scenarios by 1: only the differences within a seed show it."""
+    base = {seed: 100.0 * seed for seed in range(1, 6)}
+    more = {seed: value + 1 + 0.01 * seed for seed, value in base.items()}
+    one = row(metric("mean_fct"), [base, more])
+    assert (one.verdict, one.winners) == ("winner", [0])
+    assert row(metric("mean_throughput"), [base, more]).winners == [1], "more is better"
+    shuffled = dict(zip(base, [3.0, 1.0, 2.0, 5.0, 4.0], strict=True))
+    assert row(metric("mean_fct"), [{s: float(s) for s in base}, shuffled]).verdict == "tie"
+    three = row(metric("mean_fct"), [base, dict(base), more])
+    assert (three.verdict, three.winners) == ("tie", [0, 1])
+    assert row(metric("mean_fct"), [{1: 1.0}, {1: 2.0}]).verdict == "no interval"
+    assert row(metric("mean_fct"), [{1: 1.0}, {}]).verdict == "no values"
+
+
+def test_metrics_are_those_of_the_tables(small: Path) -> None:
+    run = backwater.load(small).run()
+    flows = run.flows.to_pylist()
+    times = [flow["fct_last_ack_ps"] / 1e6 for flow in flows]
+    incast = [flow["fct_last_ack_ps"] / 1e6 for flow in flows if flow["group"] == "incast"]
+    assert metric("max_fct:incast").of(run) == max(incast)
+    assert metric("mean_fct").of(run) == pytest.approx(sum(times) / len(times))
+    assert metric("p0_fct:incast").of(run) == min(incast)
+    assert metric("p99_fct:nobody").of(run) is None
+    assert metric("pause_time").of(run) == sum(p["paused_ps"] for p in run.ports.to_pylist()) / 1e6
+    assert metric("unfinished").of(run) == 0
+    first = flows[0]
+    goodput = first["bytes"] * 8 / (first["fct_last_byte_ps"] / 1e12) / 1e9
+    assert metric(f"min_throughput:{first['group']}").of(run) == pytest.approx(goodput, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    "text", ["p99_fect", "fct", "p101_fct", "mean_pauses", "pauses:incast", ""]
+)
+def test_unknown_metrics_say_what_there_is(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        metric(text)
+    if text == "p99_fect":
+        assert all(name in str(caught.value) for name in QUANTITIES)
+
+
+def test_plan_runs_and_what_is_found_again(command: Command, random: Path) -> None:
+    names = [f"{random}", f"{random}@slow", f"{random}@same"]
+    said = command("compare", *names, "--seeds", "1..4", "--plan")
+    assert said.code == 0
+    assert "3 scenarios, 4 seeds (1..4): 12 runs; 0 are done already, 12 to do" in said.err
+    assert not Path("results").exists()
+    asked = ("compare", *names, "--seeds", "1..4", "--json", "c.json")
+    said = command(*asked)
+    assert said.code == 0, said.err
+    rows = {one["metric"]: one for one in json.loads(Path("c.json").read_text())["rows"]}
+    mean = rows["mean_fct:rpc"]
+    assert mean["verdict"] == "tie"
+    assert mean["winners"] == [names[0], names[2]], "what is the same is a tie, and slow loses"
+    slow = mean["scenarios"][1]["difference"]
+    assert slow["n"] == 4
+    assert slow["ci_low"] > 3.0, "two ways through a switch of 2 us more, data and ACK"
+    assert mean["scenarios"][2]["difference"] == {
+        "n": 4,
+        "mean": 0.0,
+        "ci_low": 0.0,
+        "ci_high": 0.0,
+    }
+    assert "tie: A, C" in said.out
+    again = command(*asked[:-2])
+    assert "12 are done already, 0 to do" in again.err
+    assert again.out == said.out
+    more = command("compare", *names, "--seeds", "1..5", "--plan")
+    assert "12 are done already, 3 to do" in more.err
+    changed = command("compare", *names, "--seeds", "1..4", "--set", "seed=3", "--plan")
+    assert "12 to do" in changed.err, "another scenario is kept elsewhere"
+
+
+def test_result_directories_lend_their_runs(command: Command, random: Path) -> None:
+    command("run", str(random), "--seeds", "1..3", "--out", "mine")
+    command("run", str(random), "--variant", "slow", "--seed", "2", "--out", "one")
+    said = command("compare", "mine", "one", "--seeds", "1..3", "--metric", "mean_fct")
+    assert said.code == 0, said.err
+    assert "4 are done already, 2 to do" in said.err
+    assert "mean_fct" in said.out
+    single = command("compare", "mine", "one", "--seeds", "2..2", "--metric", "mean_fct")
+    assert "no interval" in single.out
+    assert "One seed gives no interval" in single.out
+
+
+def test_one_content_under_two_names_runs_once(command: Command, random: Path) -> None:
+    Path("other").mkdir()
+    other = Path("other", random.name)
+    other.write_text(RANDOM, encoding="utf-8")
+    said = command("compare", str(random), str(other), "--seeds", "2", "--json", "c.json")
+    assert said.code == 0, said.err
+    assert "4 runs; 0 are done already, 2 to do" in said.err
+    rows = json.loads(Path("c.json").read_text())["rows"]
+    assert {one["verdict"] for one in rows} == {"tie"}
+    assert all(one["scenarios"][1]["n"] == 2 for one in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["{}"], "one scenario alone"),
+        (["{}", "{}"], "given twice"),
+        (["{}", "nothing.toml"], "no such file or directory"),
+        (["{}", "{}@fast"], "fast"),
+        (["{}", "{}@slow", "--metric", "p99_fct:rcp"], "there are rpc"),
+        (["{}", "{}@slow", "--metric", "p99_ftc"], "slowdown"),
+        (["{}", "{}@slow", "--seeds", "x"], "neither a number"),
+    ],
+)
+def test_what_cannot_be_compared(
+    command: Command, random: Path, arguments: list[str], text: str
+) -> None:
+    said = command("compare", *(one.format(random) for one in arguments))
+    assert said.code == 2
+    assert said.err.startswith("error: ")
+    assert text in said.err
+    assert "hint: " in said.err
+    assert not Path("results").exists()

@@ -1,0 +1,185 @@
+"""Charts of runs: they show what the tables hold, with units, and say what they cannot show."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import backwater
+from backwater.plot import theme
+from backwater.results import MemorySink
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import altair as alt
+
+    from backwater.results import Run
+
+SAMPLES = ("queues", "links", "pauses", "flows")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """An incast of three with PFC, sampled every microsecond, kept on disk."""
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
+    for name in SAMPLES:
+        scenario = scenario.set(f"output.{name}", True)
+    return scenario.run(out=tmp_path_factory.mktemp("run"))
+
+
+def rows(chart: alt.TopLevelMixin, *columns: str) -> pl.DataFrame:
+    """The data of a chart's first data set that has some columns."""
+    found = [pl.DataFrame(data) for data in chart.to_dict()["datasets"].values()]
+    return next(data for data in found if set(columns) <= set(data.columns))
+
+
+def titles(spec: object) -> list[str]:
+    """Titles of all axes with numbers on them, wherever in a chart they stand."""
+    found = []
+    if isinstance(spec, dict):
+        for channel in ("x", "y"):
+            about = spec.get("encoding", {}).get(channel, {})
+            if about.get("type") == "quantitative" and about.get("title"):
+                found.append(about["title"])
+        for part in spec.values():
+            found += titles(part)
+    elif isinstance(spec, list):
+        for part in spec:
+            found += titles(part)
+    return found
+
+
+def test_a_queue_is_drawn_as_sampled_and_empty_where_there_is_no_sample(run: Run) -> None:
+    series = pl.DataFrame(run.series).filter(pl.col("quantity") == "queue_bytes")
+    names = pl.DataFrame(run.ports).filter((pl.col("node") == "leaf0") & (pl.col("peer") == "h0"))
+    port = names["port"].item()
+    here = series.filter((pl.col("node") == "leaf0") & (pl.col("port") == port))
+    depth = here.group_by("time_ps").agg(pl.col("value").sum())
+    shown = rows(run.plot.queue("leaf0 -> h0"), "link", "value")
+    assert set(shown["link"]) == {"leaf0 → h0"}
+    assert max(shown["value"].to_list()) == pytest.approx(max(depth["value"].to_list()) / 1e3)
+    # Every step of the time that flows took has a value, whether anything waited or not.
+    ends = pl.DataFrame(run.flows).select(pl.col("start_ps") + pl.col("fct_last_ack_ps"))
+    assert shown.height == max(ends.to_series().to_list()) // 1_000_000
+    assert sum(shown["value"].to_list()) == pytest.approx(sum(depth["value"].to_list()) / 1e3)
+
+
+def test_throughput_adds_up_to_what_was_received(run: Run) -> None:
+    shown = rows(run.plot.throughput(), "link", "value").sort("link", "time")
+    step_us = shown.filter(pl.col("link") == shown["link"][0])["time"].diff().drop_nulls()
+    assert step_us.max() == pytest.approx(step_us.min())
+    flows = pl.DataFrame(run.flows).group_by("group").agg(pl.col("received").sum())
+    for group, received in flows.iter_rows():
+        gbps = sum(shown.filter(pl.col("link") == group)["value"].to_list())
+        # The last step may be cut where it is not whole.
+        assert gbps * 1e9 * step_us[0] * 1e-6 / 8 == pytest.approx(received, rel=0.02)
+
+
+def test_completion_times_are_those_of_the_table(run: Run) -> None:
+    flows = pl.DataFrame(run.flows)
+    curve = rows(run.plot.completion(), "group", "time", "share")
+    for group in flows["group"].unique():
+        times = flows.filter(pl.col("group") == group)["fct_last_ack_ps"] / 1e6
+        drawn = curve.filter((pl.col("group") == group) & (pl.col("share") == 1))
+        assert drawn["time"].max() == pytest.approx(times.max())
+
+
+def test_pauses_are_spans_of_samples_in_a_row(run: Run) -> None:
+    spans = rows(run.plot.paused(most=99), "link", "begin", "end")
+    whole = (spans["end"] - spans["begin"]).sum()
+    held = pl.DataFrame(run.series).filter(pl.col("quantity") == "paused")
+    # A span begins an interval before its first sample: as many microseconds as samples.
+    assert whole == pytest.approx(held.select("time_ps", "node", "port").n_unique())
+    counts = rows(run.plot.pauses(), "link", "pauses")
+    received = pl.DataFrame(run.ports)["pauses_received"]
+    assert sorted(counts["pauses"]) == sorted(received.filter(received > 0).to_list())
+
+
+CHARTS = ("queue", "throughput", "sent", "paused", "pauses", "completion", "slowdown", "control")
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_axis_has_its_unit(run: Run, name: str) -> None:
+    found = titles(getattr(run.plot, name)().to_dict())
+    assert found
+    counts = {"messages", "pauses received", "share of complete flows"}
+    for title in found:
+        assert title in counts or title.endswith(("(us)", "(KB)", "(Gb/s)", "(ratio)")), title
+
+
+@pytest.mark.parametrize("name", ["queue", "throughput", "completion"])
+def test_lines_differ_by_more_than_colour(run: Run, name: str) -> None:
+    text = getattr(run.plot, name)().to_json()
+    assert theme.VERMILLION in text
+    assert '"strokeDash": {' in text
+
+
+@pytest.mark.parametrize("name", ["queue", "throughput", "sent", "paused"])
+def test_what_was_not_sampled_is_said_with_the_keys_that_sample_it(name: str, small: Path) -> None:
+    plain = backwater.load(small).run()
+    with pytest.raises(backwater.InputError, match=r"output\.interval"):
+        getattr(plain.plot, name)()
+
+
+def test_unknown_links_and_groups_are_named(run: Run) -> None:
+    with pytest.raises(backwater.InputError, match="no port leads leaf0 → nowhere"):
+        run.plot.queue("leaf0 -> nowhere")
+    with pytest.raises(backwater.InputError, match="no flow in group 'nobody'"):
+        run.plot.completion("nobody")
+
+
+def test_charts_of_many_flows_hold_few_rows(run: Run) -> None:
+    """What a chart holds does not grow with the run: quantiles and steps of time, not flows."""
+    many = 60_000
+    flows = pl.DataFrame(run.flows)
+    more = pl.concat([flows] * (many // flows.height + 1)).head(many)
+    spread = pl.int_range(many, dtype=pl.UInt64)
+    more = more.with_columns(
+        flow_id=spread, fct_last_ack_ps=pl.col("fct_last_ack_ps") + spread, slowdown=1.0 + spread
+    )
+    sink = MemorySink(dict(run.manifest))
+    for batch in more.cast(flows.schema).to_arrow().cast(run.flows.schema).to_batches():
+        sink.write("flows", batch)
+    for batch in run.series.to_batches():
+        sink.write("series", batch)
+    kept = sink.finish("done", run.summary)
+    for name in ("completion", "slowdown", "throughput"):
+        for data in getattr(kept.plot, name)().to_dict()["datasets"].values():
+            assert len(data) < 2500
+    curve = rows(kept.plot.completion(), "group", "time", "share")
+    for group in more["group"].unique():
+        times = more.filter(pl.col("group") == group)["fct_last_ack_ps"] / 1e6
+        drawn = curve.filter((pl.col("group") == group) & (pl.col("share") == 0.5))["time"]
+        assert drawn[0] == pytest.approx(times.median())
+
+
+def test_a_run_without_a_complete_flow_has_no_completion_chart(run: Run) -> None:
+    open_ = pa.nulls(run.flows.num_rows, pa.uint64())
+    table = run.flows
+    for name in ("fct_last_ack_ps", "fct_last_byte_ps"):
+        table = table.set_column(table.schema.get_field_index(name), name, open_)
+    sink = MemorySink(dict(run.manifest))
+    sink.write("flows", table.combine_chunks().to_batches()[0])
+    kept = sink.finish("interrupted", run.summary)
+    with pytest.raises(backwater.InputError, match="no flow of the run is complete"):
+        kept.plot.completion()
+
+
+def test_the_notebook_runs_and_its_charts_are_of_its_runs() -> None:
+    spec = importlib.util.spec_from_file_location("notebook", ROOT / "docs" / "notebook.py")
+    assert spec is not None
+    assert spec.loader is not None
+    notebook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(notebook)
+    _, defined = notebook.app.run()
+    assert len(defined["runs"]) >= 2
+    for name, run in defined["runs"].items():
+        for charts in ("queues", "rates", "times"):
+            assert defined[charts][name].to_dict()["datasets"]
+        assert run.summary["flows_done"] == run.summary["flows"]

@@ -1,0 +1,218 @@
+"""The report of a run: one page that needs nothing else, true to its tables, safe with any name."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+from backwater import report
+from backwater.cli import main
+from backwater.report.layout import lay_out, only_way
+from backwater.report.page import script_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+# Not those that the embedded scripts hold.
+HEADINGS = re.compile(r"^<h2>(.*?)</h2>$", re.MULTILINE)
+MARKUP = "<img src=x onerror=alert(1)></script><b>bold</b> & 'quotes'"
+SAMPLED = (
+    *("--set", "output.interval=2 us"),
+    *(f"--set=output.{key}=true" for key in ("queues", "links", "pauses", "flows")),
+)
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the texts outside scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, _tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside not in ("script", "style"):
+            self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a sampled run and its report, `page.html` and `figures/`."""
+    folder = tmp_path_factory.mktemp("report")
+    scenario = folder / "incast.toml"
+    scenario.write_text(backwater.new_scenario(), encoding="utf-8")
+    assert main(["run", str(scenario), "--out", str(folder / "run"), *SAMPLED]) == 0
+    options = ["-o", str(folder / "page.html"), "--figures", str(folder / "figures")]
+    assert main(["report", str(folder / "run"), *options]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(made: Path) -> str:
+    """The report of a sampled run."""
+    return (made / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_needs_no_network(page: str) -> None:
+    for tag, attributes in Elements(page).found:
+        assert "src" not in attributes, tag
+        assert (attributes.get("href") or "#").startswith("#"), attributes
+        assert tag not in ("link", "iframe", "object", "embed", "base")
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            assert (attributes["content"] or "").startswith("default-src 'none';")
+            assert "connect-src" not in (attributes["content"] or "")
+    assert "http-equiv" in page
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_page_has_its_parts_in_order(page: str) -> None:
+    headings = HEADINGS.findall(page)
+    assert headings == ["Assumptions", "Results", "Figures", "The fabric over time", "Run it again"]
+    for figure in ("completion", "queue", "throughput", "paused", "pauses", "control", "fabric"):
+        assert f'<figure id="{figure}">' in page
+    texts = " ".join(Elements(page).texts)
+    assert "pfc.xoff" in texts
+    assert "Static threshold: bytes above which the class is paused." in texts
+    assert "backwater run scenario.toml --seed" in texts
+
+
+def test_specs_and_films_are_json(page: str) -> None:
+    data = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert len(data) >= 7
+    film = next(one for one in map(json.loads, data) if "tracks" in one)
+    track = film["tracks"][0]
+    assert len(track["held"]) == len(track["backlog"]) == film["frames"] <= 300
+    assert max(track["held"]) > 0
+    assert page.count('data-e="0"') == 3 * len(film["tracks"])
+
+
+def test_figures_are_written_as_svg_png_and_pdf(made: Path) -> None:
+    files = sorted((made / "figures").iterdir())
+    assert len(files) == 3 * len({file.stem for file in files}) >= 21
+    for file in files:
+        content = file.read_bytes()
+        if file.suffix == ".svg":
+            assert ET.fromstring(content).tag == "{http://www.w3.org/2000/svg}svg"
+        else:
+            assert content.startswith({".png": b"\x89PNG", ".pdf": b"%PDF"}[file.suffix])
+
+
+def test_names_with_markup_are_text(command: Command, small: Path, tmp_path: Path) -> None:
+    text = small.read_text(encoding="utf-8")
+    named = re.sub(r"^title = .*$", f"title = {json.dumps(MARKUP)}", text, flags=re.M)
+    label = re.search(r'^label = "(.+)"', named, re.M)
+    assert label is not None
+    evil = named.replace(label[0], 'label = "<script>alert(2)</script>"', 1)
+    small.write_text(evil, encoding="utf-8")
+    assert command("run", str(small), "--out", "run", *SAMPLED).code == 0
+    assert command("report", "run", "-o", "page.html").code == 0
+    page = Elements((tmp_path / "page.html").read_text(encoding="utf-8"))
+    tags = [tag for tag, _ in page.found]
+    assert "img" not in tags
+    assert not any("onerror" in attributes for _, attributes in page.found)
+    # Two of this page's own and its data: no script came in by a name.
+    scripts = [attributes for tag, attributes in page.found if tag == "script"]
+    assert sum("type" not in attributes for attributes in scripts) == 2
+    assert MARKUP in page.texts
+    assert any("<script>alert(2)</script>" in text for text in page.texts)
+
+
+def test_json_cannot_end_its_script() -> None:
+    hostile = {"</script><script>": "<!-- & \u2028"}
+    text = script_json(hostile)
+    assert "<" not in text
+    assert json.loads(text) == hostile
+
+
+def test_repeated_runs_have_their_intervals(command: Command, small: Path, tmp_path: Path) -> None:
+    assert command("run", str(small), "--seeds", "1..3", "--out", "seeds").code == 0
+    assert command("report", "seeds", "-o", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "report of 3 runs, seeds 1 to 3" in page
+    assert "95 % interval from" in page
+    assert "Of seed 1, the first of 3." in page
+
+
+def test_without_samples_the_page_says_how_to_get_them(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--out", "run").code == 0
+    page = command("report", "run", "-o", "-").out
+    assert "The fabric over time" not in HEADINGS.findall(page)
+    assert "output.interval=1 us" in page
+
+
+@pytest.mark.parametrize("name", ["nowhere", "."])
+def test_what_is_no_result_is_said(command: Command, name: str) -> None:
+    said = command("report", name, "-o", "page.html")
+    assert said.code == 1
+    assert "not a result directory" in said.err
+    assert "hint:" in said.err
+
+
+def test_a_page_is_not_written_into_nowhere(command: Command) -> None:
+    said = command("report", "run", "-o", "missing/page.html")
+    assert said.code == 2
+    assert "does not exist" in said.err
+
+
+def sketch(kind: str, **keys: int) -> dict[str, Any]:
+    topology: dict[str, Any] = {"kind": kind, "rate": "100 Gb/s", "link_delay": "1 us", **keys}
+    flow = {"label": "one", "from": "h0", "to": "h1", "size": "1 MB"}
+    return backwater.build({"topology": topology, "flow": [flow]}).complete().sketch(1, 10)
+
+
+def test_small_fabrics_are_drawn_node_by_node_and_large_ones_in_blocks() -> None:
+    small = lay_out(sketch("leaf-spine", leaves=16, spines=8, hosts_per_leaf=8))
+    assert not small.aggregated
+    assert len(small.blocks) == 16 + 8 + 128
+    assert [name for name, _ in small.rows] == ["8 spines", "16 leaves", "128 hosts"]
+    large = lay_out(sketch("leaf-spine", leaves=128, spines=16, hosts_per_leaf=16))
+    assert large.aggregated
+    assert len(large.blocks) <= 100
+    assert sum(len(block.members) for block in large.blocks) == 128 + 16 + 2048
+    for layout in (small, large):
+        places = {(round(block.x, 3), block.y) for block in layout.blocks}
+        assert len(places) == len(layout.blocks)
+        assert all(0 <= block.x <= 1120 for block in layout.blocks)
+
+
+def test_pods_of_a_fat_tree_stay_together() -> None:
+    about = {"pods": 16, "tors_per_pod": 4, "aggs_per_pod": 4, "cores": 16, "hosts_per_tor": 8}
+    layout = lay_out(sketch("fat-tree", **about))
+    tors = [block for block in layout.blocks if block.tier == "tor"]
+    assert [len(block.members) for block in tors] == [4] * 16
+
+
+def test_only_a_single_shortest_path_is_drawn_as_one() -> None:
+    star = sketch("star", hosts=3)
+    hosts = [i for i, (_, _, host) in enumerate(star["nodes"]) if host]
+    assert only_way(star, hosts[0], hosts[1]) is not None
+    clos = sketch("leaf-spine", leaves=2, spines=2, hosts_per_leaf=1)
+    ends = [i for i, (_, _, host) in enumerate(clos["nodes"]) if host]
+    assert only_way(clos, ends[0], ends[1]) is None
+
+
+def test_figures_come_from_python_too(small: Path, tmp_path: Path) -> None:
+    backwater.load(small).run(out=tmp_path / "run")
+    page = report.of(tmp_path / "run")
+    assert {"completion", "pauses"} <= {figure.id for figure in page.figures}
+    page.figures[0].save(tmp_path)
+    assert (tmp_path / f"{page.figures[0].id}.pdf").is_file()

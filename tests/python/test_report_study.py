@@ -1,0 +1,148 @@
+"""The report of a study: the document's figures, drawn from the runs behind its table."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import backwater
+from backwater import study
+from backwater.plot import StudyPlots
+from backwater.report.study import OVER_TIME
+from backwater.study.execute import Key
+from backwater.study.observe import Observation, observe
+from conftest import ROOT
+from test_plot import rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+STUDIES = sorted(path.parent.name for path in (ROOT / "studies").glob("*/study.toml"))
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> study.Outcome:
+    """Case 1 of the Source Flow Control study, opened from its directory."""
+    folder = tmp_path_factory.mktemp("study") / "sfc"
+    made = study.reproduce("sfc-aidc-2025", case="1", out=folder)
+    again = study.open_study(folder)
+    assert again.rows == made.rows
+    assert again.summary == made.summary
+    assert again.points == {
+        key: {name: type(one)(one.values, one.problem) for name, one in point.items()}
+        for key, point in made.points.items()
+    }
+    assert again.seeds == made.seeds
+    return again
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_declares_its_figures_and_names_what_there_is(name: str) -> None:
+    about = study.load(name)
+    cases = {case.id for case in about.cases}
+    measures = {measure.name for measure in about.measures}
+    text = tomllib.loads((ROOT / "studies" / name / "figures.toml").read_text(encoding="utf-8"))
+    observed = {one["id"]: Observation.of(one) for one in text.get("observe", [])}
+    for one in observed.values():
+        assert one.case in cases
+        assert one.mechanism in about.mechanisms_of(one.case)
+    for figure in text["figure"]:
+        assert figure["kind"] in OVER_TIME or hasattr(StudyPlots, figure["kind"])
+        assert {*figure.get("cases", ()), *figure.get("at", {})} <= cases
+        assert {*figure.get("measures", ())} <= measures
+        assert {*figure.get("mechanisms", ())} <= set(about.mechanisms)
+        assert {*figure.get("observe", ())} <= set(observed)
+    for film in text.get("film", []):
+        assert {*film["observe"]} <= set(observed)
+        assert len({observed[one].interval for one in film["observe"]}) == 1
+    drawn = [*text["figure"], *text.get("film", [])]
+    assert len({one["id"] for one in drawn}) == len(drawn)
+
+
+def test_the_guide_maps_every_figure_with_a_counterpart() -> None:
+    guide = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+    for name in STUDIES:
+        text = tomllib.loads((ROOT / "studies" / name / "figures.toml").read_text(encoding="utf-8"))
+        section = guide.partition(f"**{name}**")[2].partition("\n**")[0]
+        for figure in text["figure"]:
+            if "counterpart" in figure:
+                assert f"`{figure['id']}`" in section, (name, figure["id"])
+
+
+def test_bars_show_what_was_measured_beside_what_was_published(outcome: study.Outcome) -> None:
+    drawn = rows(outcome.plot.completion(), "case", "mechanism", "what", "published")
+    for row in outcome.rows:
+        if not row.is_claim:
+            label = f"{outcome.study.measure(row.quantity).label} (us)"
+            one = drawn.filter((pl.col("mechanism") == row.mechanism) & (pl.col("what") == label))
+            assert one["value"].item() == row.measured
+            assert one["published"].item() == row.published
+
+
+def test_improvement_is_relative_to_its_base(outcome: study.Outcome) -> None:
+    drawn = rows(outcome.plot.improvement(), "mechanism", "what", "value", "published")
+    point = drawn.filter((pl.col("mechanism") == "pfc+sfc") & (pl.col("what") == "victim"))
+    values = {
+        mechanism: outcome.points[Key("1", mechanism, "")]["victim_fct"].values[0]
+        for mechanism in ("pfc", "pfc+sfc")
+    }
+    assert point["value"].item() == pytest.approx(1 - values["pfc+sfc"] / values["pfc"])
+    assert point["published"].item() == pytest.approx(1 - 288.14 / 355.553)
+
+
+def test_a_run_that_is_looked_at_is_the_run_of_the_table(outcome: study.Outcome) -> None:
+    wanted = Observation("seen", "PFC", "1", "pfc", "5 us")
+    runs = observe(outcome, [wanted])
+    [own] = outcome.runs(wanted.key)
+    assert runs["seen"].fingerprint == own.fingerprint
+    assert own.series.num_rows == 0
+    assert runs["seen"].series.num_rows > 0
+    # It is there now, and not run again.
+    assert observe(outcome, [wanted])["seen"].manifest == runs["seen"].manifest
+
+
+def test_a_table_of_another_run_is_not_drawn_over_time(outcome: study.Outcome) -> None:
+    [own] = outcome.runs(Key("1", "pfc", ""))
+    assert own.directory is not None
+    file = own.directory / "manifest.json"
+    before = file.read_text(encoding="utf-8")
+    try:
+        file.write_text(before.replace(str(own.fingerprint), "0" * 16), encoding="utf-8")
+        with pytest.raises(backwater.ResultError, match="differs from the one in the table"):
+            observe(outcome, [Observation("other", "PFC", "1", "pfc", "5 us")])
+    finally:
+        file.write_text(before, encoding="utf-8")
+
+
+def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path: Path) -> None:
+    folder = str(outcome.directory)
+    said = command("report", folder, "-o", "page.html")
+    assert said.code == 0, said.err
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    headings = re.findall(r"^<h2>(.*?)</h2>$", page, re.MULTILINE)
+    assert headings[:3] == ["Assumptions", "Published and measured", "Figures"]
+    assert headings[-1] == "Run it again"
+    for figure in ("completion", "improvement", "queues", "throughput", "pauses"):
+        assert f'<figure id="{figure}">' in page
+    # What rests on cases that were not run is left out, and said to be.
+    assert "Figure paused-ports is not drawn" in page
+    assert "288.14" in page
+    assert "Counterpart: part 1, tables of flow completion times" in page
+    assert f"backwater reproduce sfc-aidc-2025 --out {folder}" in page
+
+
+def test_an_unfinished_study_is_not_reported(command: Command, tmp_path: Path) -> None:
+    manifest = {"kind": "study", "study": "sfc-aidc-2025", "status": "interrupted", "points": []}
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    said = command("report", "cut", "-o", "page.html")
+    assert said.code == 1
+    assert "not complete" in said.err
+    assert "backwater reproduce sfc-aidc-2025 --out cut" in said.err

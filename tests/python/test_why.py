@@ -1,0 +1,193 @@
+"""`backwater why`: exact itemised delays, pauses led back to their roots, runs parted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+from backwater.why import diverge, evidence, facts
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+STUDY = ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml"
+CASE_2 = {"flow.incast.size": "20 MB", "flow.victim.size": "50 MB"}
+
+
+def explained(scenario: backwater.Scenario, *wanted: str) -> dict[str, Any]:
+    return facts(evidence(scenario, scenario.seed, None), wanted)
+
+
+def of_group(found: dict[str, Any], group: str) -> dict[str, Any]:
+    [flow] = [flow for flow in found["delays"] if flow["group"] == group]
+    return dict(flow)
+
+
+def case_2(variant: str) -> backwater.Scenario:
+    scenario = backwater.load(STUDY).variant(variant)
+    for key, value in CASE_2.items():
+        scenario = scenario.set(key, value)
+    return scenario
+
+
+def test_case_2_of_the_study_under_pfc() -> None:
+    """The incast is the root, it paused the uplink; pauses and the incast flow are the delay."""
+    scenario = case_2("pfc")
+    found = explained(scenario)
+    assert found["fingerprint"] == scenario.run().fingerprint, "recording moves nothing"
+    assert found["first_drop"] is None
+    root = found["pause_roots"][0]
+    assert root["where"] == "leaf0 port 0 (to h0) class 3"
+    paused = {branch["where"]: branch for branch in root["branches"]}
+    spine = paused["spine0 port 0 (to leaf0) class 3"]
+    uplinks = [branch["where"] for branch in spine["branches"]]
+    assert uplinks == ["leaf1 port 8 (to spine0) class 3"]
+
+    victim = of_group(found, "victim")
+    first = min(
+        flow["flow_id"] for flow in scenario.run().flows.to_pylist() if flow["group"] == "incast"
+    )
+    pause = sum(item["wait_ps"] for item in victim["items"] if item["cause"] == "paused")
+    contention = sum(
+        item["wait_ps"]
+        for item in victim["items"]
+        if item["cause"] == "behind" and item["behind"]["flow_id"] == first
+    )
+    assert pause > 0
+    assert contention > 0
+    assert {item["cause"] for item in victim["items"]} == {"paused", "behind"}
+    assert all(
+        root["where"] in item["roots"] for item in victim["items"] if item["cause"] == "paused"
+    )
+    # Asked for within 5 %; by construction it is exact.
+    assert pause + contention == victim["delay_ps"]
+    assert victim["delay_ps"] == victim["fct_last_byte_ps"] - victim["ideal_fct_ps"]
+    assert victim["delay_ps"] > 500_000_000, "half a millisecond and more"
+
+
+def test_sfc_leaves_the_victim_nothing_but_the_shared_uplink() -> None:
+    found = explained(case_2("pfc-sfc"))
+    victim = of_group(found, "victim")
+    assert {item["cause"] for item in victim["items"]} == {"behind"}
+    # What is paused still stands behind the uplink that two hosts share, not behind the incast.
+    roots = [root["where"] for root in found["pause_roots"]]
+    assert roots == ["leaf1 port 8 (to spine0) class 3"]
+    # That the sources are held costs the incast nothing: the port to its receiver is never idle.
+    incast = of_group(found, "incast")
+    assert {item["cause"] for item in incast["items"]} == {"behind"}
+
+
+def test_words(command: Command, small: Path) -> None:
+    command("run", str(small), "--out", "r")
+    said = command("why", "r", "--json", "w.json")
+    assert said.code == 0, said.err
+    [told] = json.loads(Path("w.json").read_text())["runs"]
+    assert told["repeated"]
+    assert told["fingerprint"] == backwater.open_run("r").fingerprint
+    assert "First drop: none" in said.out
+    assert "root: " in said.out
+    assert "in an idle network: delayed by" in said.out
+    again = command("why", str(small))
+    assert again.out.splitlines()[1:] == said.out.splitlines()[1:], "the scenario says the same"
+    recorded = command(
+        "run",
+        str(small),
+        "--out",
+        "w",
+        "--set",
+        'output.waits=["all"]',
+        "--set",
+        "output.pause_causes=true",
+    )
+    assert recorded.code == 0
+    assert "done again" not in command("why", "w").out
+    assert "done again" in said.out
+
+
+def test_a_run_that_cannot_be_repeated(command: Command, small: Path) -> None:
+    command("run", str(small), "--out", "r")
+    manifest = Path("r/manifest.json")
+    text = manifest.read_text(encoding="utf-8")
+    fingerprint = json.loads(text)["summary"]["fingerprint"]
+    manifest.write_text(text.replace(fingerprint, "0" * 16), encoding="utf-8")
+    said = command("why", "r")
+    assert said.code == 2
+    assert "cannot be repeated as it was" in said.err
+
+
+def test_drops_and_headroom(command: Command, small: Path) -> None:
+    shutil.copy(small, "tight.toml")
+    text = Path("tight.toml").read_text(encoding="utf-8").replace("lossless = true", "")
+    Path("tight.toml").write_text(text, encoding="utf-8")
+    said = command("why", "tight.toml", "--set", "pfc.xoff=398 KB", "--json", "w.json")
+    assert said.code == 0, said.err
+    [told] = json.loads(Path("w.json").read_text())["runs"]
+    assert told["first_drop"]["pause_asked"]
+    assert told["dropped"]
+    assert "its headroom was short, by at most" in said.out
+    assert told["unfinished"]["flows"] > 0
+    assert "waits for " in said.out
+
+
+def test_a_deadlock_is_named(command: Command) -> None:
+    said = command("why", str(ROOT / "scenarios" / "ring-deadlock.toml"))
+    assert said.code == 0, said.err
+    assert "The run ended before its time" in said.out
+    assert "Deadlock, found at" in said.out
+    assert "did not finish" in said.out
+
+
+def test_two_runs(command: Command) -> None:
+    file = ROOT / "scenarios" / "incast-victim.toml"
+    said = command("why", str(file), f"{file}@sfc", "--json", "w.json")
+    assert said.code == 0, said.err
+    apart = json.loads(Path("w.json").read_text())["divergence"]
+    assert any(one["key"].startswith("sfc.") for one in apart["keys"])
+    assert "So sfc-pause fired first: at" in said.out
+    assert "Where they part" in said.out
+    same = command("why", str(file), str(file), "--json", "-")
+    assert json.loads(same.out)["divergence"]["frames"] is None
+
+
+def test_a_mark_is_a_difference_and_other_networks_are_refused(
+    command: Command, small: Path
+) -> None:
+    plain = backwater.load(small)
+    marked = plain.set("ecn.kmin", "10 KB").set("ecn.kmax", "20 KB")
+    a, b = (evidence(one, 1, None) for one in (plain, marked))
+    found = diverge(a, b)
+    one, other = found["frames"]
+    assert (one["marked"], other["marked"]) == (False, True)
+    assert {name: one[name] for name in one if name != "marked"} == {
+        name: other[name] for name in other if name != "marked"
+    }
+    Path("star.toml").write_text(
+        '[topology]\nkind = "star"\nhosts = 3\nrate = "1 Gb/s"\nlink_delay = "1 us"\n'
+        '[[flow]]\nfrom = "h1"\nto = "h0"\nsize = "1 KB"\n',
+        encoding="utf-8",
+    )
+    said = command("why", str(small), "star.toml")
+    assert said.code == 2
+    assert "networks of the two runs differ" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["nothing"], "no such file or directory"),
+        (["{}", "--flow", "victm"], "groups: "),
+        (["{}@x"], "x"),
+    ],
+)
+def test_what_cannot_be_explained(
+    command: Command, small: Path, arguments: list[str], text: str
+) -> None:
+    said = command("why", *(one.format(small) for one in arguments))
+    assert said.code == 2
+    assert text in said.err
