@@ -21,6 +21,7 @@ permutation-2048 250
 study-case-2-pfc 100
 study-case-2-pfc+sfc 100
 fat-tree-320 300
+prefill-2048 1800
 CASES
 
 echo
@@ -51,4 +52,5 @@ permutation-2048 60 120
 study-case-2-pfc 20 60
 study-case-2-pfc+sfc 20 60
 fat-tree-320 100 200
+prefill-2048 50 100
 CASES

@@ -121,6 +121,16 @@ def test_a_run_that_cannot_be_repeated(command: Command, small: Path) -> None:
     assert "cannot be repeated as it was" in said.err
 
 
+def test_a_run_with_a_flow_table_beside_its_scenario(command: Command) -> None:
+    scenario = ROOT / "scenarios" / "poisson-star.toml"
+    done = command("run", str(scenario), "--set", "stop.at=20 us", "--out", "r")
+    assert done.code == 0, done.err
+    said = command("why", "r", "--flow", "watched")
+    assert said.code == 0, said.err
+    assert "the same fingerprint" in said.out
+    assert "(watched, " in said.out
+
+
 def test_drops_and_headroom(command: Command, small: Path) -> None:
     shutil.copy(small, "tight.toml")
     text = Path("tight.toml").read_text(encoding="utf-8").replace("lossless = true", "")

@@ -19,10 +19,14 @@ const BATCH: usize = 16;
 const BATCHES: u64 = (BUCKETS / BATCH) as u64;
 const WORDS: usize = BUCKETS / 64;
 const NIL: u32 = u32::MAX;
+/// Reviews that keep buckets from becoming narrower once that was too narrow.
+const PATIENCE: u32 = 32;
 /// Pending events that a processor's cache surely holds.
 const FITS: usize = 1 << 13;
 /// Events between two looks at the density.
 const REVIEW: u64 = 1 << 16;
+/// Most events that are taken out of a batch at once: what a model fetches for the first must still be there for the last.
+const AT_HAND: usize = 64;
 /// Mean events per batch outside of which the width changes.
 const DENSITY: std::ops::RangeInclusive<u64> = 3..=31;
 
@@ -70,6 +74,8 @@ pub struct EventQueue<T> {
     batch: u64,
     /// Events of the current batch, the next one last.
     current: Vec<Slot<T>>,
+    /// Those of them that come after `current`, the next one last: events in step share a batch, however narrow it is.
+    rest: Vec<Slot<T>>,
     heads: Box<[u32; BUCKETS]>,
     occupied: Box<[u64; WORDS]>,
     /// Which words of `occupied` are not zero.
@@ -83,6 +89,10 @@ pub struct EventQueue<T> {
     drains: u32,
     drained: u64,
     far_pushes: u64,
+    /// Narrower buckets did not reach as far as events lay ahead.
+    least_shift: u32,
+    /// Reviews since then that would have narrowed them.
+    refused: u32,
 }
 
 impl<T: Copy> Default for EventQueue<T> {
@@ -102,7 +112,8 @@ impl<T: Copy> EventQueue<T> {
         EventQueue {
             shift: 7,
             batch: 0,
-            current: Vec::with_capacity(64),
+            current: Vec::with_capacity(AT_HAND),
+            rest: Vec::new(),
             heads: boxed(NIL),
             occupied: boxed(0),
             summary: [0; WORDS / 64],
@@ -114,12 +125,14 @@ impl<T: Copy> EventQueue<T> {
             drains: 0,
             drained: 0,
             far_pushes: 0,
+            least_shift: 0,
+            refused: 0,
         }
     }
 
     /// Number of pending events.
     pub fn len(&self) -> usize {
-        self.current.len() + self.wheel_len + self.far.len()
+        self.current.len() + self.rest.len() + self.wheel_len + self.far.len()
     }
 
     /// Whether nothing is pending.
@@ -162,8 +175,9 @@ impl<T: Copy> EventQueue<T> {
         let bucket = slot.time >> self.shift;
         let batch = bucket / BATCH as u64;
         if batch <= self.batch {
-            let at = self.current.partition_point(|s| s.key() > slot.key());
-            self.current.insert(at, slot);
+            let later = self.rest.last().is_some_and(|next| slot.key() > next.key());
+            let sorted = if later { &mut self.rest } else { &mut self.current };
+            sorted.insert(sorted.partition_point(|s| s.key() > slot.key()), slot);
         } else if batch - self.batch < BATCHES {
             let at = u32::try_from(self.slots.len()).ok().filter(|at| *at != NIL);
             let b = bucket as usize % BUCKETS;
@@ -206,6 +220,10 @@ impl<T: Copy> EventQueue<T> {
     /// Moves the next non-empty batch into `current`.
     #[inline(never)]
     fn refill(&mut self) -> bool {
+        if !self.rest.is_empty() {
+            self.take_next();
+            return true;
+        }
         if self.drained >= REVIEW {
             self.review();
             if !self.current.is_empty() {
@@ -227,7 +245,17 @@ impl<T: Copy> EventQueue<T> {
         self.drains += 1;
         self.drained += self.current.len() as u64;
         sort(&mut self.current);
+        if self.current.len() > AT_HAND {
+            std::mem::swap(&mut self.current, &mut self.rest);
+            self.take_next();
+        }
         true
+    }
+
+    /// Takes the next events out of the rest of the current batch.
+    fn take_next(&mut self) {
+        let from = self.rest.len().saturating_sub(AT_HAND);
+        self.current.extend(self.rest.drain(from..));
     }
 
     /// Takes out the wheel's part of the current batch, later buckets first.
@@ -316,15 +344,30 @@ impl<T: Copy> EventQueue<T> {
         None
     }
 
+    /// The width for so many events a batch, unless the wheel would no longer reach the next ones: what is in step comes together
+    /// in buckets of any width. Now and then it is tried all the same.
+    fn narrower(&mut self, mean: u64) -> u32 {
+        if self.shift > self.least_shift {
+            return self.shift.saturating_sub((mean / 16).ilog2().max(1)).max(self.least_shift);
+        }
+        self.refused += 1;
+        if self.refused < PATIENCE || self.shift == 0 {
+            return self.shift;
+        }
+        (self.least_shift, self.refused) = (self.shift - 1, 0);
+        self.shift - 1
+    }
+
     /// Fits the bucket width to the density of events seen since the last review.
     #[cold]
     fn review(&mut self) {
         let mean = self.drained / u64::from(self.drains.max(1));
         let far_share = self.far_pushes * 4 > self.drained;
-        let shift = if far_share && mean < 64 {
+        let shift = if far_share {
+            (self.least_shift, self.refused) = (self.shift + 1, 0);
             self.shift + 1
         } else if mean > *DENSITY.end() {
-            self.shift.saturating_sub((mean / 16).ilog2().max(1))
+            self.narrower(mean)
         } else if mean < *DENSITY.start() {
             self.shift + 1
         } else {
@@ -403,6 +446,28 @@ mod tests {
             }
             prop_assert!(queue.is_empty() && queue.pop().is_none());
         }
+    }
+
+    /// Events in step, more than a batch is to hold, keep their order, and the wheel keeps its reach: none waits in the heap.
+    #[test]
+    fn keeps_events_in_step_in_the_wheel() {
+        const IN_STEP: u64 = 500;
+        let mut queue = EventQueue::new();
+        for i in 0..IN_STEP {
+            queue.push(Time(0), i, ());
+        }
+        let (mut last, mut far) = ((0, 0), 0);
+        for n in 0..IN_STEP * 4_000 {
+            let (t, o, ()) = queue.pop().unwrap();
+            assert!((t.0, o) >= last);
+            last = (t.0, o);
+            // Some come at once, to their place among those of the same instant.
+            let delay = if n % 7 == 0 { 0 } else { 81_280 };
+            queue.push(Time(t.0 + delay), if delay == 0 { o } else { n % IN_STEP }, ());
+            far += usize::from(!queue.far.is_empty());
+        }
+        assert_eq!(queue.len() as u64, IN_STEP);
+        assert!(far < 400_000, "{far} of 2000000 times an event was in the heap");
     }
 
     /// The width adapts in both directions without losing or reordering an event.

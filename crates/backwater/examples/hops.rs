@@ -29,7 +29,7 @@ struct Case {
     build: fn(u64) -> Spec<Config>,
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     // Packets per flow. Of equal numbers of hops, so that the two compare.
     Case { name: "permutation-128", length: 4000, rounds: 7, build: |packets| permutation(16, 8, packets) },
     Case { name: "permutation-2048", length: 250, rounds: 7, build: |packets| permutation(128, 16, packets) },
@@ -38,6 +38,8 @@ const CASES: [Case; 5] = [
     Case { name: "study-case-2-pfc+sfc", length: 100, rounds: 7, build: |percent| study_case_2(percent, true) },
     // Microseconds of arrivals.
     Case { name: "fat-tree-320", length: 300, rounds: 3, build: fat_tree_320 },
+    // Kilobytes of a flow.
+    Case { name: "prefill-2048", length: 1800, rounds: 1, build: prefill_2048 },
 ];
 
 fn main() {
@@ -136,6 +138,16 @@ fn fat_tree_320(microseconds: u64) -> Spec<Config> {
     let until = format!("{microseconds} us");
     let scenario = Scenario::from_file(&file)
         .and_then(|s| s.with_set("flow.background.until", &until)?.with_set("flow.incast.until", &until));
+    let resolved = scenario.and_then(|s| s.resolve()).unwrap_or_else(|e| panic!("{e}"));
+    build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A round of the study sfc-aidc-2025-prefill under PFC: 64 instances of 32 hosts, each of which sends to eight others.
+fn prefill_2048(kilobytes: u64) -> Spec<Config> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-aidc-2025-prefill/scenario.toml");
+    let size = format!("{kilobytes} KB");
+    let scenario = Scenario::from_file(&file)
+        .and_then(|s| s.with_set("job.prefill.rounds", "1")?.with_set("job.prefill.step.experts.size", &size));
     let resolved = scenario.and_then(|s| s.resolve()).unwrap_or_else(|e| panic!("{e}"));
     build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backwater._core import ScenarioError
 from backwater.cli.arguments import overrides, read
 from backwater.errors import InputError
 from backwater.results import MANIFEST, Run, open_run
@@ -51,11 +52,23 @@ def _results(text: str, path: Path, settings: Sequence[str] | None) -> Subject:
     runs = [open_run(one) for one in _runs(path)]
     if not runs:
         raise InputError(f"{text}: holds no run", f"give {GRAMMAR}")
-    scenario = read(str((runs[0].directory or path) / "scenario.toml"))
+    scenario = _original(runs[0]) or read(str((runs[0].directory or path) / "scenario.toml"))
     for key, value in overrides(settings):
         scenario = scenario.set(key, value)
     # With other settings it is another scenario, of which there is nothing yet.
     return Subject(text, scenario, [] if settings else runs)
+
+
+def _original(run: Run) -> Scenario | None:
+    """The file that a run was made from, where its flow tables lie; None if it has changed."""
+    facts = run.manifest
+    settings = [f"{key}={value}" for key, value in (facts.get("set") or {}).items()]
+    try:
+        scenario = read(str(facts.get("file")), facts.get("variant"), settings)
+        same = scenario.prepare().resolved == facts.get("scenario")
+    except (ScenarioError, InputError):
+        return None
+    return scenario if same else None
 
 
 def _runs(path: Path) -> list[Path]:

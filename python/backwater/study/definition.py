@@ -16,9 +16,10 @@ from typing import Any
 from backwater.errors import InputError
 from backwater.scenario import shorter
 from backwater.study import (
+    collectives,  # noqa: F401 - its kinds of measures are known once it is imported
     measures,
-    messages,  # noqa: F401 - its kinds of measures are known once it is imported
-    pausing,  # noqa: F401 - as of messages
+    messages,  # noqa: F401 - as of collectives
+    pausing,  # noqa: F401 - as of collectives
 )
 from backwater.study.bounds import BOUNDS, Model
 

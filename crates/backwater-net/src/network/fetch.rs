@@ -4,8 +4,8 @@
 //! and asking for them took more time than it saved.
 
 use super::host::NextUp;
-use super::{Actors, Event, Network};
-use crate::packet::Port as PortNo;
+use super::{Actors, Event, Network, Switch};
+use crate::config::LatencyAt;
 use crate::port::{Belongs, Port};
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
@@ -22,6 +22,7 @@ impl<A: Actors> Network<A> {
                 ^ match *event {
                     Event::Sent { port } | Event::Wake { port } => self.touch_for_sent(&self.ports[port as usize]),
                     Event::Arrive { port, pkt } => self.touch_for_arrival(&self.ports[port as usize], pkt),
+                    Event::Enqueue { switch, pkt } => self.touch_for_enqueue(&self.switches[switch as usize], pkt),
                     _ => 0,
                 }
         });
@@ -47,12 +48,27 @@ impl<A: Actors> Network<A> {
         match p.belongs {
             Belongs::Switch(switch) if header.path != NO_PATH => {
                 let switch = &self.switches[switch as usize];
-                let egress = PortNo(self.paths.port(header.path, header.hop));
-                let out = &self.ports[(switch.first_port + u32::from(egress.0)) as usize];
-                out.touch() ^ out.tail(usize::from(header.class.0)).map_or(0, |tail| self.slab.touch(tail))
+                if switch.latency_at == LatencyAt::Fabric {
+                    return 0; // it will join its queue by an event of its own
+                }
+                let egress = self.paths.port(header.path, header.hop);
+                self.touch_queue(switch, egress, usize::from(header.class.0))
             }
             Belongs::Switch(_) => 0,
             Belongs::Host(_) => self.flows.touch(header.flow.slot),
         }
+    }
+
+    #[inline(always)]
+    fn touch_for_enqueue(&self, switch: &Switch<A::Switch>, pkt: Ix) -> u64 {
+        let place = &self.slab[pkt].place;
+        self.touch_queue(switch, place.egress.0, usize::from(place.queue.0))
+    }
+
+    /// An egress port, and the packet behind which the next one of this queue will wait.
+    #[inline(always)]
+    fn touch_queue(&self, switch: &Switch<A::Switch>, egress: u16, queue: usize) -> u64 {
+        let out = &self.ports[(switch.first_port + u32::from(egress)) as usize];
+        out.touch() ^ out.tail(queue).map_or(0, |tail| self.slab.touch(tail))
     }
 }

@@ -1,0 +1,202 @@
+//! The transfers of an exchange under way, phase by phase, and the row that it leaves.
+
+use super::{At, Job, State};
+use crate::packet::HostId;
+use crate::record::CollectiveRow;
+use crate::spec::FlowSpec;
+use crate::units::Bytes;
+use crate::workload::job::exchange::Transfer;
+use crate::workload::job::{Due, Exchange, Work, experts};
+use backwater_engine::{Time, rng};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// An exchange under way.
+pub(super) struct Active {
+    start: Time,
+    /// Transfers over the network that are not complete.
+    left: u64,
+    transfers: u64,
+    /// \[bytes\] over the network; and beside it, within servers or to oneself.
+    bytes: u64,
+    kept: u64,
+    /// \[bytes\] on the wire, by host out of it and into it.
+    loads: BTreeMap<HostId, (u64, u64)>,
+    /// With phases, per rank: phases begun and sent.
+    ranks: Vec<(u32, u32)>,
+}
+
+impl Job {
+    pub(super) fn begin_exchange(&mut self, at: At, exchange: &Exchange, now: Time, due: &mut Due) {
+        let n = self.ranks(at).len() as u32;
+        let phases = exchange.phases(n);
+        let ranks = if phases > 0 { vec![(0, 0); n as usize] } else { Vec::new() };
+        let (left, transfers, bytes, kept, loads) = (0, 0, 0, 0, BTreeMap::new());
+        let mut active = Box::new(Active { start: now, left, transfers, bytes, kept, loads, ranks });
+        if phases > 0 {
+            // A phase of every rank, so that what is left is known before the first is complete.
+            active.left = u64::from(n) * u64::from(phases);
+            self.put(at, active);
+            (0..n).for_each(|rank| self.go_on(at, exchange, rank, due));
+            return self.finish(at, now, due);
+        }
+        let all = match *exchange {
+            Exchange::Drawn { choice, fan_out, with_self, bytes, in_all } => {
+                let task = &self.plan.tasks[at.task as usize];
+                let name = format!("receivers/{}/{}/{}", self.spec.stream, task.step, task.communicator);
+                let mut rng = rng::stream(self.seed, &name, self.turn(at));
+                let drawn = experts::draw(&mut rng, choice, n, fan_out, with_self);
+                self.drawn(at, &drawn, bytes, in_all)
+            }
+            _ => exchange.direct(n),
+        };
+        active.left = all.len() as u64;
+        self.put(at, active);
+        all.into_iter().for_each(|transfer| {
+            self.transfer(at, transfer, due);
+        });
+        self.finish(at, now, due);
+    }
+
+    fn put(&mut self, at: At, active: Box<Active>) {
+        if let Some(state) = self.state(at) {
+            *state = State::Active(active);
+        }
+    }
+
+    /// The transfers to receivers that were drawn. What a rank sends in all is split evenly among those beyond its server.
+    fn drawn(&self, at: At, drawn: &[Vec<u32>], bytes: u64, in_all: bool) -> Vec<Transfer> {
+        let ranks = self.ranks(at);
+        let fan_out = drawn.first().map_or(0, Vec::len) as u64;
+        let mut all = Vec::new();
+        for (from, to) in (0u32..).zip(drawn) {
+            let away = |to: &u32| self.server(ranks[*to as usize]) != self.server(ranks[from as usize]);
+            let shares = to.iter().filter(|to| away(to)).count() as u64;
+            let mut turn = 0;
+            for (index, to) in (0u64..).zip(to) {
+                let mut size = bytes;
+                if in_all && away(to) {
+                    let end = |part: u64| (u128::from(bytes) * u128::from(part) / u128::from(shares)) as u64;
+                    size = end(turn + 1) - end(turn);
+                    turn += 1;
+                } else if in_all {
+                    size = 0;
+                }
+                all.push(Transfer { index: u64::from(from) * fan_out + index, from, to: *to, bytes: size });
+            }
+        }
+        all
+    }
+
+    /// Begins a transfer; whether it is over at once, since it does not use the network.
+    fn transfer(&mut self, at: At, transfer: Transfer, due: &mut Due) -> bool {
+        let ranks = self.ranks(at);
+        let (from, to) = (ranks[transfer.from as usize], ranks[transfer.to as usize]);
+        let first = u64::from(at.instance) * u64::from(self.spec.ranks);
+        let host = |rank: u32| self.spec.hosts[(first + u64::from(rank)) as usize];
+        let (src, dst, local) = (host(from), host(to), self.server(from) == self.server(to));
+        let group = self.group + self.plan.tasks[at.task as usize].step;
+        let number = self.flow_number(at, transfer.index);
+        let wire = self.links.packet.on_wire(transfer.bytes);
+        if let Some(State::Active(active)) = self.state(at) {
+            if local {
+                (active.kept, active.left) = (active.kept + transfer.bytes, active.left - 1);
+                return true;
+            }
+            (active.transfers, active.bytes) = (active.transfers + 1, active.bytes + transfer.bytes);
+            active.loads.entry(src).or_default().0 += wire;
+            active.loads.entry(dst).or_default().1 += wire;
+        }
+        let (class, ect) = (self.spec.class, self.spec.ect);
+        let id = u64::from(group) << 40 | number;
+        let (bytes, start, path, stream) = (transfer.bytes, Time::ZERO, None, None);
+        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, stream });
+        false
+    }
+
+    /// Begins the phases of a rank that may begin.
+    fn go_on(&mut self, at: At, exchange: &Exchange, rank: u32, due: &mut Due) {
+        let n = self.ranks(at).len() as u32;
+        let mut look = VecDeque::from([rank]);
+        while let Some(rank) = look.pop_front() {
+            let Some(State::Active(active)) = self.state(at) else { return };
+            let (begun, sent) = active.ranks[rank as usize];
+            let before = |phase: u32| exchange.from(n, rank, phase - 1);
+            let received = begun == 0 || active.ranks[before(begun) as usize].1 >= begun;
+            if begun > sent || begun == exchange.phases(n) || !received {
+                continue;
+            }
+            active.ranks[rank as usize].0 += 1;
+            let transfer = exchange.transfer(n, rank, begun);
+            if self.transfer(at, transfer, due) {
+                let Some(State::Active(active)) = self.state(at) else { return };
+                active.ranks[rank as usize].1 += 1;
+                look.extend([rank, transfer.to]);
+            }
+        }
+    }
+
+    /// Completes an exchange of which nothing is left.
+    fn finish(&mut self, at: At, now: Time, due: &mut Due) {
+        let Some(State::Active(active)) = self.state(at) else { return };
+        if active.left > 0 {
+            return;
+        }
+        let Some(state) = self.state(at) else { return };
+        if let State::Active(active) = std::mem::replace(state, State::Complete) {
+            due.rows.push(self.row(at, &active, Some(now)));
+        }
+        self.complete(at);
+    }
+
+    pub(super) fn row(&self, at: At, active: &Active, end: Option<Time>) -> CollectiveRow {
+        let task = &self.plan.tasks[at.task as usize];
+        let ranks = self.ranks(at).len() as u32;
+        let Work::Exchange(exchange) = self.work(at) else { unreachable!("computations have no rows") };
+        let time = |(host, (out, into)): (&HostId, &(u64, u64))| {
+            self.links.rates[host.0 as usize].time_for(Bytes(*out.max(into)))
+        };
+        let (size, bus) = exchange.quoted(ranks, active.bytes, active.kept);
+        CollectiveRow {
+            job: Arc::clone(&self.spec.label),
+            step: Arc::clone(&self.spec.steps[task.step as usize].label),
+            kind: exchange.kind(),
+            algorithm: exchange.algorithm(),
+            group: self.group + task.step,
+            instance: at.instance,
+            round: at.round,
+            communicator: task.communicator,
+            ranks,
+            start: active.start,
+            end,
+            transfers: active.transfers,
+            bytes: active.bytes,
+            size_bytes: size,
+            bus_bytes: bus,
+            bound: active.loads.iter().map(time).max().unwrap_or(Time::ZERO),
+        }
+    }
+
+    /// What has been completed at this instant lets phases and tasks go on.
+    pub(super) fn settle(&mut self, now: Time, due: &mut Due) {
+        let mut done = std::mem::take(&mut self.done);
+        done.sort_unstable();
+        for &(at, rank, _) in &done {
+            if let Some(State::Active(active)) = self.state(at) {
+                active.left -= 1;
+                if let Some((_, sent)) = active.ranks.get_mut(rank as usize) {
+                    *sent += 1;
+                }
+            }
+        }
+        for (at, rank, phase) in done {
+            let Work::Exchange(exchange) = self.work(at).clone() else { continue };
+            let n = self.ranks(at).len() as u32;
+            if exchange.phases(n) > 0 {
+                let to = exchange.transfer(n, rank, phase).to;
+                [rank, to].into_iter().for_each(|rank| self.go_on(at, &exchange, rank, due));
+            }
+            self.finish(at, now, due);
+        }
+    }
+}

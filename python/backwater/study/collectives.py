@@ -1,0 +1,126 @@
+"""Measures of jobs: when their collectives are complete, how fast they are, and their bounds.
+
+All read the table `collectives`. An instance's collectives of one step follow each other round by
+round; what several instances do at once shares nothing but the network.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from backwater.errors import InputError
+from backwater.stats import PS_PER_US
+from backwater.study.measures import NotThereError, Observed, Reading, kind, statistic_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+BPS_PER_GBPS = 1e9
+COLUMNS = ["instance", "round", "start_ps", "end_ps", "bound_ps", "algbw_bps", "busbw_bps"]
+
+
+def _rows(run: Observed, job: str, step: str | None, of_round: int | None = None) -> pa.Table:
+    """Give the collectives of a job, of one step and of one round if they are named."""
+    wanted = pc.field("job") == job
+    if step is not None:
+        wanted &= pc.field("step") == step
+    if of_round is not None:
+        wanted &= pc.field("round") == of_round
+    found = run.run.collectives.filter(wanted)
+    if found.num_rows == 0:
+        where = job if step is None else f"{job}/{step}"
+        raise NotThereError(f"there is no collective of {where}")
+    return found.select(COLUMNS)
+
+
+def _by_instance(rows: pa.Table) -> list[list[dict[str, Any]]]:
+    """Give the rows of each instance."""
+    instances: dict[int, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        instances.setdefault(row["instance"], []).append(row)
+    return list(instances.values())
+
+
+def _incomplete(rows: pa.Table) -> Reading | None:
+    """Say that collectives are not complete, if there are such."""
+    missing = rows["end_ps"].null_count
+    if missing == 0:
+        return None
+    return Reading(None, f"{missing} of {rows.num_rows} collectives not complete")
+
+
+def _microseconds(times_ps: Iterable[int]) -> list[float]:
+    return [time / PS_PER_US for time in times_ps]
+
+
+@kind("job_completion")
+def job_completion(
+    run: Observed,
+    job: str,
+    step: str | None = None,
+    of_round: int | None = None,
+    of: str = "max",
+) -> Reading:
+    """Time from the job's first collective to the last completion of each instance, in us.
+
+    Over its instances; the greatest is the last completion of all, and with one instance the
+    makespan. Of one round: from its own first collective.
+    """
+    rows = _rows(run, job, step, of_round)
+    if (problem := _incomplete(rows)) is not None:
+        return problem
+    start = pc.min(rows["start_ps"]).as_py()
+    ends = (max(row["end_ps"] for row in rows) - start for rows in _by_instance(rows))
+    return Reading(statistic_of(_microseconds(ends), of))
+
+
+@kind("collective_time")
+def collective_time(
+    run: Observed, job: str, step: str, of_round: int | None = None, of: str = "max"
+) -> Reading:
+    """Time from begin to end of each collective of a step, of all rounds or of one, in us."""
+    rows = _rows(run, job, step, of_round)
+    if (problem := _incomplete(rows)) is not None:
+        return problem
+    took = (row["end_ps"] - row["start_ps"] for row in rows.to_pylist())
+    return Reading(statistic_of(_microseconds(took), of))
+
+
+@kind("job_bound")
+def job_bound(run: Observed, job: str, step: str, of: str = "max") -> Reading:
+    """Time that the busiest host links alone need for all rounds of each instance, in us.
+
+    Rounds follow each other, so the busiest link of each counts; switches and acknowledgements take
+    no time in it.
+    """
+    instances = _by_instance(_rows(run, job, step))
+    bounds = (sum(row["bound_ps"] for row in rows) for rows in instances)
+    return Reading(statistic_of(_microseconds(bounds), of))
+
+
+@kind("over_bound")
+def over_bound(run: Observed, job: str, step: str, of: str = "mean") -> Reading:
+    """Time of each collective over what the busiest host link alone needs for it, a ratio."""
+    rows = _rows(run, job, step)
+    if (problem := _incomplete(rows)) is not None:
+        return problem
+    found = rows.to_pylist()
+    return Reading(statistic_of([(r["end_ps"] - r["start_ps"]) / r["bound_ps"] for r in found], of))
+
+
+@kind("bandwidth")
+def bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") -> Reading:
+    """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in Gb/s."""
+    if which not in ("algbw", "busbw"):
+        raise InputError(f"bandwidth: which = {which!r}", "there are algbw and busbw")
+    rows = _rows(run, job, step)
+    if (problem := _incomplete(rows)) is not None:
+        return problem
+    rates = [rate / BPS_PER_GBPS for rate in rows[f"{which}_bps"].to_pylist() if rate is not None]
+    if not rates:
+        return Reading(None, f"the collectives of {job}/{step} took no time")
+    return Reading(statistic_of(rates, of))

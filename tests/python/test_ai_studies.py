@@ -1,0 +1,141 @@
+"""The studies of AI back-end traffic: their measures, claims, and every point of theirs built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import backwater
+from backwater import study
+from backwater.study.claims import predicates
+from backwater.study.claims.base import NotKnownError, Numbers
+from backwater.study.measures import Observed, read
+from conftest import ROOT
+
+PREFILL, TRAINING = "sfc-aidc-2025-prefill", "sfc-aidc-2025-training"
+
+STAR: dict[str, Any] = {
+    "topology": {"kind": "star", "hosts": 8, "rate": "100 Gb/s", "link_delay": "500 ns"},
+    "packet": {"payload": "4000 B", "header": "0 B", "gap": "0 B"},
+    "switch": {"buffer_per": "none"},
+}
+
+
+def observe(**changes: Any) -> Observed:  # noqa: ANN401 - values of a job
+    step = {"label": "s", "kind": "all-to-all-v", "fan_out": 2, "size": "400 KB"}
+    job = {"label": "j", "ranks": 4, "instances": 2, "rounds": 2, "step": [step]}
+    return Observed(backwater.build({**STAR, "job": [job | changes]}).run())
+
+
+def value(run: Observed, kind: str, **parameters: object) -> float:
+    reading = read(run, kind, {"job": "j", **parameters})
+    assert reading.problem is None
+    assert reading.value is not None
+    return reading.value
+
+
+def test_completions_bounds_and_bandwidths_are_those_of_the_rows() -> None:
+    run = observe()
+    rows = run.run.collectives.to_pylist()
+    ends = [
+        max(row["end_ps"] for row in rows if row["instance"] == instance) for instance in (0, 1)
+    ]
+    assert value(run, "job_completion") == max(ends) / 1e6
+    assert value(run, "job_completion", of="mean") == sum(ends) / 2e6
+    took = [row["end_ps"] - row["start_ps"] for row in rows if row["round"] == 1]
+    assert value(run, "collective_time", step="s", of_round=1) == max(took) / 1e6
+    # From the first of its begins to the last of its ends, which are of different instances.
+    later = [row for row in rows if row["round"] == 1]
+    whole = max(row["end_ps"] for row in later) - min(row["start_ps"] for row in later)
+    assert value(run, "job_completion", of_round=1) == whole / 1e6
+    # 400 KB at 100 Gb/s take 32 us; the busiest of an instance's links carries that many of them.
+    bounds = [sum(r["bound_ps"] for r in rows if r["instance"] == i) / 1e6 for i in (0, 1)]
+    assert value(run, "job_bound", step="s") == max(bounds)
+    assert all(bound % 32 == 0 for bound in bounds)
+    assert value(run, "job_bound", step="s") < value(run, "job_completion")
+    assert 1 < value(run, "over_bound", step="s") < 1.2
+    assert value(run, "bandwidth", step="s", which="algbw") < 100
+    assert value(run, "bandwidth", step="s", which="busbw", of="max") == pytest.approx(
+        max(row["busbw_bps"] for row in rows) / 1e9
+    )
+
+
+def test_what_is_not_there_is_said() -> None:
+    run = observe()
+    assert read(run, "job_completion", {"job": "k"}).problem == "there is no collective of k"
+    step = read(run, "over_bound", {"job": "j", "step": "t"})
+    assert step.problem == "there is no collective of j/t"
+    scenario = backwater.build(
+        {
+            **STAR,
+            "stop": {"at": "10 us"},
+            "job": [
+                {
+                    "label": "j",
+                    "ranks": 4,
+                    "step": [{"label": "s", "kind": "all-to-all", "size": "4 MB"}],
+                }
+            ],
+        }
+    )
+    short = Observed(scenario.run())
+    kinds: list[tuple[str, dict[str, object]]] = [
+        ("job_completion", {}),
+        ("collective_time", {"step": "s"}),
+        ("over_bound", {"step": "s"}),
+        ("bandwidth", {"step": "s", "which": "busbw"}),
+    ]
+    for kind, more in kinds:
+        assert read(short, kind, {"job": "j", **more}).problem == "1 of 1 collectives not complete"
+
+
+class Made(Numbers):
+    """Numbers in which SFC takes so much of PFC's time, by setup."""
+
+    def __init__(self, **ratios: float) -> None:
+        self.ratios = {"pfc": 1.0, "pfc+dcqcn": 1.1, "": 0.9288} | ratios
+
+    def value(self, case: str, mechanism: str, quantity: str, setup: str = "") -> float:
+        if setup not in self.ratios:
+            raise NotKnownError(case, mechanism, quantity, setup)
+        name = setup if mechanism == "pfc+sfc" else mechanism
+        return 1000 * self.ratios[name]
+
+    def samples(self, case: str, mechanism: str, quantity: str, setup: str = "") -> list[float]:
+        raise NotImplementedError
+
+    def interval(
+        self, case: str, mechanism: str, quantity: str, setup: str = ""
+    ) -> tuple[float, float]:
+        raise NotImplementedError
+
+
+def test_the_document_s_arithmetic_makes_18_gpus_of_7_per_cent() -> None:
+    finding = predicates(PREFILL)["saving"](Made())
+    assert finding.value == pytest.approx(0.89)
+    assert finding.detail == "0.89 % of 2048 GPUs are 18.2, of 460 TWh 4.09 TWh, 819 M USD"
+
+
+@pytest.mark.parametrize("name", [PREFILL, TRAINING])
+def test_one_reading_is_enough_and_none_is_not(name: str) -> None:
+    claims = predicates(name)
+    assert claims["sfc-shortens"](Made()).holds
+    assert claims["sfc-shortens"](Made(**{"": 1.2, "rails": 0.99})).holds
+    assert not claims["sfc-shortens"](Made(**{"": 1.2, "rails": 1.01})).holds
+    assert claims["sfc-beats-dcqcn"](Made()).holds
+    assert not claims["sfc-beats-dcqcn"](Made(**{"": 1.2})).holds
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", [PREFILL, TRAINING])
+def test_every_point_of_the_studies_can_be_built(name: str, full: bool) -> None:
+    definition = study.load(name, full=full)
+    assert set(predicates(name)) == {claim.id for claim in definition.claims}
+    scenario = backwater.load(ROOT / "studies" / name / "scenario.toml")
+    for case in definition.cases:
+        for mechanism, variant in definition.mechanisms.items():
+            changed = scenario.variant(variant)
+            for key, text in case.changes(mechanism):
+                changed = changed.set(key, text)
+            assert not changed.check(), (case.id, mechanism)
