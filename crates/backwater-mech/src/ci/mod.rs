@@ -232,13 +232,13 @@ impl Mechanism for CongestionIsolation {
         Claims { steering: true, ..Claims::NONE }
     }
 
-    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
-        wire::octets(frame, cx, octets)
-    }
-
     fn classes(params: &Params) -> u8 {
         let queues = Self::steering(params).map_or(0, |steering| steering.queues);
         queues | class_bits(&[params.cim_tx_priority])
+    }
+
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
     }
 
     fn steering(params: &Params) -> Option<Steering> {
@@ -345,31 +345,20 @@ struct Message {
     congesting: Queue,
     /// the flow of acknowledgements
     back: bool,
-    /// octets of the flow's packet that go along
-    min_header_octets: u16,
-    cim_type: CimType,
 }
 
 impl Message {
-    fn frame(self, flow: FlowRef, size: u32) -> Control {
-        let back = u64::from(self.back);
-        let (octets, form) = (u64::from(self.min_header_octets), self.cim_type as u64);
-        let words = [self.count, u64::from(self.source.0), u64::from(self.congesting.0), back, octets, form];
-        Control { kind: CIM, size, flow: Some(flow), words }
+    fn frame(self, flow: FlowRef, params: &Params) -> Control {
+        let (source, congesting) = (u64::from(self.source.0), u64::from(self.congesting.0));
+        let form = (params.cim_type as u64, params.min_header_octets.0);
+        let words = [self.count, source, congesting, u64::from(self.back), form.0, form.1];
+        Control { kind: CIM, size: params.cim_size(), flow: Some(flow), words }
     }
 
     fn read(frame: &Control) -> Option<Message> {
-        let [count, source, congesting, back, octets, form] = frame.words;
-        let (source, congesting, min_header_octets) = (NodeId(source as u32), Queue(congesting as u8), octets as u16);
-        let cim_type = [CimType::L2, CimType::Ipv4, CimType::Ipv6].into_iter().find(|kind| *kind as u64 == form)?;
-        (frame.kind == CIM).then_some(Message {
-            count,
-            source,
-            congesting,
-            back: back != 0,
-            min_header_octets,
-            cim_type,
-        })
+        let [count, source, congesting, back, ..] = frame.words;
+        let (source, congesting) = (NodeId(source as u32), Queue(congesting as u8));
+        (frame.kind == CIM).then_some(Message { count, source, congesting, back: back != 0 })
     }
 }
 
@@ -530,12 +519,10 @@ impl Bridge {
         let full = cx.seen().egress(at.egress, at.queue) > self.params.cim_threshold;
         if self.params.cim && listens && full && stream.may_tell(now, &self.params) {
             let count = stream.tell(now);
-            let Params { min_header_octets, cim_type, .. } = self.params;
-            let (source, min_header_octets) = (cx.shape().node, min_header_octets.0 as u16);
-            let message = Message { count, source, congesting: at.queue, back: flow.1, min_header_octets, cim_type };
+            let message = Message { count, source: cx.shape().node, congesting: at.queue, back: flow.1 };
             self.ports[usize::from(at.ingress.0)].counts.cims_sent += 1;
             let class = Class(self.params.cim_tx_priority);
-            cx.emit(at.ingress, class, message.frame(flow.0, self.params.cim_size()));
+            cx.emit(at.ingress, class, message.frame(flow.0, &self.params));
         }
     }
 
