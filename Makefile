@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Whatever the binding is compiled from; tables and templates are compiled in, tests are not.
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) pyproject.toml \
-	$(shell find crates -name tests -prune -o -type f -print 2>/dev/null)
+	$(shell find crates \( -name tests -o -name fuzz \) -prune -o -type f -print 2>/dev/null)
 DEMO_RESULTS := results/demo
 
 .PHONY: help
@@ -27,6 +27,7 @@ help:
 	@echo "make demo    set up, build, and reproduce the study sfc-aidc-2025 (writes $(DEMO_RESULTS))"
 	@echo "make test    set up, and run every lint and test"
 	@echo "make lint    formatters, clippy, ruff, mypy"
+	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
 	@echo "make bench   instructions and time per packet-hop"
 	@echo "make lock    renew requirements.lock from pyproject.toml"
 	@echo "make clean   remove what was built; results stay"
@@ -39,19 +40,22 @@ demo: $(VENV)/built
 	@echo "(Parquet tables and a manifest each). Try next: $(BIN)/backwater --help"
 
 .PHONY: test
-test: $(VENV)/built lint chromium
+test: $(VENV)/built lint tools
 	$(CARGO) test --workspace --quiet
 	$(BIN)/python -m pytest
 
-# What a browser makes of reports is tested where Chromium is, and in continuous integration (CI is set) it must be.
-.PHONY: chromium
-chromium:
-	@bash tests/chromium.sh
+# What other programs make of captures and reports is tested where these are, and in continuous integration (CI is set) they must be.
+.PHONY: tools
+tools:
+	@bash tests/tool.sh tshark "What Wireshark makes of captures"
+	@bash tests/tool.sh chromium "What a browser makes of reports"
 
 .PHONY: lint
 lint: $(VENV)/built
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) check --package backwater-wire --no-default-features --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package backwater-wire --no-deps --quiet
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/backwater tests/python
@@ -59,6 +63,16 @@ lint: $(VENV)/built
 .PHONY: bench
 bench: $(VENV)/built
 	bash benches/run.sh
+
+FUZZ_SECONDS ?= 300
+.PHONY: fuzz
+fuzz:
+	@command -v cargo-fuzz >/dev/null || { \
+		echo "error: cargo-fuzz is missing" >&2; \
+		echo "hint: cargo install cargo-fuzz; it needs a nightly compiler: rustup toolchain install nightly" >&2; exit 1; }
+	cd crates/backwater-wire && $(CARGO) +nightly fuzz build
+	cd crates/backwater-wire && $(CARGO) +nightly fuzz list | xargs -P 2 -I TARGET $(CARGO) +nightly fuzz run TARGET -- \
+		-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1
 
 # The package in .venv is the tree itself; only the compiled part needs building anew.
 $(VENV)/built: $(VENV)/installed $(RUST_SOURCES)
@@ -98,5 +112,5 @@ lock: $(VENV)/bin/python
 
 .PHONY: clean
 clean:
-	rm -rf target $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf target crates/backwater-wire/fuzz/target $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python -name '__pycache__' -prune -exec rm -rf {} + -o -name '*.so' -delete

@@ -15,7 +15,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from backwater._core import RunError, ScenarioError, Status, explain, new_scenario, schema
+    from backwater._core import (
+        Capture,
+        RunError,
+        ScenarioError,
+        Status,
+        explain,
+        new_scenario,
+        schema,
+    )
     from backwater.errors import InputError, Interrupted, ResultError
     from backwater.results import Run, open_run
     from backwater.scenario import Scenario, build, load, parse
@@ -23,7 +31,15 @@ else:
     # Imported when first used: the command must be ready for Ctrl-C before heavy libraries load,
     # and its help needs none of them.
     _HOMES = {
-        "_core": ("RunError", "ScenarioError", "Status", "explain", "new_scenario", "schema"),
+        "_core": (
+            "Capture",
+            "RunError",
+            "ScenarioError",
+            "Status",
+            "explain",
+            "new_scenario",
+            "schema",
+        ),
         "errors": ("InputError", "Interrupted", "ResultError"),
         "results": ("Run", "open_run"),
         "scenario": ("Scenario", "build", "load", "parse"),
@@ -44,6 +60,7 @@ else:
 
 
 __all__ = [
+    "Capture",
     "InputError",
     "Interrupted",
     "ResultError",

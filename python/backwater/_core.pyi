@@ -3,6 +3,9 @@
 Private: `import backwater` is the front door. Times are integer picoseconds (`*_ps`), sizes bytes.
 """
 
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 class ScenarioError(ValueError):
@@ -60,8 +63,11 @@ class Scenario:
     def flow_table(self) -> str | None:
         """The absolute path of a Parquet flow table that is still to be read, if any is left."""
 
-    def check(self) -> list[dict[str, str]]:
-        """Check everything; gives the warnings as {key, value, reason, hint}."""
+    def check(self, capture: Capture | None = None) -> list[dict[str, str]]:
+        """Check everything; gives the warnings as {key, value, reason, hint}.
+
+        Of a capture the ports are looked up; its file is left alone.
+        """
 
     def resolved_toml(self) -> str:
         """Every value, defaults included, as a scenario text."""
@@ -84,8 +90,33 @@ class Scenario:
         the way or the two ends, how many, bytes of all); complete: whether that is all.
         """
 
-    def start(self, seed: int | None = None) -> Simulation:
-        """Build the network; `seed` replaces the scenario's own."""
+    def start(self, seed: int | None = None, capture: Capture | None = None) -> Simulation:
+        """Build the network; `seed` replaces the scenario's own, `capture` replaces its file."""
+
+class Capture:
+    """Frames that pass some ports of a run, to be written to a pcapng file that Wireshark opens.
+
+    `ports` are parts with commas between: `all`, a tier (`leaf`: all ports of all leaves), a node
+    (all its ports), `node/port`, or `node:peer` (the ports of a node that lead to another). `kinds`
+    are some of data, ack, control (all but these two), pause, pfc, cnm, cim, sfcm, bcn, cnp, other;
+    `classes` are those that frames travel in, of MAC control those that it pauses. Of each frame
+    `snap` is kept (14 B to 262144 B, which is the default), and the file ends before the first
+    frame that would make it longer than `limit`; both are sizes with a unit, such as "128 B".
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        ports: str,
+        *,
+        kinds: Sequence[str] = (),
+        classes: Sequence[int] = (),
+        snap: str | None = None,
+        limit: str | None = None,
+    ) -> None: ...
+    @property
+    def path(self) -> Path:
+        """The file; one that is there already is replaced when the run starts."""
 
 class Simulation:
     """A run under way. Create and use it within one thread; each thread may have its own."""
@@ -100,7 +131,10 @@ class Simulation:
         """End here: flush unfinished flows and port totals to `batches`."""
 
     def summary(self) -> dict[str, Any]:
-        """Totals after the end: fingerprint, time_ps, events, hops, flows, drops, offered loads."""
+        """Totals after the end: fingerprint, time_ps, events, hops, flows, drops, offered loads.
+
+        With a capture: `capture`, with its ports, frames, bytes, and frames that `limit` left out.
+        """
 
 class Divergence:
     """Two runs of one network side by side, until what they send first differs."""
@@ -160,6 +194,19 @@ def advise_pfc(
     *, rate: str, link_delay: str, packet: str, control_packet: str, response: str, model: str
 ) -> dict[str, Any]:
     """PFC headroom of one port and class, itemised."""
+
+def read_capture(path: str, take: Callable[[dict[str, Any]], None]) -> None:
+    """Read a capture and hand each frame, and each thing that could not be read, to `take`.
+
+    A frame is {frame, interface, time_ps, direction, kind, source, ..., fields}, a problem
+    {offset, reason}. Raises ValueError if the file is no capture, OSError if it cannot be read.
+    """
+
+def sample_frames() -> list[tuple[str, bytes]]:
+    """A frame of each format, without frame check sequence, with what it is."""
+
+def write_capture(path: str, frames: Sequence[bytes]) -> None:
+    """Write frames one microsecond apart."""
 
 def version() -> dict[str, str]:
     """What a run's numbers depend on: the package's version, and `build`, a hash of the sources."""

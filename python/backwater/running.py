@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from backwater import _core
-from backwater.errors import InputError
+from backwater.errors import InputError, ResultError
 from backwater.results import (
     MANIFEST,
     DirectorySink,
@@ -60,9 +60,11 @@ class Prepared:
     """What the manifest says that does not depend on the seed."""
 
     @staticmethod
-    def of(scenario: _core.Scenario, facts: Mapping[str, Any]) -> Prepared:
+    def of(
+        scenario: _core.Scenario, facts: Mapping[str, Any], capture: _core.Capture | None = None
+    ) -> Prepared:
         """Check a scenario; `facts` is what it does not know itself: file, variant, overrides."""
-        warnings = scenario.check()
+        warnings = scenario.check(capture)
         resolved = scenario.resolved_toml()
         return Prepared(
             scenario,
@@ -86,6 +88,7 @@ class Job:
     prepared: Prepared
     seed: int
     out: Path | None
+    capture: _core.Capture | None = None
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -124,7 +127,7 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
 
     Raises `backwater.RunError` if the run broke a promise; its rows up to then are kept too.
     """
-    simulation = job.prepared.scenario.start(job.seed)
+    simulation = job.prepared.scenario.start(job.seed, job.capture)
     sink: DirectorySink | MemorySink = (
         MemorySink(job.manifest)
         if job.out is None
@@ -132,7 +135,8 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
     )
     try:
         while True:
-            status = simulation.advance(SLICE_MS)
+            with _capturing(job.capture):
+                status = simulation.advance(SLICE_MS)
             _drain(simulation, sink)
             if progress is not None:
                 progress.advanced(number, status)
@@ -140,7 +144,8 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
                 run = sink.finish("done", simulation.summary())
                 break
             if stop.is_set():
-                simulation.stop()
+                with _capturing(job.capture):
+                    simulation.stop()
                 _drain(simulation, sink)
                 run = sink.finish("interrupted", simulation.summary())
                 break
@@ -151,6 +156,18 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
     if progress is not None:
         progress.finished(number)
     return run
+
+
+@contextlib.contextmanager
+def _capturing(capture: _core.Capture | None) -> Iterator[None]:
+    """Name the file that could not be written further, as when a disk is full."""
+    try:
+        yield
+    except OSError as error:
+        path = "" if capture is None else capture.path
+        raise ResultError(
+            f"{path}: the capture cannot be written: {error}", "frames up to there are in the file"
+        ) from None
 
 
 def _drain(simulation: _core.Simulation, sink: DirectorySink | MemorySink) -> None:

@@ -128,13 +128,14 @@ class Scenario:
         progress: Callable[[_core.Status], None] | None = None,
         *,
         force: bool = False,
+        capture: _core.Capture | None = None,
     ) -> Run:
         """Run to the end and give the results.
 
         With `out` the results go to that directory while the run goes on, in bounded memory;
         without, they are kept in memory. `progress` is called about ten times a second. `force`
-        replaces earlier results in `out`. Ctrl-C raises `backwater.Interrupted`, which carries
-        what there is.
+        replaces earlier results in `out`. `capture` says which frames go to a pcapng file beside
+        them. Ctrl-C raises `backwater.Interrupted`, which carries what there is.
         """
         from backwater.results import clear, fresh_directory
         from backwater.running import interruptible, run_job
@@ -142,7 +143,7 @@ class Scenario:
         directory = None if out is None else Path(out)
         if directory is not None:
             fresh_directory(directory, force=force)
-        job = self.job(seed, directory)
+        job = self.job(seed, directory, capture)
         if directory is not None:
             clear(directory)
         listener = None if progress is None else _Listener(progress)
@@ -152,17 +153,18 @@ class Scenario:
             raise Interrupted([run])
         return run
 
-    def job(self, seed: int | None, out: Path | None) -> Job:
+    def job(self, seed: int | None, out: Path | None, capture: _core.Capture | None = None) -> Job:
         """Make a checked job of this scenario."""
         from backwater.running import Job
 
-        return Job(self.prepare(), self.seed if seed is None else seed, out)
+        prepared = self.prepare(capture)
+        return Job(prepared, self.seed if seed is None else seed, out, capture)
 
-    def prepare(self) -> Prepared:
+    def prepare(self, capture: _core.Capture | None = None) -> Prepared:
         """Check this scenario, and work out what all its runs have in common."""
         from backwater.running import Prepared
 
-        return Prepared.of(self.complete(), self._facts)
+        return Prepared.of(self.complete(), self._facts, capture)
 
     def complete(self) -> _core.Scenario:
         """Read the Parquet flow tables that the scenario may refer to, each file once."""

@@ -1,16 +1,16 @@
 //! Addresses derived from the topology, for captures and for the identifiers in messages. Nothing in a run depends on them.
 //!
-//! | of | MAC address | IPv4 address |
-//! |---|---|---|
-//! | host h | `02-00` and h in 4 octets | 10.0.0.1 + h |
-//! | switch with node number n | `02-01` and n times 4096 in 4 octets | 172.16.0.1 + n |
-//! | port p of it | `02-01` and n times 4096 + p + 1 in 4 octets | the switch's |
+//! | of | MAC address | IPv4 address | IPv6 address |
+//! |---|---|---|---|
+//! | host h | `02-00` and h in 4 octets | 10.0.0.1 + h | `fd00::` and the IPv4 address in the last 4 octets |
+//! | switch with node number n | `02-01` and n times 4096 in 4 octets | 172.16.0.1 + n | the same |
+//! | port p of it | `02-01` and n times 4096 + p + 1 in 4 octets | the switch's | the switch's |
 //!
 //! All are locally administered or private. Bridges do not change them on the way, as IEEE 802.1Q has it.
 
 use crate::packet::{HostId, NodeId, Port};
 use backwater_wire::address::{Cpid, Mac};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 fn mac(kind: u8, number: u32) -> Mac {
     let [a, b, c, d] = number.to_be_bytes();
@@ -42,6 +42,12 @@ pub fn switch_ip(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::from(0xac10_0001u32.wrapping_add(node.0 & 0xf_ffff))
 }
 
+/// IPv6 address of who has this IPv4 address.
+pub fn ip6(address: Ipv4Addr) -> Ipv6Addr {
+    let [a, b, c, d] = address.octets();
+    Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+}
+
 /// Congestion point identifier of a queue of a switch.
 pub fn cpid(node: NodeId, port: Port, queue: u8) -> Cpid {
     Cpid::of(switch_mac(node), port.0, queue)
@@ -61,6 +67,7 @@ mod tests {
             ("10.0.0.1".into(), "10.0.1.0".into())
         );
         assert_eq!(switch_ip(NodeId(16)).to_string(), "172.16.0.17");
+        assert_eq!(ip6(host_ip(HostId(8))).to_string(), "fd00::a00:9");
         assert_eq!(cpid(NodeId(5), Port(2), 3).to_string(), "02:01:00:00:50:00:00:13");
     }
 }

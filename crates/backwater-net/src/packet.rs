@@ -112,6 +112,11 @@ impl DsField {
         DsField(dscp.0 << 2 | ecn)
     }
 
+    /// As it stands in the header.
+    pub const fn octet(self) -> u8 {
+        self.0
+    }
+
     /// The code point.
     #[inline(always)]
     pub const fn dscp(self) -> Dscp {

@@ -1,7 +1,7 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
 use crate::hooks::Owner;
-use crate::packet::{Class, Control, HostId, NodeId, Packet, Port, Queue};
+use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue};
 use backwater_engine::Time;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub trait Sink {
     fn pause(&mut self, _row: &PauseRow) {}
 }
 
-/// A frame at a captured port.
+/// A frame at a captured port, or a pause signal without a frame, which takes no time on the link.
 #[derive(Clone, Debug)]
 pub struct FrameRow {
     /// Outbound: when its last bit had left. Inbound: when its last bit had come.
@@ -59,8 +59,8 @@ pub struct FlowIdentity {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Class of its data.
-    pub class: Class,
+    /// DS field with which its data leaves its source.
+    pub ds: DsField,
     /// \[bytes\] Payload made available so far; of a flow that is no stream, its size.
     pub bytes: u64,
 }

@@ -5,6 +5,7 @@
 
 // The macros of pyo3 give Python functions their Rust documentation; the .pyi holds what Python people read.
 mod arrow;
+mod capture;
 mod describe;
 mod diverge;
 mod errors;
@@ -26,11 +27,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<simulation::Status>()?;
     module.add_class::<diverge::Divergence>()?;
     module.add_class::<arrow::Batch>()?;
+    module.add_class::<capture::Capture>()?;
     module.add_function(wrap_pyfunction!(describe::explain, module)?)?;
     module.add_function(wrap_pyfunction!(describe::items, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schema, module)?)?;
     module.add_function(wrap_pyfunction!(describe::new_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(describe::advise_sfc, module)?)?;
     module.add_function(wrap_pyfunction!(describe::advise_pfc, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::sample_frames, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;
     module.add_function(wrap_pyfunction!(describe::version, module)?)
 }

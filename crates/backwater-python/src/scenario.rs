@@ -1,8 +1,9 @@
 //! `Scenario`.
 
+use crate::capture::Capture;
 use crate::errors::{call, guarded, whole_number};
 use crate::flows;
-use crate::simulation::Simulation;
+use crate::simulation::{Begin, Simulation};
 use backwater::advise::sfc_facts;
 use backwater::sketch::sketch;
 use backwater::{Resolved, ScenarioError};
@@ -84,12 +85,15 @@ impl Scenario {
         call(py, || Ok(self.scenario.flow_table().map(|path| path.display().to_string())))
     }
 
-    /// Builds the whole run and drops it: whatever `start` could refuse is refused here.
-    fn check<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    /// Builds the whole run and drops it: whatever `start` could refuse is refused here, but for a capture's file.
+    #[pyo3(signature = (capture = None))]
+    fn check<'py>(&self, py: Python<'py>, capture: Option<PyRef<'_, Capture>>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let capture = capture.as_deref();
         let built = py.detach(|| {
             guarded(|| {
                 let resolved = self.resolved()?;
-                Simulation::build(&resolved, self.scenario.seed())?;
+                let capture = capture.map(|capture| (capture, Begin::No));
+                Simulation::build(&resolved, self.scenario.seed(), capture)?;
                 Ok(resolved)
             })
         });
@@ -154,13 +158,19 @@ impl Scenario {
         Ok(dict)
     }
 
-    #[pyo3(signature = (seed = None))]
-    fn start(&self, py: Python<'_>, seed: Option<&Bound<'_, PyAny>>) -> PyResult<Simulation> {
+    #[pyo3(signature = (seed = None, capture = None))]
+    fn start(
+        &self,
+        py: Python<'_>,
+        seed: Option<&Bound<'_, PyAny>>,
+        capture: Option<PyRef<'_, Capture>>,
+    ) -> PyResult<Simulation> {
         let seed = match seed {
             Some(seed) => whole_number(seed, "seed")?,
             None => call(py, || Ok(self.scenario.seed()))?,
         };
-        let built = py.detach(|| guarded(|| Simulation::build(&*self.resolved()?, seed)));
+        let capture = capture.as_deref().map(|capture| (capture, Begin::Now));
+        let built = py.detach(|| guarded(|| Simulation::build(&*self.resolved()?, seed, capture)));
         built.map_err(|failure| failure.raise(py))
     }
 }

@@ -1,7 +1,9 @@
 //! `Simulation`: a run under way, driven in slices of wall time.
 
 use crate::arrow::{self, Batch};
+use crate::capture::{self, Capture};
 use crate::errors;
+use backwater::capture::{Tap, ports};
 use backwater::file::{LoadCounts, LoadOf};
 use backwater::load::offers;
 use backwater::results::{Names, Tables, Tally};
@@ -13,6 +15,8 @@ use backwater_net::record::{Broken, Progress};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::fs::File;
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -33,6 +37,7 @@ pub struct Simulation {
 struct Run {
     network: Network<Config>,
     tables: Tables,
+    capture: Option<backwater::capture::Capture<File>>,
     end: Option<Time>,
     flows_total: Option<u64>,
     /// As of the last slice: what is known even after a defect.
@@ -59,16 +64,27 @@ pub struct Status {
 }
 
 impl Simulation {
-    /// Builds the network of a scenario.
-    pub fn build(resolved: &Resolved, seed: u64) -> Result<Simulation, ScenarioError> {
+    /// Builds the network of a scenario. `capture`: what is captured, and whether its file is begun, or only looked at whether it could be.
+    pub fn build(
+        resolved: &Resolved,
+        seed: u64,
+        capture: Option<(&Capture, Begin)>,
+    ) -> Result<Simulation, ScenarioError> {
         let spec = backwater::build(resolved, seed)?;
         let tally = Tally::new(offers(resolved)?, &spec.packet, &spec.groups);
         let tables = Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally);
         let (end, flows_total) = (spec.stop_at, spec.flows_total);
-        let network = Network::new(spec).map_err(ScenarioError::new)?;
+        let at = capture.map_or(Ok(Vec::new()), |(capture, _)| ports(&spec.graph, &capture.options.ports))?;
+        let begun = capture.filter(|(_, begin)| *begin == Begin::Now).map(|(capture, _)| capture.begin(&spec, &at));
+        let begun = begun.transpose()?;
+        let mut network = Network::new(spec).map_err(ScenarioError::new)?;
+        for (node, port) in at {
+            network.capture_at(node, port);
+        }
         let (progress, handed_over) = (Progress::default(), Instant::now());
+        let (over, cut, defective) = (false, false, false);
         let run =
-            Run { network, tables, end, flows_total, progress, over: false, cut: false, defective: false, handed_over };
+            Run { network, tables, capture: begun, end, flows_total, progress, over, cut, defective, handed_over };
         Ok(Simulation { run: Mutex::new(run) })
     }
 
@@ -83,18 +99,39 @@ impl Simulation {
     }
 }
 
+/// Whether a capture's file is begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// Only its ports are looked up.
+    No,
+    /// An earlier file in its place is replaced.
+    Now,
+}
+
 /// How a slice ended, other than well.
 enum Mishap {
     Broken(Broken),
     Defect,
+    /// The capture cannot be written.
+    Capture(io::Error),
 }
 
 impl Run {
     /// Runs for about `wall`, then returns; at the end of the run its last rows are in the tables.
     fn advance(&mut self, wall: Duration) -> Result<(), Mishap> {
+        let result = self.slices(wall);
+        // Not at the end of a run alone: what is killed leaves a file that can be read so far.
+        let flushed = self.capture.as_mut().map_or(Ok(()), |capture| capture.flush());
+        result.and(flushed.map_err(Mishap::Capture))
+    }
+
+    fn slices(&mut self, wall: Duration) -> Result<(), Mishap> {
         let began = Instant::now();
         while !self.over {
-            let result = self.guarded(|run| run.network.run(SLICE, &mut run.tables))?;
+            let result = self.guarded(|run| {
+                let mut sink = Tap { tables: &mut run.tables, capture: run.capture.as_mut() };
+                run.network.run(SLICE, &mut sink)
+            })?;
             match result {
                 Ok(progress) => {
                     self.progress = progress;
@@ -118,7 +155,11 @@ impl Run {
     fn finish(&mut self) -> Result<(), Mishap> {
         if !self.over {
             self.over = true;
-            self.guarded(|run| run.network.finish(&mut run.tables))?;
+            self.guarded(|run| {
+                let mut sink = Tap { tables: &mut run.tables, capture: run.capture.as_mut() };
+                run.network.finish(&mut sink);
+            })?;
+            self.capture.as_mut().map_or(Ok(()), |capture| capture.finish()).map_err(Mishap::Capture)?;
             self.progress = self.guarded(|run| run.network.progress())?;
         }
         Ok(())
@@ -150,6 +191,7 @@ impl Run {
         match mishap {
             Mishap::Broken(broken) => errors::broken(py, broken),
             Mishap::Defect => errors::defect(py, self.progress.time),
+            Mishap::Capture(error) => capture::raise(error),
         }
     }
 }
@@ -198,6 +240,15 @@ impl Simulation {
         summary.set_item("drops", progress.drops)?;
         summary.set_item("fault_losses", progress.fault_losses)?;
         summary.set_item("flushed", progress.flushed)?;
+        if let Some(capture) = &run.capture {
+            let count = capture.count();
+            let said = PyDict::new(py);
+            said.set_item("ports", count.ports)?;
+            said.set_item("frames", count.frames)?;
+            said.set_item("left_out", count.left_out)?;
+            said.set_item("bytes", count.bytes)?;
+            summary.set_item("capture", said)?;
+        }
         let deadlock = run.network.deadlock().filter(|_| !run.defective).map(|found| {
             let said = PyDict::new(py);
             said.set_item("time_ps", found.time.as_ps())?;

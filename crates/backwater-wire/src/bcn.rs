@@ -3,6 +3,22 @@
 //! The published presentations give the fields, not their octets. **The layout is this project's choice**, but for the EtherType of the
 //! tag, 0x8904, which is registered as "BCN data frame tag". The message goes to the source of the sampled frame, with an EtherType that
 //! is a parameter (0x88B5, local experimental, by default).
+//!
+//! | BCN offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 8 | subtype, 1 | | choice |
+//! | 1 | 4, 1, 1, 2 | version, 0; mild; severe; reserved, 0 | | choice; the states: Bergamasco |
+//! | 2 | 64 | CPID | | the field: Bergamasco |
+//! | 10 | 16 | Qoff, signed | 64 octets | the field: Bergamasco; unit: pages of the simulations of 2006 |
+//! | 12 | 16 | Qdelta, signed | 64 octets | the same |
+//! | 14 | 16 | encapsulated length n, 0 to 64 | octets | choice |
+//! | 16 | 8 n | the sampled frame, from its destination address on | | the field: Bergamasco |
+//!
+//! | RLT offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 4, 12 | version, 0; reserved, 0 | | choice |
+//! | 2 | 64 | CPID | | the field: Bergamasco |
+//! | 10 | 16 | EtherType of what follows | | as in every tag |
 
 use crate::address::Cpid;
 use crate::octets::{first, raw, view, write};

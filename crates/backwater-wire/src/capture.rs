@@ -23,6 +23,8 @@ pub enum Item<'a> {
 pub struct Captured<'a> {
     /// Its number in the file, from 1, as Wireshark counts.
     pub number: u64,
+    /// \[octets\] Where in the file its block or record begins.
+    pub offset: u64,
     /// Name of the interface; its number where it has none.
     pub interface: &'a str,
     /// \[ps\] Time stamp, since whatever the capture counts from; `None` if it has none.
@@ -58,6 +60,11 @@ struct Interface {
 const LARGEST: usize = 16 << 20;
 /// \[octets\] The shortest block.
 const SHORTEST: usize = 12;
+/// Types of blocks in which frames, or what they need, are.
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
 const PS_PER_SECOND: u128 = 1_000_000_000_000;
 
 /// Reads a capture to its end and hands every frame, and every problem, to `take`.
@@ -67,21 +74,27 @@ const PS_PER_SECOND: u128 = 1_000_000_000_000;
 pub fn read<R: Read + Send>(from: R, mut take: impl FnMut(Item<'_>)) -> Result<(), Problem> {
     let mut reader = create_reader(1 << 16, from)
         .map_err(|error| Problem { offset: 0, reason: format!("not a pcapng or pcap file ({})", said(&error)) })?;
-    let mut state = State { interfaces: Vec::new(), big_endian: false, legacy: false, nanoseconds: false, number: 0 };
+    let mut state =
+        State { interfaces: Vec::new(), begun: false, big_endian: false, legacy: false, nanoseconds: false, number: 0 };
     let mut stuck = None;
     loop {
         let offset = reader.consumed() as u64;
-        let advance = match reader.next() {
-            Ok((length, block)) => {
-                state.block(block, offset, &mut take);
-                Ok(length)
-            }
-            Err(error) => Err(match error {
-                PcapError::Eof => Trouble::End,
-                PcapError::Incomplete(_) | PcapError::BufferTooSmall => Trouble::More,
-                PcapError::UnexpectedEof => Trouble::Cut,
-                other => Trouble::Broken(said(&other)),
-            }),
+        let advance = match state.ahead(reader.data()) {
+            Ahead::Skip(length) if length <= reader.data().len() => Ok(length),
+            Ahead::Skip(_) => Err(Trouble::More),
+            Ahead::Broken(reason) => Err(Trouble::Broken(reason.into())),
+            Ahead::Parse => match reader.next() {
+                Ok((length, block)) => {
+                    state.block(block, offset, &mut take);
+                    Ok(length)
+                }
+                Err(error) => Err(match error {
+                    PcapError::Eof => Trouble::End,
+                    PcapError::Incomplete(_) | PcapError::BufferTooSmall => Trouble::More,
+                    PcapError::UnexpectedEof => Trouble::Cut,
+                    other => Trouble::Broken(said(&other)),
+                }),
+            },
         };
         let whole = state.whole_block(reader.data());
         match advance.map_err(|trouble| trouble.unless(whole)) {
@@ -133,6 +146,14 @@ impl Trouble {
     }
 }
 
+/// What is done with the block at the beginning of what has been read.
+enum Ahead {
+    Parse,
+    /// \[octets\] Statistics, names, secrets: nothing that a frame needs.
+    Skip(usize),
+    Broken(&'static str),
+}
+
 /// What an error of the parser says, without the octets that it carries.
 fn said<I>(error: &PcapError<I>) -> String {
     match error {
@@ -146,6 +167,8 @@ fn said<I>(error: &PcapError<I>) -> String {
 
 struct State {
     interfaces: Vec<Interface>,
+    /// The file's first block or header has been read.
+    begun: bool,
     big_endian: bool,
     /// pcap, not pcapng
     legacy: bool,
@@ -155,6 +178,7 @@ struct State {
 
 impl State {
     fn block(&mut self, block: PcapBlockOwned<'_>, offset: u64, take: &mut impl FnMut(Item<'_>)) {
+        self.begun = true;
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 self.legacy = true;
@@ -183,16 +207,16 @@ impl State {
             PcapBlockOwned::NG(Block::EnhancedPacket(frame)) => {
                 let ticks = u64::from(frame.ts_high) << 32 | u64::from(frame.ts_low);
                 let time = self.interfaces.get(frame.if_id as usize).and_then(|of| of.time(ticks));
-                let flags = frame.options.iter().find(|o| o.code.0 == 2).and_then(|o| o.value().first().copied());
-                let flags = if self.big_endian { None } else { flags };
-                let direction = flags.unwrap_or(0) & 3;
+                // epb_flags, 32 bits, of which the lowest two are the direction.
+                let flags = frame.options.iter().find(|o| o.code.0 == 2).and_then(|o| o.value().first_chunk::<4>());
+                let lowest = flags.map_or(0, |octets| octets[if self.big_endian { 3 } else { 0 }]);
+                let direction = lowest & 3;
                 self.frame(frame.if_id, offset, time, direction, frame.data, frame.caplen, frame.origlen, take);
             }
             PcapBlockOwned::NG(Block::SimplePacket(frame)) => {
                 let kept = frame.data.len().min(frame.origlen as usize) as u32;
                 self.frame(0, offset, None, 0, frame.data, kept, frame.origlen, take);
             }
-            // Statistics, names, secrets: nothing that a frame needs.
             PcapBlockOwned::NG(_) => {}
         }
     }
@@ -219,7 +243,33 @@ impl State {
             return take(Item::Problem(Problem { offset, reason }));
         }
         let octets = data.get(..kept as usize).unwrap_or(data);
-        take(Item::Frame(Captured { number: self.number, interface: &of.name, time, direction, octets, length }));
+        take(Item::Frame(Captured {
+            number: self.number,
+            offset,
+            interface: &of.name,
+            time,
+            direction,
+            octets,
+            length,
+        }));
+    }
+
+    /// What is done with the block at the beginning of `data`. The parser subtracts without looking from the lengths of some kinds of
+    /// blocks (pcap-parser 0.17.0: process information, simple packet), and therefore sees only those that are needed and can be right.
+    fn ahead(&self, data: &[u8]) -> Ahead {
+        let word = |at: usize| {
+            let octets: [u8; 4] = data.get(at..at + 4)?.try_into().ok()?;
+            Some(if self.big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) })
+        };
+        let (Some(kind), Some(length), false) = (word(0), word(4), self.legacy) else { return Ahead::Parse };
+        match (kind, length as usize) {
+            (SECTION | INTERFACE | ENHANCED_PACKET, _) => Ahead::Parse,
+            _ if !self.begun => Ahead::Parse,
+            (_, length) if length < SHORTEST || length % 4 != 0 => Ahead::Broken("its length cannot be"),
+            (SIMPLE_PACKET, length) if length < SHORTEST + 4 => Ahead::Broken("it is too short for a packet"),
+            (SIMPLE_PACKET, _) => Ahead::Parse,
+            (_, length) => Ahead::Skip(length),
+        }
     }
 
     /// \[octets\] What the block at the beginning of `data` says it takes, where that can be and it is all there.
@@ -290,6 +340,20 @@ mod tests {
         let (frames, problems) = all(&octets);
         assert_eq!((frames.len(), problems.len()), (1, 1), "{problems:?}");
         assert_eq!((frames[0].5, problems[0].offset), (61, first as u64));
+    }
+
+    /// The first is one that a fuzzer found; the parser would panic at both.
+    #[test]
+    fn blocks_that_are_not_needed_are_stepped_over_whatever_is_in_them() {
+        let packet = 32 + 60 + 12;
+        for (kind, reported) in [(0x8000_0001_u32, 0), (3, 1), (5, 0)] {
+            let mut octets = written();
+            let at = octets.len() - packet;
+            let block = [&kind.to_le_bytes()[..], &12u32.to_le_bytes(), &12u32.to_le_bytes()].concat();
+            octets.splice(at - 4..at - 4, block);
+            let (frames, problems) = all(&octets);
+            assert_eq!((frames.len(), problems.len()), (2, reported), "{kind:x} {problems:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,18 @@
 //! - **CNM**: the format of [`crate::qcn::Cnm`] with the upstream bridge's MAC address as destination, which the first contribution
 //!   of 2018 considers; [`Cim::as_cnm`].
 //!
+//! | offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 4 | version, 0 | | uncertain |
+//! | 0 | 1 | delete; 0 = add | | uncertain |
+//! | 0 | 11 | reserved, 0 | | uncertain |
+//! | 2 | 48 | destination address of the flow | | ciStreamTable, clause 49.4.1.5 |
+//! | 8 | 48 | source address of the flow | | the same |
+//! | 14 | 4 | sent as 0 | | uncertain |
+//! | 14 | 12 | VID of the flow | | ciStreamTable |
+//! | 16 | 16 | encapsulated MSDU length n, 0 to 512 | octets | clause 49.3.6; its width: uncertain |
+//! | 18 | 8 n | encapsulated MSDU, from its EtherType on | | ciStreamTable |
+//!
 //! **Certain** (the managed objects of clause 12.33 name them): destination and source address, VID and the first octets of the MSDU.
 //! **Uncertain**: the first two octets, [`Layout::version_and_flags`]: version in the highest four bits, then a flag that says
 //! *delete* instead of *add*, both this project's choice; and the 4 bits beside the VID, sent as 0.

@@ -13,7 +13,7 @@ use crate::octets::view;
 use crate::pause::Pause;
 use crate::pfc::Pfc;
 use crate::qcn::{CnTag, Cnm};
-use crate::roce::{Aeth, Bth, Cnp, Reth, opcode};
+use crate::roce::{Aeth, Bth, BthLayout, Cnp, Reth, opcode};
 use crate::sfcm::Sfcm;
 use crate::{Error, Parse};
 use core::net::IpAddr;
@@ -103,10 +103,10 @@ pub enum Message<'a> {
         reth: Option<Reth>,
         /// Acknowledge extended transport header.
         aeth: Option<Aeth>,
-        /// \[octets\] Payload without padding.
+        /// \[octets\] Payload without padding, by the length that UDP names.
         payload: usize,
-        /// As it stands in the packet.
-        icrc: u32,
+        /// As it stands in the packet; `None` where a capture cut it off.
+        icrc: Option<u32>,
     },
     /// Something else.
     Other,
@@ -115,9 +115,15 @@ pub enum Message<'a> {
 }
 
 impl Message<'_> {
-    /// A short name, as in tables: `pause`, `pfc`, `cnm`, `cim`, `sfcm`, `bcn`, `lldp`, `cnp`, `roce`, `other`, `broken`.
+    /// What [`Message::name`] can say.
+    pub const NAMES: [&'static str; 12] =
+        ["data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp", "other", "broken"];
+
+    /// A short name, as in tables. Of the packets of RoCEv2 `cnp` and `ack` (opcode 0x11) are told apart; all others are `data`.
     pub fn name(&self) -> &'static str {
         match self {
+            Message::Roce { aeth: None, .. } => "data",
+            Message::Roce { aeth: Some(_), .. } => "ack",
             Message::Pause(_) => "pause",
             Message::Pfc(_) => "pfc",
             Message::Cnm(_) => "cnm",
@@ -126,7 +132,6 @@ impl Message<'_> {
             Message::Bcn(_) => "bcn",
             Message::Lldp(..) => "lldp",
             Message::Cnp(_) => "cnp",
-            Message::Roce { .. } => "roce",
             Message::Other => "other",
             Message::Broken(_) => "broken",
         }
@@ -256,7 +261,7 @@ impl<'a> Frame<'a> {
         }
         let payload = octets.get(8..).unwrap_or_default();
         match port {
-            ROCE_PORT => roce(payload),
+            ROCE_PORT => roce(payload, usize::from(header.length())),
             port if port == numbers.sfcm => Sfcm::parse(payload).map(Message::Sfcm),
             port if port == numbers.cim => Cim::parse(payload).map(Message::Cim),
             _ => Ok(Message::Other),
@@ -264,11 +269,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// BTH, extended headers and ICRC.
-fn roce(octets: &[u8]) -> Result<Message<'_>, Error> {
+/// BTH, extended headers and ICRC of a packet of which UDP says that it has `length` octets with its own header, and of which these
+/// are there.
+fn roce(octets: &[u8], length: usize) -> Result<Message<'_>, Error> {
     let bth = Bth::parse(octets)?;
-    let has = octets.len();
-    let rest = octets.get(12..).unwrap_or_default();
+    // A length of 0 is for what is longer than 65535 octets (RFC 2675), a smaller one than the header's is broken.
+    let has = length.checked_sub(8).unwrap_or(octets.len());
+    let rest = octets.get(size_of::<BthLayout>()..).unwrap_or_default();
     if bth.opcode == opcode::CNP {
         return Cnp::parse(octets).map(Message::Cnp);
     }
@@ -279,9 +286,9 @@ fn roce(octets: &[u8]) -> Result<Message<'_>, Error> {
         _ => {}
     }
     let trailer = usize::from(bth.padding) + 4;
-    let payload = rest.len().checked_sub(extended + trailer);
-    let payload = payload.ok_or(Error::Short { frame: "RoCEv2", needs: 12 + extended + trailer, has })?;
-    let icrc = octets.last_chunk().map_or(0, |octets| u32::from_le_bytes(*octets));
+    let needs = size_of::<BthLayout>() + extended + trailer;
+    let payload = has.checked_sub(needs).ok_or(Error::Short { frame: "RoCEv2", needs, has })?;
+    let icrc = octets.get(..has).and_then(<[u8]>::last_chunk).map(|octets| u32::from_le_bytes(*octets));
     Ok(Message::Roce { bth, reth, aeth, payload, icrc })
 }
 

@@ -22,6 +22,13 @@
 //!
 //! Views and values are those of the [`etherparse`] crate.
 
+#[cfg(feature = "std")]
+use crate::{ethernet::ether_type, roce::icrc};
+#[cfg(feature = "std")]
+use core::net::IpAddr;
+#[cfg(feature = "std")]
+use std::vec::Vec;
+
 pub use etherparse::{
     IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv6FlowLabel, Ipv6Header, Ipv6HeaderSlice, UdpHeader,
     UdpHeaderSlice,
@@ -31,3 +38,100 @@ pub use etherparse::{
 pub const DSCP_CS6: u8 = 48;
 /// UDP destination port of RoCEv2 (IANA service name registry, `roce`).
 pub const ROCE_PORT: u16 = 4791;
+
+/// IP and UDP around a payload.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Source and destination address, both of one version.
+    pub addresses: (IpAddr, IpAddr),
+    /// DS field or traffic class: DSCP in the upper six bits, ECN in the lower two.
+    pub ds: u8,
+    /// Source and destination port.
+    pub ports: (u16, u16),
+    /// What UDP carries.
+    pub payload: &'a [u8],
+    /// Whether an ICRC follows the payload ([`crate::roce::icrc`]). Over IPv4 UDP then has no checksum.
+    pub roce: bool,
+}
+
+/// The header of one of the versions.
+#[cfg(feature = "std")]
+enum Header {
+    V4(Ipv4Header),
+    V6(Ipv6Header),
+}
+
+#[cfg(feature = "std")]
+impl Datagram<'_> {
+    /// Of every packet: nobody counts hops here.
+    const HOPS: u8 = 64;
+
+    /// Appends it to `octets`, from its EtherType on. Don't fragment is set, identification and flow label are zero. What is longer than
+    /// a length field can say has the greatest value there; addresses of two versions give IPv6 with a mapped address.
+    pub fn append(&self, octets: &mut Vec<u8>) {
+        let length = 8 + self.payload.len() + if self.roce { 4 } else { 0 };
+        let cut = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
+        let header = self.header(cut(length), cut(20 + length));
+        match &header {
+            Header::V4(header) => octets.extend(ether_type::IPV4.to_be_bytes().iter().chain(&header.to_bytes())),
+            Header::V6(header) => octets.extend(ether_type::IPV6.to_be_bytes().iter().chain(&header.to_bytes())),
+        }
+        let ip = octets.len() - if matches!(header, Header::V4(_)) { 20 } else { 40 };
+        let at = octets.len();
+        let (source_port, destination_port) = self.ports;
+        let mut udp = UdpHeader { source_port, destination_port, length: cut(length), checksum: 0 };
+        octets.extend(udp.to_bytes());
+        octets.extend(self.payload);
+        // It does not depend on UDP's checksum, which depends on it.
+        if self.roce
+            && let Ok(crc) = icrc(octets.get(ip..).unwrap_or_default())
+        {
+            octets.extend(crc.to_le_bytes());
+        }
+        let carried = octets.get(at + 8..).unwrap_or_default();
+        let checksum = match &header {
+            Header::V4(_) if self.roce => Ok(0),
+            Header::V4(header) => udp.calc_checksum_ipv4(header, carried),
+            Header::V6(header) => udp.calc_checksum_ipv6(header, carried),
+        };
+        // Refused for what is longer than UDP can say; 0 is none.
+        udp.checksum = checksum.unwrap_or(0);
+        octets[at..at + 8].copy_from_slice(&udp.to_bytes());
+    }
+
+    fn header(&self, payload_length: u16, total_len: u16) -> Header {
+        match self.addresses {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let mut header = Ipv4Header {
+                    dscp: IpDscp::try_new(self.ds >> 2).unwrap_or_default(),
+                    ecn: IpEcn::try_new(self.ds & 3).unwrap_or_default(),
+                    total_len,
+                    dont_fragment: true,
+                    time_to_live: Datagram::HOPS,
+                    protocol: IpNumber::UDP,
+                    source: source.octets(),
+                    destination: destination.octets(),
+                    ..Ipv4Header::default()
+                };
+                header.header_checksum = header.calc_header_checksum();
+                Header::V4(header)
+            }
+            (source, destination) => {
+                let mapped = |address| match address {
+                    IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+                    IpAddr::V6(address) => address.octets(),
+                };
+                Header::V6(Ipv6Header {
+                    traffic_class: self.ds,
+                    payload_length,
+                    next_header: IpNumber::UDP,
+                    hop_limit: Datagram::HOPS,
+                    source: mapped(source),
+                    destination: mapped(destination),
+                    ..Ipv6Header::default()
+                })
+            }
+        }
+    }
+}

@@ -29,11 +29,12 @@
 //! | BCN message, RLT tag | [`bcn`] | Bergamasco, 2005 to 2007 | the set of fields; the octets are this project's choice |
 //! | LLDP TLVs for CN and CI | [`lldp`] | IEEE 802.1Q annex D | CN all; CI the set of fields |
 //!
-//! Captures are written by [`pcapng`], and read by [`capture`], whole or broken. Both need the feature `std`, which is on by default;
+//! Captures are written by [`pcapng`], and read by [`capture`], whole or broken; [`sample`] has a frame of each format. They need the feature `std`, which is on by default;
 //! nothing else here does, and nothing else allocates. Nothing panics on any input. What is reserved is sent as zero, ignored on receipt,
 //! and kept by the view.
 
 #![no_std]
+#![deny(missing_docs)]
 
 #[cfg(any(test, feature = "std"))]
 extern crate std;
@@ -55,6 +56,8 @@ pub mod pcapng;
 pub mod pfc;
 pub mod qcn;
 pub mod roce;
+#[cfg(feature = "std")]
+pub mod sample;
 pub mod sfcm;
 
 pub use error::Error;

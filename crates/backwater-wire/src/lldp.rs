@@ -7,6 +7,20 @@
 //! | 2 | 24 | organization, 00-80-C2 (IEEE 802.1) |
 //! | 5 | 8 | subtype: 0x08 congestion notification, 0x13 congestion isolation |
 //! | 6 | | the information |
+//!
+//! | CN TLV offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 6 | 8 | per-priority CNPV indicators, bit i = priority i | | IEEE 802.1Q annex D.2.7 |
+//! | 7 | 8 | per-priority ready indicators, bit i = priority i | | annex D.2.7 |
+//!
+//! | CI TLV offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 6 + i | 8 | queue map of priority i, signed | | annex D.2.15.3 |
+//! | 14 | 16 | CIM encapsulation length, 0 to 512 | octets | annex D.2.15.4 |
+//! | 16 | 48 | MAC address for layer 2 CIMs | | annex D.2.15.5 |
+//! | 22 | 16 | UDP port for layer 3 CIMs | | annex D.2.15.6 |
+//! | 24 | 8 | address family: 0 none, 1 IPv4, 2 IPv6 | | annex D.2.15.7; width and 0: choice |
+//! | 25 | 0, 32, 128 | address for layer 3 CIMs | | annex D.2.15.8 |
 
 use crate::address::Mac;
 use crate::octets::{raw, view, write};

@@ -2,6 +2,12 @@
 //!
 //! The frame goes to `01-80-C2-00-00-01` with EtherType 0x8808, is never tagged and never forwarded. Offsets are from the first
 //! octet after the EtherType, as in all files of this crate; in the frame they are 14 higher.
+//!
+//! | offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 16 | MAC control opcode, 0x0001 | | IEEE 802.3 table 31A-1 |
+//! | 2 | 16 | pause time; 0 = resume | 512 bit times | annex 31B.2 |
+//! | 4 | 336 | reserved, 0 | | annex 31A |
 
 use crate::octets::{raw, view, write};
 use crate::{Emit, Error, Parse};

@@ -1,7 +1,8 @@
 //! Writes captures in the pcapng format (IETF draft-ietf-opsawg-pcapng): section header, interfaces, frames.
 //!
 //! Time stamps are in picoseconds (option `if_tsresol` 12). Programs that know nanoseconds only round them down. Frames are written
-//! without their frame check sequence. A frame is written as it comes: memory does not grow.
+//! without their frame check sequence. Memory does not grow: whole blocks are gathered and handed on, so that what a killed program has
+//! handed on is readable to its end.
 //!
 //! | block | octets | content |
 //! |---|---|---|
@@ -40,12 +41,17 @@ pub struct Writer<W: Write> {
     snap: u32,
     interfaces: u32,
     written: u64,
-    block: Vec<u8>,
+    /// Whole blocks that have not been handed on, and the one that is being made.
+    blocks: Vec<u8>,
+    /// Where in `blocks` the latter begins.
+    begin: usize,
 }
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
+/// \[octets\] Blocks are handed on when there are that many.
+const GATHER: usize = 1 << 16;
 
 impl<W: Write> Writer<W> {
     /// Begins a section. Of each frame at most `snap` octets are kept, 0 = all. `application` says what wrote it.
@@ -53,13 +59,13 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the writer underneath.
     pub fn new(to: W, snap: u32, application: &str) -> Result<Writer<W>> {
-        let mut writer = Writer { to, snap, interfaces: 0, written: 0, block: Vec::new() };
+        let mut writer = Writer { to, snap, interfaces: 0, written: 0, blocks: Vec::new(), begin: 0 };
         writer.begin(SECTION);
-        writer.block.extend(0x1a2b_3c4d_u32.to_le_bytes());
-        writer.block.extend([1, 0, 0, 0]);
-        writer.block.extend((-1i64).to_le_bytes());
+        writer.blocks.extend(0x1a2b_3c4d_u32.to_le_bytes());
+        writer.blocks.extend([1, 0, 0, 0]);
+        writer.blocks.extend((-1i64).to_le_bytes());
         writer.option(4, application.as_bytes());
-        writer.end(true)?;
+        writer.end()?;
         Ok(writer)
     }
 
@@ -69,15 +75,15 @@ impl<W: Write> Writer<W> {
     /// Those of the writer underneath.
     pub fn interface(&mut self, interface: &Interface<'_>) -> Result<u32> {
         self.begin(INTERFACE);
-        self.block.extend([1, 0, 0, 0]);
-        self.block.extend(self.snap.to_le_bytes());
+        self.blocks.extend([1, 0, 0, 0]);
+        self.blocks.extend(self.snap.to_le_bytes());
         self.option(2, interface.name.as_bytes());
         if !interface.description.is_empty() {
             self.option(3, interface.description.as_bytes());
         }
         self.option(8, &interface.speed.to_le_bytes());
         self.option(9, &[12]);
-        self.end(true)?;
+        self.end()?;
         self.interfaces += 1;
         Ok(self.interfaces - 1)
     }
@@ -97,18 +103,23 @@ impl<W: Write> Writer<W> {
         let most = if self.snap == 0 { octets.len() } else { octets.len().min(self.snap as usize) };
         let kept = octets.get(..most).unwrap_or_default();
         self.begin(PACKET);
-        self.block.extend(interface.to_le_bytes());
-        self.block.extend(((time_ps >> 32) as u32).to_le_bytes());
-        self.block.extend((time_ps as u32).to_le_bytes());
-        self.block.extend((kept.len() as u32).to_le_bytes());
-        self.block.extend(length.max(kept.len() as u32).to_le_bytes());
-        self.block.extend(kept);
+        self.blocks.extend(interface.to_le_bytes());
+        self.blocks.extend(((time_ps >> 32) as u32).to_le_bytes());
+        self.blocks.extend((time_ps as u32).to_le_bytes());
+        self.blocks.extend((kept.len() as u32).to_le_bytes());
+        self.blocks.extend(length.max(kept.len() as u32).to_le_bytes());
+        self.blocks.extend(kept);
         self.pad();
         self.option(2, &(direction as u32).to_le_bytes());
-        self.end(true)
+        self.end()
     }
 
-    /// \[octets\] Written so far.
+    /// \[octets\] Most of a frame that is kept; 0 = all.
+    pub fn snap(&self) -> u32 {
+        self.snap
+    }
+
+    /// \[octets\] Written so far, whether handed on or not.
     pub fn written(&self) -> u64 {
         self.written
     }
@@ -119,42 +130,53 @@ impl<W: Write> Writer<W> {
         32 + kept.next_multiple_of(4) as u64 + 12
     }
 
-    /// Writes what is still buffered and gives the writer back.
+    /// Hands on all blocks.
+    ///
+    /// # Errors
+    /// Those of the writer underneath. What it may have taken of them is not handed on again.
+    pub fn flush(&mut self) -> Result<()> {
+        let result = self.to.write_all(&self.blocks);
+        self.blocks.clear();
+        result.and_then(|()| self.to.flush())
+    }
+
+    /// Hands on all blocks and gives the writer back.
     ///
     /// # Errors
     /// Those of the writer underneath.
     pub fn finish(mut self) -> Result<W> {
-        self.to.flush()?;
+        self.flush()?;
         Ok(self.to)
     }
 
     fn begin(&mut self, kind: u32) {
-        self.block.clear();
-        self.block.extend(kind.to_le_bytes());
-        self.block.extend([0; 4]);
+        self.begin = self.blocks.len();
+        self.blocks.extend(kind.to_le_bytes());
+        self.blocks.extend([0; 4]);
     }
 
     fn option(&mut self, code: u16, value: &[u8]) {
         let value = value.get(..value.len().min(u16::MAX.into())).unwrap_or_default();
-        self.block.extend(code.to_le_bytes());
-        self.block.extend((value.len() as u16).to_le_bytes());
-        self.block.extend(value);
+        self.blocks.extend(code.to_le_bytes());
+        self.blocks.extend((value.len() as u16).to_le_bytes());
+        self.blocks.extend(value);
         self.pad();
     }
 
     fn pad(&mut self) {
-        self.block.resize(self.block.len().next_multiple_of(4), 0);
+        // Every block's length is a multiple of 4.
+        self.blocks.resize(self.blocks.len().next_multiple_of(4), 0);
     }
 
-    fn end(&mut self, options: bool) -> Result<()> {
-        if options {
-            self.block.extend([0; 4]);
-        }
-        let length = (self.block.len() + 4) as u32;
-        self.block[4..8].copy_from_slice(&length.to_le_bytes());
-        self.block.extend(length.to_le_bytes());
-        self.written += self.block.len() as u64;
-        self.to.write_all(&self.block)
+    /// Ends the block, its options included.
+    fn end(&mut self) -> Result<()> {
+        self.blocks.extend([0; 4]);
+        let length = self.blocks.len() + 4 - self.begin;
+        let octets = (length as u32).to_le_bytes();
+        self.blocks[self.begin + 4..self.begin + 8].copy_from_slice(&octets);
+        self.blocks.extend(octets);
+        self.written += length as u64;
+        if self.blocks.len() < GATHER { Ok(()) } else { self.flush() }
     }
 }
 

@@ -1,6 +1,14 @@
 //! PFC, priority-based flow control (IEEE 802.3 annex 31D; IEEE 802.1Qbb): the neighbour sends nothing of some priorities for a time.
 //!
 //! Addresses, EtherType and length are those of [`crate::pause`].
+//!
+//! | offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 16 | MAC control opcode, 0x0101 | | IEEE 802.3 table 31A-1 |
+//! | 2 | 8 | priority enable vector, high octet: reserved, 0 | | annex 31D |
+//! | 3 | 8 | priority enable vector, low octet: bit i = `time[i]` is meant | | annex 31D |
+//! | 4 + 2 i | 16 | time of priority i, 0 to 7; 0 = resume; sent as 0 where not enabled | 512 bit times | annex 31D |
+//! | 20 | 208 | reserved, 0 | | annex 31A |
 
 use crate::octets::{raw, view, write};
 use crate::pause::CONTROL;

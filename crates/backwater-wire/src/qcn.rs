@@ -4,6 +4,27 @@
 //! the message. The message goes to the source of the sampled frame: VLAN tag with the VID of the sampled frame, the CN-TAG if it had
 //! one, EtherType 0x22E7, then [`CnmLayout`].
 //!
+//! | CN-TAG offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 16 | flow identifier | | IEEE 802.1Q clause 33.2 |
+//! | 2 | 16 | EtherType of what follows | | clause 33.2 |
+//!
+//! | CNM offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 4 | version, 0 | | clause 33.4 |
+//! | 0 | 6 | ReservedV, 0 | | clause 33.4 |
+//! | 1 | 6 | quantized feedback, the low 6 bits of octet 1 | | clause 33.4 |
+//! | 2 | 64 | congestion point identifier | | clause 33.4; contents: [`Cpid`] |
+//! | 10 | 16 | cnmQOffset, signed | 64 octets (from memory) | clause 33.4 |
+//! | 12 | 16 | cnmQDelta, signed | 64 octets (from memory) | clause 33.4 |
+//! | 14 | 3 | encapsulated priority (position from memory) | | clause 33.4 |
+//! | 14 | 13 | reserved, 0 | | clause 33.4 |
+//! | 16 | 48 | encapsulated destination MAC address | | clause 33.4 |
+//! | 22 | 16 | encapsulated MSDU length n, 0 to 64 | octets | clause 33.4 |
+//! | 24 | 8 n | encapsulated MSDU, from its EtherType on | | clause 33.4 |
+//!
+//! Widths and the size of 24 to 88 octets are those that vendors' manuals show for their CNMs (HPE 5930, "CNM format").
+//!
 //! **From memory, not from the text of the standard:** the unit of 64 octets, and that the priority stands in the highest three bits.
 
 use crate::address::{Cpid, Mac};

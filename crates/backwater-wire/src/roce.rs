@@ -2,6 +2,34 @@
 //!
 //! UDP destination port 4791, source port = entropy of the flow, UDP checksum 0; then BTH, extended headers by opcode, payload padded to
 //! 4 octets, ICRC.
+//!
+//! | BTH offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 8 | opcode | | InfiniBand volume 1, clause 9.2, table 38 |
+//! | 1 | 1, 1, 2, 4 | solicited event; migration state; pad count; transport header version, 0 | pad: octets | clause 9.2 |
+//! | 2 | 16 | partition key | | clause 9.2 |
+//! | 4 | 1, 1, 6 | FECN; BECN; reserved, 0 | | annex A17.9; native InfiniBand: reserved |
+//! | 5 | 24 | destination queue pair | | clause 9.2 |
+//! | 8 | 1, 7 | acknowledge request; reserved, 0 | | clause 9.2 |
+//! | 9 | 24 | packet sequence number | | clause 9.2 |
+//!
+//! | RETH offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 64 | virtual address | | clause 9.3.3 |
+//! | 8 | 32 | remote key | | clause 9.3.3 |
+//! | 12 | 32 | DMA length | octets | clause 9.3.3 |
+//!
+//! | AETH offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 8 | syndrome | | clause 9.3.5, table 45 |
+//! | 1 | 24 | message sequence number | messages | clause 9.3.5 |
+//!
+//! | CNP offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 96 | BTH with opcode 0x81 and BECN, PSN 0 | | annex A17.9.3 |
+//! | 12 | 128 | reserved, 0 | | annex A17.9.3 |
+//!
+//! The ICRC, 32 bits with its lowest octet first, ends each of them: [`icrc`].
 
 use crate::octets::{raw, view, write};
 use crate::{Emit, Error, Parse};

@@ -2,7 +2,21 @@
 //!
 //! No encoding has been published (clause 52.5.3 of the draft is open). **Every octet here is this project's choice**, made so that the
 //! message can be routed and holds what the contributions ask for: IP to the source of the congested flow, DSCP 48, UDP to a port of
-//! the dynamic range ([`Sfcm::PORT`], a parameter of whoever sends), then [`Layout`].
+//! the dynamic range ([`Sfcm::PORT`], a parameter of whoever sends), then [`Layout`]. (A simulated run sends it in the class that its
+//! scenario names, and with the DSCP of that.)
+//!
+//! | offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 4 | version, 1 | | choice |
+//! | 0 | 4 | type: 0 = pause, 1 = resume | | choice |
+//! | 1 | 1, 1, 1, 5 | class mode; flow mode; by a proxy; reserved, 0 | | choice |
+//! | 2 | 6, 2 | DSCP and ECN field of the congested packet | | choice; the contribution echoes the DSCP |
+//! | 3 | 3, 5 | priority of the congested packet; reserved, 0 | | choice |
+//! | 4 | 32 | pause time; 0 = resume | ns | choice; the contributions have a time |
+//! | 8 | 32 | depth of the congested queue, informative | 64 octets | choice |
+//! | 12 | 64 | congestion point identifier | | choice: that of [`crate::qcn`] |
+//! | 20 | 16 | encapsulated length n | octets | choice |
+//! | 22 | 8 n | the congested packet, from its IP header on | | choice; it names the flow |
 
 use crate::address::Cpid;
 use crate::octets::{first, raw, view, write};

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from backwater import _core
-from backwater.cli import advise, compare, describe, report, reproduce, run, why
+from backwater.cli import advise, compare, describe, pcap, report, reproduce, run, why
 
 app = typer.Typer(
     help="Simulate congestion management in data-centre Ethernet, packet by packet.",
@@ -44,5 +44,6 @@ app.command("list")(describe.list_items)
 app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(advise.app, name="advise")
+app.add_typer(pcap.app, name="pcap")
 app.command("new")(describe.new)
 app.command("schema")(describe.schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,8 @@ def writable(target: str | None) -> None:
         raise InputError(
             f"{path}: the directory {path.parent} does not exist", "make it, or name another file"
         )
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise InputError(f"{path}: cannot be written: permission denied", "name another file")
 
 
 def write(target: str, text: str) -> None:

@@ -12,10 +12,16 @@ from typing import Annotated
 import typer
 
 from backwater.cli.arguments import File, Force, Json, Out, Set, Variant, read, seeds
-from backwater.cli.output import (
-    warn,
-    writable,
+from backwater.cli.capture import (
+    CaptureClasses,
+    CaptureFile,
+    CaptureKinds,
+    CaptureLimit,
+    CapturePorts,
+    CaptureSnap,
+    wanted,
 )
+from backwater.cli.output import warn, writable
 from backwater.errors import InputError
 
 
@@ -35,12 +41,19 @@ def run(
     out: Out = None,
     json: Json = None,
     force: Force = False,
+    capture: CapturePorts = None,
+    capture_file: CaptureFile = None,
+    kinds: CaptureKinds = None,
+    classes: CaptureClasses = None,
+    snap: CaptureSnap = None,
+    limit: CaptureLimit = None,
 ) -> int:
     """Simulate a scenario and keep its results.
 
     Results are Parquet tables and a manifest in a directory of the run's own. Ctrl-C stops cleanly
     and keeps what has been simulated. With --json - the JSON is all that goes to stdout.
     With --seeds and the --out of an earlier command, only runs that are not there yet are done.
+    With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
     """
     from backwater.cli.runs import SEEDS, kind, once, repeat
     from backwater.results import clear, free_name, fresh_directory
@@ -48,13 +61,16 @@ def run(
 
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
+    if capture is not None and many is not None:
+        raise InputError("--capture and --seeds exclude each other", "a capture is of one run")
+    captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
     writable(json)
     case = read(file, variant, settings)
     numbers = None if many is None else seeds(many, case.seed)
     base = free_name(Path("results") / _name(file, variant)) if out is None else Path(out)
     if numbers is None:
         fresh_directory(base, force=force)
-        job = case.job(seed, base)
+        job = case.job(seed, base, captured)
         warn(job.prepared.warnings)
         clear(base)
         return once(case, job, base, json)

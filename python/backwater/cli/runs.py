@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backwater import _core
+from backwater.cli.capture import told
 from backwater.cli.output import (
     count,
     figure,
@@ -61,9 +62,9 @@ def once(case: Scenario, job: Job, base: Path, json: str | None) -> int:
     elif outcome is not None:
         message(f"error: {outcome}")
     if stop.is_set():
-        message(f"stopped; what was simulated by then is in {base}")
+        message(f"stopped; what was simulated by then is in {base}", *told(job.capture, outcome))
         return INTERRUPTED
-    message(f"results: {base}")
+    message(f"results: {base}", *told(job.capture, outcome))
     return FAILED if isinstance(outcome, _core.RunError) else 0
 
 

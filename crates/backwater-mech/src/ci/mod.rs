@@ -39,8 +39,7 @@
 //! | CIM_TH | `cim_threshold` | bytes | 300 KB | choice: High |
 //! | – | `cim_interval` | time | 10 us | choice |
 //!
-//! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; the content of a CIM as octets; a limit of the
-//! stream table.
+//! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; a limit of the stream table.
 //! **Where we differ:** flows are those of the simulation, acknowledgements apart from data; control messages of mechanisms are no
 //! flows. Ageing is looked at when a flow's next packet comes, so that a run does not last longer for it. A bridge finds out that
 //! the flow of a CIM is over, ignores the CIM and counts it, where a real one would keep an entry that no packet will ask for.
@@ -50,12 +49,13 @@
 
 mod station;
 mod table;
+mod wire;
 
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    CheckCx, Claims, Count, Fate, Finding, Full, Mechanism, NicShape, Order, Place, Steering, SwitchCx, SwitchShape,
-    SwitchSide,
+    Carrier, CheckCx, Claims, Count, Fate, Finding, Full, Mechanism, NicShape, Order, Place, Steering, SwitchCx,
+    SwitchShape, SwitchSide, WireCx,
 };
 use backwater_net::packet::{CLASSES, Class, Control, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue, class_bits};
 use rand::RngExt;
@@ -237,6 +237,10 @@ impl Mechanism for CongestionIsolation {
         queues | class_bits(&[params.cim_tx_priority])
     }
 
+    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, cx, octets)
+    }
+
     fn steering(params: &Params) -> Option<Steering> {
         let roles = params.roles();
         let queues = (0..CLASSES).filter(|q| roles[*q] != Role::Other).fold(0, |bits, q| bits | 1 << q);
@@ -344,9 +348,11 @@ struct Message {
 }
 
 impl Message {
-    fn frame(self, flow: FlowRef, size: u32) -> Control {
-        let words = [self.count, u64::from(self.source.0), u64::from(self.congesting.0), u64::from(self.back), 0, 0];
-        Control { kind: CIM, size, flow: Some(flow), words }
+    fn frame(self, flow: FlowRef, params: &Params) -> Control {
+        let (source, congesting) = (u64::from(self.source.0), u64::from(self.congesting.0));
+        let form = (params.cim_type as u64, params.min_header_octets.0);
+        let words = [self.count, source, congesting, u64::from(self.back), form.0, form.1];
+        Control { kind: CIM, size: params.cim_size(), flow: Some(flow), words }
     }
 
     fn read(frame: &Control) -> Option<Message> {
@@ -516,7 +522,7 @@ impl Bridge {
             let message = Message { count, source: cx.shape().node, congesting: at.queue, back: flow.1 };
             self.ports[usize::from(at.ingress.0)].counts.cims_sent += 1;
             let class = Class(self.params.cim_tx_priority);
-            cx.emit(at.ingress, class, message.frame(flow.0, self.params.cim_size()));
+            cx.emit(at.ingress, class, message.frame(flow.0, &self.params));
         }
     }
 

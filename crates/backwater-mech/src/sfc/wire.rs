@@ -22,8 +22,9 @@ pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> 
     let packet = cx.sample(&[], ENCAPSULATED);
     let sfcm = Sfcm {
         scope: if message.flow_mode { Scope::Flow } else { Scope::Class },
-        by_proxy: false,
-        dscp: message.class.0 << 3,
+        // A switch that remembers the destination speaks in the name of the queue that said it.
+        by_proxy: cx.speaker != address::switch_mac(NodeId(node)),
+        dscp: message.dscp.0,
         ecn: packet.get(1).map_or(0, |traffic_class| traffic_class & 3),
         priority: message.class.0 & 7,
         pause_time,

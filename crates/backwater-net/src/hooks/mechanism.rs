@@ -110,9 +110,13 @@ pub enum Carrier {
     Link(u16),
     /// The same behind a VLAN tag that carries the frame's class.
     Tagged(u16),
-    /// IP and UDP, to this port.
+    /// IPv4 and UDP, to this port.
     Udp(u16),
-    /// IP and UDP to the port of RoCEv2, ended by an ICRC.
+    /// The same behind a VLAN tag that carries the frame's class.
+    TaggedUdp(u16),
+    /// The same over IPv6.
+    TaggedUdp6(u16),
+    /// IPv4 and UDP to the port of RoCEv2, ended by an ICRC.
     Roce,
 }
 
@@ -125,7 +129,8 @@ pub struct WireCx<'a> {
     pub flow: (Mac, Mac),
     /// Identity of that flow, low 24 bits: its queue pair.
     pub queue_pair: u32,
-    /// The first octets of a packet of that flow, from its IP header on: IP, UDP and BTH. Empty where none is named.
+    /// The first octets of a packet of that flow as its source sends it, from its IP header on: IP, UDP and BTH. Empty where none is
+    /// named.
     pub packet: &'a [u8],
 }
 

@@ -1,14 +1,15 @@
 //! Frames as they pass a port, for whoever wants to look at them. Costs nothing at ports that are not captured.
 
 use super::{Actors, Network};
-use crate::packet::{Kind, NodeId, Port};
+use crate::packet::{Class, Control, HostId, Kind, NodeId, Packet, Port};
 use crate::record::{FlowIdentity, FrameRow};
 use crate::slab::Ix;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
-    /// From now on every frame that leaves by a port, or has come in there, is handed out ([`crate::record::Sink::frame`]). Signals
-    /// without a frame, such as ideal pauses, are none. Returns whether there is such a port.
+    /// From now on every frame that leaves by a port, or has come in there, is handed out ([`crate::record::Sink::frame`]), and so is a
+    /// pause signal without a frame: as the frame that would say the same, when it is given and when it is heard. Returns whether there
+    /// is such a port.
     pub fn capture_at(&mut self, node: NodeId, port: Port) -> bool {
         let Some(neighbours) = self.neighbours.get(node.0 as usize) else { return false };
         if usize::from(port.0) >= neighbours.len() {
@@ -28,9 +29,21 @@ impl<A: Actors> Network<A> {
         let named = control.map_or(Some(packet.flow), |(frame, _)| frame.flow);
         let flow = named.and_then(|flow| self.flows.find(flow)).map(|slot| {
             let send = &self.flows.send[slot];
-            FlowIdentity { id: send.id, src: send.src, dst: send.dst, class: send.class, bytes: send.available }
+            FlowIdentity { id: send.id, src: send.src, dst: send.dst, ds: send.ds, bytes: send.available }
         });
         let node = NodeId(self.node_of(p));
         self.rows.frames.push(FrameRow { time, node, port: Port(p.local), outbound, packet, control, flow });
+    }
+
+    /// Hands out a pause signal that is no frame on the link.
+    #[cold]
+    pub(super) fn capture_signal(&mut self, port: u32, frame: Control, outbound: bool) {
+        let p = &self.ports[port as usize];
+        let at = if outbound { p } else { &self.ports[p.peer as usize] };
+        let (node, from) = (NodeId(self.node_of(p)), NodeId(self.node_of(at)));
+        let nobody = HostId(u32::MAX);
+        let carrier = Packet { kind: Kind::Mac, ..Packet::control(&frame, nobody, nobody, Class(7), 0) };
+        let (time, port, control) = (self.now, Port(p.local), Some((frame, from)));
+        self.rows.frames.push(FrameRow { time, node, port, outbound, packet: carrier, control, flow: None });
     }
 }

@@ -350,6 +350,9 @@ impl<A: Actors> Network<A> {
             p.push_mac(frame);
             self.kick(port);
         } else {
+            if self.ports[port as usize].rest.captured {
+                self.capture_signal(port, frame, true);
+            }
             frame.size = 0;
             let control = self.slab.insert_control(frame) as u32;
             let number = self.ports[port as usize].rest.holds.number();

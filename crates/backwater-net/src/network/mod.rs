@@ -297,6 +297,9 @@ impl<A: Actors> Network<A> {
             Event::Signal { port, control, .. } => {
                 let frame = self.slab.take_control(u64::from(control));
                 if self.ports[port as usize].up {
+                    if self.ports[port as usize].rest.captured {
+                        self.capture_signal(port, frame, false);
+                    }
                     self.mac_control(port, &frame);
                 }
             }

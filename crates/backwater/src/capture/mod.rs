@@ -1,22 +1,30 @@
 //! Captures: what passed some ports of a run, as a pcapng file that Wireshark opens.
 //!
 //! ```text
-//! Network ── FrameRow ──▶ Filter ──▶ Renderer ──▶ pcapng::Writer ──▶ file
+//! Network ── FrameRow ──▶ Filter ──▶ Renderer ──▶ in order of time ──▶ pcapng::Writer ──▶ file
 //! ```
 
 mod render;
 mod select;
+mod show;
+mod tap;
 
 pub use render::Renderer;
-pub use select::{Filter, Kinds, ports};
+pub use select::{Filter, KINDS, ports};
+pub use show::{Shown, Value, show};
+pub use tap::Tap;
 
 use crate::error::ScenarioError;
+use backwater_engine::Time;
 use backwater_mech::registry::Config;
+use backwater_net::Bytes;
 use backwater_net::packet::{NodeId, Port};
 use backwater_net::record::FrameRow;
 use backwater_net::spec::Spec;
+use backwater_wire::ethernet;
 use backwater_wire::pcapng::{Direction, Interface, Writer};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
 
 /// What is captured, and how much of it.
@@ -26,18 +34,48 @@ pub struct Options {
     pub ports: String,
     /// Which frames.
     pub filter: Filter,
-    /// \[bytes\] Most of each frame that is kept; 0 = all.
-    pub snap: u32,
-    /// \[bytes\] The file gets no longer; 0 = no bound.
-    pub limit: u64,
+    /// Most of each frame that is kept; at most [`Options::MOST`].
+    pub snap: Option<Bytes>,
+    /// The file ends before the first frame that would make it longer.
+    pub limit: Option<Bytes>,
+}
+
+impl Options {
+    /// \[bytes\] What of a frame is kept at most: Wireshark refuses longer ones (`WTAP_MAX_PACKET_SIZE_STANDARD`).
+    pub const MOST: u64 = 262_144;
+
+    /// With a snap length and a bound, as sizes with their unit.
+    ///
+    /// # Errors
+    /// If one is no size, or none that can be.
+    pub fn bounded(self, snap: Option<&str>, limit: Option<&str>) -> Result<Options, ScenarioError> {
+        let head = size_of::<ethernet::Layout>() as u64;
+        let snap = snap.map(|text| size("capture.snap", text, head, Options::MOST)).transpose()?;
+        let limit = limit.map(|text| size("capture.limit", text, 1, u64::MAX)).transpose()?;
+        Ok(Options { snap, limit, ..self })
+    }
+}
+
+/// A size from `least` to `most`.
+fn size(key: &str, text: &str, least: u64, most: u64) -> Result<Bytes, ScenarioError> {
+    let (reason, hint) = match text.parse::<Bytes>() {
+        Ok(size) if (least..=most).contains(&size.0) => return Ok(size),
+        Ok(_) if most == u64::MAX => (format!("`{text}` is no bound"), "leave it out for none".to_owned()),
+        Ok(_) => (format!("`{text}` is out of range"), format!("{least} B to {most} B")),
+        Err(error) => (error.reason, error.hint),
+    };
+    let error = ScenarioError::new(reason).key(key).hint(hint);
+    Err(ScenarioError { value: Some(text.to_owned()), ..error })
 }
 
 /// How a capture went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
+    /// Interfaces: ports that are captured.
+    pub ports: u64,
     /// Frames in the file.
     pub frames: u64,
-    /// Frames that would have made it longer than allowed.
+    /// Frames for which the bound left no room.
     pub left_out: u64,
     /// \[bytes\] Length of the file.
     pub bytes: u64,
@@ -50,9 +88,27 @@ pub struct Capture<W: Write> {
     interfaces: HashMap<(NodeId, Port), u32>,
     filter: Filter,
     limit: u64,
+    /// How much later than its time stamp a row may come: an inbound frame's does when the switch's latency has passed.
+    lag: Time,
+    /// The latest time stamp so far.
+    latest: Time,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    rows: u64,
     count: Count,
-    octets: Vec<u8>,
     error: Option<io::Error>,
+}
+
+/// A frame that waits for others with earlier time stamps. The order of fields is the order in the file.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    time: Time,
+    /// of the row
+    number: u64,
+    interface: u32,
+    outbound: bool,
+    /// what is kept of it
+    octets: Vec<u8>,
+    length: u32,
 }
 
 impl<W: Write> Capture<W> {
@@ -60,18 +116,12 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     /// Those of the writer, and of a graph that is not valid.
-    pub fn new(
-        to: W,
-        spec: &Spec<Config>,
-        at: &[(NodeId, Port)],
-        options: &Options,
-    ) -> Result<Capture<W>, ScenarioError> {
-        let refused = |error: io::Error| ScenarioError::new(format!("the capture cannot be written: {error}"));
-        let renderer = Renderer::new(&spec.graph, &spec.actors, spec.packet.payload.0)
-            .map_err(|error| ScenarioError::new(error.to_string()))?;
+    pub fn new(to: W, spec: &Spec<Config>, at: &[(NodeId, Port)], options: &Options) -> Result<Capture<W>, NotBegun> {
+        let renderer = Renderer::new(&spec.graph, &spec.actors, spec.packet.payload.0)?;
         let application = concat!("backwater ", env!("CARGO_PKG_VERSION"));
-        let mut writer = Writer::new(to, options.snap, application).map_err(refused)?;
-        let ends = spec.graph.ports().map_err(|error| ScenarioError::new(error.to_string()))?;
+        let snap = options.snap.map_or(Options::MOST, |snap| snap.0) as u32;
+        let mut writer = Writer::new(to, snap, application)?;
+        let ends = spec.graph.ports()?;
         let mut interfaces = HashMap::new();
         for (node, port) in at {
             let Some(end) = ends.get(node.0 as usize).and_then(|ports| ports.get(usize::from(port.0))) else {
@@ -83,30 +133,63 @@ impl<W: Write> Capture<W> {
                 description: &format!("to {}/{}", name(end.peer), end.peer_port.0),
                 speed: spec.graph.links.get(end.link as usize).map_or(0, |link| link.rate.0),
             };
-            interfaces.insert((*node, *port), writer.interface(&interface).map_err(refused)?);
+            interfaces.insert((*node, *port), writer.interface(&interface)?);
         }
-        let count = Count { bytes: writer.written(), ..Count::default() };
-        let (filter, limit) = (options.filter.clone(), options.limit);
-        Ok(Capture { renderer, writer, interfaces, filter, limit, count, octets: Vec::new(), error: None })
+        writer.flush()?;
+        Ok(Capture {
+            renderer,
+            interfaces,
+            filter: options.filter.clone(),
+            limit: options.limit.map_or(u64::MAX, |limit| limit.0),
+            lag: spec.switches.iter().map(|switch| switch.latency).max().unwrap_or(Time::ZERO),
+            latest: Time::ZERO,
+            waiting: BinaryHeap::new(),
+            rows: 0,
+            count: Count { ports: at.len() as u64, bytes: writer.written(), ..Count::default() },
+            error: None,
+            writer,
+        })
     }
 
-    /// Takes a frame. What cannot be written is told by [`Capture::finish`].
+    /// Takes a frame. What cannot be written is told by [`Capture::flush`].
     pub fn frame(&mut self, row: &FrameRow) {
         let Some(interface) = self.interfaces.get(&(row.node, row.port)) else { return };
-        if self.error.is_some() || !self.filter.takes(row) {
+        if !self.filter.may_take(row) || self.error.is_some() {
             return;
         }
-        let length = self.renderer.render(row, &mut self.octets);
-        if self.limit != 0 && self.writer.written() + self.writer.cost(self.octets.len()) > self.limit {
-            self.count.left_out += 1;
+        let mut octets = Vec::new();
+        self.renderer.render(row, &mut octets);
+        if !self.filter.takes(row, &octets) {
             return;
         }
-        let direction = if row.outbound { Direction::Outbound } else { Direction::Inbound };
-        match self.writer.frame(*interface, row.time.as_ps(), direction, &self.octets, length) {
-            Ok(()) => self.count.frames += 1,
-            Err(error) => self.error = Some(error),
+        let length = octets.len() as u32;
+        octets.truncate(self.writer.snap() as usize);
+        let (time, outbound, number) = (row.time, row.outbound, self.rows);
+        self.waiting.push(Reverse(Waiting { time, number, interface: *interface, outbound, octets, length }));
+        self.rows += 1;
+        self.latest = self.latest.max(time);
+        self.write(self.latest.since(self.lag));
+    }
+
+    /// Writes what waits and is older than `before`.
+    fn write(&mut self, before: Time) {
+        while let Some(Reverse(next)) = self.waiting.peek()
+            && next.time < before
+        {
+            let Some(Reverse(frame)) = self.waiting.pop() else { return };
+            // A shorter frame that would still fit is left out as well: the file has no holes.
+            let fits = self.writer.written() + self.writer.cost(frame.octets.len()) <= self.limit;
+            if !fits || self.count.left_out > 0 {
+                self.count.left_out += 1;
+                continue;
+            }
+            let direction = if frame.outbound { Direction::Outbound } else { Direction::Inbound };
+            match self.writer.frame(frame.interface, frame.time.as_ps(), direction, &frame.octets, frame.length) {
+                Ok(()) => self.count.frames += 1,
+                Err(error) => self.error = Some(error),
+            }
+            self.count.bytes = self.writer.written();
         }
-        self.count.bytes = self.writer.written();
     }
 
     /// How it goes.
@@ -114,14 +197,41 @@ impl<W: Write> Capture<W> {
         self.count
     }
 
-    /// Ends the file.
+    /// Hands on to the file what is due: it is then readable to there.
     ///
     /// # Errors
-    /// The first one of the writer underneath.
-    pub fn finish(self) -> io::Result<Count> {
-        match self.error {
-            Some(error) => Err(error),
-            None => self.writer.finish().map(|_| self.count),
-        }
+    /// The first one of the writer underneath. No frame is written after it.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.error.take().map_or_else(|| self.writer.flush(), Err)
+    }
+
+    /// Hands on everything: the run is over.
+    ///
+    /// # Errors
+    /// As [`Capture::flush`].
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.write(Time::NEVER);
+        self.flush()
+    }
+}
+
+/// Why a capture could not begin.
+#[derive(Debug)]
+pub enum NotBegun {
+    /// The file cannot be written.
+    File(io::Error),
+    /// The graph is not valid.
+    Graph(String),
+}
+
+impl From<io::Error> for NotBegun {
+    fn from(error: io::Error) -> NotBegun {
+        NotBegun::File(error)
+    }
+}
+
+impl From<backwater_net::topology::GraphError> for NotBegun {
+    fn from(error: backwater_net::topology::GraphError) -> NotBegun {
+        NotBegun::Graph(error.to_string())
     }
 }

@@ -3,37 +3,42 @@
 //! The model knows lengths, addresses, numbers and marks, not payload; what stands in a frame is therefore this:
 //!
 //! - **Data**: Ethernet, IPv4, UDP to port 4791, BTH, payload of zeros, padding, ICRC. The opcode is SEND first, middle, last or only, the
-//!   PSN the offset of the first payload byte divided by `packet.payload`, the queue pair the flow's identity, the UDP source port
-//!   a hash of it. The class is carried in the DSCP as class selector (class times 8, RFC 2474); bridges here add no VLAN tag.
+//!   PSN the offset of the first payload byte divided by `packet.payload`, the queue pair 24 bits of a hash of the flow's identity, the
+//!   UDP source port 14 of them. The DSCP is the class selector of the priority in which the host sent it (priority times 8, RFC 2474);
+//!   bridges here add no VLAN tag.
 //! - **Acknowledgements**: opcode 0x11, AETH. The PSN is that of the last packet that was received in order; of a NACK it is the one
 //!   expected next. Where the data packet was marked, BECN is set: the model's ACK echoes the mark.
-//! - **Control frames**: what their mechanism says, addressed from the switch or host that made them to where they go.
+//! - **Control frames**: what their mechanism says, addressed from the switch or host that made them to where they go. What they
+//!   encapsulate of a data packet is as its source sends it: a middle one (PSN 0), not yet marked.
+//! - **Pause signals** that the model lets pass without a frame stand as the frame that would say the same; one that lasts until it is
+//!   lifted has the longest time, 65535 quanta.
 //! - **Length**: the model's, less 4 octets of frame check sequence, filled up with zeros behind the packet. Where the scenario counts fewer
-//!   bytes of headers than these are, the frame in the file is longer than the model's.
+//!   bytes of headers than these are, the frame in the file is longer than the model's. What is longer than IP can say has 65535 there.
 
 use backwater_mech::registry::Config;
-use backwater_net::address::{host_ip, host_mac, port_mac, switch_ip, switch_mac};
+use backwater_net::address::{host_ip, host_mac, ip6, port_mac, switch_ip, switch_mac};
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Carrier, WireCx};
-use backwater_net::packet::{Class, Control, Ecn, HostId, Kind, NodeId, Packet, Port};
-use backwater_net::record::FrameRow;
+use backwater_net::packet::{Control, DsField, Ecn, HostId, Kind, NodeId, Packet, Port};
+use backwater_net::record::{FlowIdentity, FrameRow};
 use backwater_net::topology::index::Index;
 use backwater_net::topology::{Graph, GraphError, PortEnd};
 use backwater_wire::Emit;
 use backwater_wire::address::Mac;
 use backwater_wire::ethernet::{SHORTEST, ether_type};
-use backwater_wire::ip::{IpDscp, IpEcn, IpNumber, Ipv4Header, ROCE_PORT, UdpHeader};
+use backwater_wire::ip::{Datagram, ROCE_PORT};
 use backwater_wire::pause::Pause;
 use backwater_wire::pfc::Pfc;
-use backwater_wire::roce::{Aeth, Bth, icrc, opcode};
+use backwater_wire::roce::{Aeth, Bth, opcode};
 use std::net::Ipv4Addr;
 
 /// First of the UDP source ports that carry entropy (dynamic range, RFC 6335).
 const ENTROPY: u16 = 0xc000;
-/// Time to live of every packet: the model counts no hops.
-const TTL: u8 = 64;
 /// Of frames that no mechanism knows how to put into octets: local experimental EtherType 2 (IEEE 802 clause 9.2.4) and the kind's name.
 const UNKNOWN: u16 = 0x88b6;
+
+/// \[octets\] of a packet that messages are offered: CNM and BCN take 64, CIM 48 by default and 512 at most.
+const SAMPLED: usize = 512;
 
 /// Turns rows into octets.
 pub struct Renderer {
@@ -43,15 +48,6 @@ pub struct Renderer {
     /// Host of a node, by node number.
     hosts: Vec<Option<HostId>>,
     ports: Vec<Vec<PortEnd>>,
-}
-
-/// IP and UDP of a packet.
-struct Udp {
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
-    class: Class,
-    ecn: u8,
-    ports: (u16, u16),
 }
 
 impl Renderer {
@@ -65,18 +61,15 @@ impl Renderer {
         Ok(Renderer { mechanisms: mechanisms.clone(), payload: payload.max(1), hosts, ports: graph.ports()? })
     }
 
-    /// Puts a frame into `octets`, which are cleared first, and returns how long it was on the link, without frame check sequence. All
-    /// of it is there, but for zeros at its end.
-    pub fn render(&self, row: &FrameRow, octets: &mut Vec<u8>) -> u32 {
+    /// Puts a frame, without its frame check sequence, into `octets`, which are cleared first.
+    pub fn render(&self, row: &FrameRow, octets: &mut Vec<u8>) {
         octets.clear();
         match &row.control {
             Some((frame, speaker)) => self.control(row, frame, *speaker, octets),
             None => self.packet(&row.packet, row.flow.map_or(0, |flow| flow.bytes), octets),
         }
-        if octets.len() < SHORTEST {
-            octets.resize(SHORTEST, 0);
-        }
-        row.packet.size.saturating_sub(4).max(octets.len() as u32)
+        let model = row.packet.size.saturating_sub(4) as usize;
+        octets.resize(octets.len().max(model).max(SHORTEST), 0);
     }
 
     /// Data and acknowledgements.
@@ -88,21 +81,13 @@ impl Renderer {
                 octets.splice(at..at, tag.to_be_bytes());
             }
         }
-        octets.extend(ether_type::IPV4.to_be_bytes());
         let mut body = Vec::new();
         self.roce(packet, bytes, &mut body);
-        udp(octets, &self.udp_of(packet), &body, true);
-    }
-
-    fn udp_of(&self, packet: &Packet) -> Udp {
-        let ecn = match (packet.kind, packet.ecn()) {
-            (Kind::Data, Ecn::Ect) => 2,
-            (Kind::Data, Ecn::Ce) => 3,
-            // An ACK carries the mark of its data packet, which is not its own.
-            _ => 0,
-        };
-        let (source, destination) = (host_ip(packet.src), host_ip(packet.dst));
-        Udp { source, destination, class: packet.class, ecn, ports: roce_ports(packet.flow.tag) }
+        // An ACK carries the mark of its data packet, which is not its own.
+        let ecn = if packet.kind == Kind::Data { packet.ecn() } else { Ecn::NotEct };
+        let ds = DsField::new(packet.ds.dscp(), ecn);
+        let (addresses, ports) = ((host_ip(packet.src), host_ip(packet.dst)), roce_ports(packet.flow.tag));
+        datagram(addresses, ds, ports, &body, true).append(octets);
     }
 
     fn roce(&self, packet: &Packet, bytes: u64, body: &mut Vec<u8>) {
@@ -138,14 +123,15 @@ impl Renderer {
 
     /// MAC control and mechanisms' frames.
     fn control(&self, row: &FrameRow, frame: &Control, speaker: NodeId, octets: &mut Vec<u8>) {
-        if let Some(hold) = Hold::read(frame) {
-            return self.mac_control(row, hold, octets);
+        let hears = if row.outbound { self.across(row).map(|end| end.peer) } else { Some(row.node) };
+        if Hold::read(frame).is_some() {
+            return self.mac_control(row, frame, octets);
         }
         let mut sampled = Vec::new();
         let mut flow = (Mac::default(), Mac::default());
-        if let Some(of) = row.flow {
+        if let Some(of) = &row.flow {
             flow = (host_mac(of.src), host_mac(of.dst));
-            self.sample(frame, of.src, of.dst, of.class, &mut sampled);
+            self.sample(frame, of, &mut sampled);
         }
         let queue_pair = frame.flow.map_or(0, |flow| flow.tag & 0xff_ffff);
         let mut body = Vec::new();
@@ -155,62 +141,69 @@ impl Renderer {
             body.extend(frame.kind.as_bytes());
             Carrier::Link(UNKNOWN)
         });
-        let known = row.packet.dst != HostId(u32::MAX);
-        let to = if known { host_mac(row.packet.dst) } else { self.across(row) };
-        ethernet(octets, to, cx.speaker);
-        let ip = |ports| Udp {
-            source: self.ip_of(speaker),
-            destination: if known { host_ip(row.packet.dst) } else { Ipv4Addr::UNSPECIFIED },
-            class: row.packet.class,
-            ecn: 0,
-            ports,
+        // What is for no host is for the neighbour.
+        let routed = row.packet.dst != HostId(u32::MAX);
+        let (mac, destination) = match hears {
+            _ if routed => (host_mac(row.packet.dst), host_ip(row.packet.dst)),
+            Some(node) => (self.mac_of(node), self.ip_of(node)),
+            None => (Mac::default(), Ipv4Addr::UNSPECIFIED),
         };
+        ethernet(octets, mac, cx.speaker);
+        let ds = DsField::new(row.packet.ds.dscp(), Ecn::NotEct);
+        let addresses = (self.ip_of(speaker), destination);
+        if matches!(carrier, Carrier::Tagged(_) | Carrier::TaggedUdp(_) | Carrier::TaggedUdp6(_)) {
+            octets.extend(ether_type::VLAN.to_be_bytes());
+            octets.extend((u16::from(row.packet.class.0) << 13).to_be_bytes());
+        }
         match carrier {
-            Carrier::Link(kind) => octets.extend(kind.to_be_bytes().iter().chain(&body)),
-            Carrier::Tagged(kind) => {
-                octets.extend(ether_type::VLAN.to_be_bytes());
-                octets.extend((u16::from(row.packet.class.0) << 13).to_be_bytes());
-                octets.extend(kind.to_be_bytes().iter().chain(&body));
+            Carrier::Link(kind) | Carrier::Tagged(kind) => octets.extend(kind.to_be_bytes().iter().chain(&body)),
+            Carrier::Udp(port) | Carrier::TaggedUdp(port) => {
+                datagram(addresses, ds, (port, port), &body, false).append(octets);
             }
-            Carrier::Udp(port) => {
-                octets.extend(ether_type::IPV4.to_be_bytes());
-                udp(octets, &ip((port, port)), &body, false);
+            Carrier::TaggedUdp6(port) => {
+                let addresses = (ip6(addresses.0).into(), ip6(addresses.1).into());
+                let (ds, ports) = (ds.octet(), (port, port));
+                Datagram { addresses, ds, ports, payload: &body, roce: false }.append(octets);
             }
-            Carrier::Roce => {
-                octets.extend(ether_type::IPV4.to_be_bytes());
-                udp(octets, &ip(roce_ports(queue_pair)), &body, true);
-            }
+            Carrier::Roce => datagram(addresses, ds, roce_ports(queue_pair), &body, true).append(octets),
         }
     }
 
     /// The first octets of a packet of the flow that a control frame speaks of.
-    fn sample(&self, frame: &Control, src: HostId, dst: HostId, class: Class, octets: &mut Vec<u8>) {
+    fn sample(&self, frame: &Control, flow: &FlowIdentity, octets: &mut Vec<u8>) {
         let tag = frame.flow.map_or(0, |flow| flow.tag);
         let bth = Bth { opcode: opcode::SEND_MIDDLE, ..bth_of(tag) };
         let mut body = Vec::new();
         let written = bth.append(&mut body);
         debug_assert!(written.is_ok(), "every field is cut to its width");
         body.resize(body.len() + self.payload.min(u16::MAX.into()) as usize, 0);
-        let (source, destination, ports) = (host_ip(src), host_ip(dst), roce_ports(tag));
-        udp(octets, &Udp { source, destination, class, ecn: 2, ports }, &body, true);
-        octets.truncate(64);
+        let addresses = (host_ip(flow.src), host_ip(flow.dst));
+        datagram(addresses, flow.ds, roce_ports(tag), &body, true).append(octets);
+        octets.drain(..2); // the EtherType
+        octets.truncate(SAMPLED);
     }
 
-    fn mac_control(&self, row: &FrameRow, hold: Hold, octets: &mut Vec<u8>) {
-        let sender = if row.outbound { self.at(row.node, row.port) } else { self.across(row) };
-        ethernet(octets, Mac::CONTROL, sender);
+    fn mac_control(&self, row: &FrameRow, frame: &Control, octets: &mut Vec<u8>) {
+        let sender = if row.outbound {
+            Some((row.node, row.port))
+        } else {
+            self.across(row).map(|end| (end.peer, end.peer_port))
+        };
+        ethernet(octets, Mac::CONTROL, sender.map_or_else(Mac::default, |(node, port)| self.at(node, port)));
         octets.extend(ether_type::MAC_CONTROL.to_be_bytes());
-        // A signal that lasts until it is lifted has no time: the longest one stands for it.
-        let quanta = if hold.lasting { u16::MAX } else { hold.quanta };
-        let written = match hold.class {
-            None => Pause { quanta }.append(octets),
-            Some(class) => {
-                let mut pfc = Pfc::default();
-                if let Some(place) = pfc.quanta.get_mut(usize::from(class.0)) {
-                    *place = Some(quanta);
-                }
-                pfc.append(octets)
+        let mut pfc = Pfc::default();
+        let mut pause = None;
+        for hold in Hold::each(frame) {
+            // A signal that lasts until it is lifted has no time: the longest one stands for it.
+            let quanta = if hold.lasting { u16::MAX } else { hold.quanta };
+            match hold.class.map(|class| pfc.quanta.get_mut(usize::from(class.0))) {
+                None => pause = Some(Pause { quanta }),
+                Some(place) => place.into_iter().for_each(|place| *place = Some(quanta)),
             }
+        }
+        let written = match pause {
+            Some(pause) => pause.append(octets),
+            None => pfc.append(octets),
         };
         debug_assert!(written.is_ok(), "neither has a field that could be too small");
     }
@@ -232,15 +225,9 @@ impl Renderer {
         self.host(node).map_or_else(|| port_mac(node, port), host_mac)
     }
 
-    /// Address of the node at the other end of the link: a port's where it sends MAC control or is meant itself.
-    fn across(&self, row: &FrameRow) -> Mac {
-        let Some(end) = self.ports.get(row.node.0 as usize).and_then(|ports| ports.get(usize::from(row.port.0))) else {
-            return Mac::default();
-        };
-        match row.outbound && row.packet.kind != Kind::Mac {
-            true => self.mac_of(end.peer),
-            false => self.host(end.peer).map_or_else(|| port_mac(end.peer, end.peer_port), host_mac),
-        }
+    /// The link's other end.
+    fn across(&self, row: &FrameRow) -> Option<&PortEnd> {
+        self.ports.get(row.node.0 as usize)?.get(usize::from(row.port.0))
     }
 }
 
@@ -260,30 +247,14 @@ fn ethernet(octets: &mut Vec<u8>, destination: Mac, source: Mac) {
     octets.extend(source.0);
 }
 
-/// IPv4 and UDP headers and what they carry; with `roce` an ICRC at the end.
-fn udp(octets: &mut Vec<u8>, about: &Udp, body: &[u8], roce: bool) {
-    let length = 8 + body.len() + if roce { 4 } else { 0 };
-    let cut = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
-    let mut header = Ipv4Header {
-        dscp: IpDscp::try_new((about.class.0 & 7) << 3).unwrap_or_default(),
-        ecn: IpEcn::try_new(about.ecn & 3).unwrap_or_default(),
-        total_len: cut(20 + length),
-        dont_fragment: true,
-        time_to_live: TTL,
-        protocol: IpNumber::UDP,
-        source: about.source.octets(),
-        destination: about.destination.octets(),
-        ..Ipv4Header::default()
-    };
-    header.header_checksum = header.calc_header_checksum();
-    let (source_port, destination_port) = about.ports;
-    // Checksum 0: none, as RoCEv2 and switches have it over IPv4.
-    let udp = UdpHeader { source_port, destination_port, length: cut(length), checksum: 0 };
-    let begin = octets.len();
-    octets.extend(header.to_bytes());
-    octets.extend(udp.to_bytes());
-    octets.extend(body);
-    if roce && let Ok(crc) = icrc(octets.get(begin..).unwrap_or_default()) {
-        octets.extend(crc.to_le_bytes());
-    }
+/// IPv4 and UDP around `payload`; `roce`: with an ICRC behind it.
+fn datagram(
+    addresses: (Ipv4Addr, Ipv4Addr),
+    ds: DsField,
+    ports: (u16, u16),
+    payload: &[u8],
+    roce: bool,
+) -> Datagram<'_> {
+    let (source, destination) = addresses;
+    Datagram { addresses: (source.into(), destination.into()), ds: ds.octet(), ports, payload, roce }
 }

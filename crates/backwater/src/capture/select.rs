@@ -1,9 +1,13 @@
 //! Which ports are captured, and which of their frames.
+//!
+//! [`Message::name`]: backwater_wire::frame::Message::name
 
 use crate::error::{ScenarioError, nearest};
-use backwater_net::packet::{Class, Kind, NodeId, Port};
+use backwater_net::hold::Hold;
+use backwater_net::packet::{CLASSES, Kind, NodeId, Port};
 use backwater_net::record::FrameRow;
-use backwater_net::topology::Graph;
+use backwater_net::topology::{Graph, PortEnd};
+use backwater_wire::frame::{Frame, Numbers};
 
 /// The ports that a list such as `leaf0/3,spine1,h5` names: parts between commas, each `all`, a tier (`leaf`: all ports of all leaves), a node
 /// (all its ports), `node/port`, or `node:peer` (the ports of a node that lead to another).
@@ -45,7 +49,7 @@ pub fn ports(graph: &Graph, list: &str) -> Result<Vec<(NodeId, Port)>, ScenarioE
 }
 
 /// Why a part of a list names no port.
-fn unknown(graph: &Graph, part: &str, ends: &[Vec<backwater_net::topology::PortEnd>]) -> ScenarioError {
+fn unknown(graph: &Graph, part: &str, ends: &[Vec<PortEnd>]) -> ScenarioError {
     let name = part.split(['/', ':']).next().unwrap_or(part);
     let at = graph.nodes.iter().position(|node| node.name == name);
     let hint = match at {
@@ -56,38 +60,77 @@ fn unknown(graph: &Graph, part: &str, ends: &[Vec<backwater_net::topology::PortE
             nearest(name, names).map_or(form.to_owned(), |near| format!("did you mean `{near}`? {form}"))
         }
     };
-    let error = ScenarioError::new(format!("`{part}` names no port")).key("capture").hint(hint);
+    let error = ScenarioError::new(format!("`{part}` names no port")).key("capture.ports").hint(hint);
     ScenarioError { value: Some(part.to_owned()), ..error }
 }
 
-/// Which kinds of frames a filter takes.
-pub type Kinds = Vec<String>;
+/// What [`Filter::kinds`] takes: what [`Message::name`] can say of a frame of a run, and `control` for all but data and its
+/// acknowledgements.
+pub const KINDS: [&str; 11] = ["data", "ack", "control", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "cnp", "other"];
 
-/// Which frames are captured; empty lists take all.
+/// Which frames are captured; what is empty takes all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// `data`, `ack`, `control` (every control frame), or a kind of control frame such as `cnp`, `sfc-pause`, `mac-control`.
-    pub kinds: Kinds,
-    /// Classes on the link, 0 to 7; of MAC control the one that it pauses.
-    pub classes: Vec<u8>,
+    /// Some of [`KINDS`].
+    pub kinds: Vec<&'static str>,
+    /// Classes on the link, a bit each; of MAC control those that it pauses.
+    pub classes: u8,
 }
 
 impl Filter {
-    /// Whether a frame is taken.
-    pub fn takes(&self, row: &FrameRow) -> bool {
-        let kind = match (row.packet.kind, &row.control) {
-            (Kind::Data, _) => "data",
-            (Kind::Ack | Kind::Nack, _) => "ack",
-            (_, Some((frame, _))) => frame.kind,
-            _ => "control",
-        };
-        let wanted = |name: &String| name == kind || (name == "control" && row.control.is_some());
-        let class = match row.control.as_ref().and_then(|(frame, _)| backwater_net::hold::Hold::read(frame)) {
-            Some(hold) => hold.class,
-            None => Some(row.packet.class),
-        };
-        // A pause of the whole link concerns every class.
-        let classes = self.classes.is_empty() || class.is_none_or(|Class(class)| self.classes.contains(&class));
-        classes && (self.kinds.is_empty() || self.kinds.iter().any(wanted))
+    /// Reads kinds and classes, as many as there are.
+    ///
+    /// # Errors
+    /// For what is none.
+    pub fn new(kinds: &[String], classes: &[u64]) -> Result<Filter, ScenarioError> {
+        let mut filter = Filter::default();
+        for kind in kinds {
+            let known = KINDS.iter().find(|known| *known == kind);
+            filter.kinds.push(known.ok_or_else(|| unknown_kind(kind))?);
+        }
+        for class in classes {
+            if *class >= CLASSES as u64 {
+                let error = ScenarioError::new(format!("{class} is no class")).key("capture.class").hint("0 to 7");
+                return Err(ScenarioError { value: Some(class.to_string()), ..error });
+            }
+            filter.classes |= 1 << class;
+        }
+        Ok(filter)
     }
+
+    /// Whether a frame may be wanted, as far as can be said before it is put into octets.
+    pub(super) fn may_take(&self, row: &FrameRow) -> bool {
+        let asks = |kind: &'static str| self.kinds.contains(&kind);
+        let kinds = match (row.packet.kind, &row.control) {
+            _ if self.kinds.is_empty() => true,
+            (_, Some(_)) => self.kinds.iter().any(|kind| !matches!(*kind, "data" | "ack")),
+            (Kind::Data, None) => asks("data"),
+            (_, None) => asks("ack"),
+        };
+        kinds && (self.classes == 0 || self.classes & classes_of(row) != 0)
+    }
+
+    /// Whether it is wanted, given its octets.
+    pub(super) fn takes(&self, row: &FrameRow, octets: &[u8]) -> bool {
+        if self.kinds.is_empty() || row.control.is_none() || self.kinds.contains(&"control") {
+            return true;
+        }
+        let frame = Frame::parse(octets, &Numbers::default());
+        frame.is_ok_and(|frame| self.kinds.contains(&frame.message.name()))
+    }
+}
+
+/// The classes that a frame belongs to or pauses, a bit each.
+fn classes_of(row: &FrameRow) -> u8 {
+    let held = row.control.iter().flat_map(|(frame, _)| Hold::each(frame));
+    // A pause of the whole link concerns every class.
+    let held = held.fold(0, |bits, hold| bits | hold.class.map_or(u8::MAX, |class| 1 << class.0));
+    if held == 0 { 1 << row.packet.class.0 } else { held }
+}
+
+fn unknown_kind(kind: &str) -> ScenarioError {
+    let form = format!("kinds of frames: {}", KINDS.join(", "));
+    let hint = nearest(kind, KINDS).map_or(form.clone(), |near| format!("did you mean `{near}`? {form}"));
+    let error = ScenarioError::new(format!("`{kind}` is no kind of frame")).key("capture.kind").hint(hint);
+    ScenarioError { value: Some(kind.to_owned()), ..error }
 }

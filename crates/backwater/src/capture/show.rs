@@ -1,0 +1,230 @@
+//! The frames of a capture, whoever made it, with their fields by name and unit.
+
+use backwater_wire::capture::{Captured, Item, Problem, read};
+use backwater_wire::ethernet::ether_type;
+use backwater_wire::frame::{Frame, Ip, Message, Numbers};
+use backwater_wire::ip::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice};
+use backwater_wire::lldp::{CiAddress, CiTlv, CnTlv};
+use backwater_wire::sfcm::Scope;
+use std::io::Read;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// There is none.
+    None,
+    /// Yes or no.
+    Flag(bool),
+    /// A number, in the unit that the field's name says.
+    Number(i64),
+    /// Text, such as an address.
+    Text(String),
+    /// One for each priority, from 0.
+    List(Vec<Option<i64>>),
+}
+
+/// A frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its number in the file, from 1.
+    pub number: u64,
+    /// Name of the interface.
+    pub interface: String,
+    /// \[ps\] Time stamp; `None`: it has none.
+    pub time: Option<u128>,
+    /// `in`, `out` or empty.
+    pub direction: &'static str,
+    /// What [`Message::name`] says.
+    pub kind: &'static str,
+    /// Addresses, tags and IP header.
+    pub head: Vec<(&'static str, Value)>,
+    /// What the message says.
+    pub fields: Vec<(&'static str, Value)>,
+}
+
+/// Goes through a capture and hands every frame, and every problem, to `take`; a frame that is not even an Ethernet header is a problem.
+///
+/// # Errors
+/// [`Problem`] if `from` is no capture at all.
+pub fn show<R: Read + Send>(from: R, mut take: impl FnMut(Result<Shown, Problem>)) -> Result<(), Problem> {
+    let numbers = Numbers::default();
+    read(from, |item| match item {
+        Item::Problem(problem) => take(Err(problem)),
+        Item::Frame(captured) => match Frame::parse(captured.octets, &numbers) {
+            Ok(frame) => take(Ok(shown(&captured, &frame))),
+            Err(error) => {
+                let reason = format!("frame {}: {error}", captured.number);
+                take(Err(Problem { offset: captured.offset, reason }));
+            }
+        },
+    })
+}
+
+fn shown(captured: &Captured<'_>, frame: &Frame<'_>) -> Shown {
+    let mut head = vec![
+        ("source", Value::Text(frame.source.to_string())),
+        ("destination", Value::Text(frame.destination.to_string())),
+        ("length_bytes", Value::Number(captured.length.into())),
+        ("captured_bytes", Value::Number(captured.octets.len() as i64)),
+        ("ether_type", Value::Number(frame.ether_type.into())),
+    ];
+    if let Some((priority, vid)) = frame.vlan {
+        head.extend([("vlan_priority", Value::Number(priority.into())), ("vlan_vid", Value::Number(vid.into()))]);
+    }
+    head.extend(frame.cn_tag.map(|flow| ("cn_tag_flow", Value::Number(flow.into()))));
+    head.extend(frame.rate_limited.map(|cpid| ("rate_limited_cpid", Value::Text(cpid.to_string()))));
+    if let Some(Ip { source, destination, dscp, ecn, ports }) = frame.ip {
+        head.extend([("ip_source", Value::Text(source.to_string()))]);
+        head.extend([("ip_destination", Value::Text(destination.to_string()))]);
+        head.extend([("ip_dscp", Value::Number(dscp.into())), ("ip_ecn", Value::Number(ecn.into()))]);
+        if let Some((from, to)) = ports {
+            head.extend([("udp_source", Value::Number(from.into())), ("udp_destination", Value::Number(to.into()))]);
+        }
+    }
+    Shown {
+        number: captured.number,
+        interface: captured.interface.to_owned(),
+        time: captured.time,
+        direction: ["", "in", "out", ""][usize::from(captured.direction & 3)],
+        kind: frame.message.name(),
+        head,
+        fields: fields(&frame.message),
+    }
+}
+
+/// The fields of a message, in the order in which they stand in it.
+fn fields(message: &Message<'_>) -> Vec<(&'static str, Value)> {
+    let number = |n: i64| Value::Number(n);
+    let text = |t: &dyn ToString| Value::Text(t.to_string());
+    match message {
+        Message::Pause(pause) => vec![("quanta", number(pause.quanta.into()))],
+        Message::Pfc(pfc) => vec![("quanta", Value::List(pfc.quanta.iter().map(|q| q.map(i64::from)).collect()))],
+        Message::Cnm(cnm) => vec![
+            ("feedback", number(cnm.feedback.into())),
+            ("cpid", text(&cnm.cpid)),
+            ("q_offset_64_bytes", number(cnm.q_offset.into())),
+            ("q_delta_64_bytes", number(cnm.q_delta.into())),
+            ("priority", number(cnm.priority.into())),
+            ("flow_destination", text(&cnm.destination)),
+            ("flow", flow_of_msdu(cnm.msdu)),
+            ("encapsulated_bytes", number(cnm.msdu.len() as i64)),
+        ],
+        Message::Cim(cim) => vec![
+            ("delete", Value::Flag(cim.delete)),
+            ("flow_destination", text(&cim.destination)),
+            ("flow_source", text(&cim.source)),
+            ("vid", number(cim.vid.into())),
+            ("flow", flow_of_msdu(cim.msdu)),
+            ("encapsulated_bytes", number(cim.msdu.len() as i64)),
+        ],
+        Message::Sfcm(sfcm) => vec![
+            ("stops", Value::Text(scope(sfcm.scope).to_owned())),
+            ("by_proxy", Value::Flag(sfcm.by_proxy)),
+            ("dscp", number(sfcm.dscp.into())),
+            ("ecn", number(sfcm.ecn.into())),
+            ("priority", number(sfcm.priority.into())),
+            ("pause_ns", number(sfcm.pause_time.into())),
+            ("depth_64_bytes", number(sfcm.depth.into())),
+            ("cpid", text(&sfcm.cpid)),
+            ("flow", flow_of_packet(sfcm.packet)),
+            ("encapsulated_bytes", number(sfcm.packet.len() as i64)),
+        ],
+        Message::Bcn(bcn) => vec![
+            ("mild", Value::Flag(bcn.mild)),
+            ("severe", Value::Flag(bcn.severe)),
+            ("cpid", text(&bcn.cpid)),
+            ("q_off_64_bytes", number(bcn.q_off.into())),
+            ("q_delta_64_bytes", number(bcn.q_delta.into())),
+            ("flow", bcn.frame.get(12..).map_or(Value::None, flow_of_msdu)),
+            ("encapsulated_bytes", number(bcn.frame.len() as i64)),
+        ],
+        Message::Lldp(cn, ci) => cn.iter().flat_map(cn_fields).chain(ci.iter().flat_map(ci_fields)).collect(),
+        Message::Cnp(cnp) => vec![("queue_pair", number(cnp.destination.into()))],
+        Message::Roce { bth, reth, aeth, payload, icrc } => {
+            let mut fields = vec![
+                ("opcode", number(bth.opcode.into())),
+                ("padding_bytes", number(bth.padding.into())),
+                ("p_key", number(bth.p_key.into())),
+                ("fecn", Value::Flag(bth.fecn)),
+                ("becn", Value::Flag(bth.becn)),
+                ("queue_pair", number(bth.destination.into())),
+                ("ack_request", Value::Flag(bth.ack_request)),
+                ("psn", number(bth.psn.into())),
+            ];
+            if let Some(reth) = reth {
+                fields.push(("address", Value::Text(format!("0x{:016x}", reth.address.get()))));
+                fields.extend([
+                    ("key", number(reth.key.get().into())),
+                    ("message_bytes", number(reth.length.get().into())),
+                ]);
+            }
+            if let Some(aeth) = aeth {
+                fields.extend([("syndrome", number(aeth.syndrome.into())), ("msn", number(aeth.msn.into()))]);
+            }
+            fields.push(("payload_bytes", number(*payload as i64)));
+            fields.push(("icrc", icrc.map_or(Value::None, |icrc| number(icrc.into()))));
+            fields
+        }
+        Message::Other => Vec::new(),
+        Message::Broken(error) => vec![("reason", text(error))],
+    }
+}
+
+fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Class => "class",
+        Scope::Flow => "flow",
+        Scope::Open => "open",
+    }
+}
+
+fn cn_fields(tlv: &CnTlv) -> [(&'static str, Value); 2] {
+    let bits = |octet: u8| Value::List((0..8).map(|i| Some((octet >> i & 1).into())).collect());
+    [("cn_cnpv", bits(tlv.cnpv)), ("cn_ready", bits(tlv.ready))]
+}
+
+fn ci_fields(tlv: &CiTlv) -> [(&'static str, Value); 5] {
+    let address = match tlv.address {
+        CiAddress::None => Value::None,
+        CiAddress::V4(octets) => Value::Text(Ipv4Addr::from(octets).to_string()),
+        CiAddress::V6(octets) => Value::Text(Ipv6Addr::from(octets).to_string()),
+    };
+    [
+        ("ci_queue_map", Value::List(tlv.queue_map.iter().map(|k| Some((*k).into())).collect())),
+        ("ci_encapsulated_bytes", Value::Number(tlv.encapsulated.into())),
+        ("ci_mac", Value::Text(tlv.mac.to_string())),
+        ("ci_udp_port", Value::Number(tlv.udp_port.into())),
+        ("ci_address", address),
+    ]
+}
+
+/// The flow of an encapsulated MSDU, which begins with its EtherType.
+fn flow_of_msdu(msdu: &[u8]) -> Value {
+    match msdu.split_first_chunk() {
+        Some((kind, packet)) if [ether_type::IPV4, ether_type::IPV6].contains(&u16::from_be_bytes(*kind)) => {
+            flow_of_packet(packet)
+        }
+        _ => Value::None,
+    }
+}
+
+/// The flow of an encapsulated packet, which begins with its IP header: `10.0.0.9:49153 > 10.0.0.1:4791`, without ports where it is
+/// neither TCP nor UDP.
+fn flow_of_packet(packet: &[u8]) -> Value {
+    let (source, destination, protocol, at): (IpAddr, IpAddr, IpNumber, usize) =
+        if let Ok(ip) = Ipv4HeaderSlice::from_slice(packet) {
+            (ip.source_addr().into(), ip.destination_addr().into(), ip.protocol(), ip.slice().len())
+        } else if let Ok(ip) = Ipv6HeaderSlice::from_slice(packet) {
+            (ip.source_addr().into(), ip.destination_addr().into(), ip.next_header(), ip.slice().len())
+        } else {
+            return Value::None;
+        };
+    let ports = [IpNumber::TCP, IpNumber::UDP].contains(&protocol).then(|| packet.get(at..at + 4)).flatten();
+    Value::Text(match ports {
+        Some(&[a, b, c, d]) => {
+            format!("{source}:{} > {destination}:{}", u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+        }
+        _ => format!("{source} > {destination}"),
+    })
+}

@@ -1,0 +1,59 @@
+//! A sink that gives frames to a capture, and all else to another sink.
+
+use super::Capture;
+use backwater_net::record::{
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, PauseRow, PortRow, SeriesRow, Sink, SwitchRow, WaitRow,
+};
+use std::io::Write;
+
+/// Rows for tables, frames for a capture, if there is one.
+pub struct Tap<'a, S: Sink, W: Write> {
+    /// Takes all rows but frames.
+    pub tables: &'a mut S,
+    /// Takes frames.
+    pub capture: Option<&'a mut Capture<W>>,
+}
+
+impl<S: Sink, W: Write> Sink for Tap<'_, S, W> {
+    fn flow(&mut self, row: &FlowRow) {
+        self.tables.flow(row);
+    }
+
+    fn control(&mut self, row: &ControlRow) {
+        self.tables.control(row);
+    }
+
+    fn series(&mut self, row: &SeriesRow) {
+        self.tables.series(row);
+    }
+
+    fn collective(&mut self, row: &CollectiveRow) {
+        self.tables.collective(row);
+    }
+
+    fn port(&mut self, row: &PortRow) {
+        self.tables.port(row);
+    }
+
+    fn frame(&mut self, row: &FrameRow) {
+        if let Some(capture) = &mut self.capture {
+            capture.frame(row);
+        }
+    }
+
+    fn switch(&mut self, row: &SwitchRow) {
+        self.tables.switch(row);
+    }
+
+    fn counter(&mut self, row: &CounterRow) {
+        self.tables.counter(row);
+    }
+
+    fn wait(&mut self, row: &WaitRow) {
+        self.tables.wait(row);
+    }
+
+    fn pause(&mut self, row: &PauseRow) {
+        self.tables.pause(row);
+    }
+}

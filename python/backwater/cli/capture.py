@@ -1,0 +1,145 @@
+"""The options of `backwater run` that have frames captured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backwater import _core
+from backwater.cli.output import writable
+from backwater.errors import InputError
+
+PANEL = "Capture"
+
+CapturePorts = Annotated[
+    str | None,
+    typer.Option(
+        "--capture",
+        metavar="PORTS",
+        rich_help_panel=PANEL,
+        help="Capture what passes these ports, with commas between: all, a tier (leaf), a node "
+        "(leaf0), node/port (leaf0/3), or node:peer (leaf0:spine1).",
+    ),
+]
+CaptureFile = Annotated[
+    str | None,
+    typer.Option(
+        "-o",
+        "--capture-file",
+        metavar="FILE",
+        rich_help_panel=PANEL,
+        help="The pcapng file; one that is there is replaced.",
+    ),
+]
+CaptureKinds = Annotated[
+    str | None,
+    typer.Option(
+        "--capture-kind",
+        metavar="KIND,...",
+        rich_help_panel=PANEL,
+        help="Only these kinds of frames: data, ack, control (all but these two), or of these "
+        "pause, pfc, cnm, cim, sfcm, bcn, cnp, other.",
+    ),
+]
+CaptureClasses = Annotated[
+    str | None,
+    typer.Option(
+        "--capture-class",
+        metavar="N,...",
+        rich_help_panel=PANEL,
+        help="Only frames of these classes, 0 to 7, and pauses of them.",
+    ),
+]
+CaptureSnap = Annotated[
+    str | None,
+    typer.Option(
+        "--capture-snap",
+        metavar="SIZE",
+        rich_help_panel=PANEL,
+        help='Keep that much of each frame, such as "128 B".',
+    ),
+]
+CaptureLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--capture-limit",
+        metavar="SIZE",
+        rich_help_panel=PANEL,
+        help='End the file before it is longer than this, such as "1 GB".',
+    ),
+]
+
+
+def wanted(
+    ports: str | None,
+    file: str | None,
+    *,
+    kinds: str | None,
+    classes: str | None,
+    snap: str | None,
+    limit: str | None,
+) -> _core.Capture | None:
+    """Make a capture of the options, if they ask for one."""
+    if ports is None or file is None:
+        given = {
+            "--capture": ports,
+            "-o": file,
+            "--capture-kind": kinds,
+            "--capture-class": classes,
+            "--capture-snap": snap,
+            "--capture-limit": limit,
+        }
+        named = [name for name, value in given.items() if value is not None]
+        if named:
+            missing = "--capture PORTS" if ports is None else "-o FILE"
+            raise InputError(
+                f"{named[0]} needs {missing}", "for example --capture leaf0 -o leaf0.pcapng"
+            )
+        return None
+    if file == "-":
+        raise InputError(
+            "-o -: stdout is the report's", "name a file; Wireshark reads it already while it grows"
+        )
+    writable(file)
+    return _core.Capture(
+        file,
+        ports,
+        kinds=parts(kinds),
+        classes=[_number(part) for part in parts(classes)],
+        snap=snap,
+        limit=limit,
+    )
+
+
+def parts(text: str | None) -> list[str]:
+    """The parts between commas."""
+    return [] if text is None else [part.strip() for part in text.split(",")]
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise InputError(f"--capture-class {text}: not a whole number", "classes are 0 to 7")
+    return int(text[:4])
+
+
+def told(capture: _core.Capture | None, outcome: object) -> list[str]:
+    """What is said of a capture after the run, of which `outcome` is the report, or an error."""
+    if capture is None:
+        return []
+    said = f"capture: {capture.path}"
+    if not isinstance(outcome, dict):
+        return [said]
+    size = outcome["summary"]["capture"]
+    ports = "1 port" if size["ports"] == 1 else f"{size['ports']} ports"
+    said += f", {size['frames']} frames of {ports}, {_size(size['bytes'])}"
+    if size["left_out"]:
+        said += f"; the bound left out {size['left_out']} more"
+    return [said]
+
+
+def _size(size: int) -> str:
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"

@@ -1,0 +1,249 @@
+"""`backwater pcap`: look into captures, and have Wireshark understand them."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backwater import _core
+from backwater.cli.arguments import Json
+from backwater.cli.capture import parts
+from backwater.cli.output import message, put, writable, write_json
+from backwater.errors import InputError, ResultError
+
+app = typer.Typer(
+    help="Look into captures (pcapng and pcap), and have Wireshark understand them.",
+    no_args_is_help=True,
+)
+
+# What `Message::name` of the core's crate backwater-wire says.
+KINDS = (
+    *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp", "other", "broken"),
+)
+# These are what a capture is mostly made of; they are counted, and shown where they are asked for.
+PLAIN = ("data", "ack", "other")
+# Above this time a capture counts from 1970 and not from the start of a simulation: 100 days.
+EPOCH_PS = 10**19
+# How many frames are printed unless asked for more, and how many problems.
+MOST, MOST_PROBLEMS = 1000, 20
+
+
+@app.command("show")
+def show_file(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A capture, pcapng or pcap.")],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            metavar="KIND,...",
+            help=f"Only these kinds: {', '.join(KINDS)}; all. By default all messages.",
+        ),
+    ] = None,
+    most: Annotated[
+        int, typer.Option("--most", metavar="N", min=0, help="Print N frames at most; 0 is all.")
+    ] = MOST,
+    json: Json = None,
+) -> int:
+    """Print the messages of congestion management in a capture as a table.
+
+    Whatever a frame or block is, cut off, broken or of another protocol, the rest is read. With
+    --json every field is given, of all frames of the wanted kinds, and the number of every kind.
+    """
+    writable(json)
+    wanted = _wanted(kind)
+    kinds: Counter[str] = Counter()
+    frames: list[dict[str, Any]] = []
+    problems: list[dict[str, Any]] = []
+    # JSON has them all.
+    keep = None if json is not None or most == 0 else most
+
+    def take(item: dict[str, Any]) -> None:
+        if "kind" not in item:
+            problems.append(item)
+            return
+        kinds[item["kind"]] += 1
+        if item["kind"] in wanted and (keep is None or len(frames) < keep):
+            frames.append(item)
+
+    _read(file, take)
+    if json is not None:
+        write_json(
+            json, {"file": file, "kinds": dict(kinds), "frames": frames, "problems": problems}
+        )
+    if json != "-":
+        _print(file, frames[: most or None], kinds, wanted)
+    for problem in problems[:MOST_PROBLEMS]:
+        message(f"warning: {file}: octet {problem['offset']}: {problem['reason']}")
+    if len(problems) > MOST_PROBLEMS:
+        message(f"warning: {file}: {len(problems) - MOST_PROBLEMS} more; --json has them all")
+    return 0
+
+
+def _wanted(kind: str | None) -> tuple[str, ...]:
+    if kind is None:
+        return tuple(name for name in KINDS if name not in PLAIN)
+    asked = parts(kind)
+    for name in asked:
+        if name not in (*KINDS, "all"):
+            raise InputError(f"--kind {name}: no kind of frame", f"kinds: {', '.join(KINDS)}; all")
+    return KINDS if "all" in asked else tuple(asked)
+
+
+def _read(file: str, take: Callable[[dict[str, Any]], None]) -> None:
+    try:
+        # For the system's own words, if it cannot be opened.
+        Path(file).open("rb").close()
+        _core.read_capture(file, take)
+    except ValueError as error:
+        raise InputError(
+            f"{file}: {error}", "captures are pcapng or pcap files, not compressed"
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"{file}: cannot be read: {error.strerror or error}", "name a capture"
+        ) from None
+
+
+COLUMNS = ("frame", "time us", "interface", "", "kind", "from", "to", "says")
+RIGHT = ("frame", "time us")
+
+
+def _print(
+    file: str, frames: list[dict[str, Any]], kinds: Counter[str], wanted: tuple[str, ...]
+) -> None:
+    start = _start(frames)
+    rows = [COLUMNS, *(_row(frame, start) for frame in frames)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    # A line a frame, however long: what reads them, people and `grep`, is better off so.
+    for row in rows:
+        cells = zip(COLUMNS, row, widths, strict=True)
+        line = "  ".join(
+            cell.rjust(width) if name in RIGHT else cell.ljust(width) for name, cell, width in cells
+        )
+        sys.stdout.write(line.rstrip() + "\n")
+    shown = sum(kinds[name] for name in wanted)
+    counts = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
+    remarks = [
+        (len(frames) < shown, f"The first {len(frames)} of {shown}; --most 0 prints all."),
+        (start > 0, f"Times since {start} ps, that of the first frame shown."),
+        (True, f"{file}: {counts or 'no frames'}"),
+    ]
+    for applies, remark in remarks:
+        if applies:
+            sys.stdout.write(f"{remark}\n")
+
+
+def _start(frames: list[dict[str, Any]]) -> int:
+    """Where the times that are printed begin: at 0 where they are those of a simulation."""
+    first = next((frame["time_ps"] for frame in frames if frame["time_ps"] is not None), 0)
+    return int(first) if first >= EPOCH_PS else 0
+
+
+def _row(frame: dict[str, Any], start: int) -> tuple[str, ...]:
+    time = frame["time_ps"]
+    return (
+        str(frame["frame"]),
+        "-" if time is None else f"{(time - start) / 1e6:.6f}",
+        frame["interface"],
+        frame["direction"],
+        frame["kind"],
+        frame.get("ip_source", frame["source"]),
+        frame.get("ip_destination", frame["destination"]),
+        said(frame["kind"], frame["fields"]),
+    )
+
+
+def said(kind: str, fields: dict[str, Any]) -> str:
+    """What a message says, in a line; all of it is in the JSON."""
+    text = SAYINGS[kind](fields) if kind in SAYINGS else ""
+    flow = fields.get("flow")
+    return f"{text}; {flow}" if flow else text
+
+
+def _pfc(fields: dict[str, Any]) -> str:
+    of = [(i, quanta) for i, quanta in enumerate(fields["quanta"]) if quanta is not None]
+    return ", ".join(f"class {i} {_quanta(quanta)}" for i, quanta in of) or "nothing"
+
+
+def _quanta(quanta: int) -> str:
+    return f"{quanta} quanta" if quanta else "resume"
+
+
+def _sfcm(fields: dict[str, Any]) -> str:
+    what = f"class {fields['priority']}" if fields["stops"] == "class" else fields["stops"]
+    time = f"{fields['pause_ns']} ns" if fields["pause_ns"] else "resume"
+    return f"{what} {time} by {fields['cpid']}" + (" (proxy)" if fields["by_proxy"] else "")
+
+
+def _lldp(fields: dict[str, Any]) -> str:
+    said = []
+    if "cn_cnpv" in fields:
+        for name in ("cnpv", "ready"):
+            among = [str(i) for i, bit in enumerate(fields[f"cn_{name}"]) if bit]
+            said.append(f"CN {name} {' '.join(among) or 'none'}")
+    if "ci_mac" in fields:
+        queues = " ".join(str(queue) for queue in fields["ci_queue_map"])
+        said.append(f"CI queue map {queues}, CIM to {fields['ci_address'] or fields['ci_mac']}")
+    return "; ".join(said)
+
+
+SAYINGS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "pause": lambda fields: _quanta(fields["quanta"]),
+    "pfc": _pfc,
+    "cnm": lambda fields: (
+        f"feedback {fields['feedback']}, offset {fields['q_offset_64_bytes']} x 64 B, "
+        f"delta {fields['q_delta_64_bytes']} x 64 B by {fields['cpid']}"
+    ),
+    "cim": lambda fields: "no longer isolate" if fields["delete"] else "isolate",
+    "sfcm": _sfcm,
+    "bcn": lambda fields: (
+        f"Qoff {fields['q_off_64_bytes']} x 64 B, Qdelta {fields['q_delta_64_bytes']} x 64 B "
+        f"by {fields['cpid']}" + (" (severe)" if fields["severe"] else "")
+    ),
+    "lldp": _lldp,
+    "cnp": lambda fields: f"queue pair 0x{fields['queue_pair']:06x}",
+    "data": lambda fields: (
+        f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}, {fields['payload_bytes']} B"
+    ),
+    "ack": lambda fields: (
+        f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}"
+        + (", NAK" if fields["syndrome"] >= 0x60 else "")
+    ),
+    "broken": lambda fields: str(fields["reason"]),
+}
+
+
+@app.command()
+def dissector() -> int:
+    """Print the path of a script for Wireshark: CNM, CN-TAG, CIM, SFCM, BCN, LLDP CI TLV."""
+    path = Path(__file__).parents[1] / "wireshark" / "backwater.lua"
+    sys.stdout.write(f"{path}\n")
+    plugins = "~/.local/lib/wireshark/plugins"
+    message(
+        f"once:     tshark -X lua_script:{path} -r FILE",
+        f"          wireshark -X lua_script:{path} FILE",
+        f"for good: mkdir -p {plugins} && cp {path} {plugins}/",
+        "          (or where Help > About Wireshark > Folders says that personal Lua plugins are)",
+    )
+    return 0
+
+
+@app.command()
+def sample(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The pcapng file to write.")],
+) -> int:
+    """Write a capture with a frame of each format, to try programs on that read them."""
+    writable(file)
+    frames = _core.sample_frames()
+    try:
+        _core.write_capture(file, [octets for _, octets in frames])
+    except OSError as error:
+        raise ResultError(f"{file}: cannot be written: {error.strerror or error}") from None
+    for number, (what, octets) in enumerate(frames, 1):
+        put(f"{number:3}  {len(octets):4} B  {what}")
+    return 0

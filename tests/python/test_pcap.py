@@ -1,0 +1,160 @@
+"""`backwater pcap`: captures shown, whoever made them and whatever is broken in them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+from backwater import _core
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    file = tmp_path / "sample.pcapng"
+    _core.write_capture(str(file), [octets for _, octets in _core.sample_frames()])
+    return file
+
+
+def test_a_table_of_messages(command: Command, sample: Path) -> None:
+    said = command("pcap", "show", str(sample))
+    assert (said.code, said.err) == (0, "")
+    lines = said.out.splitlines()
+    # All but data, ACKs and what is none of ours.
+    assert len(lines) == 1 + 14 + 1
+    assert lines[0].split() == ["frame", "time", "us", "interface", "kind", "from", "to", "says"]
+    assert lines[1].split() == [
+        *("1", "1.000000", "frames", "out", "pause"),
+        *("02:01:00:00:50:03", "01:80:c2:00:00:01", "4660", "quanta"),
+    ]
+    assert "class 0 resume, class 3 2344 quanta" in lines[2]
+    assert any("isolate; 10.0.0.5:49443 > 10.0.0.10:4791" in line for line in lines)
+    assert lines[-1].endswith("1 bcn, 1 lldp")
+
+
+def test_kinds_and_most(command: Command, sample: Path) -> None:
+    said = command("pcap", "show", str(sample), "--kind", "data,ack", "--most", "2")
+    lines = said.out.splitlines()
+    assert "queue pair 0x0a0b0c, PSN 16702650, 65 B" in lines[1]
+    assert lines[3] == "The first 2 of 6; --most 0 prints all."
+    everything = command("pcap", "show", str(sample), "--kind", "all").out.splitlines()
+    assert len(everything) == 1 + 20 + 1
+
+
+def test_json_has_every_field(command: Command, sample: Path) -> None:
+    said = command("pcap", "show", str(sample), "--json", "-", "--kind", "sfcm", "--most", "1")
+    found = json.loads(said.out)
+    assert found["kinds"]["cim"] == 3
+    assert found["problems"] == []
+    first, second = found["frames"]
+    assert first["fields"] == {
+        "stops": "class",
+        "by_proxy": False,
+        "dscp": 26,
+        "ecn": 2,
+        "priority": 3,
+        "pause_ns": 100_001,
+        "depth_64_bytes": 3125,
+        "cpid": "02:01:00:00:50:00:09:65",
+        "flow": "10.0.0.5:49443 > 10.0.0.10:4791",
+        "encapsulated_bytes": 48,
+    }
+    assert (second["ip_source"], second["fields"]["by_proxy"]) == ("fd00::5", True)
+    assert first["time_ps"] == 16_000_000
+
+
+def foreign(frames: list[tuple[bytes, int]]) -> bytes:
+    """A pcap file as other programs write it: microseconds since 1970, big endian."""
+    head = struct.pack(">IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    records = [
+        struct.pack(">IIII", 1_700_000_000, 10 * number, len(octets), length) + octets
+        for number, (octets, length) in enumerate(frames)
+    ]
+    return head + b"".join(records)
+
+
+def test_foreign_files_with_cut_and_broken_frames(command: Command, tmp_path: Path) -> None:
+    frames = [octets for _, octets in _core.sample_frames()]
+    cut = [(octets[:at], len(octets)) for octets in frames for at in (0, 5, 13, 14, 20, 40)]
+    whole = [(octets, len(octets)) for octets in frames]
+    strange = [(bytes(60), 60), (b"\xff" * 60, 60), (b"\x02" * 12 + b"\x81\x00" * 24, 60)]
+    file = tmp_path / "foreign.pcap"
+    file.write_bytes(foreign(cut + strange + whole))
+    said = command("pcap", "show", str(file), "--json", "all.json", "--kind", "all")
+    assert said.code == 0
+    found = json.loads(Path("all.json").read_text(encoding="utf-8"))
+    # What is shorter than an Ethernet header is told; all others are there.
+    assert len(found["problems"]) == 3 * len(frames)
+    assert len(found["frames"]) == 3 * len(frames) + len(strange) + len(frames)
+    kinds = [frame["kind"] for frame in found["frames"][-len(frames) :]]
+    assert kinds[:3] == ["pause", "pfc", "data"]
+    assert "broken" not in kinds
+    assert found["kinds"]["broken"] > 20
+    assert found["frames"][0]["time_ps"] > 1_700_000_000 * 10**12
+    assert "Times since 1700000000" in said.out
+    assert "warning:" in said.err
+    assert "octets, but it takes at least 14" in said.err
+
+
+def test_a_file_that_ends_early(command: Command, sample: Path) -> None:
+    octets = sample.read_bytes()
+    for end in range(0, len(octets), 7):
+        sample.write_bytes(octets[:end])
+        said = command("pcap", "show", str(sample))
+        assert "Traceback" not in said.err
+        # The file's own header is 52 octets: without it it is none.
+        assert said.code == (0 if end >= 52 else 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "not a pcapng or pcap file (it is empty)"),
+        (b"neither one nor the other, but long", "not a pcapng or pcap file (unknown first oc"),
+        (gzip.compress(b"x" * 100), "not a pcapng or pcap file"),
+    ],
+)
+def test_what_is_no_capture(command: Command, tmp_path: Path, content: bytes, reason: str) -> None:
+    file = tmp_path / "x"
+    file.write_bytes(content)
+    said = command("pcap", "show", str(file))
+    assert said.code == 2
+    assert said.err.startswith(f"error: {file}: {reason}")
+    assert "hint: captures are pcapng or pcap files" in said.err
+
+
+def test_errors(command: Command, sample: Path) -> None:
+    said = command("pcap", "show", "none.pcapng")
+    assert (said.code, said.err.splitlines()[0]) == (
+        2,
+        "error: none.pcapng: cannot be read: No such file or directory",
+    )
+    said = command("pcap", "show", str(sample), "--kind", "pcf")
+    assert said.code == 2
+    assert said.err.startswith("error: --kind pcf: no kind of frame\nhint: kinds: data, ack, pause")
+    said = command("pcap", "show", str(sample.parent))
+    assert said.code == 2
+    assert "Is a directory" in said.err
+
+
+def test_the_sample_and_the_script(command: Command) -> None:
+    said = command("pcap", "sample", "s.pcapng")
+    assert said.code == 0
+    assert len(said.out.splitlines()) == len(_core.sample_frames())
+    assert "CIM, layer 3 over IPv6" in said.out
+    shown = command("pcap", "show", "s.pcapng")
+    assert "1 pause, 1 pfc" in shown.out
+    said = command("pcap", "dissector")
+    path = Path(said.out.strip())
+    assert path == Path(backwater.__file__).parent / "wireshark" / "backwater.lua"
+    assert path.is_file()
+    assert f"tshark -X lua_script:{path}" in said.err
+    assert ".local/lib/wireshark/plugins" in said.err

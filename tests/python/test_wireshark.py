@@ -1,0 +1,398 @@
+"""Captures as others read them: tshark, tshark with the shipped script, and scapy.
+
+Each value that they find in a frame is compared with what the codec reads from the same octets.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import backwater
+from backwater import _core
+from conftest import ROOT
+
+SCRIPT = Path(backwater.__file__).parent / "wireshark" / "backwater.lua"
+Frame = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def tshark() -> str:
+    found = shutil.which("tshark")
+    if found is None:
+        said = "tshark is not installed: what Wireshark makes of captures was NOT tested"
+        if os.environ.get("CI"):
+            pytest.fail(said)
+        pytest.skip(f"{said} (apt-get install tshark)")
+    return found
+
+
+def read(file: Path) -> list[Frame]:
+    """The frames of a capture, as the codec reads them."""
+    items: list[Frame] = []
+    _core.read_capture(str(file), items.append)
+    assert all("kind" in item for item in items), items
+    return items
+
+
+def dissect(
+    tshark: str, file: Path, fields: list[str], *, script: bool = False
+) -> list[dict[str, str]]:
+    """The fields of each frame, as tshark reads them; what it does not find is empty."""
+    command = [tshark, "-r", str(file), "-T", "fields", "-E", "separator=/t", "-E", "aggregator=,"]
+    for field in fields:
+        command += ["-e", field]
+    if script:
+        command += ["-X", f"lua_script:{SCRIPT}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    # A script that does not load is told there and nowhere else.
+    assert "error" not in done.stderr.lower(), done.stderr
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    return [dict(zip(fields, line, strict=True)) for line in lines]
+
+
+def number(text: str) -> int:
+    return {"True": 1, "False": 0}.get(text) if text in ("True", "False") else int(text, 0)  # type: ignore[return-value]
+
+
+def swapped(icrc: int) -> int:
+    """The ICRC's lowest octet stands first in the frame; tshark shows it as it stands."""
+    return int.from_bytes(icrc.to_bytes(4, "little"), "big")
+
+
+ROCE = {
+    "infiniband.bth.opcode": "opcode",
+    "infiniband.bth.padcnt": "padding_bytes",
+    "infiniband.bth.p_key": "p_key",
+    "infiniband.bth.destqp": "queue_pair",
+    "infiniband.bth.a": "ack_request",
+    "infiniband.bth.psn": "psn",
+}
+RETH = {
+    "infiniband.reth.va": "address",
+    "infiniband.reth.r_key": "key",
+    "infiniband.reth.dmalen": "message_bytes",
+}
+AETH = {"infiniband.aeth.syndrome": "syndrome", "infiniband.aeth.msn": "msn"}
+CNM = {
+    "cnm.feedback": "feedback",
+    "cnm.cpid": "cpid",
+    "cnm.q_offset": "q_offset_64_bytes",
+    "cnm.q_delta": "q_delta_64_bytes",
+    "cnm.priority": "priority",
+    "cnm.destination": "flow_destination",
+    "cnm.length": "encapsulated_bytes",
+}
+CIM = {
+    "cim.delete": "delete",
+    "cim.destination": "flow_destination",
+    "cim.source": "flow_source",
+    "cim.vid": "vid",
+    "cim.length": "encapsulated_bytes",
+}
+SFCM = {
+    "sfcm.by_proxy": "by_proxy",
+    "sfcm.dscp": "dscp",
+    "sfcm.ecn": "ecn",
+    "sfcm.priority": "priority",
+    "sfcm.pause_time": "pause_ns",
+    "sfcm.depth": "depth_64_bytes",
+    "sfcm.cpid": "cpid",
+    "sfcm.length": "encapsulated_bytes",
+}
+BCN = {
+    "bcn.mild": "mild",
+    "bcn.severe": "severe",
+    "bcn.cpid": "cpid",
+    "bcn.q_off": "q_off_64_bytes",
+    "bcn.q_delta": "q_delta_64_bytes",
+    "bcn.length": "encapsulated_bytes",
+}
+CI = {
+    "lldp_ci.encapsulated": "ci_encapsulated_bytes",
+    "lldp_ci.mac": "ci_mac",
+    "lldp_ci.udp_port": "ci_udp_port",
+}
+FLOW = [
+    *("encapsulated_flow.ip.src", "encapsulated_flow.srcport"),
+    *("encapsulated_flow.ip.dst", "encapsulated_flow.dstport"),
+]
+HEAD = {
+    "vlan.priority": "vlan_priority",
+    "vlan.id": "vlan_vid",
+    "ip.dsfield.dscp": "ip_dscp",
+    "ip.dsfield.ecn": "ip_ecn",
+    "udp.srcport": "udp_source",
+    "udp.dstport": "udp_destination",
+}
+PFC_TIMES = [f"macc.cbfc.pause_time.c{i}" for i in range(8)]
+CNPV = [f"lldp.ieee.802_1qau.cnpv.prio{i}" for i in range(8)]
+READY = [f"lldp.ieee.802_1qau.ready.prio{i}" for i in range(8)]
+
+
+def same(found: dict[str, str], fields: dict[str, str], frame: Frame) -> int:
+    """Compare fields that tshark and the codec have in common; gives how many."""
+    values = frame["fields"]
+    for theirs, ours in fields.items():
+        value = values[ours]
+        where = f"frame {frame['frame']}, {theirs}"
+        if isinstance(value, str) and not value.startswith("0x"):
+            assert found[theirs] == value, where
+        else:
+            expected = int(value, 0) if isinstance(value, str) else int(value)
+            assert number(found[theirs]) == expected, where
+    return len(fields)
+
+
+def known_to_tshark(found: dict[str, str], frame: Frame) -> int:
+    """What tshark decodes by itself."""
+    fields, kind = frame["fields"], frame["kind"]
+    for theirs, ours in HEAD.items():
+        if ours in frame and found[theirs]:
+            assert number(found[theirs]) == frame[ours], (frame, theirs)
+    if kind == "pause":
+        assert number(found["macc.opcode"]) == 1
+        assert number(found["macc.pause_time"]) == fields["quanta"]
+        return 2
+    if kind == "pfc":
+        quanta = fields["quanta"]
+        enabled = sum(1 << i for i, one in enumerate(quanta) if one is not None)
+        assert number(found["macc.opcode"]) == 0x0101
+        assert number(found["macc.cbfc.enbv"]) == enabled
+        times = [number(found[name]) for name in PFC_TIMES]
+        # What is not enabled is not meant, whatever stands there.
+        assert [t for t, one in zip(times, quanta, strict=True) if one is not None] == [
+            one for one in quanta if one is not None
+        ]
+        return 10
+    if kind in ("data", "ack") and found["infiniband.bth.opcode"]:
+        count = same(found, ROCE, frame)
+        count += same(found, RETH, frame) if "key" in fields else 0
+        count += same(found, AETH, frame) if kind == "ack" else 0
+        # An octet without a name: FECN, BECN, six reserved bits.
+        marks = int(found["infiniband.reserved"].split(",")[0], 16)
+        assert marks >> 6 == 2 * fields["fecn"] + fields["becn"], frame
+        if found["infiniband.invariant.crc"] and fields["icrc"] is not None:
+            assert number(found["infiniband.invariant.crc"]) == swapped(fields["icrc"]), frame
+        return count
+    if kind == "cnp":
+        assert number(found["infiniband.bth.opcode"]) == 0x81
+        assert found["infiniband.reserved"].startswith("40"), "BECN"
+        assert number(found["infiniband.bth.destqp"]) == fields["queue_pair"]
+        return 2
+    if kind == "lldp" and "cn_cnpv" in fields:
+        assert [number(found[name]) for name in CNPV] == fields["cn_cnpv"]
+        assert [number(found[name]) for name in READY] == fields["cn_ready"]
+        return 16
+    return 0
+
+
+def known_to_script(found: dict[str, str], frame: Frame) -> int:
+    """What the script adds."""
+    fields, kind = frame["fields"], frame["kind"]
+    count = 0
+    for theirs, ours in (("cntag.flow", "cn_tag_flow"), ("bcn_rlt.cpid", "rate_limited_cpid")):
+        if ours in frame:
+            count += 1
+            value = frame[ours]
+            assert (found[theirs] if isinstance(value, str) else number(found[theirs])) == value
+    tables = {"cnm": CNM, "cim": CIM, "sfcm": SFCM, "bcn": BCN}
+    if kind in tables:
+        count += same(found, tables[kind], frame)
+        if found[FLOW[0]] and fields.get("flow"):
+            source, source_port, destination, port = (found[name] for name in FLOW)
+            ports = (f":{source_port}", f":{port}") if port else ("", "")
+            assert f"{source}{ports[0]} > {destination}{ports[1]}" == fields["flow"]
+    if kind == "sfcm":
+        stops = {"class": (1, 0), "flow": (0, 1), "open": (0, 0)}[fields["stops"]]
+        assert (number(found["sfcm.class_mode"]), number(found["sfcm.flow_mode"])) == stops
+        assert number(found["sfcm.type"]) == (fields["pause_ns"] == 0)
+    if kind == "lldp" and "ci_mac" in fields:
+        count += same(found, CI, frame)
+        queues = [number(k) for k in found["lldp_ci.queue_map"].split(",")]
+        assert queues == fields["ci_queue_map"]
+        assert (found["lldp_ci.ipv4"] or found["lldp_ci.ipv6"] or None) == fields["ci_address"]
+    return count
+
+
+OWN = [
+    *("_ws.malformed", "_ws.expert.message", "frame.number", "macc.opcode", "macc.pause_time"),
+    *("macc.cbfc.enbv", *PFC_TIMES, *ROCE, *RETH, *AETH, "infiniband.invariant.crc"),
+    *("infiniband.reserved", *CNPV, *READY, *HEAD),
+]
+WITH_SCRIPT = [
+    *(*OWN, "cntag.flow", "bcn_rlt.cpid", *CNM, *CIM, *SFCM, *BCN, *CI, *FLOW),
+    *("sfcm.class_mode", "sfcm.flow_mode", "sfcm.type", "lldp_ci.queue_map"),
+    *("lldp_ci.ipv4", "lldp_ci.ipv6"),
+]
+
+
+def compare(tshark: str, file: Path, *, malformed: bool = False) -> dict[str, int]:
+    """Compare a whole capture; gives how many values of each kind of frame agreed."""
+    frames = read(file)
+    own = dissect(tshark, file, OWN)
+    scripted = dissect(tshark, file, WITH_SCRIPT, script=True)
+    assert len(frames) == len(own) == len(scripted)
+    agreed: dict[str, int] = {}
+    for frame, plain, found in zip(frames, own, scripted, strict=True):
+        if not malformed:
+            assert not plain["_ws.malformed"], frame
+            assert not found["_ws.malformed"], frame
+            # Every CNP has an opcode that tshark does not know; what else it minds is a mistake.
+            assert not found["_ws.expert.message"], (frame, found["_ws.expert.message"])
+        count = known_to_tshark(plain, frame) + known_to_script(found, frame)
+        agreed[frame["kind"]] = agreed.get(frame["kind"], 0) + count
+    return agreed
+
+
+def test_a_frame_of_each_format(tshark: str, tmp_path: Path) -> None:
+    file = tmp_path / "sample.pcapng"
+    _core.write_capture(str(file), [octets for _, octets in _core.sample_frames()])
+    agreed = compare(tshark, file)
+    kinds = ("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp")
+    assert {kind: agreed[kind] > 0 for kind in kinds} == dict.fromkeys(kinds, True)
+    assert agreed["lldp"] == 16 + len(CI)
+
+
+def test_random_values(tshark: str, tmp_path: Path) -> None:
+    """Every octet behind the header may be anything: where the codec reads a message, all agree."""
+    rng = random.Random(7)
+    # Behind what makes a frame what it is: types, versions, lengths. Addresses and IP stay.
+    keep = {"pause": 16, "pfc": 17, "cnm": 18, "cim": 18, "sfcm": 43, "bcn": 16}
+    frames = []
+    for _ in range(40):
+        for what, octets in _core.sample_frames():
+            kind = what.split(",")[0].split()[0].lower()
+            changed = bytearray(octets)
+            if kind in keep and "layer 3" not in what and "IPv6" not in what and "TAG" not in what:
+                for at in rng.sample(range(keep[kind], len(changed)), k=4):
+                    changed[at] = rng.randrange(256)
+            frames.append(bytes(changed))
+    file = tmp_path / "random.pcapng"
+    _core.write_capture(str(file), frames)
+    read_all: list[Frame] = []
+    _core.read_capture(str(file), read_all.append)
+    whole = [
+        octets
+        for octets, frame in zip(frames, read_all, strict=True)
+        if frame["kind"] not in ("broken", "other")
+    ]
+    _core.write_capture(str(file), whole)
+    agreed = compare(tshark, file, malformed=True)
+    assert sum(agreed.values()) > 3000
+    # Too many refused would be a test of nothing.
+    assert len(whole) > 0.8 * len(frames)
+
+
+@pytest.mark.parametrize(
+    ("variant", "settings", "kinds"),
+    [
+        ("sfc", {"sfc.threshold": "60 KB"}, {"data", "ack", "sfcm"}),
+        ("dcqcn", {}, {"data", "ack", "cnp"}),
+        (
+            None,
+            {"pfc.xoff": "100 KB", "pfc.xon": "80 KB", "pfc.signal": "timed"},
+            {"data", "ack", "pfc"},
+        ),
+    ],
+)
+def test_captures_of_runs(
+    tshark: str,
+    small: Path,
+    tmp_path: Path,
+    variant: str | None,
+    settings: dict[str, str],
+    kinds: set[str],
+) -> None:
+    scenario = backwater.load(small)
+    scenario = scenario if variant is None else scenario.variant(variant)
+    for key, value in settings.items():
+        scenario = scenario.set(key, value)
+    file = tmp_path / "run.pcapng"
+    scenario.run(capture=backwater.Capture(file, "all", limit="3 MB", snap="256 B"))
+    assert kinds <= compare(tshark, file).keys()
+
+
+@pytest.mark.parametrize(
+    ("file", "variant", "kind"),
+    [
+        ("ci-victim.toml", None, "cim"),
+        ("bcn-bystander.toml", None, "bcn"),
+        ("qcn-hot-spot.toml", None, "cnm"),
+    ],
+)
+def test_messages_of_other_mechanisms(
+    tshark: str, tmp_path: Path, file: str, variant: str | None, kind: str
+) -> None:
+    path = ROOT / "scenarios" / file
+    scenario = backwater.load(path)
+    scenario = scenario if variant is None else scenario.variant(variant)
+    capture = backwater.Capture(tmp_path / "run.pcapng", "all", kinds=[kind], limit="1 MB")
+    scenario.run(capture=capture)
+    assert compare(tshark, capture.path)[kind] > 0
+
+
+def test_cut_messages(tshark: str, tmp_path: Path) -> None:
+    """What a frame or a capture lacks is said, and never an error of the script."""
+    messages = ("CNM", "CIM", "SFCM", "BCN", "LLDP", "data with")
+    frames = [octets for what, octets in _core.sample_frames() if what.startswith(messages)]
+    # Behind a tag Lua cannot know what the capture has cut off.
+    tagged = {octets for what, octets in _core.sample_frames() if "tag" in what.lower()}
+    cuts = [(octets, at) for octets in frames for at in range(14, len(octets))]
+    file = tmp_path / "cut.pcap"
+    records = [
+        struct.pack("<IIII", 1, number, at, length) + octets[:at]
+        for number, (octets, at) in enumerate(cuts)
+        # Once the frame ends there, once the capture has cut it off.
+        for length in (at, len(octets))
+    ]
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    file.write_bytes(head + b"".join(records))
+    found = dissect(tshark, file, ["_ws.expert.message"], script=True)
+    assert len(found) == len(records)
+    said = [one["_ws.expert.message"] for one in found]
+    assert not [one for one in said if "Lua" in one]
+    early, cut = "The message ends too early", "The capture has cut the message off"
+    assert not any(cut in one for one in said[0::2])
+    for (octets, at), one in zip(cuts, said[1::2], strict=True):
+        assert early not in one or octets in tagged, (octets.hex(), at)
+    assert sum(early in one for one in said) > 200
+    assert sum(cut in one for one in said) > 200
+
+
+def test_scapy_agrees() -> None:
+    from scapy.contrib.mac_control import MACControlClassBasedFlowControl, MACControlPause
+    from scapy.contrib.roce import BTH, CNPPadding
+    from scapy.layers.l2 import Ether
+
+    frames = dict(_core.sample_frames())
+    pause = Ether(frames["PAUSE"])[MACControlPause]
+    assert pause.pause_time == 0x1234
+    pfc = Ether(frames["PFC"])[MACControlClassBasedFlowControl]
+    times = [getattr(pfc, f"c{i}_pause_time") for i in range(8)]
+    enabled = [getattr(pfc, f"c{i}_enabled") for i in range(8)]
+    assert times == [0, 0, 0, 2344, 0, 0x8001, 0, 0xFFFF]
+    assert enabled == [1, 0, 0, 1, 0, 1, 0, 1]
+    seen = 0
+    for what, octets in frames.items():
+        frame = Ether(octets)
+        if BTH not in frame:
+            continue
+        seen += 1
+        bth = frame[BTH]
+        assert bth.becn == (CNPPadding in frame), what
+        read = (bth.dqpn, bth.pkey, bth.migreq, bth.version)
+        assert read == (0x0A0B0C, 0xFFFF, 1, 0), what
+        # What scapy computes in place of the ICRC is what stands there.
+        assert struct.pack("!I", bth.icrc) == octets[-4:], what
+        bth.icrc = None
+        assert bytes(frame) == octets, what
+    assert seen == 6
