@@ -179,4 +179,5 @@ def test_the_full_size_is_the_document_s() -> None:
     assert 'from = "0..1049"' in resolved
     assert 'from = "1050..1133"' in resolved
     windows = {m.parameters.get("before") for m in full.measures}
-    assert windows == {None, main.set["flow.many-to-many.until"]}
+    assert main.set["flow.many-to-many.until"] == "10 ms"
+    assert windows == {None, "20 ms"}, "while flows arrive, and as long again"

@@ -159,7 +159,7 @@ def test_one_content_under_two_names_runs_once(command: Command, random: Path) -
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["{}"], "one scenario alone"),
+        (["{}"], "one scenario is given"),
         (["{}", "{}"], "given twice"),
         (["{}", "nothing.toml"], "no such file or directory"),
         (["{}", "{}@fast"], "fast"),

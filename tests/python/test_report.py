@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -157,6 +158,21 @@ def test_without_samples_the_page_says_how_to_get_them(command: Command, small: 
     page = command("report", "run", "-o", "-").out
     assert "The fabric over time" not in HEADINGS.findall(page)
     assert "output.interval=1 us" in page
+
+
+def test_what_a_killed_run_has_left_is_reported(made: Path, tmp_path: Path) -> None:
+    """A killed run has no summary and no table of ports, but closed parts of others."""
+    run = tmp_path / "killed"
+    shutil.copytree(made / "run", run)
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    del manifest["summary"], manifest["tables"]
+    (run / "manifest.json").write_text(json.dumps(manifest | {"status": "running"}))
+    for table in ("ports", "switches"):
+        shutil.rmtree(run / table)
+    page = report.of(run)
+    assert page.lead == ["The run is under way, or was killed: what it has closed by now."]
+    assert "completion" in {figure.id for figure in page.figures}
+    assert "The fabric over time" not in HEADINGS.findall(page.html())
 
 
 @pytest.mark.parametrize("name", ["nowhere", "."])

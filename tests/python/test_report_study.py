@@ -13,7 +13,8 @@ import pytest
 import backwater
 from backwater import study
 from backwater.plot import StudyPlots
-from backwater.report.study import OVER_TIME
+from backwater.report.page import Figure
+from backwater.report.study import OVER_TIME, study_page
 from backwater.study.execute import Key
 from backwater.study.observe import Observation, observe
 from conftest import ROOT
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from conftest import Command
 
-STUDIES = sorted(path.parent.name for path in (ROOT / "studies").glob("*/study.toml"))
+STUDIES = sorted(path.parent.name for path in (ROOT / "studies").glob("*/figures.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,14 @@ def test_every_study_declares_its_figures_and_names_what_there_is(name: str) -> 
     assert len({one["id"] for one in drawn}) == len(drawn)
 
 
+def test_a_study_that_declares_none_has_its_measures_drawn(
+    outcome: study.Outcome, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("backwater.report.study.STUDIES", tmp_path)
+    page = study_page(outcome)
+    assert [figure.id for figure in page.figures] == ["measures"]
+
+
 def test_the_guide_maps_every_figure_with_a_counterpart() -> None:
     guide = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
     for name in STUDIES:
@@ -95,6 +104,17 @@ def test_improvement_is_relative_to_its_base(outcome: study.Outcome) -> None:
     }
     assert point["value"].item() == pytest.approx(1 - values["pfc+sfc"] / values["pfc"])
     assert point["published"].item() == pytest.approx(1 - 288.14 / 355.553)
+
+
+def test_axes_of_layered_charts_keep_their_titles(outcome: study.Outcome) -> None:
+    """A layer without a title takes those of the others away, which only the drawing shows."""
+    lines = outcome.plot.lines(measures=["victim_fct", "drops"], reference=("1", "pfc"))
+    drawn = Figure("lines", lines, "").drawing
+    for text in ("victim (us)", "drops (frames)", "pfc, case 1"):
+        assert f">{text}<" in drawn
+    assert ">value" not in drawn
+    improved = Figure("improvement", outcome.plot.improvement(), "").drawing
+    assert ">less than pfc<" in improved
 
 
 def test_a_run_that_is_looked_at_is_the_run_of_the_table(outcome: study.Outcome) -> None:

@@ -78,7 +78,7 @@ fn shortage(
         // The buffer of an egress fills from all ports, whatever each ingress holds.
         (Counter::Ingress, _) => return None,
         // Every other port goes on until it has heard.
-        (Counter::Egress, _) => (needs.iter().copied().sum::<Bytes>().saturating_sub(most), 1),
+        (Counter::Egress | Counter::Queue, _) => (needs.iter().copied().sum::<Bytes>().saturating_sub(most), 1),
     };
     let have = switch.buffer.saturating_sub(xoff * thresholds);
     if have >= need {

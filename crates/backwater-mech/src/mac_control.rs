@@ -34,6 +34,8 @@ pub enum Counter {
     Ingress,
     /// Bytes that wait for an egress port; the neighbours of all other ports are paused.
     Egress,
+    /// Bytes in an egress queue; those neighbours are paused whose frames join it, in the class in which these came.
+    Queue,
 }
 
 /// Which ports are over their threshold, and whose neighbours that pauses.
@@ -63,6 +65,7 @@ impl Overs {
         match self.counter {
             Counter::Ingress => self.over[port],
             Counter::Egress => self.number > usize::from(self.over[port]),
+            Counter::Queue => false,
         }
     }
 
@@ -71,6 +74,7 @@ impl Overs {
         let over = |other: usize| self.over[other] && other != usize::from(port.0);
         match self.counter {
             Counter::Ingress => Awaits::Ingress,
+            Counter::Queue => Awaits::Unknown,
             Counter::Egress => {
                 let ports = (0..self.over.len()).filter(|other| over(*other));
                 Awaits::Egress(ports.map(|other| (Port(other as u16), queue)).collect())

@@ -102,6 +102,11 @@ impl Mechanism for Pause {
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let mut findings = threshold_order(params.xon(), params.xoff);
+        if params.counter == Counter::Queue {
+            let reason = "counter = \"queue\" pauses classes, and PAUSE knows none".into();
+            let hint = "counter = \"egress\" counts all that waits for a port; PFC pauses classes".into();
+            findings.push(Finding { fatal: true, key: "counter", reason, hint });
+        }
         let pausing = Pausing {
             counter: params.counter,
             xoff: Some(params.xoff),

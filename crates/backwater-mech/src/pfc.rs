@@ -26,8 +26,10 @@
 //!
 //! **Not modelled:** DCBX.
 //! **Where we differ:** a pause time runs from the end of `response`, not from receipt. `signal = "ideal"` (no frame, no timer) is not in the standard; htsim's model is that. With
-//! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading.
+//! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading; with `"queue"` it pauses
+//! those that fill it ([`feeders`]), as simulations have it whose threshold is a part of a queue's length.
 
+use self::feeders::Feeders;
 use self::watchdog::Watchdog;
 use crate::headroom_check::{Pausing, headroom_findings};
 use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
@@ -43,6 +45,7 @@ use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod feeders;
 pub mod watchdog;
 
 /// What the watchdog does with a queue that has been paused for too long.
@@ -94,7 +97,7 @@ pub struct Params {
     #[serde(default = "default_xon_offset")]
     #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 3 KB", "x-range" = "0 B and more"))]
     pub xon_offset: Bytes,
-    /// `ingress`: bytes of the class from one port, that port is paused (802.1Q); `egress`: bytes in one egress queue, all other ports are paused (a pure output-queued switch).
+    /// `ingress`: bytes of the class from one port, that port is paused (802.1Q); `egress`: bytes in one egress queue, all other ports are paused (a pure output-queued switch); `queue`: the same bytes, those are paused whose frames join it, in the class in which they came.
     #[serde(default = "default_counter")]
     #[schemars(extend("x-source" = "IEEE 802.1Q clause 36: ingress"))]
     pub counter: Counter,
@@ -233,12 +236,13 @@ impl Mechanism for Pfc {
         }
         let mut findings = params.watchdog_findings(cx.lossless);
         if params.counter == Counter::Egress && cx.steered & params.class_bits() != 0 {
-            let reason = "counter = \"egress\" pauses the class of the queue that is full, and flows that were moved there come in another one";
-            findings.push(fatal(
-                "counter",
-                reason.into(),
-                "with `[ci]` PFC counts at the ingress: counter = \"ingress\"",
-            ));
+            let reason = "counter = \"egress\" pauses the class of the queue that is full, and flows that are moved there come in another";
+            let hint = "where flows move between queues: counter = \"queue\", or counter = \"ingress\"";
+            findings.push(fatal("counter", reason.into(), hint));
+        }
+        if params.counter == Counter::Queue && params.threshold == Threshold::Dynamic {
+            let reason = "a dynamic threshold is a share of the memory that what came in at a port may take, and no length of a queue";
+            findings.push(fatal("counter", reason.into(), "counter = \"ingress\", or a static threshold"));
         }
         let pausing = |xoff| Pausing {
             counter: params.counter,
@@ -272,6 +276,7 @@ impl Mechanism for Pfc {
             dynamic: (params.threshold == Threshold::Dynamic).then_some((params.alpha, params.xon_offset)),
             style: params.signal.style(params.quanta),
             overs: (0..CLASSES).map(|_| Overs::new(params.counter, ports)).collect(),
+            feeders: Feeders::default(),
             counter: params.counter,
             receiver: Receiver::new(ports * CLASSES, params.response),
             watchdog: params.watchdog.map(|detect| {
@@ -301,6 +306,7 @@ pub struct Switch {
     style: HoldStyle,
     /// per class: ports over their threshold
     overs: Vec<Overs>,
+    feeders: Feeders,
     receiver: Receiver,
     watchdog: Option<Box<Watchdog>>,
 }
@@ -327,6 +333,13 @@ impl SwitchSide for Switch {
         {
             self.set(cx, at.queue.into(), at.egress, true);
         }
+        if self.counter == Counter::Queue
+            && self.under_pfc(at.class)
+            && cx.seen().egress(at.egress, at.queue) > self.xoff
+            && self.feeders.joined(at)
+        {
+            cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
+        }
         if let Some(watchdog) = &self.watchdog
             && watchdog.drops(at)
         {
@@ -347,6 +360,14 @@ impl SwitchSide for Switch {
             let left = cx.seen().egress(at.egress, at.queue);
             if left < self.xon || left == Bytes::ZERO {
                 self.set(cx, at.queue.into(), at.egress, false);
+            }
+        }
+        if self.counter == Counter::Queue && self.feeders.is_over(at) {
+            let left = cx.seen().egress(at.egress, at.queue);
+            if left < self.xon || left == Bytes::ZERO {
+                for (port, class) in self.feeders.relieved(at) {
+                    cx.release_peer(port, Some(class));
+                }
             }
         }
     }
@@ -373,6 +394,7 @@ impl SwitchSide for Switch {
 
     fn awaits(&self, _: Owner, port: Port, class: Option<Class>) -> Awaits {
         match class {
+            Some(class) if self.counter == Counter::Queue => self.feeders.awaits(port, class),
             Some(Class(class)) => self.overs[usize::from(class)].awaits(port, Some(Queue(class))),
             None => Awaits::Unknown,
         }

@@ -3,6 +3,7 @@
 mod common;
 
 use backwater_engine::Time;
+use backwater_mech::ci;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::{Action, watchdog};
 use backwater_mech::registry::Config;
@@ -53,6 +54,22 @@ fn a_ring_deadlocks_under_pfc_and_the_run_names_the_cycle() {
                 assert_eq!(bench.run_sliced(1000).progress, out.progress, "{architecture:?} {signal:?}");
             }
         }
+    }
+}
+
+/// Frames that isolation has moved to a queue that nobody pauses stand behind others of their flows in the one that is: they cannot
+/// leave either, and count among what the pauses wait for.
+#[test]
+fn frames_kept_in_order_behind_a_paused_queue_deadlock_with_it() {
+    for architecture in ARCHITECTURES {
+        let mut bench = under_pfc(Signal::OnOff);
+        bench.switch.architecture = architecture;
+        let params =
+            ci::Params { low: Bytes(0), high: Bytes(20_000_000), pmax: 1.0, cim: false, ..ci::Params::default() };
+        bench.mechanisms = bench.mechanisms.ci(params);
+        let out = bench.run();
+        assert!(out.counted(None, "isolated_packets") > 0, "{architecture:?}");
+        assert_eq!(accused(&out, &format!("{architecture:?}")).len(), 3);
     }
 }
 

@@ -715,6 +715,7 @@ proptest! {
     fn isolated_flows_stay_in_order_and_are_released(
         graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9, isolation in isolation(),
         signal in select(vec![Signal::Timed, Signal::OnOff, Signal::Ideal]), xoff in 0u64..40_000, share in 0u64..=100,
+        counter in select(vec![Counter::Ingress, Counter::Queue]),
         lost in prop::collection::vec((0usize..64, any::<bool>(), 1u64..6), 0..6),
     ) {
         let loads: Vec<Load> = loads.into_iter().map(|l| Load { class: 3, ..l }).collect();
@@ -723,11 +724,17 @@ proptest! {
         let extras = Extras { ack_class: None, rates, sfc: None, balance, queues: 1, ci: Some(isolation), ..extras };
         let mut b = bench(graph, switch, Pausing::Pfc(signal, xoff, xoff * share / 100, 0), &loads, extras, seed);
         if let Some(pfc) = &mut b.mechanisms.pfc {
-            pfc.base.classes = vec![2, 3];
+            (pfc.base.classes, pfc.base.counter) = (vec![2, 3], counter);
         }
-        // Both queues' classes, and messages.
-        let need = 2 * (xoff + most_headroom(&b, signal, 0)) + 20_000;
-        (b.switch.buffer_per, b.switch.buffer, b.lossless) = (BufferPer::Ingress, Bytes(need), true);
+        // Both queues' classes, and messages. A queue fills from all ports, in both classes, and from what is in the fabric.
+        let (per, need) = match counter {
+            Counter::Queue => {
+                let (ports, fabric) = (2 * b.graph.links.len() as u64, b.switch.latency.as_ps().div_ceil(1000));
+                (BufferPer::Queue, xoff + 2 * ports * most_headroom(&b, signal, fabric))
+            }
+            _ => (BufferPer::Ingress, 2 * (xoff + most_headroom(&b, signal, 0))),
+        };
+        (b.switch.buffer_per, b.switch.buffer, b.lossless) = (per, Bytes(need + 20_000), true);
         let links = b.graph.links.clone();
         for (link, back, nth) in lost {
             let link = &links[link % links.len()];

@@ -301,6 +301,26 @@ mod tests {
         assert!(stand.lineup.is_empty() && !stand.lineup.matters());
     }
 
+    /// Queue 3 is emptied: what stood behind its frames may go, and what comes to it later waits as before.
+    #[test]
+    fn nothing_waits_for_what_is_dropped() {
+        for order in [Order::Counters, Order::Markers] {
+            let mut stand = Stand::new(order);
+            let (first, moved, back) = (stand.join(1, 3), stand.join(1, 2), stand.join(1, 3));
+            let other = stand.join(2, 3);
+            assert!(!stand.may_go(moved, 2));
+            for ix in [first, back, other] {
+                stand.lineup.lose(&stand.slab[ix], 3);
+            }
+            assert!(stand.may_go(moved, 2));
+            let again = stand.join(1, 3);
+            assert!(!stand.may_go(again, 3), "{order:?}");
+            stand.leave(moved, 2);
+            stand.leave(again, 3);
+            assert!(stand.lineup.is_empty() && !stand.lineup.matters());
+        }
+    }
+
     /// Two flows that have crossed over: by counts alone each head would wait for the other for ever.
     #[test]
     fn flows_that_cross_over_do_not_wait_for_each_other() {

@@ -18,7 +18,7 @@
 //! The path is kept forwards: each packet of a recorded flow carries the [`Account`] of the waits on the path to it, and a
 //! [`Stand`] is a port at which something of the flow waits. A packet that comes to a port where the flow's packet before it still is
 //! goes on with that one's account, and its own is forgotten. Memory is bounded by the packets of recorded flows in flight, an
-//! account by ports and causes on one path: [`Account::MET`] other flows by name, the rest together.
+//! account by ports and causes on one path: [`Account::MET`] pairs of port and other flow by name, the rest together.
 
 use crate::hooks::Owner;
 use crate::packet::FlowRef;
@@ -104,7 +104,7 @@ pub(crate) struct Item {
 pub(crate) struct Account(Vec<Item>);
 
 impl Account {
-    /// Other flows that an account names; what it waited for further ones is one item a port.
+    /// Pairs of port and other flow that an account names; what it waited for further ones is one item a port.
     pub const MET: usize = 64;
 
     pub fn add(&mut self, port: u32, cause: Cause, time: Time) {

@@ -213,6 +213,17 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("isolation without a congesting queue", star("[ci]\nqueue_map = [0, 0, 0, 4, 0, 0, 0, 0]\n")),
         ("isolation with too short a map", star("[ci]\nqueue-map = [-4, 4]\n")),
         ("isolation upside down", star("[ci]\nlow = \"400 KB\"\n")),
+        (
+            "isolation, and PFC that counts at the egress",
+            star("[pfc]\nclasses = [2, 3]\nxoff = \"300 KB\"\ncounter = \"egress\"\n[ci]\n"),
+        ),
+        ("dynamic thresholds of queues", star("[pfc]\nthreshold = \"dynamic\"\ncounter = \"queue\"\n")),
+        ("PAUSE by queues", star("[pause]\nxoff = \"300 KB\"\ncounter = \"queue\"\n")),
+        (
+            "isolation of flows, and of what is for a congested destination",
+            star("[sfc]\nthreshold = \"100 KB\"\nat_source = \"isolation\"\n[pfc]\nxoff = \"300 KB\"\n[ci]\n"),
+        ),
+        ("a host's queue in the congesting queue's priority", star("[nic]\nqueues = 8\n[ci]\n")),
         ("two that decide about rates", star("[qcn]\n[dcqcn]\n")),
         (
             "limiters of different flows",

@@ -60,7 +60,8 @@ def compare(
     wanted = [metric(name) for name in metrics or ()]
     if len(subjects) < 2:
         raise InputError(
-            "compare: one scenario alone is better than none", f"give two or more of {GRAMMAR}"
+            "compare: one scenario is given, and it takes two or more",
+            f"give two or more of {GRAMMAR}",
         )
     if len(set(subjects)) < len(subjects):
         raise InputError("compare: a scenario is given twice", "a name stands for one column")

@@ -258,9 +258,9 @@ def show_rows(plan: Plan, rows: Sequence[Row], put: Callable[..., None]) -> None
 
 def _remarks(plan: Plan, rows: Sequence[Row]) -> list[str]:
     n = len(plan.seeds)
+    over = "Values of one seed" if n == 1 else f"Means over {n} seeds"
     remarks = [
-        f"Means over {n} seeds; differences are taken seed by seed, ± half of their 95 % interval "
-        "(Student's t).",
+        f"{over}; differences are taken seed by seed, ± half of their 95 % interval (Student's t).",
         "Tie: the interval covers zero. Less is better, but for throughput. "
         "Times are of complete flows.",
     ]

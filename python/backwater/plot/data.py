@@ -89,8 +89,11 @@ def sampling(quantity: str) -> str:
 
 
 def end_ps(run: Run) -> int:
-    """Give the simulated time at which a run ended."""
-    return int(run.summary["time_ps"])
+    """Give the simulated time at which a run ended; of a killed one, that of its last sample."""
+    if "time_ps" in run.summary:
+        return int(run.summary["time_ps"])
+    frame = scan(run, "series")
+    return 0 if frame is None else int(frame.select(pl.col("time_ps").max()).collect().item())
 
 
 def window_of(run: Run, window: Sequence[str] | None) -> tuple[int, int]:

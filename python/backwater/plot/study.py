@@ -7,7 +7,6 @@ of a mean over seeds (Student's t). Each mechanism has one colour and shape in a
 from __future__ import annotations
 
 import itertools
-import math
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -15,6 +14,8 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.plot import data
+from backwater.plot.marks import angle, diamonds, header, short, tooltips, whiskers
+from backwater.plot.points import StudyPoints, frame_of
 from backwater.plot.theme import COLOURS, FAINT, INK, WIDTH, clock, colour, dash, of, shape, title
 from backwater.stats import Spread
 from backwater.study.execute import TABLE, Key
@@ -25,28 +26,20 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
     from backwater.results import Run
-    from backwater.study import Outcome
-    from backwater.study.definition import Measure
-    from backwater.study.execute import Sample
 
-TIMES = ("fct", "message_time", "transaction_time")
-"""Kinds of measures that are completion times."""
+TIMES = ("ns", "us", "ms", "s")
+"""Units of the measures that are drawn unless others are asked for."""
 
 BINS = 40
 ROW_HEADER = alt.Header(labelOrient="left")
 
 
-class StudyPlots:
+class StudyPlots(StudyPoints):
     """Charts of a study's measured points beside the published numbers."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        self._outcome = outcome
-        self._study = outcome.study
-        self._mechanisms = list(self._study.mechanisms)
 
     def completion(self, **of: Any) -> ChartType:  # noqa: ANN401 - what `bars` takes
         """Completion times per case and mechanism: `bars` of every measure that is one."""
-        times = [m.name for m in self._study.measures if m.kind in TIMES]
+        times = [m.name for m in self._study.measures if m.unit in TIMES]
         if not times and "measures" not in of:
             raise InputError(f"study {self._study.id} measures no completion time")
         return self.bars(**{"measures": times, "heading": "Completion times"} | of)
@@ -86,14 +79,14 @@ class StudyPlots:
             "value", pl.col("high").fill_null(0), pl.col("published").fill_null(0)
         )
         rows = rows.with_columns(
-            text=pl.col("value").map_elements(_short, return_dtype=pl.String), top=top
+            text=pl.col("value").map_elements(short, return_dtype=pl.String), top=top
         )
-        tips = _tips(name)
+        tips = tooltips(name)
         y = alt.Y("value:Q", title=None)
         chart = alt.layer(
             base.mark_bar(width=22).encode(y=y, color=colours, tooltip=tips),
-            *_whiskers(base, rows),
-            *_diamonds(base, rows, tips),
+            *whiskers(base, rows),
+            *diamonds(base, rows, tips),
             base.mark_text(dy=-10, fontSize=10.5, color=INK).encode(
                 y=alt.Y("top:Q", title=None), text="text:N"
             ),
@@ -107,7 +100,7 @@ class StudyPlots:
             cells: dict[str, Any] = {"column": alt.Column("what:N", title=None, sort=kinds)}
         else:
             cells = {
-                "column": alt.Column("case:N", title="case", sort=seen, header=_header(seen)),
+                "column": alt.Column("case:N", title="case", sort=seen, header=header(seen)),
                 "row": alt.Row("what:N", title=None, sort=kinds, header=ROW_HEADER),
             }
         faceted = chart.facet(**cells, title=head, spacing={"row": 18, "column": 14})
@@ -127,7 +120,7 @@ class StudyPlots:
         cancels; below 0 it takes longer.
         """
         base = base or self._mechanisms[0]
-        names = measures or [m.name for m in self._study.measures if m.kind in TIMES]
+        names = measures or [m.name for m in self._study.measures if m.unit in TIMES]
         rows = []
         for case, mechanism, name in itertools.product(
             cases or [c.id for c in self._study.cases], mechanisms or self._mechanisms, names
@@ -153,19 +146,20 @@ class StudyPlots:
             )
         if not rows:
             raise InputError(f"nothing to draw: no case has both {base} and another mechanism")
-        frame = _frame(rows)
+        frame = frame_of(rows)
         order = [m for m in self._mechanisms if m in set(frame["mechanism"].to_list())]
         colours = colour("mechanism", order, self._mechanisms)
         seen = list(dict.fromkeys(frame["case"].to_list()))
-        y = alt.Y("value:Q", title=f"less than {base}", axis=alt.Axis(format="+.0%"))
-        x = alt.X("case:N", title="case", sort=seen, axis=alt.Axis(labelAngle=_angle(seen)))
+        less = f"less than {base}"
+        y = alt.Y("value:Q", title=less, axis=alt.Axis(format="+.0%"))
+        x = alt.X("case:N", title="case", sort=seen, axis=alt.Axis(labelAngle=angle(seen)))
         common = alt.Chart().encode(x=x, xOffset=alt.XOffset("mechanism:N", sort=order))
-        tips = _tips("mechanism", "+.1%")
+        tips = tooltips("mechanism", "+.1%")
         whole = alt.layer(
             alt.Chart().mark_rule(color=FAINT).encode(y=alt.datum(0)),
             common.mark_bar().encode(y=y, color=colours, tooltip=tips),
-            *_whiskers(common, frame),
-            *_diamonds(common, frame, tips),
+            *whiskers(common, frame, less),
+            *diamonds(common, frame, tips, less),
             data=frame,
         ).properties(width=max(160, 26 * len(order) * len(seen)), height=200)
         return whole.facet(
@@ -198,22 +192,27 @@ class StudyPlots:
             rows = rows.with_columns(
                 at=pl.col("case").replace_strict(dict(at), return_dtype=pl.Float64)
             )
-            x: Any = alt.X("at:Q", title=axis, scale=alt.Scale(zero=False, padding=20))
+            low, high = min(at.values()), max(at.values())
+            room = (high - low) / 25
+            domain = [max(0.0, low - room) if low >= 0 else low - room, high + room]
+            x: Any = alt.X("at:Q", title=axis, scale=alt.Scale(domain=domain, nice=False))
         else:
-            x = alt.X("case:N", title=axis, sort=seen, axis=alt.Axis(labelAngle=_angle(seen)))
+            x = alt.X("case:N", title=axis, sort=seen, axis=alt.Axis(labelAngle=angle(seen)))
         # Of one mechanism the title says which.
         legend: Any = alt.Undefined if len(order) > 1 else None
         cells = []
         for what in dict.fromkeys(rows["what"].to_list()):
             part = rows.filter(pl.col("what") == what)
-            y = alt.Y(
-                "value:Q",
-                title=what,
-                scale=alt.Scale(type="log" if log else "linear", zero=not log),
-            )
+            # Lines that differ by little are looked at closely; a bar would have to begin at 0.
+            every = [v for v in (*part["value"], *part["published"]) if v is not None]
+            near = min(every) > 0.8 * max(every)
+            scale = alt.Scale(zero=True)
+            if log or near:
+                scale = alt.Scale(type="log") if log else alt.Scale(zero=False, padding=8)
+            y = alt.Y("value:Q", title=what, scale=scale)
             base = alt.Chart(part.sort("at") if at else part).encode(x=x)
             colours = colour("mechanism", order, self._mechanisms).legend(legend)
-            tips = _tips("mechanism")
+            tips = tooltips("mechanism")
             cells.append(
                 alt.layer(
                     *self._reference(what, reference),
@@ -222,14 +221,14 @@ class StudyPlots:
                         color=colours,
                         strokeDash=dash("mechanism", order, self._mechanisms).legend(legend),
                     ),
-                    *_whiskers(base, part),
+                    *whiskers(base, part, what),
                     base.mark_point(filled=True, size=80, opacity=1).encode(
                         y=y,
                         color=colours,
                         shape=shape("mechanism", order, self._mechanisms).legend(legend),
                         tooltip=tips,
                     ),
-                    *_diamonds(base, part, tips),
+                    *diamonds(base, part, tips, what),
                 ).properties(width=WIDTH if at else max(280, 90 * len(seen)), height=190)
             )
         return alt.vconcat(*cells).properties(
@@ -298,10 +297,10 @@ class StudyPlots:
             interval = (
                 ""
                 if spread.ci_low is None
-                else f" (95 % CI {_short(spread.ci_low)} to {_short(spread.ci_high)})"
+                else f" (95 % CI {short(spread.ci_low)} to {short(spread.ci_high)})"
             )
-            ends = f"least {_short(spread.min)}, greatest {_short(spread.max)}"
-            below = f"{spread.n} seeds: mean {_short(spread.mean)}{interval}, {ends}"
+            ends = f"least {short(spread.min)}, greatest {short(spread.max)}"
+            below = f"{spread.n} seeds: mean {short(spread.mean)}{interval}, {ends}"
             cells.append(
                 alt.layer(*layers).properties(width=WIDTH, height=130, title=title(one, below))
             )
@@ -392,7 +391,7 @@ class StudyPlots:
                         title="obeyed by",
                         scale=alt.Scale(domain=["hosts", "switches"], range=["#56B4E9", "#D55E00"]),
                     ),
-                    row=alt.Row("case:N", title="case", sort=seen, header=_header(seen)),
+                    row=alt.Row("case:N", title="case", sort=seen, header=header(seen)),
                     tooltip=[
                         "case",
                         "mechanism",
@@ -408,85 +407,6 @@ class StudyPlots:
             title=title("Pauses: how many and how long", self._seeds(mean["seeds"].to_list()))
         )
 
-    # -----------------------------------------------------------------------------------------
-
-    def _sample(self, case: str, mechanism: str, measure: str, setup: str = TABLE) -> Sample | None:
-        """A point's values over its seeds; None where it was not run or has none."""
-        point = self._outcome.points.get(Key(case, mechanism, setup))
-        sample = None if point is None else point.get(measure)
-        return sample if sample is not None and sample.values else None
-
-    def _rows(
-        self,
-        measures: Sequence[str] | None,
-        cases: Sequence[str] | None,
-        mechanisms: Sequence[str] | None,
-    ) -> pl.DataFrame:
-        chosen = [
-            self._study.measure(name) for name in measures or [m.name for m in self._study.measures]
-        ]
-        rows = []
-        for case, mechanism, measure in itertools.product(
-            cases or [c.id for c in self._study.cases], mechanisms or self._mechanisms, chosen
-        ):
-            sample = self._sample(case, mechanism, measure.name)
-            if sample is not None:
-                published = self._study.published(case, mechanism, measure.name)
-                rows.append(
-                    {
-                        "case": case,
-                        "mechanism": mechanism,
-                        **_point(measure, sample),
-                        "published": published,
-                    }
-                )
-        return _frame(rows)
-
-    def _setups(
-        self,
-        beside: str,
-        measures: Sequence[str] | None,
-        cases: Sequence[str] | None,
-        mechanisms: Sequence[str] | None,
-    ) -> tuple[pl.DataFrame, list[str]]:
-        """Points of the setups beside the table, and of the table's own under its mechanisms."""
-        blocks = {block.id: block for block in self._study.beside}
-        if beside not in blocks:
-            raise InputError(
-                f"the study has no block {beside!r} beside its table", f"it has {', '.join(blocks)}"
-            )
-        block = blocks[beside]
-        chosen = [one for one in block.mechanisms if mechanisms is None or one in mechanisms]
-        several = len(chosen) > 1
-        rows, order = [], []
-        for mechanism in chosen:
-            for setup, label in (
-                (TABLE, block.own or mechanism),
-                *((s.id, s.label) for s in block.setups),
-            ):
-                name = f"{mechanism}, {label}" if several and label != mechanism else label
-                order.append(name)
-                for case, measure in itertools.product(
-                    cases or block.cases, measures or block.shows
-                ):
-                    sample = self._sample(case, mechanism, measure, setup)
-                    if sample is not None:
-                        point = _point(self._study.measure(measure), sample)
-                        row = {"case": case, "setup": name, **point, "published": None}
-                        rows.append(row | ({"mechanism": mechanism} if several else {}))
-        # By case, as in the other charts.
-        rows.sort(key=lambda row: [case.id for case in self._study.cases].index(row["case"]))
-        return _frame(rows), order
-
-    def _reduction(self, case: str, mechanism: str, name: str, base: str) -> float | None:
-        """The published improvement: as a number of its own, or by two published times."""
-        for number in self._study.numbers:
-            here = (number.case, number.mechanism, number.quantity, number.against)
-            if here == (case, mechanism, name, base):
-                return number.value / 100
-        ours, theirs = (self._study.published(case, one, name) for one in (mechanism, base))
-        return None if ours is None or not theirs else 1 - ours / theirs
-
     def _reference(self, what: str, where: tuple[str, str] | None) -> list[alt.Chart]:
         """Draw what a measure is at one point as a line across, named in small."""
         if where is None:
@@ -500,88 +420,6 @@ class StudyPlots:
         rule = alt.Chart(rows).mark_rule(color=FAINT, strokeDash=[5, 4], strokeWidth=1.5)
         name = alt.Chart(rows).mark_text(align="right", dy=-7, color=FAINT, fontSize=12)
         return [
-            rule.encode(y="value:Q"),
-            name.encode(y="value:Q", x=alt.value("width"), text="text:N"),
+            rule.encode(y=alt.Y("value:Q", title=what)),
+            name.encode(y=alt.Y("value:Q", title=what), x=alt.value("width"), text="text:N"),
         ]
-
-    def _published(self, case: str, mechanism: str, measure: str) -> dict[str, float]:
-        """Published statistics of a point, of most seeds where there are several."""
-        wanted = (case, mechanism, measure)
-        found = [n for n in self._study.numbers if (n.case, n.mechanism, n.quantity) == wanted]
-        found.sort(key=lambda n: math.inf if n.first is None else n.first)
-        return {n.over: n.value for n in found}
-
-    def _notes(self, rows: pl.DataFrame) -> list[str]:
-        """Say what a chart's marks are, and over how many seeds."""
-        notes = [self._seeds(rows["seeds"].to_list())]
-        if rows["published"].is_not_null().any():
-            notes.append("hollow diamonds: published")
-        return ["; ".join(notes)]
-
-    def _seeds(self, counts: list[int]) -> str:
-        least, most = min(counts), max(counts)
-        if most == 1:
-            return "measured: one seed"
-        between = f"{least} seeds" if least == most else f"{least} to {most} seeds"
-        return f"measured: mean over {between}; whiskers: its 95 % confidence interval"
-
-
-def _point(measure: Measure, sample: Sample) -> dict[str, Any]:
-    """What a chart needs of one measured point."""
-    spread = Spread.of(sample.values)
-    unit = measure.unit
-    return {
-        "what": f"{measure.label} ({unit})" if unit and unit != measure.label else measure.label,
-        "value": spread.mean,
-        "low": spread.ci_low,
-        "high": spread.ci_high,
-        "seeds": spread.n,
-    }
-
-
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    floats = ("value", "low", "high", "published")
-    return pl.DataFrame(rows, infer_schema_length=None).with_columns(
-        pl.col(name).cast(pl.Float64) for name in floats if rows
-    )
-
-
-def _whiskers(base: alt.Chart, rows: pl.DataFrame) -> list[alt.Chart]:
-    """Draw confidence intervals, if there are any."""
-    if rows["low"].is_null().all():
-        return []
-    y = alt.Y("low:Q", title=None)
-    return [base.mark_rule(color=INK, strokeWidth=1.5).encode(y=y, y2="high")]
-
-
-def _diamonds(base: alt.Chart, rows: pl.DataFrame, tips: list[Any]) -> list[alt.Chart]:
-    """Draw published numbers, if there are any."""
-    if rows["published"].is_null().all():
-        return []
-    mark = base.mark_point(
-        shape="diamond", size=85, color=INK, fill="white", strokeWidth=1.8, opacity=1
-    )
-    return [mark.encode(y=alt.Y("published:Q", title=None), tooltip=tips)]
-
-
-def _tips(name: str, form: str = ".5") -> list[Any]:
-    numbers = [alt.Tooltip(column, format=form) for column in ("value", "published", "low", "high")]
-    return ["case", name, "what", *numbers, "seeds"]
-
-
-def _header(cases: Sequence[str]) -> alt.Header:
-    """Case names lie flat beside or above their cells."""
-    return alt.Header(labelAngle=0, labelAlign="left" if max(map(len, cases)) > 8 else "center")
-
-
-def _angle(cases: Sequence[str]) -> int:
-    return 0 if max(map(len, cases)) <= 10 else -30
-
-
-def _short(value: float | None) -> str:
-    """Three digits or so, as labels and captions have them."""
-    if value is None:
-        return "-"
-    if value == 0 or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"

@@ -61,7 +61,9 @@ class Assumptions:
         if not self.sketch["complete"]:
             caption += f" Of each group the first {FLOWS} flows; jobs begin theirs during the run."
         if self.layout.aggregated:
-            caption += " A node with a number in brackets stands for so many."
+            caption += (
+                " A node written as a number stands for so many; the pointer shows their names."
+            )
         return Picture("topology", draw.topology(self.layout, self.sketch, self.groups), caption)
 
     def parameters(self) -> list[Table]:
@@ -112,6 +114,11 @@ def _explained(key: str) -> tuple[str, str]:
 
 def _from_ports(run: Run) -> dict[str, Any]:
     """Give nodes and links as the table of ports has them."""
+    if run.ports.num_rows == 0:
+        raise backwater.ResultError(
+            f"{run.directory}: the run was killed, and its flows came from a file that is not here",
+            "put the file where the scenario names it, or run it to its end",
+        )
     rows = run.ports.select(["node", "peer", "tier", "rate_bps"]).to_pylist()
     tiers = {row["node"]: row["tier"] for row in rows}
     number = {name: i for i, name in enumerate(tiers)}

@@ -102,10 +102,10 @@ def links(layout: Layout) -> str:
 def nodes(layout: Layout, named: set[int]) -> str:
     """Draw every node: hosts round, switches square; `named` hosts have their names."""
     parts = []
-    room = {host: layout.room(host) for host in (True, False)}
+    room = {y: layout.room(y) for _, y in layout.rows}
     last = (-99.0, 0.0)
     for i, block in enumerate(layout.blocks):
-        space = room[block.host]
+        space = room[block.y]
         if block.host:
             r = min(7.0, max(2.2, space * 0.36))
             parts.append(
@@ -115,20 +115,20 @@ def nodes(layout: Layout, named: set[int]) -> str:
             if i in named or space > 44:
                 up = block.y < layout.height / 2
                 # A name beside that of its neighbour goes a line further.
-                crowded = block.y == last[1] and block.x - last[0] < 7 * len(block.label)
+                crowded = block.y == last[1] and block.x - last[0] < 7 * len(block.short)
                 further = 12 if crowded else 0
                 last = (block.x if not crowded else -99.0, block.y)
                 y = block.y - 12 - further if up else block.y + 21 + further
-                parts.append(words(block.x, y, block.label, 11, anchor="middle"))
+                parts.append(words(block.x, y, block.short, 11, anchor="middle"))
             continue
         w = min(84.0, max(10.0, space * 0.72))
         parts.append(
             f'<rect x="{block.x - w / 2:.1f}" y="{block.y - 11:.1f}" width="{w:.1f}" height="22" '
             f'rx="4" fill="#f3f5f7" stroke="{INK}"><title>{escape(block.label)}</title></rect>'
         )
-        size = min(12.0, w / (0.58 * max(1, len(block.name))))
+        size = min(12.0, w / (0.58 * max(1, len(block.short))))
         if size >= 6.5:
-            parts.append(words(block.x, block.y + 4, block.name, round(size, 1), anchor="middle"))
+            parts.append(words(block.x, block.y + 4, block.short, round(size, 1), anchor="middle"))
     return "".join(parts)
 
 
@@ -201,6 +201,8 @@ def topology(layout: Layout, sketch: Mapping[str, Any], groups: list[str]) -> st
         drawn[group] = (
             "path pinned" if len(way) > 2 else "its only path" if only else "path left to the run"
         )
+        if len({layout.of[node] for node in only or way}) == 1:
+            continue
         arrows.append(_arrow(layout, group, only or way, groups))
     marks = "".join(_marks(layout, group, *hosts[group], groups) for group in hosts)
     heads = "".join(
@@ -245,11 +247,12 @@ def _marks(
 ) -> str:
     """Mark who sends (triangle up) and who receives (triangle down), a row a group."""
     colour = of(group, COLOURS, groups)
+    room = {y: layout.room(y) for _, y in layout.rows}
     parts = []
-    size = min(5.0, max(2.2, layout.room(True) * 0.4))
     for blocks, sign in ((senders, -1), (receivers, 1)):
         for i in blocks:
             block = layout.blocks[i]
+            size = min(5.0, max(2.2, room[block.y] * 0.4))
             down = block.y > layout.height / 2
             y = block.y + 20 + 10 * groups.index(group) if down else block.y - 22
             parts.append(
@@ -296,8 +299,9 @@ def key(deepest: int) -> str:
             'stroke="#6b4a00" stroke-width=".8"/>'
         )
         x += 2 * r + 4
-    parts.append(words(x + 4, 24, f"waiting for the link, most {deepest / 1e3:,.0f} KB", 13))
-    x += 240
+    most = f"{deepest / 1e6:.3g} MB" if deepest >= 1e6 else f"{deepest / 1e3:.3g} KB"
+    parts.append(words(x + 4, 24, f"waiting for the link, most {most}", 13))
+    x += 250
     parts.append(
         f'<g transform="translate({x:.0f} 20)"><rect x="-6" y="-6" width="12" height="12" rx="2.5" '
         f'fill="{VERMILLION}"/><path d="M-2 -3.2V3.2M2 -3.2V3.2" stroke="white" '

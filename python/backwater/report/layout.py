@@ -42,6 +42,11 @@ class Block:
         """Its name, and how many nodes it stands for."""
         return self.name if len(self.members) == 1 else f"{self.name} ({len(self.members)})"
 
+    @property
+    def short(self) -> str:
+        """What is written at it: its name, or how many nodes it stands for."""
+        return self.name if len(self.members) == 1 else f"×{len(self.members)}"  # noqa: RUF001
+
 
 @dataclass
 class Layout:
@@ -63,14 +68,10 @@ class Layout:
         """Whether some block stands for several nodes."""
         return any(len(block.members) > 1 for block in self.blocks)
 
-    def room(self, host: bool) -> float:
-        """Give the least distance between two neighbours of a row of hosts, or of switches."""
-        rows: dict[float, list[float]] = {}
-        for block in self.blocks:
-            if block.host == host:
-                rows.setdefault(block.y, []).append(block.x)
-        gaps = [b - a for xs in rows.values() for a, b in itertools.pairwise(sorted(xs))]
-        return min(gaps, default=WIDTH / 2)
+    def room(self, y: float) -> float:
+        """Give the least distance between two neighbours of the row at a height."""
+        row = sorted(block.x for block in self.blocks if block.y == y)
+        return min((b - a for a, b in itertools.pairwise(row)), default=WIDTH / 2)
 
 
 def lay_out(sketch: Mapping[str, Any]) -> Layout:

@@ -215,12 +215,13 @@ def run_sections(run: Run, assumptions: Assumptions) -> list[Section]:
             "figures", "Figures", figures, [f"Not drawn. {'; '.join(missing)}."] if missing else []
         )
     ]
-    if all(data.sampled(run, name) for name in ("sent_bytes", "queue_bytes")):
+    taken = all(data.sampled(run, name) for name in ("sent_bytes", "queue_bytes"))
+    if taken and run.ports.num_rows > 0:
         film = shoot(assumptions.layout, [("this run", run)])
         figures.append(film_figure("fabric", film, assumptions.named))
         part = film_part("film", film, assumptions.named, "")
         sections.append(Section("fabric", "The fabric over time", [part]))
-    else:
+    elif not taken:
         sections[0].text.append(
             "For queues, throughput and the fabric over time run it with "
             f"{data.EVERYTHING} (shorter intervals, more rows)."
@@ -239,7 +240,10 @@ def again_section(run: Run) -> Section:
             ),
             Code(run.manifest["scenario"], "scenario.toml, every value", folded=True),
         ],
-        [f"Save the text below as scenario.toml. Fingerprint of the result: {run.fingerprint}."],
+        [
+            "Save the text below as scenario.toml."
+            + (f" Fingerprint of the result: {run.fingerprint}." if run.fingerprint else "")
+        ],
     )
 
 

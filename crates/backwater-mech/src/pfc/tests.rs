@@ -128,6 +128,31 @@ fn egress_counter_pauses_all_other_ports_until_the_last_queue_has_drained() {
     assert_eq!(fill(&mut at, 1, 4_999, false), [release(0), release(2), release(3)]);
 }
 
+/// Queue 2 of port 3 and queue 3 of port 2 fill, the former with flows that came in class 3.
+#[test]
+fn a_queue_pauses_those_that_fill_it_and_nobody_else() {
+    let mut at = At::new(&Params { counter: Counter::Queue, ..params(10_000, 5_000) }, &SwitchParams::default());
+    let fill = |at: &mut At, ingress: u16, to: (u16, u8), bytes: u64, arrives: bool| {
+        at.bench.set_egress(Port(to.0), Queue(to.1), bytes);
+        let (mut here, mut pkt) = (place(Port(ingress), Port(to.0), C3), data(HostId(0), HostId(1), 0, C3, 4000));
+        here.queue = Queue(to.1);
+        match arrives {
+            true => at.pfc.on_enqueue(&mut at.bench.cx(), &here, &mut pkt),
+            false => at.pfc.on_depart(&mut at.bench.cx(), &here),
+        }
+        at.bench.notes()
+    };
+    assert_eq!(fill(&mut at, 0, (3, 2), 10_000, true), [], "at the threshold is not above it");
+    assert_eq!(fill(&mut at, 0, (3, 2), 10_001, true), [hold(0)], "the class in which it came");
+    assert_eq!(fill(&mut at, 0, (3, 2), 12_000, true), [], "said once");
+    assert_eq!(fill(&mut at, 1, (3, 2), 12_000, true), [hold(1)]);
+    assert_eq!(fill(&mut at, 0, (2, 3), 10_001, true), [], "paused already");
+    assert_eq!(fill(&mut at, 0, (3, 2), 5_000, false), [], "at the threshold is not below it");
+    assert_eq!(fill(&mut at, 0, (3, 2), 4_999, false), [release(1)], "port 0 fills the other queue, too");
+    assert_eq!(fill(&mut at, 0, (2, 3), 4_999, false), [release(0)]);
+    assert_eq!(fill(&mut at, 0, (2, 3), 0, false), [], "said once");
+}
+
 /// 802.3 annex 31D: the class stops until the time has passed or a zero comes; at a switch its queue, at a NIC the class.
 #[test]
 fn receiver_obeys_after_its_response_time() {

@@ -1,0 +1,148 @@
+"""What charts of a study are drawn from: its measured points beside the published numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.stats import Spread
+from backwater.study.execute import TABLE, Key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.study import Outcome
+    from backwater.study.definition import Measure
+    from backwater.study.execute import Sample
+
+
+class StudyPoints:
+    """A study's points as rows: one a case, mechanism (or setup) and measure."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self._study = outcome.study
+        self._mechanisms = list(self._study.mechanisms)
+
+    def _sample(self, case: str, mechanism: str, measure: str, setup: str = TABLE) -> Sample | None:
+        """A point's values over its seeds; None where it was not run or has none."""
+        point = self._outcome.points.get(Key(case, mechanism, setup))
+        sample = None if point is None else point.get(measure)
+        return sample if sample is not None and sample.values else None
+
+    def _rows(
+        self,
+        measures: Sequence[str] | None,
+        cases: Sequence[str] | None,
+        mechanisms: Sequence[str] | None,
+    ) -> pl.DataFrame:
+        chosen = [
+            self._study.measure(name) for name in measures or [m.name for m in self._study.measures]
+        ]
+        rows = []
+        for case, mechanism, measure in itertools.product(
+            cases or [c.id for c in self._study.cases], mechanisms or self._mechanisms, chosen
+        ):
+            sample = self._sample(case, mechanism, measure.name)
+            if sample is not None:
+                published = self._study.published(case, mechanism, measure.name)
+                rows.append(
+                    {
+                        "case": case,
+                        "mechanism": mechanism,
+                        **_point(measure, sample),
+                        "published": published,
+                    }
+                )
+        return frame_of(rows)
+
+    def _setups(
+        self,
+        beside: str,
+        measures: Sequence[str] | None,
+        cases: Sequence[str] | None,
+        mechanisms: Sequence[str] | None,
+    ) -> tuple[pl.DataFrame, list[str]]:
+        """Points of the setups beside the table, and of the table's own under its mechanisms."""
+        blocks = {block.id: block for block in self._study.beside}
+        if beside not in blocks:
+            raise InputError(
+                f"the study has no block {beside!r} beside its table", f"it has {', '.join(blocks)}"
+            )
+        block = blocks[beside]
+        chosen = [one for one in block.mechanisms if mechanisms is None or one in mechanisms]
+        several = len(chosen) > 1
+        rows, order = [], []
+        for mechanism in chosen:
+            for setup, label in (
+                (TABLE, block.own or mechanism),
+                *((s.id, s.label) for s in block.setups),
+            ):
+                name = f"{mechanism}, {label}" if several and label != mechanism else label
+                order.append(name)
+                for case, measure in itertools.product(
+                    cases or block.cases, measures or block.shows
+                ):
+                    sample = self._sample(case, mechanism, measure, setup)
+                    if sample is not None:
+                        point = _point(self._study.measure(measure), sample)
+                        row = {"case": case, "setup": name, **point, "published": None}
+                        rows.append(row | ({"mechanism": mechanism} if several else {}))
+        # By case, as in the other charts.
+        rows.sort(key=lambda row: [case.id for case in self._study.cases].index(row["case"]))
+        return frame_of(rows), order
+
+    def _reduction(self, case: str, mechanism: str, name: str, base: str) -> float | None:
+        """The published improvement: as a number of its own, or by two published times."""
+        for number in self._study.numbers:
+            here = (number.case, number.mechanism, number.quantity, number.against)
+            if here == (case, mechanism, name, base):
+                return number.value / 100
+        ours, theirs = (self._study.published(case, one, name) for one in (mechanism, base))
+        return None if ours is None or not theirs else 1 - ours / theirs
+
+    def _published(self, case: str, mechanism: str, measure: str) -> dict[str, float]:
+        """Published statistics of a point, of most seeds where there are several."""
+        wanted = (case, mechanism, measure)
+        found = [n for n in self._study.numbers if (n.case, n.mechanism, n.quantity) == wanted]
+        found.sort(key=lambda n: math.inf if n.first is None else n.first)
+        return {n.over: n.value for n in found}
+
+    def _notes(self, rows: pl.DataFrame) -> list[str]:
+        """Say what a chart's marks are, and over how many seeds."""
+        notes = [self._seeds(rows["seeds"].to_list())]
+        if rows["published"].is_not_null().any():
+            notes.append("hollow diamonds: published")
+        return ["; ".join(notes)]
+
+    def _seeds(self, counts: list[int]) -> str:
+        least, most = min(counts), max(counts)
+        if most == 1:
+            return "measured: one seed"
+        between = f"{least} seeds" if least == most else f"{least} to {most} seeds"
+        return f"measured: mean over {between}; whiskers: its 95 % confidence interval"
+
+
+def _point(measure: Measure, sample: Sample) -> dict[str, Any]:
+    """What a chart needs of one measured point."""
+    spread = Spread.of(sample.values)
+    unit = measure.unit
+    return {
+        "what": f"{measure.label} ({unit})" if unit and unit != measure.label else measure.label,
+        "value": spread.mean,
+        "low": spread.ci_low,
+        "high": spread.ci_high,
+        "seeds": spread.n,
+    }
+
+
+def frame_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Make rows a table, with numbers as such even where all of them are missing."""
+    floats = ("value", "low", "high", "published")
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(
+        pl.col(name).cast(pl.Float64) for name in floats if rows
+    )

@@ -1,0 +1,141 @@
+"""What charts of a run are drawn from, and how samples become lines over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.plot import data
+from backwater.plot.theme import HEIGHT, WIDTH, clock, colour, dash, title
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from altair.typing import ChartType
+
+    from backwater.results import Run
+
+# A rate is a mean over a step, and of few packets it says nothing.
+RATE_STEPS = 90
+CAPPED = 24
+"""Ports, links or flows that a chart lists at most."""
+
+
+class RunRows:
+    """A run's flows, links and samples as charts need them."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def _interval(self) -> int:
+        interval = data.sampling_ps(self._run)
+        if interval is None:
+            raise InputError(
+                "the run took no samples", f"run it with {data.sampling('queue_bytes')}"
+            )
+        return interval
+
+    def _lazy(self, *groups: str) -> pl.LazyFrame:
+        frame = data.scan(self._run, "flows")
+        if frame is None:
+            raise InputError("the run has no flows", "it ended before one was complete")
+        return frame.filter(pl.col("group").is_in(groups)) if groups else frame
+
+    def _groups(self, *groups: str) -> list[str]:
+        """Groups in the scenario's order, which is that of their flows' numbers."""
+        frame = self._lazy(*groups).group_by("group").agg(pl.col("flow_id").min())
+        found: list[str] = frame.sort("flow_id").collect()["group"].to_list()
+        missing = [group for group in groups if group not in found]
+        if missing:
+            raise InputError(
+                f"there is no flow in group {missing[0]!r}",
+                f"there are {', '.join(self._groups())}",
+            )
+        return found
+
+    def _first_flows(self, *groups: str) -> pl.DataFrame:
+        """Name the first flows of the groups, as many as a chart lists: columns flow_id, line."""
+        first = self._lazy(*groups).select("flow_id", "group").bottom_k(CAPPED, by="flow_id")
+        number = pl.col("flow_id").rank("dense").over("group")
+        return (
+            first.sort("flow_id")
+            .select("flow_id", line=pl.format("{} {}", "group", number))
+            .collect(engine="streaming")
+        )
+
+    def _links(
+        self, wanted: Sequence[str], values: pl.DataFrame, names: pl.DataFrame, most: int
+    ) -> list[str]:
+        """The links that were asked for, or those with the greatest values."""
+        known = set(names["link"].to_list())
+        if wanted:
+            links = [
+                link.replace("->", "→").replace(" ", "").replace("→", " → ") for link in wanted
+            ]
+            for link in links:
+                if link not in known:
+                    raise InputError(
+                        f"no port leads {link}",
+                        "written as NODE → PEER; the table of ports has them",
+                    )
+            return links
+        peak = values.group_by("link").agg(pl.col("value").max())
+        found: list[str] = (
+            peak.sort("value", "link", descending=[True, False]).head(most)["link"].to_list()
+        )
+        return found
+
+    def _over_time(
+        self,
+        values: pl.DataFrame,
+        lines: list[str],
+        window: Sequence[str] | None,
+        factor: float,
+        axis: str,
+        head: alt.TitleParams,
+        most: int = data.MOST_STEPS,
+    ) -> ChartType:
+        """Draw samples as lines; a sample that is not there is one of 0."""
+        interval = self._interval()
+        begin, end = data.window_of(self._run, window)
+        times, together = data.grid(begin, end, interval, most)
+        unit_ps, unit = clock(end)
+        full = (
+            times.join(pl.DataFrame({"link": lines}), how="cross")
+            .join(values, on=["time_ps", "link"], how="left")
+            .with_columns(pl.col("value").fill_null(0) * factor)
+            .group_by("link", "step")
+            .agg(
+                value=pl.col("value").mean(), low=pl.col("value").min(), high=pl.col("value").max()
+            )
+            .with_columns(time=(pl.col("step") + together * interval / 2) / unit_ps)
+            .sort("link", "step")
+            .select("link", "time", "value", "low", "high")
+        )
+        x = alt.X("time:Q", title=f"time ({unit})", scale=alt.Scale(nice=False))
+        tips = [
+            "link",
+            alt.Tooltip("time", format=".6"),
+            alt.Tooltip("value", title=axis, format=".4"),
+        ]
+        base = alt.Chart(full).encode(x=x, color=colour("link", lines))
+        line = base.mark_line(strokeWidth=1.6).encode(
+            y=alt.Y("value:Q", title=axis), strokeDash=dash("link", lines), tooltip=tips
+        )
+        said = f"sampled every {data.time_text(interval)}"
+        layers: list[Any] = [line]
+        if together > 1 and most == RATE_STEPS:
+            said += f"; mean over {data.time_text(together * interval)}"
+        elif together > 1:
+            band = base.mark_area(opacity=0.22).encode(y="low:Q", y2="high:Q")
+            layers = [band, line]
+            said += (
+                f"; line: mean over {data.time_text(together * interval)}, band: least to greatest"
+            )
+        below = [*(head.subtitle if isinstance(head.subtitle, list) else []), said]
+        return alt.layer(*layers).properties(
+            width=WIDTH, height=HEIGHT, title=title(str(head.text), *below)
+        )
