@@ -273,6 +273,7 @@ def test_the_command_says_what_it_captured(command: Command, small: Path) -> Non
         ("--capture h0 -o .", ".: is a directory", "give the name of a file in it"),
         ("--capture h0 -o a --capture-kind cmn", "capture.kind: `cmn` is no kind", "kinds of f"),
         ("--capture h0 -o a --capture-class 8", "capture.class: 8 is no class", "0 to 7"),
+        ("--capture h0 -o a --capture-class 00008", "capture.class: 8 is no class", "0 to 7"),
         ("--capture h0 -o a --capture-class x", "--capture-class x: not a whole", "0 to 7"),
         ("--capture h0 -o a --capture-snap 64", "capture.snap: `64` has no unit", "units of a"),
         ("--capture h0 -o a --capture-snap 9_B", "capture.snap: `9 B` is out", "14 B to 262144 B"),
@@ -292,6 +293,21 @@ def test_bad_options_do_nothing(
     assert hint in hinted
     assert not Path("r").exists()
     assert not Path("a").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("run", "own.toml", "--capture", "h0", "-o", "own.toml"), ("pcap", "sample", "own.toml")],
+)
+def test_what_is_no_capture_is_not_written_over(
+    command: Command, small: Path, words: tuple[str, ...]
+) -> None:
+    own, text = Path("own.toml"), small.read_text()
+    own.write_text(text)
+    said = command(*words)
+    assert said.code == 2
+    assert said.err.startswith("error: own.toml: is there and is no pcapng file\nhint: ")
+    assert own.read_text() == text
 
 
 def test_a_full_disk_ends_the_run_with_a_reason(command: Command, small: Path) -> None:

@@ -183,7 +183,8 @@ impl State {
             PcapBlockOwned::LegacyHeader(header) => {
                 self.legacy = true;
                 self.nanoseconds = header.is_nanosecond_precision();
-                let ethernet = header.network == Linktype::ETHERNET;
+                // The upper bits say whether frames have a check sequence.
+                let ethernet = Linktype(header.network.0 & 0xffff) == Linktype::ETHERNET;
                 self.interfaces.push(Interface { name: "0".into(), ethernet, resolution: 1, offset: 0 });
             }
             PcapBlockOwned::Legacy(frame) => {

@@ -70,12 +70,21 @@ impl Cim<'_> {
     /// \[octets\] Most of the flow's MSDU that goes along (ciPeerCimEncapLen, clause 49.3.6).
     pub const MOST_MSDU: usize = 512;
 
-    /// The same in the format of a CNM, whose destination field can only name the flow's destination; source and VID are those of
-    /// the frame around it. Feedback and queue lengths are zero: nothing is to slow down. At most 64 octets of the MSDU go along.
-    pub fn as_cnm(&self, cpid: Cpid, priority: u8) -> Cnm<'_> {
+    /// The same in the format of a CNM, which names the flow's destination and has no place for its source address, its VID and
+    /// a deletion: `None` for that. Feedback and queue lengths are zero: nothing is to slow down. At most 64 octets of the MSDU go along.
+    pub fn as_cnm(&self, cpid: Cpid, priority: u8) -> Option<Cnm<'_>> {
         let length = self.msdu.len().min(Cnm::MOST_MSDU);
         let msdu = self.msdu.get(..length).unwrap_or_default();
-        Cnm { feedback: 0, cpid, q_offset: 0, q_delta: 0, priority: priority & 7, destination: self.destination, msdu }
+        let destination = self.destination;
+        (!self.delete).then_some(Cnm {
+            feedback: 0,
+            cpid,
+            q_offset: 0,
+            q_delta: 0,
+            priority: priority & 7,
+            destination,
+            msdu,
+        })
     }
 }
 
@@ -141,7 +150,8 @@ mod tests {
     #[test]
     fn the_form_of_a_cnm_carries_what_fits() {
         let cim = Cim { delete: false, destination: Mac([1; 6]), source: Mac([2; 6]), vid: 0, msdu: &[7; 100] };
-        let cnm = cim.as_cnm(Cpid::default(), 3);
+        assert_eq!(Cim { delete: true, ..cim }.as_cnm(Cpid::default(), 3), None);
+        let cnm = cim.as_cnm(Cpid::default(), 3).unwrap();
         assert_eq!((cnm.msdu.len(), cnm.destination, cnm.priority), (64, Mac([1; 6]), 3));
         assert_eq!(cnm.emit(&mut [0; 88]), Ok(88));
     }

@@ -29,8 +29,8 @@
 //! | BCN message, RLT tag | [`bcn`] | Bergamasco, 2005 to 2007 | the set of fields; the octets are this project's choice |
 //! | LLDP TLVs for CN and CI | [`lldp`] | IEEE 802.1Q annex D | CN all; CI the set of fields |
 //!
-//! Captures are written by [`pcapng`], and read by [`capture`], whole or broken; [`sample`] has a frame of each format. They need the feature `std`, which is on by default;
-//! nothing else here does, and nothing else allocates. Nothing panics on any input. What is reserved is sent as zero, ignored on receipt,
+//! Captures are written by [`pcapng`], and read by [`capture`], whole or broken; [`sample`] has a frame of each format. They need the feature `std`, which is on by default,
+//! as `ip::Datagram` and `Emit::append` do, which write into vectors; nothing else here does, and nothing else allocates. Nothing panics on any input. What is reserved is sent as zero, ignored on receipt,
 //! and kept by the view.
 
 #![no_std]

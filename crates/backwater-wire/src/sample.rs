@@ -71,10 +71,10 @@ pub fn frames() -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let delete = octets(&Cim { delete: true, ..cim })?;
     add("CIM, layer 3, delete", packet(V4, DSCP_CS6 << 2, Numbers::CIM_PORT, &delete, false))?;
     add("CIM, layer 3 over IPv6", packet(V6, DSCP_CS6 << 2, Numbers::CIM_PORT, &octets(&cim)?, false))?;
-    add(
-        "CIM in the format of a CNM",
-        link(PORT, SWITCH, Some((6, 0xabc)), ether_type::CNM, &octets(&cim.as_cnm(cpid, 3))?),
-    )?;
+    if let Some(as_cnm) = cim.as_cnm(cpid, 3) {
+        let frame = link(PORT, SWITCH, Some((6, 0xabc)), ether_type::CNM, &octets(&as_cnm)?);
+        add("CIM in the format of a CNM", frame)?;
+    }
 
     let sfcm = Sfcm {
         scope: Scope::Class,

@@ -3,7 +3,9 @@
 use backwater_wire::address::{Cpid, Mac};
 use backwater_wire::bcn::{Bcn, RateLimitedTag};
 use backwater_wire::cim::Cim;
-use backwater_wire::frame::{Frame, Numbers};
+use backwater_wire::ethernet;
+use backwater_wire::frame::{Frame, Ip, Message, Numbers};
+use backwater_wire::ip::Datagram;
 use backwater_wire::lldp::{CiAddress, CiTlv, CnTlv};
 use backwater_wire::pause::Pause;
 use backwater_wire::pfc::Pfc;
@@ -14,6 +16,7 @@ use backwater_wire::{Emit, Error, Parse};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fmt::Debug;
+use std::net::IpAddr;
 
 /// Emits into exactly enough room, too much and too little, and reads back.
 fn round<V: Emit + PartialEq + Debug>(value: &V, parse: impl Fn(&[u8]) -> Result<bool, Error>) {
@@ -47,7 +50,41 @@ fn cpid() -> impl Strategy<Value = Cpid> {
     (mac(), any::<[u8; 2]>()).prop_map(|(bridge, point)| Cpid { bridge, point })
 }
 
+fn address() -> impl Strategy<Value = (IpAddr, IpAddr)> {
+    prop_oneof![
+        any::<[[u8; 4]; 2]>().prop_map(|[source, destination]| (source.into(), destination.into())),
+        any::<[[u8; 16]; 2]>().prop_map(|[source, destination]| (source.into(), destination.into())),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn frames(destination in mac(), source in mac(), vlan in proptest::option::of((0u8..8, 0u16..4096)),
+              addresses in address(), ds: u8, source_port: u16, port in 1024u16..4000, payload in vec(any::<u8>(), 0..100)) {
+        let mut packet = Vec::new();
+        Datagram { addresses, ds, ports: (source_port, port), payload: &payload, roce: false }.append(&mut packet);
+        let (ether_type, client) = packet.split_at(2);
+        let ether_type = u16::from_be_bytes([ether_type[0], ether_type[1]]);
+        let mut octets = vec![0xaa; 300];
+        let length = ethernet::emit(&mut octets, destination, source, vlan, ether_type, client).unwrap();
+        prop_assert_eq!(length, (client.len() + if vlan.is_some() { 18 } else { 14 }).max(ethernet::SHORTEST));
+        let frame = Frame::parse(&octets[..length], &Numbers::default()).unwrap();
+        prop_assert_eq!((frame.destination, frame.source, frame.vlan), (destination, source, vlan));
+        prop_assert_eq!((frame.ether_type, frame.message), (ether_type, Message::Other));
+        let ip = Ip { source: addresses.0, destination: addresses.1, dscp: ds >> 2, ecn: ds & 3, ports: Some((source_port, port)) };
+        prop_assert_eq!(frame.ip, Some(ip));
+        // The sum over what UDP's checksum covers, the checksum included, is all ones.
+        let at = client.len() - payload.len() - 8;
+        let udp = &client[at..];
+        prop_assert_eq!(&udp[8..], &payload[..]);
+        prop_assert_eq!(usize::from(u16::from_be_bytes([udp[4], udp[5]])), udp.len());
+        let both = if addresses.0.is_ipv4() { &client[12..20] } else { &client[8..40] };
+        let length = (udp.len() as u16).to_be_bytes();
+        let covered = [both, &[0, 17], &length, udp].concat();
+        let sum = covered.chunks(2).fold(0, |sum, pair| sum + u64::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])));
+        prop_assert_eq!(sum % 0xffff, 0);
+    }
+
     #[test]
     fn pause_and_pfc(quanta: u16, times: [Option<u16>; 8]) {
         round!(Pause { quanta });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,8 @@ from backwater.cli.output import writable
 from backwater.errors import InputError
 
 PANEL = "Capture"
+# A pcapng file begins with the type of a section header block.
+SECTION = b"\x0a\x0d\x0d\x0a"
 
 CapturePorts = Annotated[
     str | None,
@@ -101,7 +104,7 @@ def wanted(
         raise InputError(
             "-o -: stdout is the report's", "name a file; Wireshark reads it already while it grows"
         )
-    writable(file)
+    replaceable(file)
     return _core.Capture(
         file,
         ports,
@@ -112,6 +115,26 @@ def wanted(
     )
 
 
+def replaceable(file: str) -> None:
+    """Refuse a file for a capture that cannot be written, or that holds something else by now."""
+    path = Path(file)
+    try:
+        # Opening what is no file may wait for somebody who writes into it.
+        if not path.is_file():
+            writable(file)
+            return
+        with path.open("rb") as there:
+            head = there.read(len(SECTION))
+    except OSError:
+        writable(file)
+        return
+    if head and not SECTION.startswith(head):
+        raise InputError(
+            f"{file}: is there and is no pcapng file", "name another file, or remove this one first"
+        )
+    writable(file)
+
+
 def parts(text: str | None) -> list[str]:
     """The parts between commas."""
     return [] if text is None else [part.strip() for part in text.split(",")]
@@ -120,7 +143,7 @@ def parts(text: str | None) -> list[str]:
 def _number(text: str) -> int:
     if not text.isdecimal():
         raise InputError(f"--capture-class {text}: not a whole number", "classes are 0 to 7")
-    return int(text[:4])
+    return int(text.lstrip("0")[:4] or "0")
 
 
 def told(capture: _core.Capture | None, outcome: object) -> list[str]:

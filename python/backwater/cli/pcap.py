@@ -12,7 +12,7 @@ import typer
 
 from backwater import _core
 from backwater.cli.arguments import Json
-from backwater.cli.capture import parts
+from backwater.cli.capture import parts, replaceable
 from backwater.cli.output import message, put, writable, write_json
 from backwater.errors import InputError, ResultError
 
@@ -238,7 +238,7 @@ def sample(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The pcapng file to write.")],
 ) -> int:
     """Write a capture with a frame of each format, to try programs on that read them."""
-    writable(file)
+    replaceable(file)
     frames = _core.sample_frames()
     try:
         _core.write_capture(file, [octets for _, octets in frames])

@@ -11,6 +11,10 @@
 --
 -- SPDX-License-Identifier: MIT OR Apache-2.0
 
+-- Named on the command line although it is installed for good, it is loaded twice, each time with globals of its own.
+if _G.backwater_dissector then return end
+_G.backwater_dissector = true
+
 local ethertypes = DissectorTable.get("ethertype")
 local udp_ports = DissectorTable.get("udp.port")
 
@@ -87,9 +91,16 @@ local function encapsulated(tree, wrong, field, tvb, at, length, most)
     return tree:add(field, tvb(at, has)), tvb(at, has)
 end
 
--- What stands behind a tag. That it is malformed Wireshark has shown before it becomes an error here, of which this script is no cause.
-local function dissect_rest(kind, rest, pinfo, root)
-    pcall(ethertypes.try, ethertypes, kind, rest, pinfo, root)
+-- What stands behind a tag, from `at` on, with its EtherType before. That it is malformed Wireshark has shown before it becomes an error
+-- here, of which this script is no cause. Lua hands on no more than was captured as the length: what the capture has cut off would
+-- look malformed, so of that only the flow is shown.
+local function dissect_rest(tree, wrong, tvb, at, pinfo, root)
+    if tvb:reported_len() > tvb:captured_len() then
+        add_flow_of_msdu(tree, tvb(at - 2))
+        tree:add_proto_expert_info(wrong.cut)
+    elseif tvb:captured_len() > at then
+        pcall(ethertypes.try, ethertypes, tvb(at - 2, 2):uint(), tvb(at):tvb(), pinfo, root)
+    end
 end
 
 -- CN-TAG ---------------------------------------------------------------------------------------------------------------
@@ -108,9 +119,7 @@ function cntag.dissector(tvb, pinfo, root)
     tree:add(cntag_fields.flow, tvb(0, 2))
     tree:add(cntag_fields.type, tvb(2, 2))
     tree:append_text(", flow " .. tvb(0, 2):uint())
-    if tvb:captured_len() > 4 then
-        dissect_rest(tvb(2, 2):uint(), tvb(4):tvb(), pinfo, root)
-    end
+    dissect_rest(tree, cntag_wrong, tvb, 4, pinfo, root)
 end
 
 -- CNM ------------------------------------------------------------------------------------------------------------------
@@ -312,9 +321,7 @@ function rlt.dissector(tvb, pinfo, root)
     tree:add(rlt_fields.reserved, tvb(0, 2))
     tree:add(rlt_fields.cpid, tvb(2, 8))
     tree:add(rlt_fields.type, tvb(10, 2))
-    if tvb:captured_len() > 12 then
-        dissect_rest(tvb(10, 2):uint(), tvb(12):tvb(), pinfo, root)
-    end
+    dissect_rest(tree, rlt_wrong, tvb, 12, pinfo, root)
 end
 
 -- LLDP CI TLV ----------------------------------------------------------------------------------------------------------
