@@ -127,6 +127,35 @@ def test_what_was_not_sampled_is_said_with_the_keys_that_sample_it(name: str, sm
         getattr(plain.plot, name)()
 
 
+def two_short_flows(interval: str) -> Run:
+    """Two messages of a frame each, 150 us apart in an idle network, and samples between them."""
+    topology = {"kind": "star", "hosts": 3, "rate": "100 Gb/s", "link_delay": "1 us"}
+    flow = {"from": "h0", "to": "h1", "size": "64 B"}
+    flows = [flow | {"label": "one"}, flow | {"label": "other", "start": "150 us"}]
+    output = {"interval": interval} | dict.fromkeys(SAMPLES, True)
+    return backwater.build({"topology": topology, "flow": flows, "output": output}).run()
+
+
+@pytest.mark.parametrize(
+    ("name", "interval"),
+    [("queue", "100 us"), ("queue", "300 us"), ("throughput", "300 us"), ("sent", "300 us")],
+)
+def test_samples_that_found_nothing_are_said(name: str, interval: str) -> None:
+    run = two_short_flows(interval)
+    with pytest.raises(backwater.InputError) as raised:
+        getattr(run.plot, name)()
+    assert "no samples" in raised.value.reason or f"every {interval}, found" in raised.value.reason
+    assert raised.value.hint is not None
+
+
+def test_pauses_that_were_not_looked_at_are_not_drawn_as_none(run: Run) -> None:
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
+    plain = scenario.set("output.queues", True).run()
+    with pytest.raises(backwater.InputError, match=r"output\.pauses=true"):
+        plain.plot.paused()
+    assert rows(run.plot.paused(), "link", "begin").height > 0
+
+
 def test_unknown_links_and_groups_are_named(run: Run) -> None:
     with pytest.raises(backwater.InputError, match="no port leads leaf0 → nowhere"):
         run.plot.queue("leaf0 -> nowhere")

@@ -7,6 +7,7 @@ import re
 import shutil
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,10 +17,9 @@ from backwater import report
 from backwater.cli import main
 from backwater.report.layout import lay_out, only_way
 from backwater.report.page import script_json
+from conftest import ROOT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Command
 
 # Not those that the embedded scripts hold.
@@ -88,12 +88,19 @@ def test_the_page_needs_no_network(page: str) -> None:
 def test_the_page_has_its_parts_in_order(page: str) -> None:
     headings = HEADINGS.findall(page)
     assert headings == ["Assumptions", "Results", "Figures", "The fabric over time", "Run it again"]
-    for figure in ("completion", "queue", "throughput", "paused", "pauses", "control", "fabric"):
+    for figure in ("completion", "queue", "throughput", "paused", "pauses", "control"):
         assert f'<figure id="{figure}">' in page
+    assert '<figure id="fabric-stills">' in page
     texts = " ".join(Elements(page).texts)
     assert "pfc.xoff" in texts
     assert "Static threshold: bytes above which the class is paused." in texts
     assert "backwater run scenario.toml --seed" in texts
+
+
+def test_every_id_of_the_page_is_there_once(page: str) -> None:
+    ids = [attributes["id"] for _, attributes in Elements(page).found if "id" in attributes]
+    assert len(ids) > 10
+    assert len(ids) == len(set(ids)), ids
 
 
 def test_specs_and_films_are_json(page: str) -> None:
@@ -173,6 +180,24 @@ def test_what_a_killed_run_has_left_is_reported(made: Path, tmp_path: Path) -> N
     assert page.lead == ["The run is under way, or was killed: what it has closed by now."]
     assert "completion" in {figure.id for figure in page.figures}
     assert "The fabric over time" not in HEADINGS.findall(page.html())
+
+
+def test_the_page_of_a_failed_run_says_why(command: Command) -> None:
+    scenario = str(ROOT / "scenarios" / "ring-deadlock.toml")
+    assert command("run", scenario, "--out", "run").code != 0
+    manifest = json.loads(Path("run/manifest.json").read_text(encoding="utf-8"))
+    reason = manifest["error"].splitlines()[0]
+    assert reason
+    assert report.of("run").lead[0] == f"The run is failed: {reason}."
+
+
+def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:
+    scenario = str(ROOT / "scenarios" / "incast-victim.toml")
+    options = [*SAMPLED, "--set", "output.interval=300 us"]
+    assert command("run", scenario, "--out", "run", *options).code == 0
+    said = command("report", "run", "-o", "-")
+    assert said.code == 0, said.err
+    assert "film: no sample lies within the time to be filmed" in said.out
 
 
 @pytest.mark.parametrize("name", ["nowhere", "."])

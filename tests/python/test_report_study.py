@@ -141,6 +141,19 @@ def test_a_table_of_another_run_is_not_drawn_over_time(outcome: study.Outcome) -
         file.write_text(before, encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("kind", "shared"),
+    [("queue", {"x": "shared", "y": "shared"}), ("paused", {"x": "shared"})],
+)
+def test_runs_one_below_the_other_have_the_same_scales(
+    outcome: study.Outcome, kind: str, shared: dict[str, str]
+) -> None:
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "2 us")
+    run = scenario.set("output.queues", True).set("output.pauses", True).run()
+    chart = outcome.plot.over_time(kind, [("one", run), ("other", run)])
+    assert chart.to_dict()["resolve"]["scale"] == shared
+
+
 def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path: Path) -> None:
     folder = str(outcome.directory)
     said = command("report", folder, "-o", "page.html")
@@ -149,6 +162,8 @@ def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path:
     headings = re.findall(r"^<h2>(.*?)</h2>$", page, re.MULTILINE)
     assert headings[:3] == ["Assumptions", "Published and measured", "Figures"]
     assert headings[-1] == "Run it again"
+    ids = re.findall(r'<[a-z]+ [^>]*?\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids)), ids
     for figure in ("completion", "improvement", "queues", "throughput", "pauses"):
         assert f'<figure id="{figure}">' in page
     # What rests on cases that were not run is left out, and said to be.

@@ -142,12 +142,10 @@ EVERYTHING = " ".join(
 """Options with which a run samples all that reports draw."""
 
 
-def sampled(run: Run, quantity: str) -> bool:
-    """Whether a run took samples of a quantity."""
-    frame = scan(run, "series")
-    if frame is None:
-        return False
-    return bool(frame.select((pl.col("quantity") == quantity).any()).collect().item())
+def recorded(run: Run, quantity: str) -> bool:
+    """Whether a run looked at a quantity; samples of 0 have no row that would tell."""
+    output = scenario_of(run).get("output", {})
+    return "interval" in output and bool(output.get(KEYS[quantity]))
 
 
 def group_times(run: Run) -> list[dict[str, Any]]:

@@ -102,6 +102,12 @@ class RunRows:
         interval = self._interval()
         begin, end = data.window_of(self._run, window)
         times, together = data.grid(begin, end, interval, most)
+        if times.is_empty() or not lines:
+            raise InputError(
+                "none of the samples, taken every "
+                f"{data.time_text(interval)}, found anything to draw",
+                "a shorter output.interval sees more",
+            )
         unit_ps, unit = clock(end)
         full = (
             times.join(pl.DataFrame({"link": lines}), how="cross")

@@ -133,6 +133,10 @@ class RunPlots(RunRows):
         A bar spans samples in a row that found the port paused.
         """
         interval = self._interval()
+        if not data.recorded(self._run, "paused"):
+            raise InputError(
+                "the run has no samples of paused", f"run it with {data.sampling('paused')}"
+            )
         begin, end = data.window_of(self._run, window)
         factor, unit = clock(end)
         held = (

@@ -331,8 +331,12 @@ class StudyPlots(StudyPoints):
         if not cells:
             raise InputError("nothing to draw: none of these points was run")
         # The same scales, so that what is higher is more and what is longer took longer.
-        whole = alt.vconcat(*cells, title=title(heading)).resolve_scale(x="shared")
-        drawn: ChartType = whole if kind == "paused" else whole.resolve_scale(y="shared")
+        whole = alt.vconcat(*cells, title=title(heading))
+        # One call: a second would replace the first.
+        scales: dict[str, Any] = (
+            {"x": "shared"} if kind == "paused" else {"x": "shared", "y": "shared"}
+        )
+        drawn: ChartType = whole.resolve_scale(**scales)
         return drawn
 
     def pauses(

@@ -117,11 +117,17 @@ def shoot(
     if intervals or interval is None:
         raise InputError("the runs of a film were not sampled at the same interval")
     grid, together = data.grid(begin, end, interval, FRAMES)
+    if grid.is_empty():
+        raise InputError(
+            "no sample lies within the time to be filmed: there is one every "
+            f"{data.time_text(interval)}",
+            "a shorter output.interval takes more",
+        )
     frames = grid["step"].n_unique()
     step = together * interval
     tracks = [_track(layout, name, run, grid, frames, step) for name, run in runs]
     deepest = max((max(values) for track in tracks for values in track.waiting.values()), default=0)
-    first = int(grid["step"][0]) if grid.height else begin
+    first = int(grid["step"][0])
     return Film(layout, first, step, frames, tracks, deepest)
 
 

@@ -119,7 +119,10 @@ def _lead(run: Run) -> list[str]:
         f"{data.time_text(facts['time_ps'])} of simulated time; {facts['drops']:,} frames dropped "
         f"for want of memory; seed {run.seed}."
     )
-    return [said] if run.status == "done" else [f"The run is {run.status}.", said]
+    if run.status == "done":
+        return [said]
+    reason = str(run.manifest.get("error") or "").partition("\n")[0]
+    return [f"The run is {run.status}{f': {reason}' if reason else ''}.", said]
 
 
 def assumptions_section(assumptions: Assumptions, text: list[str] | None = None) -> Section:
@@ -210,19 +213,21 @@ def run_sections(run: Run, assumptions: Assumptions) -> list[Section]:
             figures.append(Figure(name, chart(), caption))
         except InputError as error:
             missing.append(f"{name}: {error.reason}")
-    sections = [
-        Section(
-            "figures", "Figures", figures, [f"Not drawn. {'; '.join(missing)}."] if missing else []
-        )
-    ]
-    taken = all(data.sampled(run, name) for name in ("sent_bytes", "queue_bytes"))
+    sections = []
+    taken = all(data.recorded(run, name) for name in ("sent_bytes", "queue_bytes"))
     if taken and run.ports.num_rows > 0:
-        film = shoot(assumptions.layout, [("this run", run)])
-        figures.append(film_figure("fabric", film, assumptions.named))
-        part = film_part("film", film, assumptions.named, "")
-        sections.append(Section("fabric", "The fabric over time", [part]))
-    elif not taken:
-        sections[0].text.append(
+        try:
+            film = shoot(assumptions.layout, [("this run", run)])
+        except InputError as error:
+            missing.append(f"film: {error.reason}")
+        else:
+            figures.append(film_figure("fabric-stills", film, assumptions.named))
+            part = film_part("film", film, assumptions.named, "")
+            sections.append(Section("over-time", "The fabric over time", [part]))
+    text = [f"Not drawn. {'; '.join(missing)}."] if missing else []
+    sections.insert(0, Section("figures", "Figures", figures, text))
+    if not taken:
+        text.append(
             "For queues, throughput and the fabric over time run it with "
             f"{data.EVERYTHING} (shorter intervals, more rows)."
         )

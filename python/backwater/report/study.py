@@ -97,7 +97,7 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
         stills = film_figure(f"{film['id']}-stills", made, shown.named, film.get("counterpart", ""))
         figures.append(stills)
     if films:
-        sections.append(Section("fabric", "The fabric over time", films))
+        sections.append(Section("over-time", "The fabric over time", films))
     size = [f"Size: {study.size}."] if study.size else []
     sections.append(_again(outcome))
     return Page(
