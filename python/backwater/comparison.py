@@ -53,18 +53,24 @@ class Difference:
 
 @dataclass(frozen=True)
 class Row:
-    """One metric of all scenarios."""
+    """One metric of all scenarios, over the seeds that all of those with values have."""
 
     metric: Metric
+    seeds: list[int]
+    """Those of the means, the differences and the verdict."""
     means: list[float | None]
-    """Of each scenario, over the seeds that have the metric."""
+    """Of each scenario; None: it has no value, or no seed is common."""
     counts: list[int]
+    """How many values each scenario has, over its own seeds."""
+    base: int | None
+    """The first scenario that has values: what differences are against."""
     differences: list[Difference | None]
-    """Of each scenario against the first; None of the first."""
+    """Of each scenario against `base`; None of that itself."""
     winners: list[int]
     """The scenarios that no other beats: one is the winner, several are a tie."""
     verdict: str
-    """`winner`, `tie`, `no interval` (a single seed) or `no values`."""
+    """`winner`, `tie`, `no interval` (a single seed), `no values` (of two scenarios or more) or
+    `values missing` (no seed has values of all)."""
 
     def told(self, labels: Sequence[str]) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -74,6 +80,8 @@ class Row:
             "better": "more" if self.metric.quantity.more_is_better else "less",
             "verdict": self.verdict,
             "winners": [labels[number] for number in self.winners],
+            "seeds": self.seeds,
+            "against": None if self.base is None else labels[self.base],
             "scenarios": [
                 {
                     "scenario": label,
@@ -96,24 +104,35 @@ class Row:
 
 
 def row(metric: Metric, values: Sequence[Mapping[int, float]]) -> Row:
-    """Compare the values of one metric, by seed, of all scenarios."""
-    means = [math.fsum(sorted(one.values())) / len(one) if one else None for one in values]
-    differences = [None, *(Difference.of(one, values[0]) for one in values[1:])]
-    winners, verdict = _judged(metric, values, means)
-    return Row(metric, means, [len(one) for one in values], differences, winners, verdict)
+    """Compare the values of one metric, by seed, of all scenarios that have any."""
+    known = [number for number, one in enumerate(values) if one]
+    # A seed that one scenario lacks may be an easy or a hard one: it would move the others' means.
+    common = sorted(set.intersection(*(set(values[number]) for number in known))) if known else []
+    paired = [{seed: one[seed] for seed in common if one} for one in values]
+    means = [math.fsum(one.values()) / len(one) if one else None for one in paired]
+    base = known[0] if known else None
+    differences = [
+        None if base is None or number == base else Difference.of(one, paired[base])
+        for number, one in enumerate(paired)
+    ]
+    winners, verdict = _judged(metric, paired, known)
+    counts = [len(one) for one in values]
+    return Row(metric, common, means, counts, base, differences, winners, verdict)
 
 
 def _judged(
-    metric: Metric, values: Sequence[Mapping[int, float]], means: Sequence[float | None]
+    metric: Metric, paired: Sequence[Mapping[int, float]], known: Sequence[int]
 ) -> tuple[list[int], str]:
-    sign = -1.0 if metric.quantity.more_is_better else 1.0
-    known = [number for number, mean in enumerate(means) if mean is not None]
-    if len(known) < len(values):
+    """Give who wins of the scenarios `known`, whose values are of the same seeds."""
+    if len(known) < 2:
         return [], "no values"
-    best = min(known, key=lambda number: sign * (means[number] or 0.0))
-    against = {one: Difference.of(values[one], values[best]) for one in known if one != best}
-    signs = {one: None if found is None else found.sign for one, found in against.items()}
-    same = [one for one, sign in signs.items() if sign == 0]
+    if not paired[known[0]]:
+        return [], "values missing"
+    sign = -1.0 if metric.quantity.more_is_better else 1.0
+    best = min(known, key=lambda number: sign * math.fsum(paired[number].values()))
+    against = [(one, Difference.of(paired[one], paired[best])) for one in known if one != best]
+    signs = {one: None if found is None else found.sign for one, found in against}
     if any(sign is None for sign in signs.values()):
         return [], "no interval"
+    same = [one for one, sign in signs.items() if sign == 0]
     return ([best], "winner") if not same else (sorted([best, *same]), "tie")

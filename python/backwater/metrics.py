@@ -29,6 +29,8 @@ class Quantity:
     """Its values, one a flow; a metric says which statistic of them."""
     of_run: Callable[[Run], float] | None = None
     """Its one value of a run."""
+    of_failed: bool = False
+    """Whether a run that failed has it too: what else it has was cut short."""
 
 
 def _fct(flows: pa.Table) -> Any:  # noqa: ANN401 - pyarrow's stubs know no common type
@@ -90,6 +92,7 @@ QUANTITIES = {
         of_run=lambda run: float(
             run.flows.filter(pc.field("state") != "complete").num_rows if run.flows.num_rows else 0
         ),
+        of_failed=True,
     ),
 }
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 import backwater
+from backwater.errors import Interrupted
 from conftest import ROOT, Command, start
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from syrupy.assertion import SnapshotAssertion
 
 SCENARIO = ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml"
@@ -308,6 +312,33 @@ def _long(tmp_path: Path) -> subprocess.Popen[str]:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return process
+
+
+def test_an_interrupted_study_says_how_to_go_on(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command of the hint asks for the same: case, seeds, values and place."""
+    asked = []
+
+    def interrupted(*arguments: object, **options: object) -> None:
+        del options["progress"]
+        seeds = cast("Callable[[tuple[int, ...], int], tuple[int, ...]]", options.pop("seeds"))
+        asked.append((arguments, seeds((1, 2, 3), 1), options))
+        raise Interrupted([])
+
+    monkeypatch.setattr("backwater.study.reproduce", interrupted)
+    said = command(
+        "reproduce",
+        "sfc-aidc-2025-training",
+        *("--seeds", "2", "--case", "pipeline", "--set", "switch.buffer=4 MB", "--full"),
+    )
+    assert said.code == 130
+    [hint] = [line for line in said.err.splitlines() if line.startswith("hint: ")]
+    program, *again = shlex.split(hint.partition("from there: ")[2])
+    assert program == "backwater"
+    command(*again)
+    first, second = asked
+    assert first == second
 
 
 def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import backwater
 from backwater.comparison import Difference, row
 from backwater.errors import InputError
 from backwater.metrics import QUANTITIES, metric
+from conftest import ROOT
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -72,6 +73,48 @@ def test_pairing_sees_what_means_do_not() -> None:
     assert (three.verdict, three.winners) == ("tie", [0, 1])
     assert row(metric("mean_fct"), [{1: 1.0}, {1: 2.0}]).verdict == "no interval"
     assert row(metric("mean_fct"), [{1: 1.0}, {}]).verdict == "no values"
+
+
+def test_means_and_winner_are_of_the_seeds_that_all_have() -> None:
+    """B is worse in each seed that both have; a hard seed that only A has must not hide that."""
+    hard = {1: 10.0, 2: 10.1, 3: 10.2, 4: 500.0}
+    found = row(metric("mean_fct"), [hard, {1: 12.0, 2: 12.1, 3: 12.2}])
+    assert (found.verdict, found.winners) == ("winner", [0])
+    assert found.seeds == [1, 2, 3]
+    assert found.means == pytest.approx([10.1, 12.1])
+    assert found.counts == [4, 3]
+    apart = row(metric("mean_fct"), [{1: 1.0, 2: 1.0}, {3: 2.0, 4: 2.0}])
+    assert (apart.verdict, apart.winners, apart.means) == ("values missing", [], [None, None])
+
+
+def test_who_has_no_values_voids_no_row() -> None:
+    found = row(metric("mean_fct"), [{}, {1: 3.0, 2: 3.0}, {1: 1.0, 2: 1.0}])
+    assert (found.verdict, found.winners, found.base) == ("winner", [2], 1)
+    assert found.means == [None, 3.0, 1.0]
+    assert found.differences == [None, None, Difference(2, -2.0, -2.0, -2.0)]
+
+
+def test_runs_that_fail_are_counted(command: Command) -> None:
+    ring = ROOT / "scenarios" / "ring-deadlock.toml"
+    names = [f"{ring}", f"{ring}@sfc", f"{ring}@watchdog"]
+    said = command("compare", *names, "--seeds", "2", "--json", "c.json")
+    assert said.code == 1
+    assert "A failed 2 of 2" in said.out
+    assert "C - B: " in said.out
+    told = json.loads(Path("c.json").read_text())
+    assert [(one["complete"], one["failed"]) for one in told["scenarios"]] == [
+        (0, 2),
+        (2, 0),
+        (2, 0),
+    ]
+    rows = {one["metric"]: one for one in told["rows"]}
+    left = rows["unfinished"]
+    assert left["scenarios"][0]["mean"] > 0
+    assert left["winners"] == names[1:]
+    times = [one for name, one in rows.items() if name.startswith("max_fct")]
+    assert times
+    assert all(one["winners"] == [names[1]] for one in times), "sfc, not the watchdog"
+    assert all(one["against"] == names[1] for one in times)
 
 
 def test_metrics_are_those_of_the_tables(small: Path) -> None:

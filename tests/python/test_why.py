@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import backwater
 from backwater.why import diverge, evidence, facts
+from backwater.why.pauses import DEPTH, flat, tree
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -151,6 +153,68 @@ def test_a_deadlock_is_named(command: Command) -> None:
     assert "The run ended before its time" in said.out
     assert "Deadlock, found at" in said.out
     assert "did not finish" in said.out
+
+
+def test_frames_lost_otherwise_are_told(command: Command) -> None:
+    said = command(
+        "why", f"{ROOT / 'scenarios' / 'ring-deadlock.toml'}@watchdog", "--json", "w.json"
+    )
+    assert said.code == 0, said.err
+    [told] = json.loads(Path("w.json").read_text())["runs"]
+    flushed = told["flushed"]
+    assert flushed["frames"] == sum(port["flushed_frames"] for port in flushed["ports"]) > 0
+    assert f"Flushed: {flushed['frames']} frames" in said.out
+    [fired] = [row for row in told["control"] if row["kind"] == "pfc-watchdog"]
+    first = fired["time_ps"] / 1e6
+    where = f"{fired['node']} port {fired['port']} class {fired['class']}"
+    assert f"pfc-watchdog: {fired['messages']}, the first at {first:.3f} us, {where}" in said.out
+    faulty = command("why", str(ROOT / "scenarios" / "link-failure.toml"))
+    assert "Lost by faults of links: 7 frames" in faulty.out
+    assert "leaf0 port 4 (to spine0): 3 frames" in faulty.out
+    assert "Flushed" not in faulty.out
+
+
+def pause(number: int, node: str, peer: str, behind: str | None) -> dict[str, Any]:
+    """One pause that `node` asked of `peer`, behind its port to `behind`."""
+    return {
+        "asked_ps": number,
+        "start_ps": number,
+        "end_ps": None,
+        "node": node,
+        "port": 1,
+        "class": 3,
+        "peer": peer,
+        "peer_port": 0,
+        "behind_port": None if behind is None else 0,
+        "behind_queue": 3,
+        "behind_peer": behind,
+        "behind_since_ps": number,
+    }
+
+
+def test_a_deep_tree_of_pauses_is_told() -> None:
+    """A chain of 3000 nodes, each paused behind the one before."""
+    last = 3000
+    rows = [pause(0, "n0", "n1", None)]
+    rows += [pause(at, f"n{at}", f"n{at + 1}", f"n{at - 1}") for at in range(1, last)]
+    [root] = roots = tree(pa.Table.from_pylist(rows), last)
+    assert len(flat(roots)) == last
+    told = root.told()
+    assert json.loads(json.dumps(told)) == told
+    below = told
+    while below["branches"]:
+        [below] = below["branches"]
+    assert below["deeper"] == last - DEPTH
+
+
+def test_pauses_round_a_ring_do_not_pile_up() -> None:
+    rows = [pause(0, "n0", "n1", None)]
+    rows += [
+        pause(at, f"n{at % 3}", f"n{(at + 1) % 3}", f"n{(at - 1) % 3}") for at in range(1, 3000)
+    ]
+    [root] = roots = tree(pa.Table.from_pylist(rows), 3000)
+    assert [branch.pauses for _, branch in flat(roots)] == [1000] * 3
+    assert root.pauses == 3000
 
 
 def test_two_runs(command: Command) -> None:

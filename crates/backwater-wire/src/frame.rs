@@ -122,8 +122,8 @@ impl Message<'_> {
     /// A short name, as in tables. Of the packets of RoCEv2 `cnp` and `ack` (opcode 0x11) are told apart; all others are `data`.
     pub fn name(&self) -> &'static str {
         match self {
-            Message::Roce { aeth: None, .. } => "data",
-            Message::Roce { aeth: Some(_), .. } => "ack",
+            Message::Roce { bth, .. } if bth.opcode == opcode::ACKNOWLEDGE => "ack",
+            Message::Roce { .. } => "data",
             Message::Pause(_) => "pause",
             Message::Pfc(_) => "pfc",
             Message::Cnm(_) => "cnm",
@@ -279,14 +279,11 @@ fn roce(octets: &[u8], length: usize) -> Result<Message<'_>, Error> {
     if bth.opcode == opcode::CNP {
         return Cnp::parse(octets).map(Message::Cnp);
     }
-    let (mut reth, mut aeth, mut extended) = (None, None, 0);
-    match bth.opcode {
-        opcode::WRITE_FIRST | opcode::WRITE_ONLY => (reth, extended) = (Some(Reth::parse(rest)?), 16),
-        opcode::ACKNOWLEDGE => (aeth, extended) = (Some(Aeth::parse(rest)?), 4),
-        _ => {}
-    }
+    let extended = opcode::extended(bth.opcode);
+    let reth = if extended.reth { Some(Reth::parse(rest)?) } else { None };
+    let aeth = if extended.aeth { Some(Aeth::parse(rest)?) } else { None };
     let trailer = usize::from(bth.padding) + 4;
-    let needs = size_of::<BthLayout>() + extended + trailer;
+    let needs = size_of::<BthLayout>() + extended.octets + trailer;
     let payload = has.checked_sub(needs).ok_or(Error::Short { frame: "RoCEv2", needs, has })?;
     let icrc = octets.get(..has).and_then(<[u8]>::last_chunk).map(|octets| u32::from_le_bytes(*octets));
     Ok(Message::Roce { bth, reth, aeth, payload, icrc })
@@ -295,6 +292,7 @@ fn roce(octets: &[u8], length: usize) -> Result<Message<'_>, Error> {
 /// The TLVs of this crate among those of an LLDPDU (IEEE 802.1AB clause 8.2).
 fn lldp(mut rest: &[u8]) -> Result<Message<'_>, Error> {
     let (mut cn, mut ci) = (None, None);
+    let mut wrong = Ok(());
     while let [high, low, after @ ..] = rest {
         let head = u16::from_be_bytes([*high, *low]);
         let (kind, length) = (head >> 9, usize::from(head & 0x1ff));
@@ -302,11 +300,21 @@ fn lldp(mut rest: &[u8]) -> Result<Message<'_>, Error> {
             break;
         }
         match (kind, after) {
-            (127, [0x00, 0x80, 0xc2, CnTlv::SUBTYPE, ..]) => cn = Some(CnTlv::parse(rest)?),
-            (127, [0x00, 0x80, 0xc2, CiTlv::SUBTYPE, ..]) => ci = Some(CiTlv::parse(rest)?),
+            (127, [0x00, 0x80, 0xc2, CnTlv::SUBTYPE, ..]) => match CnTlv::parse(rest) {
+                Ok(tlv) => cn = Some(tlv),
+                Err(error) => wrong = wrong.and(Err(error)),
+            },
+            (127, [0x00, 0x80, 0xc2, CiTlv::SUBTYPE, ..]) => match CiTlv::parse(rest) {
+                Ok(tlv) => ci = Some(tlv),
+                Err(error) => wrong = wrong.and(Err(error)),
+            },
             _ => {}
         }
         rest = after.get(length..).ok_or(Error::Short { frame: "LLDP TLV", needs: length + 2, has: rest.len() })?;
+    }
+    // One that could be read is not lost for another that is broken.
+    if cn.is_none() && ci.is_none() {
+        wrong?;
     }
     Ok(Message::Lldp(cn, ci))
 }
@@ -330,6 +338,41 @@ mod tests {
         let length = ethernet::emit(&mut octets, A, B, Some((6, 0)), ether_type::CN_TAG, &client).unwrap();
         let frame = Frame::parse(&octets[..length], &Numbers::default()).unwrap();
         assert_eq!((frame.vlan, frame.cn_tag, frame.message), (Some((6, 0)), Some(7), Message::Cnm(cnm)));
+    }
+
+    #[test]
+    fn a_broken_tlv_takes_no_other_with_it() {
+        let mut octets = [0; 64];
+        let cn = CnTlv { cnpv: 8, ready: 0 };
+        let broken = [0xfe, 5, 0x00, 0x80, 0xc2, CiTlv::SUBTYPE, 0];
+        let mut tlv = [0; 8];
+        cn.emit(&mut tlv).unwrap();
+        let mut read = |tlvs: &[u8]| {
+            let length = ethernet::emit(&mut octets, A, B, None, ether_type::LLDP, tlvs).unwrap();
+            Frame::parse(&octets[..length], &Numbers::default()).unwrap().message.name()
+        };
+        assert_eq!(read(&[&broken[..], &tlv].concat()), "lldp");
+        assert_eq!(read(&broken), "broken");
+    }
+
+    #[test]
+    fn extended_headers_are_no_payload() {
+        let length = |opcode: u8| {
+            let mut octets = [0; 100];
+            Bth { opcode, ..Bth::default() }.emit(&mut octets).unwrap();
+            match roce(&octets, 8 + 100) {
+                Ok(Message::Roce { payload, reth, aeth, .. }) => (payload, reth.is_some(), aeth.is_some()),
+                other => panic!("{other:?}"),
+            }
+        };
+        let whole = 100 - 12 - 4;
+        // SEND middle, SEND last with immediate, WRITE only with immediate, READ request, READ response only, ATOMIC ACKNOWLEDGE,
+        // COMPARE AND SWAP, the same WRITE unreliably, UD SEND only.
+        let all = [0x01, 0x03, 0x0b, 0x0c, 0x10, 0x12, 0x13, 0x2b, 0x64].map(length);
+        let (none, reth, aeth) = ((false, false), (true, false), (false, true));
+        let expected =
+            [(0, none), (4, none), (20, reth), (16, reth), (4, aeth), (12, aeth), (28, none), (20, reth), (8, none)];
+        assert_eq!(all, expected.map(|(octets, (reth, aeth))| (whole - octets, reth, aeth)));
     }
 
     #[test]

@@ -58,6 +58,44 @@ pub mod opcode {
     pub const ACKNOWLEDGE: u8 = 0x11;
     /// Congestion notification packet of RoCEv2 (annex A17.9.3): 16 octets of zeros follow. 0x80 is the one of native InfiniBand.
     pub const CNP: u8 = 0x81;
+
+    /// What stands between BTH and payload.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Extended {
+        /// \[octets\] Length of all extended headers.
+        pub octets: usize,
+        /// Whether a RETH is the first of them.
+        pub reth: bool,
+        /// Whether an AETH is the first of them.
+        pub aeth: bool,
+    }
+
+    /// The extended headers of a packet (clause 9.2.1, table of opcodes): those of reliable and unreliable connections and of datagrams.
+    /// Of other transports none are known.
+    pub const fn extended(opcode: u8) -> Extended {
+        const IMMEDIATE: usize = 4; // or the key that SEND with invalidate carries
+        const RETH: usize = 16;
+        const AETH: usize = 4;
+        const ATOMIC: usize = 28;
+        const DETH: usize = 8;
+        let (octets, reth, aeth) = match (opcode >> 5, opcode & 0x1f) {
+            // reliable and unreliable connections: with immediate, and WRITE
+            (0 | 1, 0x03 | 0x05 | 0x09) => (IMMEDIATE, false, false),
+            (0 | 1, 0x06 | 0x0a) => (RETH, true, false),
+            (0 | 1, 0x0b) => (RETH + IMMEDIATE, true, false),
+            // reliable only: READ request and response, acknowledgements, atomics, SEND with invalidate
+            (0, 0x0c) => (RETH, true, false),
+            (0, 0x0d | 0x0f | 0x10 | 0x11) => (AETH, false, true),
+            (0, 0x12) => (AETH + 8, false, true),
+            (0, 0x13 | 0x14) => (ATOMIC, false, false),
+            (0, 0x16 | 0x17) => (IMMEDIATE, false, false),
+            // datagrams
+            (3, 0x04) => (DETH, false, false),
+            (3, 0x05) => (DETH + IMMEDIATE, false, false),
+            _ => (0, false, false),
+        };
+        Extended { octets, reth, aeth }
+    }
 }
 
 /// BTH as it stands in the frame (clause 9.2).

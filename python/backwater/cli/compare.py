@@ -78,5 +78,6 @@ def compare(
         if json is not None:
             write_json(json, document)
         if json != "-":
-            show_rows(plan, rows, put)
+            failed = [scenario["failed"] for scenario in document["scenarios"]]
+            show_rows(plan, rows, failed, put)
     return code

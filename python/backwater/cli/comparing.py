@@ -111,11 +111,12 @@ class Plan:
             for (number, job), outcome in zip(missing, outcomes, strict=True)
             if isinstance(outcome, _core.RunError)
         ]
-        fresh = {
-            job.out: outcome
-            for (_, job), outcome in zip(missing, outcomes, strict=True)
-            if isinstance(outcome, _Measured) and outcome.complete
-        }
+        fresh = {}
+        for (_, job), outcome in zip(missing, outcomes, strict=True):
+            if isinstance(outcome, _core.RunError):
+                fresh[job.out] = _measure(outcome.run, wanted)
+            elif isinstance(outcome, _Measured) and outcome.complete:
+                fresh[job.out] = outcome
         found = [
             [
                 fresh[job.out] if run is None else _measure(run, wanted)
@@ -127,7 +128,7 @@ class Plan:
         message(*errors)
         if stop.is_set():
             total = len(self.cases) * len(self.seeds)
-            complete = sum(map(len, found))
+            complete = sum(one.complete for mine in found for one in mine)
             message(
                 f"stopped; {complete} of {total} runs are complete in {self.base}",
                 "hint: the same command does the others",
@@ -137,7 +138,12 @@ class Plan:
         labels = [case.label for case in self.cases]
         document = {
             "scenarios": [
-                {"scenario": label, "directory": str(folder), "complete": len(mine)}
+                {
+                    "scenario": label,
+                    "directory": str(folder),
+                    "complete": sum(one.complete for one in mine),
+                    "failed": sum(not one.complete for one in mine),
+                }
                 for label, folder, mine in zip(labels, self.folders, found, strict=True)
             ],
             "seeds": self.seeds,
@@ -171,8 +177,12 @@ def _measure(run: Run, wanted: Sequence[Metric]) -> _Measured:
     # A copy, so that its tables go when they have been read.
     run = Run(run.manifest, run.directory, run.read)
     metrics = wanted or usual(groups(run.flows) if run.flows.num_rows else [])
-    values = {metric: metric.of(run) for metric in metrics}
-    return _Measured(run.seed, run.status == "done", values)
+    complete = run.status == "done"
+    values = {
+        metric: metric.of(run) if complete or metric.quantity.of_failed else None
+        for metric in metrics
+    }
+    return _Measured(run.seed, complete, values)
 
 
 def _rows(found: list[list[_Measured]]) -> list[Row]:
@@ -231,8 +241,13 @@ def _trial(job: Job) -> float | None:
     return (time.monotonic() - began) / part if part else None
 
 
-def show_rows(plan: Plan, rows: Sequence[Row], put: Callable[..., None]) -> None:
-    """Print the table: a metric a row, values, differences against the first, who wins."""
+def show_rows(
+    plan: Plan, rows: Sequence[Row], failed: Sequence[int], put: Callable[..., None]
+) -> None:
+    """Print the table: a metric a row, values, differences against the first, who wins.
+
+    `failed`: how many runs of each scenario failed.
+    """
     letters = [_letter(number) for number in range(len(plan.cases))]
     for letter, case in zip(letters, plan.cases, strict=True):
         put(f"{letter} = {case.label}: {case.scenario.title}")
@@ -250,13 +265,13 @@ def show_rows(plan: Plan, rows: Sequence[Row], put: Callable[..., None]) -> None
             one.metric.name,
             one.metric.unit,
             *(_value(mean) for mean in one.means),
-            *(_difference(difference) for difference in one.differences[1:]),
+            *(_against(one, number, letters) for number in range(1, len(letters))),
             _winner(one, letters),
         )
-    show(view, None, *_remarks(plan, rows))
+    show(view, None, *_remarks(plan, rows, failed))
 
 
-def _remarks(plan: Plan, rows: Sequence[Row]) -> list[str]:
+def _remarks(plan: Plan, rows: Sequence[Row], failed: Sequence[int]) -> list[str]:
     n = len(plan.seeds)
     over = "Values of one seed" if n == 1 else f"Means over {n} seeds"
     remarks = [
@@ -269,7 +284,18 @@ def _remarks(plan: Plan, rows: Sequence[Row]) -> list[str]:
     elif n < 5:
         remarks.append(f"{n} seeds give wide intervals: --seeds 5 or more narrows them.")
     if any(0 < count < n for one in rows for count in one.counts):
-        remarks.append("Some metrics have fewer values than seeds (--json says how many).")
+        remarks.append(
+            "Some metrics have fewer values than seeds: a row is over the seeds that all scenarios "
+            "with values have (--json names them)."
+        )
+    lost = [
+        f"{_letter(number)} failed {count} of {n}" for number, count in enumerate(failed) if count
+    ]
+    if lost:
+        remarks.append(
+            f"{', '.join(lost)}: of these runs only `unfinished` counts, and the other rows judge "
+            "the scenarios that have values."
+        )
     return remarks
 
 
@@ -279,6 +305,14 @@ def _letter(number: int) -> str:
 
 def _value(value: float | None) -> str:
     return "-" if value is None else figure(float(f"{value:.6g}"))
+
+
+def _against(one: Row, number: int, letters: Sequence[str]) -> str:
+    """The difference of a scenario; against which, where the first has no values."""
+    said = _difference(one.differences[number])
+    if not one.base or one.differences[number] is None:
+        return said
+    return f"{letters[number]} - {letters[one.base]}: {said}"
 
 
 def _difference(found: Difference | None) -> str:

@@ -5,6 +5,7 @@ The libraries that read and write results are imported when a study runs, so tha
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,10 +82,16 @@ def reproduce(
                     progress=listening(display),
                 )
         except Interrupted:
+            place = base if len(wanted) == 1 else base.parent
+            options: list[tuple[str, str | None]] = [("--case", case), ("--seeds", many)]
+            options += [("--set", text) for text in settings or ()]
+            options += [("--json", json), ("--out", str(place))]
+            again = ["backwater", "reproduce", study, *(["--full"] if full else [])]
+            for option, value in options:
+                again += [] if value is None else [option, value]
             message(
                 f"stopped; what was simulated by then is in {base}",
-                f"hint: the same command with --out {base if len(wanted) == 1 else base.parent} "
-                "goes on from there",
+                f"hint: this goes on from there: {shlex.join(again)}",
             )
             return INTERRUPTED
         rows += [row.as_dict() for row in outcome.rows]

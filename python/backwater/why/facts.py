@@ -38,6 +38,9 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         "first_pause": _first_pause(run),
         "first_drop": run.summary.get("first_drop"),
         "dropped": _dropped(run),
+        "flushed": _lost(run, "flushed", "flushed_frames"),
+        "fault_losses": _lost(run, "fault_losses", "fault_frames"),
+        "control": _control(run),
         "pause_roots": [root.told() for root in roots],
         "paused_ports": len({(place.node, place.port) for _, place in flat(roots)}),
         "deadlock": run.summary.get("deadlock"),
@@ -83,6 +86,29 @@ def _dropped(run: Run) -> list[dict[str, Any]]:
         "max_ingress_bytes",
     )
     return lost.select(list(names)).to_pylist()
+
+
+def _lost(run: Run, total: str, column: str) -> dict[str, Any]:
+    """How many frames a run lost otherwise, and at which ports, the one with most first."""
+    ports = run.ports
+    rows = []
+    if ports.num_rows:
+        lost = ports.filter(pc.field(column) > 0).sort_by([(column, "descending")])
+        rows = lost.select(["node", "port", "peer", column]).to_pylist()
+    return {"frames": run.summary.get(total, 0), "ports": rows}
+
+
+def _control(run: Run) -> list[dict[str, Any]]:
+    """Of each kind of control message the first, and how many there were; in order of time."""
+    control = run.control
+    if control.num_rows == 0:
+        return []
+    found = []
+    for kind in pc.unique(control["kind"]).to_pylist():
+        rows = control.filter(pc.field("kind") == kind).sort_by("time_ps")
+        [first] = rows.slice(0, 1).select(["kind", "time_ps", "node", "port", "class"]).to_pylist()
+        found.append({**first, "messages": rows.num_rows})
+    return sorted(found, key=lambda row: (row["time_ps"], row["kind"]))
 
 
 def _unfinished(run: Run) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 A pause stands behind an egress queue of the node that asked for it: the one with most of what must
 leave before it ends. Where the neighbour there has paused that queue since something last began to
-wait in it, that pause is the parent; where it has not, the queue is a root.
+wait in it, that pause is the parent; where it has not, the queue is a root. A pause of a place that
+is above it already, as in a ring, is counted there, so that no path goes round.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOREVER = 1 << 63
+# Places below one another that are told one by one.
+DEPTH = 64
 
 
 @dataclass
@@ -42,8 +45,8 @@ class Branch:
         self.longest_ps = max(self.longest_ps, lasted)
         self.first_ps = min(self.first_ps, pause["asked_ps"])
 
-    def told(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+    def told(self, depth: int = DEPTH) -> dict[str, Any]:
+        """All of it for JSON, down to `depth` places below this; `deeper` counts the others."""
         branches = sorted(self.branches.values(), key=lambda b: (-b.paused_ps, b.where))
         return {
             "where": self.where,
@@ -54,8 +57,19 @@ class Branch:
             "paused_ps": self.paused_ps,
             "longest_ps": self.longest_ps,
             "first_ps": self.first_ps,
-            "branches": [branch.told() for branch in branches],
+            "branches": [branch.told(depth - 1) for branch in branches] if depth else [],
+            "deeper": 0 if depth else len(self.below()),
         }
+
+    def below(self) -> list[Branch]:
+        """Every place below this."""
+        found: list[Branch] = []
+        left = [self]
+        while left:
+            children = left.pop().branches.values()
+            found += children
+            left += children
+        return found
 
 
 def queue_name(node: str, port: int, peer: str, queue: int | None) -> str:
@@ -94,11 +108,16 @@ def tree(pauses: pa.Table, end_ps: int) -> list[Branch]:
         else:
             path = paths[parent]
         edge = (row["peer"], row["peer_port"], row["class"])
-        fresh = Branch(paused_name(row), row["node"], row["peer"], row["peer_port"])
-        branch = path[-1].branches.setdefault(edge, fresh)
-        branch.add(row, end_ps)
+        where = paused_name(row)
+        again = next((at for at in range(1, len(path)) if path[at].where == where), None)
+        if again is None:
+            fresh = Branch(where, row["node"], row["peer"], row["peer_port"])
+            path = [*path, path[-1].branches.setdefault(edge, fresh)]
+        else:
+            path = path[: again + 1]
+        path[-1].add(row, end_ps)
         path[0].add(row, end_ps)
-        paths[number] = [*path, branch]
+        paths[number] = path
         starts, numbers = begun[row["peer"], row["peer_port"]]
         at = bisect_right(starts, row["start_ps"])
         starts.insert(at, row["start_ps"])
@@ -126,11 +145,4 @@ def _parent(
 
 def flat(roots: list[Branch]) -> list[tuple[Branch, Branch]]:
     """Every paused place with the root that it goes back to."""
-
-    def below(root: Branch, branch: Branch) -> list[tuple[Branch, Branch]]:
-        found = []
-        for child in branch.branches.values():
-            found += [(root, child), *below(root, child)]
-        return found
-
-    return [pair for root in roots for pair in below(root, root)]
+    return [(root, branch) for root in roots for branch in root.below()]

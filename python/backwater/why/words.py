@@ -59,6 +59,8 @@ def run_words(facts: dict[str, Any]) -> Iterator[str]:
     yield from _first(facts)
     yield from _roots(facts)
     yield from _dropped(facts)
+    yield from _lost(facts)
+    yield from _control(facts)
     if deadlock := facts["deadlock"]:
         cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
         yield ""
@@ -118,6 +120,8 @@ def _branches(above: dict[str, Any], margin: str) -> Iterator[str]:
         yield from _branches(branch, margin + "  ")
     if len(above["branches"]) > BRANCHES:
         yield f"{margin}... and {many(len(above['branches']) - BRANCHES, 'further port')}"
+    if above["deeper"]:
+        yield f"{margin}... and {many(above['deeper'], 'port')} deeper"
 
 
 def _dropped(facts: dict[str, Any]) -> Iterator[str]:
@@ -134,6 +138,35 @@ def _dropped(facts: dict[str, Any]) -> Iterator[str]:
                 by = f"{lost_there} or more, as the run ended with the first drop"
             short = f"; it had asked {port['peer']} to pause: its headroom was short, by {by}"
         yield f"{port['node']} port {port['port']} (from {port['peer']}): {lost}{short}."
+
+
+def _lost(facts: dict[str, Any]) -> Iterator[str]:
+    for name, what, column in (
+        ("flushed", "Flushed: {} that a mechanism dropped from queues", "flushed_frames"),
+        ("fault_losses", "Lost by faults of links: {}", "fault_frames"),
+    ):
+        lost = facts[name]
+        if not lost["frames"]:
+            continue
+        yield ""
+        yield f"{what.format(many(lost['frames'], 'frame'))}. When is not recorded; at these ports:"
+        for port in lost["ports"][:BRANCHES]:
+            number = many(port[column], "frame")
+            yield f"  {port['node']} port {port['port']} (to {port['peer']}): {number}"
+        if len(lost["ports"]) > BRANCHES:
+            yield f"  ... and {many(len(lost['ports']) - BRANCHES, 'further port')}"
+
+
+def _control(facts: dict[str, Any]) -> Iterator[str]:
+    if not facts["control"]:
+        return
+    yield ""
+    yield "Control messages, each kind with its first:"
+    for row in facts["control"]:
+        port = "" if row["port"] is None else f" port {row['port']}"
+        of = "" if row["class"] is None else f" class {row['class']}"
+        where = f"{row['node']}{port}{of}"
+        yield f"  {row['kind']}: {row['messages']}, the first at {us(row['time_ps'])}, {where}"
 
 
 def _unfinished(facts: dict[str, Any]) -> Iterator[str]:
