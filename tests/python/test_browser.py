@@ -156,6 +156,19 @@ def test_a_name_with_markup_is_shown_as_text(browser: Browser, tmp_path: Path) -
     assert seen.complaints == []
 
 
+def test_a_film_says_where_pauses_were_not_recorded(browser: Browser, tmp_path: Path) -> None:
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "2 us")
+    for key in ("queues", "links"):
+        scenario = scenario.set(f"output.{key}", True)
+    scenario.run(out=tmp_path / "run")
+    file = tmp_path / "page.html"
+    file.write_text(report.of(tmp_path / "run").html(), encoding="utf-8")
+    seen = opened(browser, file, "screen")
+    said = seen.page.locator(".track .said").first.inner_text()
+    assert said.endswith(" waiting, pauses not recorded")
+    assert seen.complaints == []
+
+
 def test_it_prints(browser: Browser, study_page: Path) -> None:
     page = browser.new_page()
     page.goto(study_page.as_uri())

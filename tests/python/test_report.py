@@ -158,6 +158,14 @@ def test_repeated_runs_have_their_intervals(command: Command, small: Path, tmp_p
     assert "report of 3 runs, seeds 1 to 3" in page
     assert "95 % interval from" in page
     assert "Of seed 1, the first of 3." in page
+    # A folder that somebody else put there is none of the runs; a broken file is named.
+    (tmp_path / "seeds" / "seed-old").mkdir()
+    assert command("report", "seeds", "-o", "page.html").code == 0
+    (tmp_path / "seeds" / "statistics.parquet").write_bytes(b"not a table")
+    said = command("report", "seeds", "-o", "page.html")
+    assert said.code == 1
+    assert "statistics.parquet" in said.err
+    assert "at fault" not in said.err
 
 
 def test_without_samples_the_page_says_how_to_get_them(command: Command, small: Path) -> None:
@@ -189,6 +197,20 @@ def test_the_page_of_a_failed_run_says_why(command: Command) -> None:
     reason = manifest["error"].splitlines()[0]
     assert reason
     assert report.of("run").lead[0] == f"The run is failed: {reason}."
+
+
+def test_a_film_does_not_say_of_pauses_what_was_not_recorded(
+    command: Command, small: Path, page: str
+) -> None:
+    options = [*SAMPLED, "--set", "output.pauses=false"]
+    assert command("run", str(small), "--out", "run", *options).code == 0
+    made = command("report", "run", "-o", "-").out
+    said = "Pauses were not recorded of this run."
+    assert made.count(said) == 2
+    assert said not in page
+    data = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', made, re.DOTALL)
+    film = next(one for one in map(json.loads, data) if "tracks" in one)
+    assert film["tracks"][0]["held"] is None
 
 
 def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:

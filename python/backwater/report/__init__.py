@@ -50,9 +50,8 @@ def of(
     if kind == "study":
         return study_page(open_study(path), progress)
     if kind == "seeds":
-        found = sorted(
-            path.glob("seed-*/"), key=lambda folder: int(folder.name.removeprefix("seed-"))
-        )
+        seeds = [folder for folder in path.glob("seed-*/") if folder.name[5:].isdecimal()]
+        found = sorted(seeds, key=lambda folder: int(folder.name[5:]))
         runs = [open_run(folder) for folder in found]
         if not runs:
             raise ResultError(f"{path}: holds no runs", "its folders seed-N are gone")

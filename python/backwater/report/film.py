@@ -39,8 +39,8 @@ class Track:
     """Bytes."""
     paused: dict[draw.Edge, list[int]]
     """0 or 1."""
-    held: list[int]
-    """Ports paused, by step."""
+    held: list[int] | None
+    """Ports paused, by step; None where that was not looked at."""
     backlog: list[int]
     """Bytes that wait in all queues, by step."""
 
@@ -109,7 +109,7 @@ class Film:
 def shoot(
     layout: Layout, runs: Sequence[tuple[str, Run]], window: Sequence[str] | None = None
 ) -> Film:
-    """Make a film of runs that sampled queues, links and pauses."""
+    """Make a film of runs that sampled queues and links, and pauses where they are to be seen."""
     windows = [data.window_of(run, window) for _, run in runs]
     begin, end = min(a for a, _ in windows), max(b for _, b in windows)
     intervals = {data.sampling_ps(run) for _, run in runs}
@@ -152,7 +152,9 @@ def _track(
         _by_edge(used, frames),
         _by_edge(queues, frames),
         _by_edge(paused.with_columns(value=pl.lit(1)), frames),
-        _line(held.group_by("frame").agg(value=pl.len()), frames),
+        _line(held.group_by("frame").agg(value=pl.len()), frames)
+        if data.recorded(run, "paused")
+        else None,
         _line(whole.group_by("frame").agg(pl.col("value").max()), frames),
     )
 

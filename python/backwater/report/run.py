@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
 
@@ -55,6 +56,7 @@ def film_part(name: str, film: Film, named: set[int], about: str) -> FilmPart:
         "queue its deepest sample, a port is marked if any sample found it paused. The strip above "
         "each fabric is all that waits, over time."
     )
+    caption += _unseen(film)
     if film.layout.aggregated:
         caption += " A line between blocks shows its busiest link and its deepest queue."
     key = Markup(draw.key(film.deepest))
@@ -65,8 +67,15 @@ def film_figure(name: str, film: Film, named: set[int], counterpart: str = "") -
     """Make the stills of a film, for slides and paper."""
     caption = (
         "The fabric at several moments: links by utilisation, what waits for them, paused ports."
+        + _unseen(film)
     )
     return Figure(name, stills(film, named, STILLS), caption, counterpart)
+
+
+def _unseen(film: Film) -> str:
+    """Say of which tracks no pause can be shown."""
+    blind = [track.label for track in film.tracks if track.held is None]
+    return f" Pauses were not recorded of {', '.join(blind)}." if blind else ""
 
 
 def run_page(run: Run) -> Page:
@@ -161,7 +170,7 @@ def _statistics(base: Path) -> Table:
     path = base / "statistics.parquet"
     try:
         rows = pq.read_table(path).to_pylist()
-    except OSError as error:
+    except (OSError, pa.ArrowException) as error:
         raise ResultError(f"{path}: {error}") from None
     columns = [Column("of"), Column("quantity"), Column("unit"), Column("runs", number=True)]
     columns += [

@@ -70,8 +70,9 @@
           if (paused !== was[2]) track.pauses[i].setAttribute("visibility", paused ? "visible" : "hidden");
           track.shown[i] = [busy, waiting, paused];
         }
-        const held = track.data.held[frame];
-        track.said.textContent = size(track.data.backlog[frame]) + " waiting, " + held + (held === 1 ? " port" : " ports") + " paused";
+        const held = track.data.held && track.data.held[frame];
+        track.said.textContent = size(track.data.backlog[frame]) + " waiting, " +
+          (held === null ? "pauses not recorded" : held + (held === 1 ? " port" : " ports") + " paused");
         const x = 1000 * (frame + 1) / film.frames;
         track.cursor.setAttribute("x1", x);
         track.cursor.setAttribute("x2", x);
