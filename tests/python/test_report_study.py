@@ -154,6 +154,18 @@ def test_runs_one_below_the_other_have_the_same_scales(
     assert chart.to_dict()["resolve"]["scale"] == shared
 
 
+def test_reductions_are_in_the_order_asked_for_each_on_its_own_scale(
+    outcome: study.Outcome,
+) -> None:
+    names = [m.name for m in outcome.study.measures if m.unit == "us"][::-1]
+    spec = outcome.plot.improvement(measures=names).to_dict()
+    labels = [outcome.study.measure(name).label for name in names]
+    assert len(labels) > 1
+    assert spec["facet"]["row"]["sort"] == labels
+    assert spec["resolve"]["scale"] == {"y": "independent"}
+    assert "reduction against 'pfc' (%)" in json.dumps(spec)
+
+
 def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path: Path) -> None:
     folder = str(outcome.directory)
     said = command("report", folder, "-o", "page.html")

@@ -150,7 +150,7 @@ class StudyPlots(StudyPoints):
         order = [m for m in self._mechanisms if m in set(frame["mechanism"].to_list())]
         colours = colour("mechanism", order, self._mechanisms)
         seen = list(dict.fromkeys(frame["case"].to_list()))
-        less = f"less than {base}"
+        less = f"reduction against {base!r} (%)"
         y = alt.Y("value:Q", title=less, axis=alt.Axis(format="+.0%"))
         x = alt.X("case:N", title="case", sort=seen, axis=alt.Axis(labelAngle=angle(seen)))
         common = alt.Chart().encode(x=x, xOffset=alt.XOffset("mechanism:N", sort=order))
@@ -162,10 +162,12 @@ class StudyPlots(StudyPoints):
             *diamonds(common, frame, tips, less),
             data=frame,
         ).properties(width=max(160, 26 * len(order) * len(seen)), height=200)
-        return whole.facet(
-            row=alt.Row("what:N", title=None, header=ROW_HEADER),
+        kinds = list(dict.fromkeys(frame["what"].to_list()))
+        drawn: ChartType = whole.facet(
+            row=alt.Row("what:N", title=None, sort=kinds, header=ROW_HEADER),
             title=title(f"Improvement over {base}", *self._notes(frame)),
-        )
+        ).resolve_scale(y="independent")
+        return drawn
 
     def lines(
         self,
