@@ -114,7 +114,7 @@ def test_axes_of_layered_charts_keep_their_titles(outcome: study.Outcome) -> Non
         assert f">{text}<" in drawn
     assert ">value" not in drawn
     improved = Figure("improvement", outcome.plot.improvement(), "").drawing
-    assert ">less than pfc<" in improved
+    assert ">reduction against 'pfc' (%)<" in improved
 
 
 def test_a_run_that_is_looked_at_is_the_run_of_the_table(outcome: study.Outcome) -> None:
