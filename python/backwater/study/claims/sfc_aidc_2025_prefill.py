@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from backwater.study.claims.base import Claims, Finding, NotKnownError, Numbers, percent
+from backwater.study.claims._back_end import SFC, before_dcqcn, reduction, shortened
+from backwater.study.claims.base import Claims, Finding, Numbers
 
-PFC, SFC, DCQCN = "pfc", "pfc+sfc", "pfc+dcqcn"
 CASES = ("random", "balanced", "part", "part-balanced")
 READINGS = ("", "consecutive", "rails", "spray", "spines-8", "voq", "input-queued")
 """The table's own, and setups beside it that run both mechanisms."""
@@ -20,39 +20,19 @@ TWH, USD_PER_KWH = 460, 0.2
 CLAIMS = Claims()
 
 
-def _reduction(n: Numbers, case: str, setup: str = "") -> float:
-    """Give by how much SFC shortens the last completion, a share of PFC's."""
-    return 1 - n.value(case, SFC, "last", setup) / n.value(case, PFC, "last", setup)
-
-
 @CLAIMS.claim("sfc-shortens")
 def sfc_shortens(n: Numbers) -> Finding:
     """In at least one reading the last completion under SFC comes before PFC's."""
-    found: dict[str, float] = {}
-    for case in CASES:
-        for setup in READINGS:
-            try:
-                found[f"{case}, {setup or 'the table'}"] = _reduction(n, case, setup)
-            except NotKnownError:
-                continue
-    if not found:
-        raise NotKnownError("random", SFC, "last")
-    best = max(found.values())
-    words = "; ".join(f"{reading} {percent(gain)}" for reading, gain in found.items())
-    return Finding(
-        holds=best > 0,
-        value=100 * best,
-        unit="%",
-        detail=f"shorter by: {words}",
-        cases=",".join(CASES),
-        mechanism=SFC,
+    readings = (
+        (f"{case}, {setup or 'the table'}", case, setup) for case in CASES for setup in READINGS
     )
+    return shortened(n, "last", readings, ",".join(CASES))
 
 
 @CLAIMS.claim("saving")
 def saving(n: Numbers) -> Finding:
     """What the document's arithmetic makes of the reduction in the part of the network."""
-    saved = SHARE * _reduction(n, PART)
+    saved = SHARE * reduction(n, PART, "last")
     twh = TWH * saved
     return Finding(
         holds=saved > 0,
@@ -70,12 +50,4 @@ def saving(n: Numbers) -> Finding:
 @CLAIMS.claim("sfc-beats-dcqcn")
 def sfc_beats_dcqcn(n: Numbers) -> Finding:
     """In the part of the network the last completion under SFC comes before DCQCN's."""
-    ratio = n.value(PART, SFC, "last") / n.value(PART, DCQCN, "last")
-    return Finding(
-        holds=ratio < 1,
-        value=ratio,
-        unit="ratio",
-        detail=f"{percent(ratio)} of DCQCN's",
-        cases=PART,
-        mechanism=SFC,
-    )
+    return before_dcqcn(n, PART, "last")
