@@ -313,12 +313,12 @@ struct Message {
 type PointId = (u32, u16, u8);
 
 impl Message {
-    fn frame(self, flow: FlowRef, size: u32) -> Control {
+    fn frame(self, flow: Option<FlowRef>, size: u32) -> Control {
         let kind = if self.pause == Time::ZERO { RESUME } else { PAUSE };
         let point = u64::from(self.point.0) << 32 | u64::from(self.point.1) << 8 | u64::from(self.point.2);
         let (to, dscp) = (u64::from(self.to.0), u64::from(self.dscp.0));
         let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), point, to, dscp];
-        Control { kind, size, flow: Some(flow), words }
+        Control { kind, size, flow, words }
     }
 
     fn read(frame: &Control) -> Option<Message> {
@@ -389,8 +389,8 @@ impl SwitchSide for Bridge {
     }
 
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, _: Port, to: Option<HostId>, frame: &Control) -> Fate {
-        match (to, frame.flow, Message::read(frame)) {
-            (Some(host), Some(flow), Some(message)) => self.edge.take(cx, host, flow, message),
+        match (to, Message::read(frame)) {
+            (Some(host), Some(message)) => self.edge.take(cx, host, frame.flow, message),
             _ => Fate::Passed,
         }
     }
@@ -459,19 +459,19 @@ impl Bridge {
             return;
         }
         if let Some(message) = self.point.pause(cx, at, pkt) {
-            self.tell(cx, pkt.src, pkt.flow, message);
+            self.tell(cx, pkt.src, Some(pkt.flow), message);
         }
     }
 
     #[cold]
     fn relieved(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         for (source, flow, message) in self.point.resumes(cx, at) {
-            self.tell(cx, source, flow, message);
+            self.tell(cx, source, Some(flow), message);
         }
     }
 
     /// Sends a message, unless the source is attached here and this switch acts for it.
-    fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) {
+    fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
         if self.edge.take(cx, source, flow, message) == Fate::Passed {
             let params = &self.point.params;
             cx.route(source, Class(params.message_class), message.frame(flow, params.message_size.0 as u32));

@@ -3,6 +3,7 @@
 mod common;
 
 use backwater_engine::Time;
+use backwater_mech::dcqcn;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, PAUSE, RESUME};
@@ -61,6 +62,49 @@ fn only_the_links_of_the_sources_are_paused() {
         let queue = out.port(bench.node("leaf0"), bench.node("h0")).stats.max_egress_bytes;
         // 3 senders bring 2 x 25 GB/s more than leaves during a loop of less than 3.5 us.
         assert!(queue < 200_000 + 175_000, "{signal:?}: {queue}");
+    }
+}
+
+/// Hosts 8, 16 and 24 fill host 0's queue; the packet of host 8's short flow is what makes the queue pause host 8, and the flow is over
+/// before the queue resumes it. Flow 4 goes from host 8 to host 40.
+fn told_about_a_flow_that_ends(at_source: AtSource, signal: Signal) -> Bench {
+    let mut bench = incast(at_source, signal);
+    bench.flows.clear();
+    for src in [16, 24, 32] {
+        bench.flow(src, 0, 400_000);
+    }
+    bench.flow(8, 0, 4_000).start = Time::us(10);
+    bench.flow(8, 40, 2_000_000).start = Time::us(11);
+    let sfc = bench.mechanisms.sfc.as_mut().expect("incast has SFC");
+    sfc.base.pause = Some(Time::ms(10));
+    bench
+}
+
+#[test]
+fn a_resume_counts_also_when_the_flow_that_it_names_has_ended() {
+    for signal in SIGNALS {
+        let out = told_about_a_flow_that_ends(AtSource::Proxy, signal).run();
+        out.at_rest();
+        let to_h8 = |kind| out.rows.control.iter().filter(|row| row.kind == kind && row.to == Some(HostId(8))).count();
+        assert_eq!((to_h8(PAUSE), to_h8(RESUME)), (1, 1), "{signal:?}");
+        let resumed = out.rows.control.iter().find(|row| row.kind == RESUME).map_or(Time::NEVER, |row| row.time);
+        let short = out.flow(3);
+        assert!(short.start + short.fct_last_ack.expect("complete") < resumed, "{signal:?}: the flow is over before");
+        assert!(out.fct_us(4) < 200.0, "{signal:?}: paused for {} us", out.fct_us(4));
+    }
+}
+
+/// Without a resume the ToR lifts an on/off pause when its time is over, though nothing else may be left to happen until then but
+/// timers of rate controllers.
+#[test]
+fn an_on_off_pause_ends_when_its_time_is_over() {
+    for signal in SIGNALS {
+        let mut bench = told_about_a_flow_that_ends(AtSource::Proxy, signal);
+        bench.mechanisms.sfc.as_mut().expect("incast has SFC").base.resume = false;
+        let params = dcqcn::Params { timers_from_start: true, ..dcqcn::Params::default() };
+        bench.mechanisms = bench.mechanisms.dcqcn(params);
+        let late = bench.run().at_rest().fct_us(4);
+        assert!((10_000.0..10_200.0).contains(&late), "{signal:?}: {late}");
     }
 }
 

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 type Source = (HostId, Dscp, Option<FlowRef>);
 
 /// A message that the switch gives to one of its own hosts.
-pub(super) type Own = (HostId, FlowRef, Message);
+pub(super) type Own = (HostId, Option<FlowRef>, Message);
 
 /// Pauses that were asked of attached hosts.
 #[derive(Default)]
@@ -27,13 +27,19 @@ pub(super) struct Cache(BTreeMap<(PointId, HostId, Class), Known>);
 struct Known {
     end: Time,
     flow_mode: bool,
-    /// who has been told, with which end, and a flow of theirs
-    told: BTreeMap<Source, (Time, FlowRef)>,
+    /// who has been told, with which end, and a flow of theirs, unless that had ended
+    told: BTreeMap<Source, (Time, Option<FlowRef>)>,
 }
 
 impl Cache {
     /// Remembers a message for an attached host; returns whom else it concerns.
-    pub(super) fn remember(&mut self, source: HostId, flow: FlowRef, message: Message, now: Time) -> Vec<Own> {
+    pub(super) fn remember(
+        &mut self,
+        source: HostId,
+        flow: Option<FlowRef>,
+        message: Message,
+        now: Time,
+    ) -> Vec<Own> {
         self.0.retain(|_, known| known.end > now);
         let key = (message.point, message.to, message.class);
         if message.pause != Time::ZERO {
@@ -52,7 +58,7 @@ impl Cache {
 
     /// What the source of a packet is told that goes to a remembered destination.
     pub(super) fn look_up(&mut self, pkt: &Packet, class: Class, now: Time) -> Vec<Own> {
-        let (source, to, flow, dscp) = (pkt.src, pkt.dst, pkt.flow, pkt.ds.dscp());
+        let (source, to, flow, dscp) = (pkt.src, pkt.dst, Some(pkt.flow), pkt.ds.dscp());
         let mut own = Vec::new();
         for ((point, ..), known) in self.0.iter_mut().filter(|((_, d, c), _)| (*d, *c) == (to, class)) {
             let pause = known.end.since(now);
@@ -69,6 +75,6 @@ impl Cache {
 }
 
 /// Whom a message about a flow of `source` concerns.
-fn who(source: HostId, flow: FlowRef, message: &Message) -> Source {
-    (source, message.dscp, message.flow_mode.then_some(flow))
+fn who(source: HostId, flow: Option<FlowRef>, message: &Message) -> Source {
+    (source, message.dscp, flow.filter(|_| message.flow_mode))
 }

@@ -34,9 +34,16 @@ impl Edge {
         Edge { actor, cache: params.cache.then(Cache::default), watches, asks: false }
     }
 
-    /// Takes a message for `source`, if that is attached here and another acts for it.
+    /// Takes a message for `source`, if that is attached here and another acts for it. `flow` may have ended, and is then unknown: what
+    /// the message says of the source's class counts all the same.
     #[cold]
-    pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) -> Fate {
+    pub(super) fn take(
+        &mut self,
+        cx: &mut SwitchCx<'_>,
+        source: HostId,
+        flow: Option<FlowRef>,
+        message: Message,
+    ) -> Fate {
         if cx.attached(source).is_none() {
             return Fate::Passed;
         }
@@ -55,7 +62,7 @@ impl Edge {
     }
 
     /// Lets an attached host know, or does what it would.
-    fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) {
+    fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
         match &mut self.actor {
             Actor::Host { class, size } => cx.route(source, *class, message.frame(flow, *size)),
             Actor::Isolation(isolation) => isolation.take(cx, source, flow, message),

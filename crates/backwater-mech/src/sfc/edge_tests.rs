@@ -39,7 +39,7 @@ impl Tor {
     /// `point` asks about a packet of `flow` from host `from` to host `to`.
     fn message(&mut self, from: u32, flow: u32, to: u32, point: PointId, pause: Time) -> Vec<Note> {
         let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: true, point, to: HostId(to) };
-        let frame = message.frame(FlowRef { slot: flow, tag: flow }, 116);
+        let frame = message.frame(Some(FlowRef { slot: flow, tag: flow }), 116);
         let fate = self.sfc.on_control(&mut self.bench.cx(), Port(3), Some(HostId(from)), &frame);
         assert_eq!(fate, Fate::Consumed);
         self.bench.notes()
@@ -138,6 +138,22 @@ fn by_flow_only_the_flow_waits() {
     assert_eq!((tor.held(0, 4, 9), tor.held(0, 5, 9)), (Some(1), None));
 }
 
+/// By class a message whose flow has ended opens the lane; by flow there is nothing left that it could name.
+#[test]
+fn messages_about_a_flow_that_has_ended() {
+    for (granularity, lanes) in [(Granularity::Class, 1), (Granularity::Flow, 0)] {
+        let mut tor = Tor::new(&Params { granularity, ..params() });
+        let flow_mode = granularity == Granularity::Flow;
+        for (pause, notes) in [(Time::us(64), shut(1, Time::us(64))), (Time::ZERO, opened(1))] {
+            let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode, point: FAR, to: HostId(9) };
+            let frame = message.frame(None, 116);
+            let fate = tor.sfc.on_control(&mut tor.bench.cx(), Port(3), Some(HostId(0)), &frame);
+            let expected = if lanes == 1 { notes } else { vec![] };
+            assert_eq!((fate, tor.bench.notes()), (Fate::Consumed, expected), "{granularity:?}");
+        }
+    }
+}
+
 /// 20 KB: with 18 936 B in lanes of port 0 a packet of 1064 B may come, with one byte more the host is paused; 8128 B below it
 /// resumes.
 #[test]
@@ -194,7 +210,7 @@ fn the_cache_speaks_the_language_of_whoever_acts() {
         let mut tor = Tor::new(&Params { cache: true, at_source, ..params() });
         let message =
             Message { pause: Time::us(64), class: C3, dscp: Dscp::of(C3), flow_mode: false, point: FAR, to: HostId(9) };
-        let frame = message.frame(FlowRef { slot: 0, tag: 0 }, 116);
+        let frame = message.frame(Some(FlowRef { slot: 0, tag: 0 }), 116);
         tor.sfc.on_control(&mut tor.bench.cx(), Port(3), Some(HostId(0)), &frame);
         tor.bench.notes();
         tor.bench.now = Time::us(4);

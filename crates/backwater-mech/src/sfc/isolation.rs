@@ -67,10 +67,13 @@ impl Isolation {
     }
 
     /// Acts on a message for the attached host `source`.
-    pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: FlowRef, message: Message) {
+    pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
+        if self.by_flow && flow.is_none() {
+            return; // it has ended, and nothing of it waits
+        }
         let now = cx.now();
         self.lanes.retain(|_, isolated| in_use(isolated, cx));
-        let key = (source, message.to, message.class, self.by_flow.then_some(flow));
+        let key = (source, message.to, message.class, flow.filter(|_| self.by_flow));
         let isolated = self.lanes.entry(key).or_insert_with(|| {
             self.next += 1;
             Isolated { number: self.next, ends: Ends::default() }

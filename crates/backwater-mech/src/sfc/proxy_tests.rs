@@ -39,7 +39,7 @@ impl Tor {
 
     fn message(&mut self, to: u32, point: PointId, pause: Time) -> (Fate, Vec<Note>) {
         let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point, to: HostId(3) };
-        let frame = message.frame(FlowRef { slot: 0, tag: 0 }, 116);
+        let frame = message.frame(Some(FlowRef { slot: 0, tag: 0 }), 116);
         let fate = self.sfc.on_control(&mut self.bench.cx(), Port(0), Some(HostId(to)), &frame);
         (fate, self.bench.notes())
     }
@@ -75,6 +75,18 @@ fn message_for_an_attached_host_becomes_a_pause_of_its_link() {
     tor.bench.now = Time::us(20);
     assert_eq!(tor.message(1, FAR, Time::ZERO), (Fate::Consumed, released(1)));
     assert_eq!(tor.message(1, FAR, Time::ZERO), (Fate::Consumed, vec![]), "it is not paused any more");
+}
+
+#[test]
+fn messages_count_also_when_their_flow_has_ended() {
+    let mut tor = Tor::new();
+    let message = Message { pause: Time::us(64), class: C3, dscp: Dscp::of(C3), flow_mode: false, point: FAR, to: HostId(3) };
+    let mut take = |message: Message| {
+        let fate = tor.sfc.on_control(&mut tor.bench.cx(), Port(0), Some(HostId(1)), &message.frame(None, 116));
+        (fate, tor.bench.notes())
+    };
+    assert_eq!(take(message), (Fate::Consumed, held(1, Time::us(64))));
+    assert_eq!(take(Message { pause: Time::ZERO, ..message }), (Fate::Consumed, released(1)));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn params(at_source: AtSource) -> Params {
 
 fn message(priority: Class, pause: Time) -> Control {
     Message { pause, class: C3, dscp: Dscp::of(priority), flow_mode: false, point: (9, 3, 3), to: HostId(3) }
-        .frame(FlowRef { slot: 0, tag: 0 }, 116)
+        .frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
 }
 
 /// What is sent to host 9, which is elsewhere: of which queue, and the pause.
@@ -91,7 +91,7 @@ fn cache_tells_the_queue_that_a_packet_comes_from() {
     let to = |pause| {
         let message =
             Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (9, 3, 3), to: HostId(9) };
-        message.frame(FlowRef { slot: 0, tag: 0 }, 116)
+        message.frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
     };
     sfc.on_control(&mut bench.cx(), Port(3), Some(HostId(0)), &to(Time::us(6)));
     bench.notes();

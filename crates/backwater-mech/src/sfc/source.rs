@@ -67,10 +67,12 @@ impl NicSide for Source {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         if let Some(message) = Message::read(frame) {
             let gate = match (message.flow_mode, frame.flow) {
-                (true, Some(flow)) => Gate::Flow(flow),
-                _ => Gate::Class(message.dscp.priority()),
+                (false, _) => Some(Gate::Class(message.dscp.priority())),
+                (true, flow) => flow.map(Gate::Flow),
             };
-            self.message(cx, gate, message.pause);
+            if let Some(gate) = gate {
+                self.message(cx, gate, message.pause);
+            }
             return Fate::Consumed;
         }
         let mut fate = Fate::Passed;

@@ -134,7 +134,7 @@ fn source_stops_until_the_latest_message_ends() {
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
     let message = |pause| {
         Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (4, 3, 3), to: HostId(3) }
-            .frame(FlowRef { slot: 0, tag: 0 }, 116)
+            .frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
     };
     let gate = Gate::Class(C3);
     assert_eq!(source.on_control(&mut bench.cx(), &message(Time::us(6))), Fate::Consumed);

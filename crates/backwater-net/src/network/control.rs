@@ -317,7 +317,7 @@ impl<A: Actors> Network<A> {
             let class = (usize::from(number) != CLASSES).then_some(Class(number));
             match act(&mut self.ports[port as usize], class) {
                 Act::Nothing => {}
-                Act::Look(at) => self.push(at, Event::Refresh { port, class: number, others: 0 }),
+                Act::Look(at) => self.push(at, Event::Refresh { port, class: number, others: 0, lifts: true }),
                 Act::Tell(hold, again) => {
                     let same =
                         |(other, at, _): &&mut (Hold, Time, u8)| Hold { class, ..*other } == hold && *at == again;
@@ -360,7 +360,7 @@ impl<A: Actors> Network<A> {
         }
         if again != Time::NEVER {
             let class = hold.class.map_or(CLASSES as u8, |c| c.0);
-            self.push(again, Event::Refresh { port, class, others });
+            self.push(again, Event::Refresh { port, class, others, lifts: hold.lasting });
         }
     }
 

@@ -39,6 +39,8 @@ pub(super) enum Event {
         class: u8,
         /// Further classes that have been told in the same frame, a bit each.
         others: u8,
+        /// Or a pause that lasts until it is lifted is to be: its end has come.
+        lifts: bool,
     },
     SwitchTimer {
         switch: u32,
@@ -120,7 +122,7 @@ impl Event {
     /// Whether it only keeps itself going: samples, looks, refreshes of a pause, and timers of rate controllers, which arm themselves
     /// anew for as long as their flow lives.
     pub(super) fn idles(&self) -> bool {
-        matches!(self, Event::Sample | Event::Look | Event::Refresh { .. } | Event::FlowTimer { .. })
+        matches!(self, Event::Sample | Event::Look | Event::Refresh { lifts: false, .. } | Event::FlowTimer { .. })
     }
 
     /// The order word of an event whose place makes it unique.
@@ -133,7 +135,7 @@ impl Event {
             Event::Arrive { .. } | Event::Enqueue { .. } | Event::Heed { .. } => unreachable!("ordered by the packet"),
             Event::FlowTimer { .. } | Event::Pace { .. } => unreachable!("ordered by the controller"),
             Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
-            Event::Refresh { port, class, others } => {
+            Event::Refresh { port, class, others, .. } => {
                 order(5, at(port) | u64::from(others) << 16 | u64::from(class) << 8)
             }
             Event::SwitchTimer { switch, owner, token } => {

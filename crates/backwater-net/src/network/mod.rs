@@ -303,7 +303,7 @@ impl<A: Actors> Network<A> {
                     self.mac_control(port, &frame);
                 }
             }
-            Event::Refresh { port, class, others } => self.refresh(port, 1 << class | u16::from(others)),
+            Event::Refresh { port, class, others, .. } => self.refresh(port, 1 << class | u16::from(others)),
             Event::SwitchTimer { switch, owner, token } => self.switch_timer(switch, Owner(owner), token),
             Event::NicTimer { host, owner, token } => self.nic_timer(host, Owner(owner), token),
             Event::FlowTimer { controller, tag, owner, token } => {
