@@ -33,13 +33,7 @@ struct Known {
 
 impl Cache {
     /// Remembers a message for an attached host; returns whom else it concerns.
-    pub(super) fn remember(
-        &mut self,
-        source: HostId,
-        flow: Option<FlowRef>,
-        message: Message,
-        now: Time,
-    ) -> Vec<Own> {
+    pub(super) fn remember(&mut self, source: HostId, flow: Option<FlowRef>, message: Message, now: Time) -> Vec<Own> {
         self.0.retain(|_, known| known.end > now);
         let key = (message.point, message.to, message.class);
         if message.pause != Time::ZERO {

@@ -80,7 +80,8 @@ fn message_for_an_attached_host_becomes_a_pause_of_its_link() {
 #[test]
 fn messages_count_also_when_their_flow_has_ended() {
     let mut tor = Tor::new();
-    let message = Message { pause: Time::us(64), class: C3, dscp: Dscp::of(C3), flow_mode: false, point: FAR, to: HostId(3) };
+    let message =
+        Message { pause: Time::us(64), class: C3, dscp: Dscp::of(C3), flow_mode: false, point: FAR, to: HostId(3) };
     let mut take = |message: Message| {
         let fate = tor.sfc.on_control(&mut tor.bench.cx(), Port(0), Some(HostId(1)), &message.frame(None, 116));
         (fate, tor.bench.notes())
