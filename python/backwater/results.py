@@ -3,7 +3,7 @@
 A result directory holds
 
     manifest.json             what was run, from which values, with what outcome
-    scenario.toml             the resolved scenario; runs again as it is
+    scenario.toml             the resolved scenario; runs again as it is, flow tables named in full
     flows/part-00000.parquet  one directory a table, in closed part files
 
 A part is written under a temporary name and renamed when it is whole, so whatever carries the name

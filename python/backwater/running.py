@@ -7,11 +7,14 @@ enough to use every core, and a run's result does not depend on how many run bes
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import threading
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -30,7 +33,6 @@ from backwater.results import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 T = TypeVar("T")
 
@@ -54,21 +56,30 @@ class Prepared:
 
     scenario: _core.Scenario
     resolved: str
-    """Every value, as the text of a scenario file."""
+    """Every value, as the text of a scenario file: what a run is known by."""
+    recorded: str
+    """The same to be kept beside results: it names its flow tables so that they are found."""
     warnings: list[dict[str, str]]
     facts: dict[str, Any]
     """What the manifest says that does not depend on the seed."""
 
     @staticmethod
     def of(
-        scenario: _core.Scenario, facts: Mapping[str, Any], capture: _core.Capture | None = None
+        scenario: _core.Scenario,
+        facts: Mapping[str, Any],
+        capture: _core.Capture | None = None,
+        base: Path | None = None,
     ) -> Prepared:
-        """Check a scenario; `facts` is what it does not know itself: file, variant, overrides."""
+        """Check a scenario; `facts` is what it does not know itself: file, variant, overrides.
+
+        `base` is the directory that the names of its flow tables are relative to.
+        """
         warnings = scenario.check(capture)
         resolved = scenario.resolved_toml()
         return Prepared(
             scenario,
             resolved,
+            _findable(scenario, resolved, base),
             warnings,
             {
                 "title": scenario.title,
@@ -79,6 +90,21 @@ class Prepared:
                 "origins": scenario.values(),
             },
         )
+
+
+def _findable(scenario: _core.Scenario, resolved: str, base: Path | None) -> str:
+    """Give a scenario's text with its flow tables named by absolute paths.
+
+    They stay where they are, since they may be large; and what a run is known by has the names that
+    its author gave, so that it is the same run wherever its files lie.
+    """
+    if "\ntable = " not in resolved:
+        return resolved
+    for number, flow in enumerate(tomllib.loads(resolved).get("flow", [])):
+        if "table" in flow:
+            place = ((base or Path()) / flow["table"]).absolute()
+            scenario = scenario.with_set(f"flow.{number}.table", json.dumps(str(place)))
+    return scenario.resolved_toml()
 
 
 @dataclass(frozen=True)
@@ -131,7 +157,7 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
     sink: DirectorySink | MemorySink = (
         MemorySink(job.manifest)
         if job.out is None
-        else DirectorySink(job.out, job.manifest, job.prepared.resolved)
+        else DirectorySink(job.out, job.manifest, job.prepared.recorded)
     )
     try:
         while True:

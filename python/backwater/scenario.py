@@ -32,7 +32,8 @@ def load(path: str | os.PathLike[str]) -> Scenario:
 
     Raises `backwater.ScenarioError` with place, value, reason and hint if it cannot be read.
     """
-    return Scenario(_core.Scenario.from_file(os.fspath(path)), {"file": os.fspath(path)})
+    core = _core.Scenario.from_file(os.fspath(path))
+    return Scenario(core, {"file": os.fspath(path)}, Path(path).parent)
 
 
 def parse(text: str, origin: str = "<text>") -> Scenario:
@@ -60,9 +61,13 @@ def shorter(path: Path) -> Path:
 class Scenario:
     """A simulation to be run. Immutable: every change gives a new scenario."""
 
-    def __init__(self, core: _core.Scenario, facts: Mapping[str, Any]) -> None:
+    def __init__(
+        self, core: _core.Scenario, facts: Mapping[str, Any], base: Path | None = None
+    ) -> None:
+        """Hold a scenario of the core; `base` is what names of its flow tables are relative to."""
         self._core = core
         self._facts = dict(facts)
+        self._base = base or Path()
 
     def __repr__(self) -> str:
         name = self._facts.get("variant")
@@ -86,13 +91,15 @@ class Scenario:
 
     def variant(self, name: str) -> Scenario:
         """Merge the table `[variant.NAME]` of the scenario over it."""
-        return Scenario(self._core.with_variant(name), self._facts | {"variant": name})
+        core = self._core.with_variant(name)
+        return Scenario(core, self._facts | {"variant": name}, self._base)
 
     def set(self, key: str, value: Value) -> Scenario:
         """Override one value by its dotted key, for example `("switch.buffer", "400 KB")`."""
         text = value if isinstance(value, str) else json.dumps(value)
         overrides = {**self._facts.get("set", {}), key: text}
-        return Scenario(self._core.with_set(key, text), self._facts | {"set": overrides})
+        core = self._core.with_set(key, text)
+        return Scenario(core, self._facts | {"set": overrides}, self._base)
 
     def flows(self, table: object, label: str = "table") -> Scenario:
         """Take the flows of an Arrow table (pyarrow, polars, pandas, ...) as a group `label`.
@@ -100,7 +107,7 @@ class Scenario:
         Columns: id, src, dst (host numbers), bytes, start_ps (picoseconds), and optionally class
         (0 to 7; missing or null: 3) and path (the nodes to pass).
         """
-        return Scenario(self._core.with_flows(table, label), self._facts)
+        return Scenario(self._core.with_flows(table, label), self._facts, self._base)
 
     def check(self) -> list[dict[str, str]]:
         """Check everything that a run would; gives the warnings as {key, value, reason, hint}."""
@@ -164,7 +171,7 @@ class Scenario:
         """Check this scenario, and work out what all its runs have in common."""
         from backwater.running import Prepared
 
-        return Prepared.of(self.complete(), self._facts, capture)
+        return Prepared.of(self.complete(), self._facts, capture, self._base)
 
     def complete(self) -> _core.Scenario:
         """Read the Parquet flow tables that the scenario may refer to, each file once."""

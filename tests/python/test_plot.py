@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,6 +13,7 @@ import pytest
 
 import backwater
 from backwater.plot import theme
+from backwater.report.page import Figure
 from backwater.results import MemorySink
 from conftest import ROOT
 
@@ -83,10 +86,11 @@ def test_throughput_adds_up_to_what_was_received(run: Run) -> None:
 
 def test_completion_times_are_those_of_the_table(run: Run) -> None:
     flows = pl.DataFrame(run.flows)
-    curve = rows(run.plot.completion(), "group", "time", "share")
+    datasets = run.plot.completion().to_dict()["datasets"].values()
+    shown = pl.concat([pl.DataFrame(data).select("group", "time", "share") for data in datasets])
     for group in flows["group"].unique():
         times = flows.filter(pl.col("group") == group)["fct_last_ack_ps"] / 1e6
-        drawn = curve.filter((pl.col("group") == group) & (pl.col("share") == 1))
+        drawn = shown.filter((pl.col("group") == group) & (pl.col("share") == 1))
         assert drawn["time"].max() == pytest.approx(times.max())
 
 
@@ -198,6 +202,92 @@ def test_a_run_without_a_complete_flow_has_no_completion_chart(run: Run) -> None
     kept = sink.finish("interrupted", run.summary)
     with pytest.raises(backwater.InputError, match="no flow of the run is complete"):
         kept.plot.completion()
+
+
+def one_group(flows: int) -> Run:
+    """A group of so many flows that end one after the other, and one of a single flow."""
+    topology = {"kind": "star", "hosts": 3, "rate": "100 Gb/s", "link_delay": "1 us"}
+    many = {"label": "many", "from": "h0", "to": "h1", "size": "4 KB"}
+    entries = [many | {"start": f"{i} us"} for i in range(flows)]
+    entries.append(many | {"label": "lone", "to": "h2"})
+    return backwater.build({"topology": topology, "flow": entries}).run()
+
+
+@pytest.mark.parametrize(("flows", "marks"), [(2, 1), (9, 1), (10, 2), (99, 2), (100, 3)])
+def test_percentiles_are_marked_where_there_are_flows_enough(flows: int, marks: int) -> None:
+    """The 90th of 9 flows or the 99th of 99 would be drawn between the two slowest."""
+    run = one_group(flows)
+    chart = run.plot.completion().to_dict()
+    spots = [pl.DataFrame(data) for data in chart["datasets"].values() if "mark" in data[0]]
+    [marked] = spots
+    assert marked.filter(pl.col("group") == "many").height == marks
+    # Of a single flow there is its time, and no distribution.
+    [lone] = marked.filter(pl.col("group") == "lone").to_dicts()
+    assert lone["share"] == 1
+    assert lone["mark"] == "the only flow"
+    curve = rows(run.plot.completion(), "group", "time", "share")
+    lines = [pl.DataFrame(data) for data in chart["datasets"].values() if "mark" not in data[0]]
+    assert curve.height > 0
+    assert [set(line["group"]) for line in lines] == [{"many"}]
+    [said] = chart["title"]["subtitle"]
+    assert f"many {flows}, lone 1" in said
+    assert ("99 %" in said) == (marks == 3)
+    assert ("90 %" in said) == (marks >= 2)
+    slow = rows(run.plot.slowdown(), "group", "percentile", "flows")
+    assert slow.filter(pl.col("group") == "many").height == marks
+    [one] = slow.filter(pl.col("group") == "lone").to_dicts()
+    assert (one["percentile"], one["flows"]) == ("only flow", 1)
+    assert f"below 10 KB: many {flows}, lone 1" in json.dumps(run.plot.slowdown().to_dict())
+
+
+def test_a_run_of_single_flows_has_no_curve() -> None:
+    chart = one_group(1).plot.completion().to_dict()
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["point"]
+    assert chart["title"]["subtitle"] == ["complete flows: many 1, lone 1; marks: the only flow"]
+
+
+@pytest.mark.parametrize("name", ["queue", "throughput", "sent", "paused", "control"])
+def test_time_is_drawn_from_the_window_s_begin_to_its_end(run: Run, name: str) -> None:
+    spec = getattr(run.plot, name)(window=("10 us", "60 us")).to_json()
+    assert re.search(r'"domain": \[\s*10\.0,\s*60\.0\s*\]', spec), spec
+
+
+def test_control_messages_are_counted_from_the_run_s_start(run: Run) -> None:
+    shown = rows(run.plot.control(), "begin", "end", "messages")
+    assert shown["messages"].sum() == run.control.num_rows
+    first = pl.DataFrame(run.control)["time_ps"].to_list()[0] / 1e6
+    # Without an end of its own at 0 a bar with both ends in time is but a dash at its height.
+    assert run.plot.control().to_dict()["encoding"]["y2"] == {"datum": 0}
+    [earliest] = shown.sort("begin").head(1).to_dicts()
+    assert earliest["begin"] <= first < earliest["end"]
+
+
+def test_a_band_leaves_the_legend_to_its_line() -> None:
+    """A band's pale patch in the legend would tell no dash."""
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "100 ns")
+    chart = scenario.set("output.queues", True).run().plot.queue()
+    kinds = [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]
+    assert kinds == ["area", "line"]
+    drawn = Figure("queue", chart, "").drawing
+    symbols = re.findall(r'role-legend-symbol".*?role-legend-label', drawn, re.DOTALL)
+    assert len(symbols) >= 3
+    assert all("stroke-dasharray" in symbol for symbol in symbols)
+
+
+@pytest.mark.parametrize("name", ["throughput", "sent"])
+def test_a_step_of_few_packets_is_said(name: str) -> None:
+    scenario = backwater.parse(backwater.new_scenario())
+    for key in SAMPLES:
+        scenario = scenario.set(f"output.{key}", True)
+    said = {}
+    for interval in ("200 ns", "20 us"):
+        chart = getattr(scenario.set("output.interval", interval).run().plot, name)
+        window = ("0 us", "15 us") if interval == "200 ns" else None
+        said[interval] = " ".join(chart(window=window).to_dict()["title"]["subtitle"])
+    assert "mean over 200 ns" in said["200 ns"]
+    assert "packets of" in said["200 ns"]
+    assert "packets of" not in said["20 us"]
+    assert "shorter bursts are levelled" in said["20 us"]
 
 
 def test_the_notebook_runs_and_its_charts_are_of_its_runs() -> None:

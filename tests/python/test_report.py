@@ -10,11 +10,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import backwater
 from backwater import report
 from backwater.cli import main
+from backwater.report import draw
+from backwater.report.assumptions import Assumptions
+from backwater.report.film import shoot
 from backwater.report.layout import lay_out, only_way
 from backwater.report.page import script_json
 from conftest import ROOT
@@ -111,6 +116,9 @@ def test_specs_and_films_are_json(page: str) -> None:
     assert len(track["held"]) == len(track["backlog"]) == film["frames"] <= 300
     assert max(track["held"]) > 0
     assert page.count('data-e="0"') == 3 * len(film["tracks"])
+    # The rows of a film are named as those of the topology are.
+    drawn = page.partition('class="film"')[2].partition('<script type="application/json"')[0]
+    assert ">16 hosts</text>" in drawn
 
 
 def test_figures_are_written_as_svg_png_and_pdf(made: Path) -> None:
@@ -152,12 +160,18 @@ def test_json_cannot_end_its_script() -> None:
 
 
 def test_repeated_runs_have_their_intervals(command: Command, small: Path, tmp_path: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..3", "--out", "seeds").code == 0
+    assert command("run", str(small), "--seeds", "1..3", "--out", "seeds", *SAMPLED).code == 0
     assert command("report", "seeds", "-o", "page.html").code == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "report of 3 runs, seeds 1 to 3" in page
     assert "95 % interval from" in page
-    assert "Of seed 1, the first of 3." in page
+    # On a slide a figure stands alone: each says that it is of one seed.
+    figures = page.partition(">Figures</h2>")[2].partition("<section")[0]
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", figures)
+    assert len(captions) >= 7
+    assert all(caption.startswith("Seed 1, the first of 3. ") for caption in captions)
+    film = page.partition('class="film"')[2]
+    assert "Seed 1, the first of 3. A step is" in film
     # A folder that somebody else put there is none of the runs; a broken file is named.
     (tmp_path / "seeds" / "seed-old").mkdir()
     assert command("report", "seeds", "-o", "page.html").code == 0
@@ -213,6 +227,92 @@ def test_a_film_does_not_say_of_pauses_what_was_not_recorded(
     assert film["tracks"][0]["held"] is None
 
 
+WATCHED = """
+[[flow]]
+label = "watched"
+table = "tables/{}"
+"""
+
+
+@pytest.mark.parametrize("name", ["flows.csv", "flows.parquet"])
+def test_a_run_with_a_flow_table_runs_again_as_it_is(
+    command: Command, small: Path, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "elsewhere" / "tables"
+    folder.mkdir(parents=True)
+    table = pa.table({"id": [7], "src": [9], "dst": [2], "bytes": [10_000], "start_ps": [0]})
+    if name.endswith("csv"):
+        (folder / name).write_text("id,src,dst,bytes,start\n7,9,2,10000,0\n", encoding="utf-8")
+    else:
+        pq.write_table(table, folder / name)
+    scenario = folder.parent / "case.toml"
+    text = small.read_text(encoding="utf-8")
+    scenario.write_text(text.replace("[variant", WATCHED.format(name) + "[variant", 1), "utf-8")
+    assert command("run", "elsewhere/case.toml", "--out", "first").code == 0
+    said = command("run", "first/scenario.toml", "--out", "again")
+    assert said.code == 0, said.err
+    first, again = backwater.open_run("first"), backwater.open_run("again")
+    assert again.fingerprint == first.fingerprint
+    # What a run is known by does not tell where its files lie.
+    assert f'table = "tables/{name}"' in first.manifest["scenario"]
+    page = report.of("first")
+    texts = " ".join(Elements(page.html()).texts)
+    assert f"The flows of watched are read from {folder / name}" in texts
+    [recorded] = [part for part in page.sections[-1].parts if part.folded]
+    assert recorded.text == Path("first/scenario.toml").read_text(encoding="utf-8")
+    assert "watched: its only path" not in texts
+    assert "watched: path left to the run" in texts
+    # Without the file the page is made all the same, and says what is missing.
+    (folder / name).unlink()
+    texts = " ".join(Elements(report.of("first").html()).texts)
+    assert "watched: its table is not there" in texts
+    said = command("run", "first/scenario.toml", "--out", "third")
+    assert said.code == 2
+    assert f"elsewhere/tables/{name}" in said.err
+    assert "hint:" in said.err
+
+
+def test_a_large_flow_table_is_not_read_to_be_drawn(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(ROOT / "scenarios" / "poisson-star.csv", tmp_path)
+    shutil.copy(ROOT / "scenarios" / "poisson-star.toml", tmp_path)
+    assert command("run", "poisson-star.toml", "--out", "run").code == 0
+    monkeypatch.setattr("backwater.report.assumptions.TABLE_BYTES", 100)
+    texts = " ".join(Elements(report.of("run").html()).texts)
+    assert "watched: its table is too large to be drawn from" in texts
+
+
+def test_flows_that_were_given_in_python_are_said_to_be_in_no_file(tmp_path: Path) -> None:
+    table = pa.table({"id": [7], "src": [9], "dst": [2], "bytes": [10_000], "start_ps": [0]})
+    scenario = backwater.parse(backwater.new_scenario()).flows(table, "given")
+    scenario.run(out=tmp_path / "run")
+    texts = " ".join(Elements(report.of(tmp_path / "run").html()).texts)
+    assert "The flows of given came from a table in Python" in texts
+
+
+def test_the_last_step_of_a_film_is_as_long_as_its_samples(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ten samples in at most four steps are three, three, three, and one."""
+    topology = {"kind": "star", "hosts": 3, "rate": "100 Gb/s", "link_delay": "1 us"}
+    flow = {"from": "h0", "to": "h1", "size": "10 MB"}
+    output = {"interval": "1 us", "links": True, "queues": True}
+    scenario = backwater.build({"topology": topology, "flow": [flow], "output": output})
+    run = scenario.run(out=tmp_path / "run")
+    monkeypatch.setattr("backwater.report.film.FRAMES", 4)
+    film = shoot(Assumptions(run).layout, [("run", run)], ("20 us", "30 us"))
+    assert film.frames == 4
+    [track] = film.tracks
+    # The sender's link is never idle, and its load is that of each step's own time.
+    busiest = max(track.busy.values(), key=sum)
+    assert min(busiest) >= 97
+    assert max(busiest) <= 100
+    assert [film.time_ps(frame) for frame in (0, 2, 3)] == [23e6, 29e6, 30e6]
+    packed = film.packed()
+    assert packed["end_us"] == 30
+
+
 def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:
     scenario = str(ROOT / "scenarios" / "incast-victim.toml")
     options = [*SAMPLED, "--set", "output.interval=300 us"]
@@ -222,12 +322,45 @@ def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:
     assert "film: no sample lies within the time to be filmed" in said.out
 
 
-@pytest.mark.parametrize("name", ["nowhere", "."])
-def test_what_is_no_result_is_said(command: Command, name: str) -> None:
-    said = command("report", name, "-o", "page.html")
+def test_what_is_no_result_is_said(command: Command) -> None:
+    said = command("report", ".", "-o", "page.html")
     assert said.code == 1
     assert "not a result directory" in said.err
     assert "hint:" in said.err
+
+
+def test_a_study_that_is_misspelt_is_guessed(command: Command) -> None:
+    said = command("report", "sfc-aidc", "-o", "page.html")
+    assert said.code == 2
+    assert said.err.startswith("error: sfc-aidc: neither a directory nor a study")
+    assert "did you mean sfc-aidc-2025" in said.err
+    assert not Path("page.html").exists()
+
+
+def test_of_what_resembles_no_study_all_are_listed(command: Command) -> None:
+    said = command("report", "nowhere", "-o", "page.html")
+    assert said.code == 2
+    for name in ("bcn-pause-2006", "sfc-proxy", "backwater run --out"):
+        assert name in said.err
+
+
+def test_a_scenario_is_to_be_run_before_it_is_reported(command: Command, small: Path) -> None:
+    said = command("report", str(small), "-o", "page.html")
+    assert said.code == 2
+    assert "is a file, not a result directory" in said.err
+    assert f"backwater run {small} --out results/small" in said.err
+    assert "backwater report results/small" in said.err
+    table = small.with_name("other.parquet")
+    table.write_bytes(b"")
+    said = command("report", str(table), "-o", "page.html")
+    assert said.code == 2
+    assert "backwater run" not in said.err.partition("hint:")[0]
+
+
+def test_a_scenario_that_is_not_there_is_no_study(command: Command) -> None:
+    said = command("report", "missing.toml", "-o", "page.html")
+    assert said.code == 2
+    assert "missing.toml: neither a directory nor a study" in said.err
 
 
 def test_a_page_is_not_written_into_nowhere(command: Command) -> None:
@@ -250,11 +383,27 @@ def test_small_fabrics_are_drawn_node_by_node_and_large_ones_in_blocks() -> None
     large = lay_out(sketch("leaf-spine", leaves=128, spines=16, hosts_per_leaf=16))
     assert large.aggregated
     assert len(large.blocks) <= 100
+    # A host's circle has no room for a number, so the row has it.
+    said = [name for name, _ in large.rows]
+    assert said == ["16 spines", "128 leaves\n4 each", "2048 hosts\n64 each"]
     assert sum(len(block.members) for block in large.blocks) == 128 + 16 + 2048
     for layout in (small, large):
         places = {(round(block.x, 3), block.y) for block in layout.blocks}
         assert len(places) == len(layout.blocks)
         assert all(0 <= block.x <= 1120 for block in layout.blocks)
+
+
+def test_queues_are_drawn_outside_of_the_switches_that_hold_them() -> None:
+    """A nearly level link leaves a wide box far from its middle; a circle there hid the name."""
+    layout = lay_out(sketch("leaf-spine", leaves=4, spines=2, hosts_per_leaf=4))
+    number = {block.name: i for i, block in enumerate(layout.blocks)}
+    spine = layout.blocks[number["spine1"]]
+    x, y = draw.along(layout, (number["spine1"], number["leaf0"]), draw.QUEUE)
+    assert abs(x - spine.x) > 42 or abs(y - spine.y) > 11
+    # Of a steep link little changes.
+    host = layout.blocks[number["leaf0"]]
+    x, y = draw.along(layout, (number["leaf0"], number["h1"]), draw.QUEUE)
+    assert 20 < y - host.y < 30
 
 
 def test_pods_of_a_fat_tree_stay_together() -> None:

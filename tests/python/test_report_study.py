@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,10 +13,10 @@ import pytest
 
 import backwater
 from backwater import study
-from backwater.plot import StudyPlots
+from backwater.plot import StudyPlots, theme
 from backwater.report.page import Figure
-from backwater.report.study import OVER_TIME, study_page
-from backwater.study.execute import Key
+from backwater.report.study import OVER_TIME, _points, study_page
+from backwater.study.execute import Key, Sample
 from backwater.study.observe import Observation, observe
 from conftest import ROOT
 from test_plot import rows
@@ -75,14 +76,20 @@ def test_a_study_that_declares_none_has_its_measures_drawn(
     assert [figure.id for figure in page.figures] == ["measures"]
 
 
-def test_the_guide_maps_every_figure_with_a_counterpart() -> None:
+def test_the_guide_maps_every_figure() -> None:
+    """Those with a counterpart stand beside it, the others and films beside nothing."""
     guide = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
     for name in STUDIES:
         text = tomllib.loads((ROOT / "studies" / name / "figures.toml").read_text(encoding="utf-8"))
-        section = guide.partition(f"**{name}**")[2].partition("\n**")[0]
-        for figure in text["figure"]:
-            if "counterpart" in figure:
-                assert f"`{figure['id']}`" in section, (name, figure["id"])
+        section = guide.partition(f"**{name}**")[2].partition("\n**")[0].partition("\n## ")[0]
+        cells = [row.split("|")[1:3] for row in section.splitlines() if row.startswith("| ")]
+        ours = {
+            figure: document.strip() != "nothing"
+            for document, here in cells
+            for figure in re.findall(r"`([^`]+)`", here)
+        }
+        drawn = [*text["figure"], *text.get("film", [])]
+        assert ours == {one["id"]: "counterpart" in one for one in drawn}, name
 
 
 def test_bars_show_what_was_measured_beside_what_was_published(outcome: study.Outcome) -> None:
@@ -154,6 +161,19 @@ def test_runs_one_below_the_other_have_the_same_scales(
     assert chart.to_dict()["resolve"]["scale"] == shared
 
 
+@pytest.mark.parametrize("kind", ["queue", "paused"])
+def test_runs_of_other_lengths_have_one_axis_of_time(outcome: study.Outcome, kind: str) -> None:
+    """A run of 9 ms by itself is drawn in us, one of 12 ms in ms."""
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "20 us")
+    scenario = scenario.set("output.queues", True).set("output.pauses", True)
+    runs = [(size, scenario.set("flow.incast.size", size).run()) for size in ("20 MB", "100 MB")]
+    spec = outcome.plot.over_time(kind, runs).to_dict()
+    scales = re.findall(r'"domain": (\[0.0, [\d.]+\])', json.dumps(spec))
+    assert len(set(scales)) == 1
+    assert len(scales) >= 2
+    assert set(re.findall(r"time \((\w+)\)", json.dumps(spec))) == {"ms"}
+
+
 def test_reductions_are_in_the_order_asked_for_each_on_its_own_scale(
     outcome: study.Outcome,
 ) -> None:
@@ -164,6 +184,51 @@ def test_reductions_are_in_the_order_asked_for_each_on_its_own_scale(
     assert spec["facet"]["row"]["sort"] == labels
     assert spec["resolve"]["scale"] == {"y": "independent"}
     assert "reduction against 'pfc' (%)" in json.dumps(spec)
+
+
+def test_names_of_measures_side_by_side_have_room(outcome: study.Outcome) -> None:
+    names = ["incast_mean_fct", "victim_fct"]
+    wide = outcome.plot.bars(measures=names, cases=["1"], mechanisms=["pfc"]).to_dict()
+    longest = max(len(one) for one in wide["facet"]["column"]["sort"])
+    assert wide["spec"]["width"] >= 7 * longest
+
+
+def test_reductions_have_their_axis_titles_below_each_other(outcome: study.Outcome) -> None:
+    """However wide the numbers of an axis are: otherwise its title is further out."""
+    slow, fast = Key("1", "pfc", ""), Key("1", "pfc+sfc", "")
+    points = {
+        slow: {"incast_mean_fct": Sample((100.0,)), "victim_fct": Sample((100.0,))},
+        fast: {"incast_mean_fct": Sample((98.0,)), "victim_fct": Sample((450.0,))},
+    }
+    chart = replace(outcome, points=points).plot.improvement()
+    drawn = Figure("improvement", chart, "").drawing
+    places = re.findall(r"translate\(([-.\d]+),[-.\d]+\) rotate\(-90\) [^>]*>reduction", drawn)
+    assert len(places) == 2
+    assert len(set(places)) == 1, places
+
+
+def test_setups_beside_the_table_have_colours_that_no_mechanism_has(
+    outcome: study.Outcome,
+) -> None:
+    spec = outcome.plot.bars(beside="qcn").to_json()
+    scale = next(iter(re.findall(r'"scale": (\{[^}]*"PFC alone"[^}]*\})', spec)))
+    shades = dict(zip(*(json.loads(scale)[name] for name in ("domain", "range")), strict=True))
+    own = dict(zip(outcome.study.mechanisms, theme.COLOURS, strict=False))
+    assert len(shades) == 6
+    assert shades.pop("PFC alone") == own["pfc"]
+    assert len(set(shades.values())) == len(shades)
+    assert not set(shades.values()) & set(own.values())
+
+
+def test_a_figure_over_time_says_which_of_the_seeds_it_is_of(outcome: study.Outcome) -> None:
+    wanted = Observation("seen", "PFC", "1", "pfc", "5 us")
+    many = replace(outcome, seeds={**outcome.seeds, wanted.key: [4, 5, 6]})
+    entry = {"observe": ["seen"]}
+    assert _points(many, entry, {"seen": wanted}) == [
+        "PFC: case 1 under pfc, seed 4, the first of 3."
+    ]
+    [one] = _points(outcome, entry, {"seen": wanted})
+    assert one == "PFC: case 1 under pfc, seed 1."
 
 
 def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path: Path) -> None:

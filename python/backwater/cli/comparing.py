@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.cli.output import duration, figure, message, show, table
+from backwater.cli.output import message, show, table
 from backwater.cli.progress import Reporter, fraction, reporting
 from backwater.comparison import Difference, Row, row
 from backwater.errors import InputError
@@ -20,6 +20,7 @@ from backwater.metrics import usual
 from backwater.results import Run
 from backwater.running import SLICE_MS, Job, find_done, interruptible, run_jobs
 from backwater.stats import groups
+from backwater.wording import duration, figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from backwater.cli.output import count, duration, message, simulated
+from backwater.cli.output import message
+from backwater.wording import count, duration, simulated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,6 +5,8 @@ The libraries that draw are imported when there is something to draw, so that he
 
 from __future__ import annotations
 
+import difflib
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +14,7 @@ import typer
 
 from backwater.cli.output import message, writable, write
 from backwater.cli.reproduce import listening
-from backwater.errors import ResultError
+from backwater.errors import InputError, ResultError
 
 
 def report(
@@ -38,6 +40,8 @@ def report(
 
     writable(output)
     folder = Path(target)
+    if not folder.is_dir() and target not in study.names():
+        raise _unusable(folder, study.names())
     with reporting() as display:
         listener = listening(display)
         if not folder.exists() and target in study.names():
@@ -58,3 +62,22 @@ def report(
     if output != "-":
         message(f"report: {output}")
     return 0
+
+
+def _unusable(path: Path, studies: list[str]) -> InputError:
+    """Say what to give instead of a name that is neither a directory nor a study."""
+    if path.exists():
+        hint = "name the directory that `backwater run --out` or `backwater reproduce --out` wrote"
+        if path.suffix == ".toml":
+            place = shlex.quote(str(Path("results") / path.stem))
+            hint = (
+                f"run it first: `backwater run {shlex.quote(str(path))} --out {place}`, "
+                f"then `backwater report {place}`"
+            )
+        return InputError(f"{path}: is a file, not a result directory", hint)
+    near = difflib.get_close_matches(str(path), studies, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"the studies are {', '.join(studies)}"
+    return InputError(
+        f"{path}: neither a directory nor a study",
+        f"{hint}; a directory is what `backwater run --out` or `backwater reproduce --out` wrote",
+    )

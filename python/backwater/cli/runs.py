@@ -11,22 +11,14 @@ import pyarrow.parquet as pq
 
 from backwater import _core
 from backwater.cli.capture import told
-from backwater.cli.output import (
-    count,
-    figure,
-    message,
-    show,
-    simulated,
-    table,
-    us,
-    write_json,
-)
+from backwater.cli.output import message, show, table, write_json
 from backwater.cli.progress import Reporter, reporting
 from backwater.errors import ResultError
 from backwater.results import FORMAT, MANIFEST, Run
 from backwater.results import write_json as write_json_file
 from backwater.running import interruptible, run_jobs
 from backwater.stats import group_times, job_times, over_runs, port_totals, round_times, waiting
+from backwater.wording import count, figure, simulated, us
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.study.measures import time_ps
+from backwater.study.measures import SIZES, quantity, time_ps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -197,6 +197,41 @@ def quantiles(values: pl.Series, shares: Sequence[float]) -> list[float | None]:
     return [
         a + (b - a) * (place - int(place)) for a, b, place in zip(low, high, places, strict=True)
     ]
+
+
+PACKETS = 20
+"""Packets in a step of time, at the rate of a host, from which on one more or less is little."""
+
+
+def coarse(run: Run, step_ps: float) -> str | None:
+    """Say how few packets pass in a step of time where these are so few that a rate jumps by them.
+
+    Whether a packet falls into one step or the next is a matter of when samples are taken.
+    """
+    frame = scan(run, "ports")
+    if frame is None:
+        return None
+    fastest = frame.filter(pl.col("tier") == "host").select(pl.col("rate_bps").max())
+    rate = fastest.collect().item()
+    payload = scenario_of(run).get("packet", {}).get("payload")
+    if not rate or payload is None:
+        return None
+    packets = rate * step_ps / (8e12 * quantity(payload, SIZES, "packet.payload"))
+    if packets >= PACKETS:
+        return None
+    return (
+        f"{packets:.3g} packets of {payload} in that time at {rate / 1e9:g} Gb/s: one more or "
+        "less by when samples are taken"
+    )
+
+
+SHARES = (0.5, 0.9, 0.99)
+"""Percentiles that charts mark."""
+
+
+def shares(count: int) -> list[float]:
+    """Give those of SHARES that so many values have: the 99th percentile needs 100."""
+    return [share for share in SHARES if share == SHARES[0] or count * (1 - share) > 1 - 1e-9]
 
 
 def time_text(ps: float) -> str:

@@ -91,7 +91,8 @@ class StudyPoints:
                     if sample is not None:
                         point = _point(self._study.measure(measure), sample)
                         row = {"case": case, "setup": name, **point, "published": None}
-                        rows.append(row | ({"mechanism": mechanism} if several else {}))
+                        about = {"of": mechanism, "own": block.own or mechanism}
+                        rows.append(row | ({"mechanism": mechanism} if several else about))
         # By case, as in the other charts.
         rows.sort(key=lambda row: [case.id for case in self._study.cases].index(row["case"]))
         return frame_of(rows), order

@@ -9,7 +9,7 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.plot import data
-from backwater.plot.theme import HEIGHT, WIDTH, clock, colour, dash, title
+from backwater.plot.theme import COLOURS, HEIGHT, WIDTH, clock, colour, dash, of, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,16 @@ CAPPED = 24
 class RunRows:
     """A run's flows, links and samples as charts need them."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, whole: tuple[int, int] | None = None) -> None:
+        """Draw a run; `whole` is what axes of time cover (ps), if not the window that is drawn."""
         self._run = run
+        self._whole = whole
+
+    def _clock(self, begin_ps: int, end_ps: int) -> tuple[alt.Scale, float, str]:
+        """Give the scale of time, whatever there is to draw in it, its unit in ps, and its name."""
+        low, high = self._whole or (begin_ps, end_ps)
+        factor, unit = clock(high)
+        return alt.Scale(domain=[low / factor, high / factor], nice=False), factor, unit
 
     def _interval(self) -> int:
         interval = data.sampling_ps(self._run)
@@ -108,7 +116,7 @@ class RunRows:
                 f"{data.time_text(interval)}, found anything to draw",
                 "a shorter output.interval sees more",
             )
-        unit_ps, unit = clock(end)
+        time, unit_ps, unit = self._clock(begin, end)
         full = (
             times.join(pl.DataFrame({"link": lines}), how="cross")
             .join(values, on=["time_ps", "link"], how="left")
@@ -121,27 +129,41 @@ class RunRows:
             .sort("link", "step")
             .select("link", "time", "value", "low", "high")
         )
-        x = alt.X("time:Q", title=f"time ({unit})", scale=alt.Scale(nice=False))
+        x = alt.X("time:Q", title=f"time ({unit})", scale=time)
         tips = [
             "link",
             alt.Tooltip("time", format=".6"),
             alt.Tooltip("value", title=axis, format=".4"),
         ]
-        base = alt.Chart(full).encode(x=x, color=colour("link", lines))
+        banded = together > 1 and most != RATE_STEPS
+        if banded:
+            shades = [of(line, COLOURS, lines) for line in lines]
+            shade = pl.col("link").replace_strict(lines, shades, return_dtype=pl.String)
+            full = full.with_columns(shade=shade)
+        base = alt.Chart(full).encode(x=x)
         line = base.mark_line(strokeWidth=1.6).encode(
-            y=alt.Y("value:Q", title=axis), strokeDash=dash("link", lines), tooltip=tips
+            color=colour("link", lines),
+            y=alt.Y("value:Q", title=axis),
+            strokeDash=dash("link", lines),
+            tooltip=tips,
         )
-        said = f"sampled every {data.time_text(interval)}"
+        said, further = f"sampled every {data.time_text(interval)}", None
         layers: list[Any] = [line]
-        if together > 1 and most == RATE_STEPS:
-            said += f"; mean over {data.time_text(together * interval)}"
-        elif together > 1:
-            band = base.mark_area(opacity=0.22).encode(y="low:Q", y2="high:Q")
+        if most == RATE_STEPS:
+            step = together * interval
+            said += f"; mean over {data.time_text(step)}, shorter bursts are levelled"
+            further = data.coarse(self._run, step)
+        elif banded:
+            # Its colour by no scale: the legend would show pale patches instead of dashes.
+            band = base.mark_area(opacity=0.22).encode(
+                y="low:Q", y2="high:Q", fill=alt.Fill("shade:N", scale=None), detail="link:N"
+            )
             layers = [band, line]
             said += (
                 f"; line: mean over {data.time_text(together * interval)}, band: least to greatest"
             )
-        below = [*(head.subtitle if isinstance(head.subtitle, list) else []), said]
+        before = head.subtitle if isinstance(head.subtitle, list) else []
+        below = [*before, said, *([further] if further else [])]
         return alt.layer(*layers).properties(
             width=WIDTH, height=HEIGHT, title=title(str(head.text), *below)
         )

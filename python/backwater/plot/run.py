@@ -9,9 +9,9 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.plot import data
-from backwater.plot.rows import CAPPED, RATE_STEPS, RunRows
-from backwater.plot.theme import HEIGHT, INK, SKY, WIDTH, clock, colour, dash, shape, title
-from backwater.study.measures import SIZES, quantity
+from backwater.plot.flows import FlowPlots
+from backwater.plot.rows import CAPPED, RATE_STEPS
+from backwater.plot.theme import INK, SKY, WIDTH, clock, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,14 +19,7 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 
-UNTIL = {"last_ack": "last ACK", "last_byte": "last byte"}
-QUANTILES = [i / 400 for i in range(401)]
-SLOWEST = (0.5, 0.9, 0.99)
-# Least sizes of the buckets of the mechanisms' own documents: small, medium, large messages.
-BUCKETS = ("0 B", "10 KB", "1 MB")
-
-
-class RunPlots(RunRows):
+class RunPlots(FlowPlots):
     """Charts of a run. Times begin at the run's start; what a chart leaves out, it says."""
 
     def queue(
@@ -138,7 +131,7 @@ class RunPlots(RunRows):
                 "the run has no samples of paused", f"run it with {data.sampling('paused')}"
             )
         begin, end = data.window_of(self._run, window)
-        factor, unit = clock(end)
+        scale, factor, unit = self._clock(begin, end)
         held = (
             data.series(self._run, "paused")
             .filter((pl.col("time_ps") > begin) & (pl.col("time_ps") <= end))
@@ -164,7 +157,7 @@ class RunPlots(RunRows):
             alt.Chart(shown.sort("link", "begin"))
             .mark_bar(color=INK, height={"band": 0.6})
             .encode(
-                x=alt.X("begin:Q", title=f"time ({unit})"),
+                x=alt.X("begin:Q", title=f"time ({unit})", scale=scale),
                 x2="end",
                 y=alt.Y("link:N", title=None, sort=rows[:most]),
                 tooltip=[
@@ -217,139 +210,37 @@ class RunPlots(RunRows):
             title=title("Pauses, port by port", *([left] if left else []))
         )
 
-    def completion(self, *groups: str, until: str = "last_ack") -> ChartType:
-        """Share of each group's flows complete within a time, in us.
-
-        Of complete flows only. `until` is `last_ack` (at the sender) or `last_byte` (at the
-        receiver); without acknowledgements it is the latter.
-        """
-        frame = self._lazy(*groups)
-        column = f"fct_{until}_ps"
-        if (
-            until == "last_ack"
-            and not frame.select(pl.col(column).is_not_null().any()).collect().item()
-        ):
-            until, column = "last_byte", "fct_last_byte_ps"
-        order = self._groups(*groups)
-        parts, marks, counts = [], [], {}
-        for group in order:
-            times = data.ordered(frame.filter(pl.col("group") == group), column)
-            counts[group] = times.len()
-            if times.len() == 0:
-                continue
-            few = times.len() <= len(QUANTILES)
-            shares = [(i + 1) / times.len() for i in range(times.len())] if few else QUANTILES
-            values = times.to_list() if few else data.quantiles(times, shares)
-            # From the first completion on: no flow is complete before it.
-            values, shares = [times[0], *values], [0.0, *shares]
-            parts.append(pl.DataFrame({"group": group, "time": values, "share": shares}))
-            at = [0.5] if times.len() < 10 else [0.5, 0.9, 0.99]
-            marked = data.quantiles(times, at)
-            marks.append(pl.DataFrame({"group": group, "time": marked, "share": at}))
-        if not parts:
-            raise InputError(
-                "no flow of the run is complete", "see `waits_for` in its table of flows"
-            )
-        us = pl.col("time") / 1e6
-        curve, spots = (pl.concat(one).with_columns(us) for one in (parts, marks))
-        wide = float(curve["time"].max()) > 20 * max(float(curve["time"].min()), 1e-9)  # type: ignore[arg-type]
-        x = alt.X(
-            "time:Q",
-            title=f"completion time to the {UNTIL[until]} (us)",
-            scale=alt.Scale(type="log") if wide else alt.Scale(zero=False, nice=False),
-        )
-        y = alt.Y("share:Q", title="share of complete flows", axis=alt.Axis(format="%"))
-        tips = [
-            "group",
-            alt.Tooltip("time", title="us", format=".6"),
-            alt.Tooltip("share", format=".1%"),
-        ]
-        numbers = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        return alt.layer(
-            alt.Chart(curve)
-            .mark_line(interpolate="step-after")
-            .encode(
-                x=x,
-                y=y,
-                color=colour("group", order),
-                strokeDash=dash("group", order),
-                tooltip=tips,
-            ),
-            alt.Chart(spots)
-            .mark_point(filled=True, size=70, opacity=1)
-            .encode(
-                x=x, y=y, color=colour("group", order), shape=shape("group", order), tooltip=tips
-            ),
-        ).properties(
-            width=WIDTH,
-            height=HEIGHT,
-            title=title("Completion times", f"complete flows: {numbers}; marks at 50, 90 and 99 %"),
-        )
-
-    def slowdown(self, *groups: str, sizes: Sequence[str] = BUCKETS) -> ChartType:
-        """Completion over what an idle network takes, by size of flow: three percentiles."""
-        frame = self._lazy(*groups).filter(pl.col("slowdown").is_not_null())
-        order = self._groups(*groups)
-        least = [round(quantity(size, SIZES, "a size")) for size in sizes]
-        labels = [_bucket(sizes, i) for i in range(len(sizes))]
-        names = [f"p{round(100 * q)}" for q in SLOWEST]
-        found = []
-        for group in order:
-            own = frame.filter(pl.col("group") == group)
-            for label, low, high in zip(labels, least, [*least[1:], 1 << 63], strict=True):
-                inside = (pl.col("bytes") >= low) & (pl.col("bytes") < high)
-                values = data.ordered(own.filter(inside), "slowdown")
-                about = {"group": group, "size": label, "flows": values.len()}
-                if values.len():
-                    at = zip(names, data.quantiles(values, SLOWEST), strict=True)
-                    found += [about | {"percentile": name, "value": value} for name, value in at]
-        if not found:
-            raise InputError("no flow of the run is complete", "see `waits_for` of its flows")
-        rows = pl.DataFrame(found)
-        drawn: ChartType = (
-            alt.Chart(rows)
-            .mark_point(filled=True, size=90, opacity=1)
-            .encode(
-                x=alt.X("percentile:N", title=None, sort=names, axis=alt.Axis(labelAngle=0)),
-                y=alt.Y("value:Q", title="slowdown (ratio)", scale=alt.Scale(type="log")),
-                color=colour("group", order),
-                shape=shape("group", order),
-                column=alt.Column("size:N", title="size of flow", sort=labels),
-                tooltip=["group", "size", "flows", "percentile", alt.Tooltip("value", format=".4")],
-            )
-            .properties(
-                width=150,
-                height=HEIGHT,
-                title=title("Slowdown: completion over that in an idle network"),
-            )
-        )
-        return drawn
-
     def control(self, *, window: Sequence[str] | None = None) -> ChartType:
         """Control messages sent, by kind, over time."""
         frame = data.scan(self._run, "control")
         if frame is None:
             raise InputError("the run sent no control message", "none of its mechanisms has acted")
         begin, end = data.window_of(self._run, window)
-        factor, unit = clock(end)
+        scale, factor, unit = self._clock(begin, end)
         width = max(1, (end - begin) // 100)
         counts = (
             frame.filter((pl.col("time_ps") >= begin) & (pl.col("time_ps") <= end))
             .group_by("kind", at=((pl.col("time_ps") - begin) // width))
             .len("messages")
             .collect()
-            .with_columns(time=(begin + pl.col("at") * width) / factor)
+            .with_columns(
+                begin=(begin + pl.col("at") * width) / factor,
+                end=(begin + (pl.col("at") + 1) * width) / factor,
+            )
             .sort("kind", "at")
         )
         kinds = counts["kind"].unique().sort().to_list()
+        tips = [alt.Tooltip(edge, format=".6") for edge in ("begin", "end")]
         drawn: ChartType = (
             alt.Chart(counts)
-            .mark_bar(color=INK, width=4)
+            .mark_bar(color=INK, clip=True)
             .encode(
-                x=alt.X("time:Q", title=f"time ({unit})"),
+                x=alt.X("begin:Q", title=f"time ({unit})", scale=scale),
+                x2="end",
                 y=alt.Y("messages:Q", title="messages", axis=alt.Axis(tickMinStep=1, tickCount=4)),
+                y2=alt.datum(0),
                 row=alt.Row("kind:N", title=None, sort=kinds),
-                tooltip=["kind", "messages", alt.Tooltip("time", format=".6")],
+                tooltip=["kind", "messages", *tips],
             )
             .resolve_scale(y="independent")
             .properties(
@@ -359,11 +250,3 @@ class RunPlots(RunRows):
             )
         )
         return drawn
-
-
-def _bucket(sizes: Sequence[str], number: int) -> str:
-    if number == 0:
-        return f"below {sizes[1]}" if len(sizes) > 1 else "all"
-    if number + 1 == len(sizes):
-        return f"from {sizes[number]}"
-    return f"{sizes[number]} to {sizes[number + 1]}"

@@ -16,7 +16,21 @@ from backwater.errors import InputError
 from backwater.plot import data
 from backwater.plot.marks import angle, diamonds, header, short, tooltips, whiskers
 from backwater.plot.points import StudyPoints, frame_of
-from backwater.plot.theme import COLOURS, FAINT, INK, WIDTH, clock, colour, dash, of, shape, title
+from backwater.plot.run import RunPlots
+from backwater.plot.theme import (
+    COLOURS,
+    FAINT,
+    INK,
+    LABELS,
+    WIDTH,
+    apart,
+    clock,
+    colour,
+    dash,
+    of,
+    shape,
+    title,
+)
 from backwater.stats import Spread
 from backwater.study.execute import TABLE, Key
 
@@ -66,7 +80,12 @@ class StudyPlots(StudyPoints):
         # Setups of several mechanisms are told apart by their names, mechanisms by colour.
         by = "mechanism" if "mechanism" in rows.columns else name
         shades = [one for one in self._mechanisms if one in set(rows[by].to_list())] or order
-        colours = colour(by, shades, None if by == "setup" else self._mechanisms).legend(None)
+        colours = colour(by, shades, self._mechanisms if by == "mechanism" else order).legend(None)
+        if by == "setup":
+            [mechanism], own = set(rows["of"].to_list()), rows["own"][0]
+            colours = colours.scale(
+                domain=order, range=apart(order, own, mechanism, self._mechanisms)
+            )
         wide = 34 * len(order)
         x = alt.X(
             f"{name}:N",
@@ -91,9 +110,12 @@ class StudyPlots(StudyPoints):
                 y=alt.Y("top:Q", title=None), text="text:N"
             ),
             data=rows,
-        ).properties(width=max(wide, 60), height=150)
+        )
         kinds = list(dict.fromkeys(rows["what"].to_list()))
         seen = list(dict.fromkeys(rows["case"].to_list()))
+        # Where measures stand side by side, their names are above them in bold.
+        names = 7.5 * max(map(len, kinds)) if len(seen) == 1 else 0
+        chart = chart.properties(width=max(wide, 60, names), height=150)
         head = title(heading or self._study.column, *self._notes(rows))
         if len(seen) == 1:
             # One case: its measures stand side by side.
@@ -151,7 +173,7 @@ class StudyPlots(StudyPoints):
         colours = colour("mechanism", order, self._mechanisms)
         seen = list(dict.fromkeys(frame["case"].to_list()))
         less = f"reduction against {base!r} (%)"
-        y = alt.Y("value:Q", title=less, axis=alt.Axis(format="+.0%"))
+        y = alt.Y("value:Q", title=less, axis=alt.Axis(format="+.0%", minExtent=LABELS))
         x = alt.X("case:N", title="case", sort=seen, axis=alt.Axis(labelAngle=angle(seen)))
         common = alt.Chart().encode(x=x, xOffset=alt.XOffset("mechanism:N", sort=order))
         tips = tooltips("mechanism", "+.1%")
@@ -211,7 +233,7 @@ class StudyPlots(StudyPoints):
             scale = alt.Scale(zero=True)
             if log or near:
                 scale = alt.Scale(type="log") if log else alt.Scale(zero=False, padding=8)
-            y = alt.Y("value:Q", title=what, scale=scale)
+            y = alt.Y("value:Q", title=what, scale=scale, axis=alt.Axis(minExtent=LABELS))
             base = alt.Chart(part.sort("at") if at else part).encode(x=x)
             colours = colour("mechanism", order, self._mechanisms).legend(legend)
             tips = tooltips("mechanism")
@@ -276,7 +298,7 @@ class StudyPlots(StudyPoints):
                 .encode(
                     x=alt.X("begin:Q", title=axis, scale=x_scale),
                     x2="end",
-                    y=alt.Y("runs:Q", title="runs"),
+                    y=alt.Y("runs:Q", title="runs", axis=alt.Axis(tickMinStep=1)),
                     y2=alt.datum(0),
                     tooltip=["begin", "end", "runs"],
                 )
@@ -324,9 +346,11 @@ class StudyPlots(StudyPoints):
 
         `observed` are runs with what they are called; `lines` and the rest go to the chart.
         """
+        windows = [data.window_of(run, of.get("window")) for _, run in observed]
+        whole_time = (min(a for a, _ in windows), max(b for _, b in windows)) if windows else None
         cells = []
         for label, run in observed:
-            chart: Any = getattr(run.plot, kind)(*lines, **of)
+            chart: Any = getattr(RunPlots(run, whole_time), kind)(*lines, **of)
             below, heading = chart.title.subtitle, chart.title.text
             cell = chart.properties(title=title(label, *below))
             cells.append(cell if kind == "paused" else cell.properties(height=170))

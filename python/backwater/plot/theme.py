@@ -6,6 +6,7 @@ too faint on white. Whatever has a colour has a shape or a dash as well.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import altair as alt
@@ -13,6 +14,8 @@ import altair as alt
 VERMILLION, BLUE, GREEN = "#D55E00", "#0072B2", "#009E73"
 PURPLE, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
 COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, ORANGE, SKY, BLACK)
+GREYS = ("#8c8c8c", "#bfbfbf")
+"""For what comes after all colours."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [10, 4], [4, 1, 1, 1], [1, 3])
 INK, FAINT, GRID = "#1b1f24", "#59636e", "#e3e6ea"
@@ -20,6 +23,8 @@ FONT = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
 WIDTH, HEIGHT = 640, 260
 """A chart's size in CSS pixels unless it is one of several cells."""
+LABELS = 52
+"""Room for the numbers of an axis, so that titles of axes one below the other line up."""
 
 NAME = "backwater"
 
@@ -43,7 +48,7 @@ def _theme() -> alt.theme.ThemeConfig:
                 "tickColor": FAINT,
                 "labelLimit": 260,
             },
-            "axisX": {"grid": False},
+            "axisX": {"grid": False, "labelFlush": False},
             "axisY": {"domain": False, "ticks": False},
             "legend": {
                 "labelColor": INK,
@@ -109,6 +114,20 @@ def scale(shown: list[str], values: tuple[Any, ...], among: list[str] | None = N
 def of(name: str, values: tuple[Any, ...], among: list[str]) -> Any:  # noqa: ANN401 - a colour, a shape, a dash
     """Give the value that a name has among others."""
     return values[among.index(name) % len(values)]
+
+
+def apart(names: list[str], own: str, mechanism: str, among: list[str]) -> list[str]:
+    """Colour setups of one mechanism: `own` as the mechanism is, others as no mechanism `among` is.
+
+    With more setups than colours are left, the last ones share theirs; bars have names as well.
+    """
+    taken = {of(name, COLOURS, among) for name in among}
+    # Black comes last: whiskers are hardly seen on it.
+    every = (*(one for one in COLOURS if one != BLACK), *GREYS, BLACK)
+    left = [one for one in every if one not in taken] or list(GREYS)
+    others = [name for name in names if name != own]
+    shades = dict(zip(others, itertools.chain(left, itertools.repeat(left[-1])), strict=False))
+    return [shades.get(name) or of(mechanism, COLOURS, among) for name in names]
 
 
 def title(text: str, *below: str) -> alt.TitleParams:

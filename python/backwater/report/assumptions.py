@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import backwater
@@ -19,8 +21,27 @@ if TYPE_CHECKING:
 FLOWS = 2000
 """Flows of each source that are looked at for the drawing."""
 
+TABLE_BYTES = 32_000_000
+"""Flow tables that are larger in all are not read for the drawing."""
+TOO_LARGE = "its table is too large to be drawn from"
+
 OUTPUT = ("output.", "title", "description")
 """Keys that change nothing of what is simulated."""
+
+
+def recorded(run: Run) -> str:
+    """Give a run's scenario as it is kept beside the results: it names its flow tables in full."""
+    try:
+        assert run.directory is not None
+        return (run.directory / "scenario.toml").read_text(encoding="utf-8")
+    except (AssertionError, OSError, UnicodeDecodeError):
+        return str(run.manifest["scenario"])
+
+
+def tables_of(run: Run) -> list[tuple[str, Path]]:
+    """Name the flow tables of a run: the label of the group, and the file."""
+    flows = tomllib.loads(recorded(run)).get("flow", [])
+    return [(str(flow["label"]), Path(flow["table"])) for flow in flows if "table" in flow]
 
 
 class Assumptions:
@@ -32,12 +53,20 @@ class Assumptions:
         self.layout: Layout = lay_out(self.sketch)
 
     def _sketch(self, run: Run) -> dict[str, Any]:
-        scenario = backwater.parse(run.manifest["scenario"], "<the run's scenario>")
-        try:
-            return scenario.complete().sketch(run.seed, FLOWS)
-        except (backwater.ScenarioError, backwater.InputError):
-            # Flows came from a table that is not beside the results: the topology is known still.
-            return _from_ports(run)
+        tables = tables_of(run)
+        missing = [label for label, path in tables if not path.is_file()]
+        if not missing and sum(path.stat().st_size for _, path in tables) <= TABLE_BYTES:
+            try:
+                scenario = backwater.parse(recorded(run), "<the run's scenario>")
+                return scenario.complete().sketch(run.seed, FLOWS)
+            except (backwater.ScenarioError, backwater.InputError):
+                # A table is no longer what it was.
+                missing = [label for label, _ in tables]
+        # The topology is known still.
+        unknown = "not drawn, since another group's table is not"
+        reasons = dict.fromkeys((label for label, _ in tables), TOO_LARGE)
+        reasons |= dict.fromkeys(missing, "its table is not there, or is another")
+        return _from_ports(run) | {"unknown": unknown, "reasons": reasons}
 
     @property
     def groups(self) -> list[str]:

@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from backwater.plot.theme import COLOURS, DASHES, FAINT, FONT, INK, ORANGE, VERMILLION, of
-from backwater.report.layout import WIDTH, Layout, only_way
+from backwater.report.layout import LEFT, WIDTH, Layout, only_way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,12 @@ Edge = tuple[int, int]
 SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#3f8fc5", "#1c6cb1", "#08306b")
 MOST_ARROWS = 16
 """Arrows of a group; of more flows only the hosts are marked."""
+
+
+BOX = 11.0
+"""Half of the height of a switch's box."""
+QUEUE, PAUSE = 24.0, 44.0
+"""Where queues and pauses are drawn: so far from a switch's middle on a link straight down."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +68,21 @@ def ends(layout: Layout, edge: Edge) -> tuple[float, float, float, float]:
     return a.x + ox, a.y + oy, b.x + ox, b.y + oy
 
 
+def box(space: float) -> float:
+    """Give the width of a switch's box where its neighbours in the row are so far away."""
+    return min(84.0, max(10.0, space * 0.72))
+
+
 def along(layout: Layout, edge: Edge, pixels: float) -> tuple[float, float]:
-    """Give the point of a direction so far from its sender, at most at its middle."""
+    """Give the point of a direction so far below its sender's box, at most at the link's middle."""
     x1, y1, x2, y2 = ends(layout, edge)
-    share = min(0.5, pixels / (math.hypot(x2 - x1, y2 - y1) or 1.0))
+    dx, dy = abs(x2 - x1), abs(y2 - y1)
+    long = math.hypot(dx, dy) or 1.0
+    sender = layout.blocks[edge[0]]
+    half = 0.0 if sender.host else box(layout.room(sender.y)) / 2
+    # Where the link leaves the box, as a share of its length: at the side, or above or below.
+    leaves = min(half / dx if dx else 1.0, BOX / dy if dy else 1.0)
+    share = min(0.5, leaves + (pixels - BOX) / long)
     return x1 + share * (x2 - x1), y1 + share * (y2 - y1)
 
 
@@ -99,8 +116,11 @@ def links(layout: Layout) -> str:
     return f'<path d="{path}" stroke="#d5dae0" stroke-width="{thin}" fill="none"/>'
 
 
-def nodes(layout: Layout, named: set[int]) -> str:
-    """Draw every node: hosts round, switches square; `named` hosts have their names."""
+def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
+    """Draw every node: hosts round, switches square; `named` hosts have their names.
+
+    `text` is how much larger names are than usual.
+    """
     parts = []
     room = {y: layout.room(y) for _, y in layout.rows}
     last = (-99.0, 0.0)
@@ -115,20 +135,22 @@ def nodes(layout: Layout, named: set[int]) -> str:
             if i in named or space > 44:
                 up = block.y < layout.height / 2
                 # A name beside that of its neighbour goes a line further.
-                crowded = block.y == last[1] and block.x - last[0] < 7 * len(block.short)
-                further = 12 if crowded else 0
+                near = 7 * text * len(block.short)
+                crowded = block.y == last[1] and block.x - last[0] < near
+                further = 12 * text if crowded else 0
                 last = (block.x if not crowded else -99.0, block.y)
-                y = block.y - 12 - further if up else block.y + 21 + further
-                parts.append(words(block.x, y, block.short, 11, anchor="middle"))
+                y = block.y - 12 - further if up else block.y + 10 + 11 * text + further
+                parts.append(words(block.x, y, block.short, 11 * text, anchor="middle"))
             continue
-        w = min(84.0, max(10.0, space * 0.72))
+        w = box(space)
         parts.append(
             f'<rect x="{block.x - w / 2:.1f}" y="{block.y - 11:.1f}" width="{w:.1f}" height="22" '
             f'rx="4" fill="#f3f5f7" stroke="{INK}"><title>{escape(block.label)}</title></rect>'
         )
-        size = min(12.0, w / (0.58 * max(1, len(block.short))))
-        if size >= 6.5:
-            parts.append(words(block.x, block.y + 4, block.short, round(size, 1), anchor="middle"))
+        size = min(12.0 * text, w / (0.58 * max(1, len(block.short))))
+        if size >= 6.5 * text:
+            y = block.y + 0.35 * size
+            parts.append(words(block.x, y, block.short, round(size, 1), anchor="middle"))
     return "".join(parts)
 
 
@@ -148,12 +170,12 @@ def state(
             f'<line{mark} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
             f'stroke="{shade(one.busy)}" stroke-width="{breadth(one.busy):.1f}"{hidden}/>'
         )
-        x, y = along(layout, edge, 24)
+        x, y = along(layout, edge, QUEUE)
         queues.append(
             f'<circle{mark} cx="{x:.1f}" cy="{y:.1f}" r="{radius(one.depth):.1f}" '
             f'fill="{ORANGE}" fill-opacity=".9" stroke="#6b4a00" stroke-width=".8"/>'
         )
-        x, y = along(layout, edge, 44)
+        x, y = along(layout, edge, PAUSE)
         hidden = "" if one.paused else ' visibility="hidden"'
         pauses.append(
             f'<g{mark} transform="translate({x:.1f} {y:.1f})"{hidden}>'
@@ -171,15 +193,24 @@ def fabric(
     states: Mapping[Edge, State],
     named: set[int],
     marks: Mapping[Edge, int] | None = None,
+    text: float = 1.0,
 ) -> str:
-    """Draw the fabric in a state: links below nodes, queues and pauses above them."""
+    """Draw the fabric in a state: links below nodes, queues and pauses above them.
+
+    `text` is how much larger names are than usual.
+    """
     under, over = state(layout, states, marks).split("@", 1)
-    return links(layout) + under + nodes(layout, named) + over
+    return links(layout) + under + nodes(layout, named, text) + over + tiers(layout, text)
 
 
-def tiers(layout: Layout) -> str:
-    """Name the rows at the left."""
-    return "".join(words(0, y + 4, name, 12, FAINT) for name, y in layout.rows)
+def tiers(layout: Layout, text: float = 1.0) -> str:
+    """Name the rows at the left, ending where they begin; `text` enlarges names."""
+    x, anchor = (0.0, "start") if text == 1 else (LEFT - 14, "end")
+    return "".join(
+        words(x, y + 4 + 15 * text * line, part, 12 * text, FAINT, anchor)
+        for name, y in layout.rows
+        for line, part in enumerate(name.split("\n"))
+    )
 
 
 def topology(layout: Layout, sketch: Mapping[str, Any], groups: list[str]) -> str:
@@ -211,6 +242,8 @@ def topology(layout: Layout, sketch: Mapping[str, Any], groups: list[str]) -> st
         f'fill="{of(g, COLOURS, groups)}"/></marker>'
         for i, g in enumerate(groups)
     )
+    if "unknown" in sketch:
+        drawn = {group: sketch["reasons"].get(group, sketch["unknown"]) for group in groups}
     legend, top = _legend(groups, drawn)
     body = (
         f"<defs>{heads}</defs>{legend}"

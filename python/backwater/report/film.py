@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FRAMES = 300
 """Steps of a film at most."""
 DEEPEST = 255
+LARGER = 1.6
+"""Names of stills of two runs, against those of one."""
 
 
 @dataclass
@@ -58,9 +60,15 @@ class Film:
     begin_ps: int
     step_ps: int
     frames: int
+    end_ps: int
+    """The time of the last sample: the last step may be shorter than the others."""
     tracks: list[Track]
     deepest: int
     """Bytes of the deepest drawn queue."""
+
+    def time_ps(self, frame: int) -> int:
+        """Give the time at which a step ends."""
+        return min(self.begin_ps + (frame + 1) * self.step_ps, self.end_ps)
 
     def state(self, track: Track, frame: int) -> dict[draw.Edge, draw.State]:
         """Give what every direction is in a step."""
@@ -100,6 +108,7 @@ class Film:
         return {
             "begin_us": self.begin_ps / 1e6,
             "step_us": self.step_ps / 1e6,
+            "end_us": self.end_ps / 1e6,
             "frames": self.frames,
             "tracks": tracks,
             "shades": draw.SHADES,
@@ -125,23 +134,28 @@ def shoot(
         )
     frames = grid["step"].n_unique()
     step = together * interval
-    tracks = [_track(layout, name, run, grid, frames, step) for name, run in runs]
+    tracks = [_track(layout, name, run, grid, frames, interval) for name, run in runs]
     deepest = max((max(values) for track in tracks for values in track.waiting.values()), default=0)
     first = int(grid["step"][0])
-    return Film(layout, first, step, frames, tracks, deepest)
+    return Film(layout, first, step, frames, int(grid["time_ps"][-1]), tracks, deepest)
 
 
 def _track(
-    layout: Layout, label: str, run: Run, grid: pl.DataFrame, frames: int, step: int
+    layout: Layout, label: str, run: Run, grid: pl.DataFrame, frames: int, interval: int
 ) -> Track:
     places = _places(layout, run)
-    first = int(grid["step"][0])
-    numbered = grid.select("time_ps", frame=(pl.col("step") - first) // step)
+    # The last step may have fewer samples than the others.
+    numbered = grid.select(
+        "time_ps",
+        frame=pl.col("step").rank("dense").cast(pl.Int64) - 1,
+        length=pl.len().over("step") * interval,
+    )
     busy = _samples(run, "sent_bytes", numbered, places)
     waiting = _samples(run, "queue_bytes", numbered, places)
     paused = _samples(run, "paused", numbered, places)
     # The mean over a step of what a port sent; of several ports the busiest.
-    share = pl.col("value").sum() * 8e12 / (pl.col("rate_bps").first() * step)
+    length = pl.col("rate_bps").first() * pl.col("length").first()
+    share = pl.col("value").sum() * 8e12 / length
     of_port = ["a", "b", "node", "port", "frame"]
     used = busy.group_by(of_port).agg(value=(100 * share).round())
     queues = waiting.group_by([*of_port, "time_ps"]).agg(pl.col("value").sum())
@@ -200,24 +214,29 @@ def _line(values: pl.DataFrame, frames: int) -> list[int]:
 def stills(film: Film, named: set[int], count: int = 4) -> str:
     """Draw moments of the film one below the other, a column a run, of the first two runs."""
     tracks = film.tracks[:2]
-    width, pad, head = WIDTH, 26.0, 44.0
+    # Two columns are half as large on a page: their names are larger, with room at the left.
+    text = LARGER if len(tracks) > 1 else 1.0
+    width, pad, head = WIDTH, 26.0 * text, 44.0 + 45 * (text - 1)
     cell = film.layout.height + head
     parts = []
     for row, frame in enumerate(_moments(film, count)):
-        time = data.time_text(film.begin_ps + (frame + 1) * film.step_ps)
+        time = data.time_text(film.time_ps(frame))
         for column, track in enumerate(tracks):
             x, y = column * (width + 2 * pad) + pad, row * cell
             parts.append(
                 f'<g transform="translate({x:.0f} {y:.0f})">'
-                + draw.words(0, 28, f"{track.label}, {time}", 22)
+                + draw.words(0, head - 16, f"{track.label}, {time}", 22)
                 + f'<g transform="translate(0 {head:.0f})">'
-                + draw.fabric(film.layout, film.state(track, frame), named)
+                + draw.fabric(film.layout, film.state(track, frame), named, text=text)
                 + "</g></g>"
             )
     whole = len(tracks) * (width + 2 * pad)
     bottom = count * cell + 8
-    parts.append(f'<g transform="translate({pad} {bottom:.0f})">{draw.key(film.deepest)}</g>')
-    return draw.svg(whole, bottom + 50, parts, "the fabric at several moments")
+    place = f"translate({pad} {bottom:.0f}) scale({text})"
+    parts.append(f'<g transform="{place}">{draw.key(film.deepest)}</g>')
+    # On a phone it is scrolled rather than shrunk beyond reading.
+    wide = 'style="min-width: 1100px"' if len(tracks) > 1 else ""
+    return draw.svg(whole, bottom + 50 * text, parts, "the fabric at several moments", wide)
 
 
 def _moments(film: Film, count: int) -> list[int]:

@@ -62,6 +62,7 @@ class Layout:
     height: float
     names: dict[str, int] = field(default_factory=dict)
     """Number of each node by its name."""
+    _rooms: dict[float, float] = field(default_factory=dict, repr=False)
 
     @property
     def aggregated(self) -> bool:
@@ -70,6 +71,11 @@ class Layout:
 
     def room(self, y: float) -> float:
         """Give the least distance between two neighbours of the row at a height."""
+        if y not in self._rooms:
+            self._rooms[y] = self._room(y)
+        return self._rooms[y]
+
+    def _room(self, y: float) -> float:
         row = sorted(block.x for block in self.blocks if block.y == y)
         return min((b - a for a, b in itertools.pairwise(row)), default=WIDTH / 2)
 
@@ -249,8 +255,10 @@ def _gaps(row: list[int], near: dict[int, list[int]], blocks: list[Block]) -> li
 
 
 def _tier(blocks: list[Block], row: list[int]) -> str:
-    """Say what stands in a row."""
+    """Say what stands in a row; in a second line how many a block stands for, if all do alike."""
     count = sum(len(blocks[i].members) for i in row)
     name = "host" if blocks[row[0]].host else blocks[row[0]].tier
     plural = {"leaf": "leaves", "switch": "switches"}.get(name, f"{name}s")
-    return f"{count} {name if count == 1 else plural}"
+    each = {len(blocks[i].members) for i in row}
+    several = f"\n{each.pop()} each" if len(each) == 1 and count > len(row) else ""
+    return f"{count} {name if count == 1 else plural}{several}"

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
 
-from backwater.cli.output import figure as number
 from backwater.errors import InputError, ResultError
 from backwater.plot import data
 from backwater.report import draw
-from backwater.report.assumptions import Assumptions
+from backwater.report.assumptions import Assumptions, recorded, tables_of
 from backwater.report.film import Film, shoot, stills
 from backwater.report.layout import WIDTH
 from backwater.report.page import Code, Column, Figure, Page, Section, Table, script_json
+from backwater.wording import figure as number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from backwater.results import Run
@@ -101,9 +102,8 @@ def seeds_page(base: Path, runs: Sequence[Run]) -> Page:
     first = runs[0]
     assumptions = Assumptions(first)
     seeds = [run.seed for run in runs]
-    whole = run_sections(first, assumptions)
-    for section in whole:
-        section.text.insert(0, f"Of seed {first.seed}, the first of {len(seeds)}.")
+    of = f"Seed {first.seed}, the first of {len(seeds)}. " if len(seeds) > 1 else ""
+    whole = run_sections(first, assumptions, of)
     return Page(
         title=str(first.manifest.get("title") or "Repeated runs"),
         kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
@@ -188,8 +188,11 @@ def _statistics(base: Path) -> Table:
     )
 
 
-def run_sections(run: Run, assumptions: Assumptions) -> list[Section]:
-    """Give the figures that a run's tables allow, and the film if it took samples."""
+def run_sections(run: Run, assumptions: Assumptions, of: str = "") -> list[Section]:
+    """Give the figures that a run's tables allow, and the film if it took samples.
+
+    `of` begins every caption, such as which of several runs is shown.
+    """
     figures: list[Any] = []
     wanted: list[tuple[str, Callable[[], Any], str]] = [
         (
@@ -203,7 +206,12 @@ def run_sections(run: Run, assumptions: Assumptions) -> list[Section]:
             "Completion time over that of the same flow in an idle network.",
         ),
         ("queue", run.plot.queue, "What waited for the ports where most did."),
-        ("throughput", run.plot.throughput, "Payload that the receivers of each group got."),
+        (
+            "throughput",
+            run.plot.throughput,
+            "Payload that the receivers of each group got. A rate is the mean over a step: bursts "
+            "that come at nearly the pace of the steps show as a slow wave that is not there.",
+        ),
         (
             "paused",
             run.plot.paused,
@@ -219,7 +227,7 @@ def run_sections(run: Run, assumptions: Assumptions) -> list[Section]:
     missing = []
     for name, chart, caption in wanted:
         try:
-            figures.append(Figure(name, chart(), caption))
+            figures.append(Figure(name, chart(), of + caption))
         except InputError as error:
             missing.append(f"{name}: {error.reason}")
     sections = []
@@ -230,8 +238,9 @@ def run_sections(run: Run, assumptions: Assumptions) -> list[Section]:
         except InputError as error:
             missing.append(f"film: {error.reason}")
         else:
-            figures.append(film_figure("fabric-stills", film, assumptions.named))
-            part = film_part("film", film, assumptions.named, "")
+            still = film_figure("fabric-stills", film, assumptions.named)
+            figures.append(replace(still, caption=of + still.caption))
+            part = film_part("film", film, assumptions.named, of)
             sections.append(Section("over-time", "The fabric over time", [part]))
     text = [f"Not drawn. {'; '.join(missing)}."] if missing else []
     sections.insert(0, Section("figures", "Figures", figures, text))
@@ -252,17 +261,44 @@ def again_section(run: Run) -> Section:
             Code(
                 f"backwater run scenario.toml --seed {run.seed} --out again\nbackwater report again"
             ),
-            Code(run.manifest["scenario"], "scenario.toml, every value", folded=True),
+            Code(recorded(run), "scenario.toml, every value", folded=True),
         ],
         [
             "Save the text below as scenario.toml."
-            + (f" Fingerprint of the result: {run.fingerprint}." if run.fingerprint else "")
+            + (f" Fingerprint of the result: {run.fingerprint}." if run.fingerprint else ""),
+            *_from_elsewhere(run),
         ],
     )
 
 
+def _from_elsewhere(run: Run) -> list[str]:
+    """Name the flows that the scenario's text alone does not give."""
+    said = [
+        f"The flows of {label} are read from {path}: where that file is not there, name another "
+        "place of it in the group's `table`."
+        for label, path in tables_of(run)
+    ]
+    scenario = data.scenario_of(run)
+    known = {str(flow["label"]) for flow in scenario.get("flow", [])}
+    flows = data.scan(run, "flows")
+    if flows is not None and not scenario.get("job"):
+        groups = flows.select(pl.col("group").unique(maintain_order=True)).collect()["group"]
+        said += [
+            f"The flows of {group} came from a table in Python, which is in no file: give it again "
+            f'with scenario.flows(table, "{group}").'
+            for group in groups
+            if group not in known
+        ]
+    return said
+
+
+def made_by(versions: Mapping[str, str]) -> str:
+    """Name the program and its build."""
+    return f"Backwater {versions['backwater']}, build {versions.get('build', 'unknown')}"
+
+
 def footer(run: Run) -> str:
     """Say what made the page."""
-    versions = ", ".join(f"{name} {value}" for name, value in run.manifest["versions"].items())
+    versions = made_by(run.manifest["versions"])
     where = "" if run.directory is None else f" Results: {shlex.quote(str(run.directory))}."
-    return f"Made by Backwater ({versions}); run on {run.manifest.get('started', '')[:10]}.{where}"
+    return f"Made by {versions}; run on {run.manifest.get('started', '')[:10]}.{where}"

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater._core import version
-from backwater.cli.outcome import (
+from backwater.errors import InputError
+from backwater.report.assumptions import Assumptions
+from backwater.report.film import shoot
+from backwater.report.page import Code, Column, Figure, Page, Section, Table
+from backwater.report.run import film_figure, film_part, made_by
+from backwater.results import open_run
+from backwater.study.definition import STUDIES
+from backwater.study.execute import TABLE, Key
+from backwater.study.observe import Observation, observe
+from backwater.study.texts import (
     as_shown,
     band_text,
     compared,
@@ -22,16 +31,7 @@ from backwater.cli.outcome import (
     over_text,
     value_text,
 )
-from backwater.cli.output import percent
-from backwater.errors import InputError
-from backwater.report.assumptions import Assumptions
-from backwater.report.film import shoot
-from backwater.report.page import Code, Column, Figure, Page, Section, Table
-from backwater.report.run import film_figure, film_part
-from backwater.results import open_run
-from backwater.study.definition import STUDIES
-from backwater.study.execute import TABLE, Key
-from backwater.study.observe import Observation, observe
+from backwater.wording import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -105,7 +105,7 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
         kicker=f"Backwater: study {study.id}",
         lead=[f"{study.document}.", *size, str(outcome.summary)],
         sections=sections,
-        footer="Made by Backwater " + ", ".join(f"{k} {v}" for k, v in version().items()) + ".",
+        footer=f"Made by {made_by(version())}.",
         version=str(version()["backwater"]),
     )
 
@@ -163,7 +163,9 @@ def _points(
         one = about[name]
         seeds = outcome.seeds.get(one.key)
         if seeds:
-            said.append(f"{one.label}: case {one.case} under {one.mechanism}, seed {seeds[0]}.")
+            among = f", the first of {len(seeds)}" if len(seeds) > 1 else ""
+            point = f"case {one.case} under {one.mechanism}"
+            said.append(f"{one.label}: {point}, seed {seeds[0]}{among}.")
     return said
 
 
@@ -244,16 +246,15 @@ def _tables(outcome: Outcome) -> list[Table]:
         note = (
             "± after a measured mean: its 95 % interval over the seeds. "
             "No congestion control can be below a lower bound."
+            if any(row.lower_bound is not None for row in numbers)
+            else "± after a measured mean: its 95 % interval over the seeds."
         )
-        tables.append(
-            Table(
-                columns,
-                [_number(outcome, row) for row in numbers],
-                "Numbers",
-                note,
-                classes=CLASSES,
-            )
-        )
+        rows = [_number(outcome, row) for row in numbers]
+        # A column without a single entry only takes room from the others.
+        kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+        columns = [columns[i] for i in kept]
+        shown = [[row[i] for i in kept] for row in rows]
+        tables.append(Table(columns, shown, "Numbers", note, classes=CLASSES))
     if claims:
         titles = ("claim", "in words: what was measured", "when it holds", "verdict")
         columns = [Column(title) for title in titles]

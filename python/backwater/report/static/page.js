@@ -77,7 +77,7 @@
         track.cursor.setAttribute("x1", x);
         track.cursor.setAttribute("x2", x);
       }
-      output.textContent = time(film.begin_us + (frame + 1) * film.step_us);
+      output.textContent = time(Math.min(film.end_us, film.begin_us + (frame + 1) * film.step_us));
       root.dataset.frame = frame;
     }
 

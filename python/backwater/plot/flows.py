@@ -1,0 +1,176 @@
+"""Charts of a run's flows: how long they took, as shares and percentiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.plot import data
+from backwater.plot.rows import RunRows
+from backwater.plot.theme import HEIGHT, WIDTH, colour, dash, shape, title
+from backwater.study.measures import SIZES, quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from altair.typing import ChartType
+
+UNTIL = {"last_ack": "last ACK", "last_byte": "last byte"}
+QUANTILES = [i / 400 for i in range(401)]
+ONLY = "only flow"
+# Least sizes of the buckets of the mechanisms' own documents: small, medium, large messages.
+BUCKETS = ("0 B", "10 KB", "1 MB")
+
+
+class FlowPlots(RunRows):
+    """Charts of a run's table of flows."""
+
+    def completion(self, *groups: str, until: str = "last_ack") -> ChartType:
+        """Share of each group's flows complete within a time, in us.
+
+        Of complete flows only; marks are the median, the 90th percentile from 10 flows on, the 99th
+        from 100, and the time of a group's only flow, which has no curve. `until` is `last_ack` (at
+        the sender) or `last_byte` (at the receiver); without acknowledgements it is the latter.
+        """
+        frame = self._lazy(*groups)
+        column = f"fct_{until}_ps"
+        if (
+            until == "last_ack"
+            and not frame.select(pl.col(column).is_not_null().any()).collect().item()
+        ):
+            until, column = "last_byte", "fct_last_byte_ps"
+        order = self._groups(*groups)
+        parts, marks, counts = [], [], {}
+        for group in order:
+            times = data.ordered(frame.filter(pl.col("group") == group), column)
+            counts[group] = times.len()
+            if times.len() < 2:
+                # A curve of one flow would be a wall.
+                if times.len():
+                    marks.append(_marked(group, [times[0]], [1.0], ["the only flow"]))
+                continue
+            few = times.len() <= len(QUANTILES)
+            shares = [(i + 1) / times.len() for i in range(times.len())] if few else QUANTILES
+            values = times.to_list() if few else data.quantiles(times, shares)
+            # From the first completion on: no flow is complete before it.
+            values, shares = [times[0], *values], [0.0, *shares]
+            parts.append(pl.DataFrame({"group": group, "time": values, "share": shares}))
+            at = data.shares(times.len())
+            marks.append(
+                _marked(group, data.quantiles(times, at), at, [f"{100 * q:.0f} %" for q in at])
+            )
+        if not marks:
+            raise InputError(
+                "no flow of the run is complete", "see `waits_for` in its table of flows"
+            )
+        us = pl.col("time") / 1e6
+        spots = pl.concat(marks).with_columns(us)
+        every = spots["time"].append(pl.concat(parts)["time"] / 1e6) if parts else spots["time"]
+        wide = float(every.max()) > 20 * max(float(every.min()), 1e-9)  # type: ignore[arg-type]
+        x = alt.X(
+            "time:Q",
+            title=f"completion time to the {UNTIL[until]} (us)",
+            scale=alt.Scale(type="log") if wide else alt.Scale(zero=False, padding=12),
+        )
+        y = alt.Y("share:Q", title="share of complete flows", axis=alt.Axis(format="%"))
+        tips = [
+            "group",
+            alt.Tooltip("time", title="us", format=".6"),
+            alt.Tooltip("share", format=".1%"),
+        ]
+        numbers = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        layers = []
+        if parts:
+            line = alt.Chart(pl.concat(parts).with_columns(us)).mark_line(interpolate="step-after")
+            dashes = dash("group", order)
+            layers.append(
+                line.encode(x=x, y=y, color=colour("group", order), strokeDash=dashes, tooltip=tips)
+            )
+        layers.append(
+            alt.Chart(spots)
+            .mark_point(filled=True, size=70, opacity=1)
+            .encode(
+                x=x,
+                y=y,
+                color=colour("group", order),
+                shape=shape("group", order),
+                tooltip=["mark", *tips],
+            )
+        )
+        drawn = dict.fromkeys(spots.sort("share")["mark"])
+        below = f"complete flows: {numbers}; marks: {', '.join(drawn)}"
+        return alt.layer(*layers).properties(
+            width=WIDTH, height=HEIGHT, title=title("Completion times", below)
+        )
+
+    def slowdown(self, *groups: str, sizes: Sequence[str] = BUCKETS) -> ChartType:
+        """Completion over what an idle network takes, by size of flow: percentiles.
+
+        The 90th from 10 flows of a group and size on, the 99th from 100; `sizes` are the least
+        sizes of the buckets.
+        """
+        frame = self._lazy(*groups).filter(pl.col("slowdown").is_not_null())
+        order = self._groups(*groups)
+        least = [round(quantity(size, SIZES, "a size")) for size in sizes]
+        labels = [_bucket(sizes, i) for i in range(len(sizes))]
+        names = [ONLY, *(f"p{round(100 * q)}" for q in data.SHARES)]
+        found = []
+        counts: dict[str, list[str]] = {}
+        for group in order:
+            own = frame.filter(pl.col("group") == group)
+            for label, low, high in zip(labels, least, [*least[1:], 1 << 63], strict=True):
+                inside = (pl.col("bytes") >= low) & (pl.col("bytes") < high)
+                values = data.ordered(own.filter(inside), "slowdown")
+                about = {"group": group, "size": label, "flows": values.len()}
+                if not values.len():
+                    continue
+                counts.setdefault(label, []).append(f"{group} {values.len():,}")
+                shares = data.shares(values.len())
+                chosen = names[1 : 1 + len(shares)] if values.len() > 1 else [ONLY]
+                at = zip(chosen, data.quantiles(values, shares), strict=True)
+                found += [about | {"percentile": name, "value": value} for name, value in at]
+        if not found:
+            raise InputError("no flow of the run is complete", "see `waits_for` of its flows")
+        rows = pl.DataFrame(found)
+        seen = set(rows["percentile"].to_list())
+        names = [name for name in names if name in seen]
+        below = [
+            f"flows {label}: {', '.join(counts[label])}" for label in labels if label in counts
+        ]
+        drawn: ChartType = (
+            alt.Chart(rows)
+            .mark_point(filled=True, size=90, opacity=1)
+            .encode(
+                x=alt.X("percentile:N", title=None, sort=names, axis=alt.Axis(labelAngle=0)),
+                y=alt.Y("value:Q", title="slowdown (ratio)", scale=alt.Scale(type="log")),
+                color=colour("group", order),
+                shape=shape("group", order),
+                column=alt.Column("size:N", title="size of flow", sort=labels),
+                tooltip=["group", "size", "flows", "percentile", alt.Tooltip("value", format=".4")],
+            )
+            .properties(
+                width=150,
+                height=HEIGHT,
+                title=title("Slowdown: completion over that in an idle network", *below),
+            )
+        )
+        return drawn
+
+
+def _marked(
+    group: str, times: Sequence[float | None], shares: Sequence[float], names: Sequence[str]
+) -> pl.DataFrame:
+    """Marks of a group's completion times in ps."""
+    about = {"group": group, "time": times, "share": shares, "mark": names}
+    return pl.DataFrame(about, schema_overrides={"time": pl.Float64, "share": pl.Float64})
+
+
+def _bucket(sizes: Sequence[str], number: int) -> str:
+    if number == 0:
+        return f"below {sizes[1]}" if len(sizes) > 1 else "all"
+    if number + 1 == len(sizes):
+        return f"from {sizes[number]}"
+    return f"{sizes[number]} to {sizes[number + 1]}"

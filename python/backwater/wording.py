@@ -1,0 +1,55 @@
+"""How numbers are written for people, on the terminal and in reports alike."""
+
+from __future__ import annotations
+
+import math
+
+
+def us(value: float | None) -> str:
+    """A time in microseconds to the digits that matter, without its unit."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if abs(value) < 10_000 else f"{value:.1f}"
+
+
+def figure(value: float | None) -> str:
+    """A number of any unit to the digits that matter: six, and no more than it has."""
+    if value is None:
+        return "-"
+    if isinstance(value, int) or float(value).is_integer():
+        return str(int(value))
+    digits = max(0, 5 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 12)}f}".rstrip("0").rstrip(".") if digits else f"{value:.0f}"
+
+
+def percent(value: float | None, *, signed: bool = True) -> str:
+    """A ratio as a percentage, with its sign."""
+    if value is None:
+        return "-"
+    return f"{100 * value:+.1f} %" if signed else f"{100 * value:.0f} %"
+
+
+def count(value: float, unit: str) -> str:
+    """A large number with a decimal prefix: `3.2 M hops/s`."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.1f} {prefix} {unit}"
+    return f"{value:.0f} {unit}"
+
+
+def simulated(time_ps: float) -> str:
+    """A simulated time in the unit that suits it."""
+    for factor, unit in ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")):
+        if time_ps >= factor:
+            return f"{time_ps / factor:.3f} {unit}"
+    return f"{time_ps:.0f} ps"
+
+
+def duration(seconds: float) -> str:
+    """A wall time for people: `42 s`, `3 min 05 s`, `2 h 10 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -1,0 +1,93 @@
+"""Reports of many flows: memory grows by the columns that are read, not by the rows as objects."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import backwater
+from backwater import study
+from conftest import ROOT
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the most memory is read from Linux's /proc"
+)
+
+ROWS = 1_000_000
+MOST = 120_000_000
+"""Bytes that a report of a million flows may take beyond one of a few flows.
+
+A column of them is 8 MB, and charts read one or two at a time: 7 MB more were measured. With the
+whole table in memory it was 258 MB more, with its rows as Python objects 2.7 GB.
+"""
+
+MEASURED = """
+import re, sys
+from pathlib import Path
+from backwater import report
+
+page = report.of(sys.argv[1])
+Path(sys.argv[2]).write_text(page.html(), encoding="utf-8")
+# Not ru_maxrss, which begins with what the process that started this one held.
+status = Path("/proc/self/status").read_text(encoding="utf-8")
+print(1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]))
+"""
+
+
+def peak(directory: Path) -> int:
+    """Report a directory in a process of its own; gives the most memory that it held, in bytes."""
+    page = directory.with_suffix(".html")
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(directory), str(page)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+    )
+    assert page.stat().st_size > 100_000
+    return int(done.stdout)
+
+
+def fill(run: Path, rows: int) -> None:
+    """Give a run so many rows of flows, as if each flow had been sent again and again."""
+    flows = pl.read_parquet(run / "flows")
+    again = pl.int_range(pl.len(), dtype=pl.UInt64)
+    more = pl.concat([flows] * -(-rows // flows.height)).head(rows)
+    more = more.with_columns(
+        flow_id=again,
+        fct_last_ack_ps=pl.col("fct_last_ack_ps") + again,
+        fct_last_byte_ps=pl.col("fct_last_byte_ps") + again,
+        slowdown=pl.col("slowdown") + again / rows,
+    ).cast(flows.schema)
+    [part] = (run / "flows").glob("part-*.parquet")
+    schema = pq.read_schema(part)
+    pq.write_table(more.to_arrow().cast(schema), part)
+
+
+def test_a_run_of_a_million_flows_is_reported_in_little_memory(tmp_path: Path) -> None:
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "2 us")
+    for key in ("queues", "links", "pauses", "flows"):
+        scenario = scenario.set(f"output.{key}", True)
+    scenario.run(out=tmp_path / "run")
+    few = peak(tmp_path / "run")
+    fill(tmp_path / "run", ROWS)
+    assert backwater.open_run(tmp_path / "run").flows.num_rows == ROWS
+    assert peak(tmp_path / "run") - few < MOST
+
+
+def test_a_study_of_millions_of_flows_is_reported_in_little_memory(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    study.reproduce("sfc-aidc-2025", case="1", out=folder)
+    # The first page has what is drawn over time run with samples, into the directory.
+    few = peak(folder)
+    observed = sorted((folder / "observed").iterdir())
+    assert len(observed) >= 2
+    for run in (*observed, next((folder / "runs").iterdir())):
+        fill(run, ROWS)
+    assert peak(folder) - few < MOST
