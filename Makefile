@@ -55,6 +55,7 @@ lint: $(VENV)/built
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) check --package backwater-wire --no-default-features --quiet
+	$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --no-default-features --locked --quiet
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package backwater-wire --no-deps --quiet
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

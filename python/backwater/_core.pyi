@@ -102,6 +102,8 @@ class Capture:
     `classes` are those that frames travel in, of MAC control those that it pauses. Of each frame
     `snap` is kept (14 B to 262144 B, which is the default), and the file ends before the first
     frame that would make it longer than `limit`; both are sizes with a unit, such as "128 B".
+    What cannot be is a `backwater.ScenarioError`; a limit without room for a frame is told by the
+    run, before the file is replaced.
     """
 
     def __init__(
@@ -195,11 +197,20 @@ def advise_pfc(
 ) -> dict[str, Any]:
     """PFC headroom of one port and class, itemised."""
 
-def read_capture(path: str, take: Callable[[dict[str, Any]], None]) -> None:
+def read_capture(
+    path: str,
+    take: Callable[[dict[str, Any]], None],
+    *,
+    sfcm_port: int | None = None,
+    cim_port: int | None = None,
+    bcn_ethertype: int | None = None,
+) -> None:
     """Read a capture and hand each frame, and each thing that could not be read, to `take`.
 
     A frame is {frame, interface, time_ps, direction, kind, source, ..., fields}, a problem
-    {offset, reason}. Raises ValueError if the file is no capture, OSError if it cannot be read.
+    {offset, reason}. The numbers, 0 to 65535, are those by which the capture's messages came where
+    they are not Backwater's own: UDP ports 61185 and 61186, EtherType 0x88B5. Raises ValueError if
+    the file is no capture, OSError if it cannot be read.
     """
 
 def sample_frames() -> list[tuple[str, bytes]]:

@@ -1,8 +1,9 @@
-"""What the tests share: the command in this process, and a small scenario that takes no time."""
+"""What the tests share: the command in this process, a small scenario, quick to run, and tshark."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,6 +55,17 @@ def small(tmp_path: Path) -> Path:
     file = tmp_path / "small.toml"
     file.write_text(backwater.new_scenario(), encoding="utf-8")
     return file
+
+
+@pytest.fixture(scope="session")
+def tshark() -> str:
+    found = shutil.which("tshark")
+    if found is None:
+        said = "tshark is not installed: what Wireshark makes of captures was NOT tested"
+        if os.environ.get("CI"):
+            pytest.fail(said)
+        pytest.skip(f"{said} (apt-get install tshark)")
+    return found
 
 
 def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:

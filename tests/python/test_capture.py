@@ -259,67 +259,6 @@ def test_the_command_says_what_it_captured(command: Command, small: Path) -> Non
     assert "; the bound left out " in said.err.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    ("options", "reason", "hint"),
-    [
-        ("--capture lef0 -o a", "capture.ports: `lef0` names no port", "did you mean `leaf0`?"),
-        ("--capture leaf0/99 -o a", "capture.ports: `leaf0/99` names no", "leaf0 has the ports 0"),
-        ("--capture h0:h1 -o a", "capture.ports: `h0:h1` names no port", "h0 has the ports 0 to 0"),
-        ("--capture h0", "--capture needs -o FILE", "--capture leaf0 -o leaf0.pcapng"),
-        ("-o a", "-o needs --capture PORTS", "--capture leaf0 -o leaf0.pcapng"),
-        ("--capture-snap 64", "--capture-snap needs --capture PORTS", "--capture leaf0"),
-        ("--capture h0 -o -", "-o -: stdout is the report's", "name a file"),
-        ("--capture h0 -o no/a", "no/a: the directory no does not exist", "make it"),
-        ("--capture h0 -o .", ".: is a directory", "give the name of a file in it"),
-        ("--capture h0 -o a --capture-kind cmn", "capture.kind: `cmn` is no kind", "kinds of f"),
-        ("--capture h0 -o a --capture-class 8", "capture.class: 8 is no class", "0 to 7"),
-        ("--capture h0 -o a --capture-class 00008", "capture.class: 8 is no class", "0 to 7"),
-        ("--capture h0 -o a --capture-class x", "--capture-class x: not a whole", "0 to 7"),
-        ("--capture h0 -o a --capture-snap 64", "capture.snap: `64` has no unit", "units of a"),
-        ("--capture h0 -o a --capture-snap 9_B", "capture.snap: `9 B` is out", "14 B to 262144 B"),
-        ("--capture h0 -o a --capture-limit 0_B", "capture.limit: `0 B` is no bound", "leave it"),
-        ("--capture h0 -o a --seeds 2", "--capture and --seeds exclude", "of one run"),
-    ],
-)
-def test_bad_options_do_nothing(
-    command: Command, small: Path, options: str, reason: str, hint: str
-) -> None:
-    words = [word.replace("_", " ") for word in options.split()]
-    said = command("run", str(small), "--out", "r", *words)
-    assert said.code == 2
-    error, hinted = said.err.splitlines()
-    assert error.startswith(f"error: {reason}")
-    assert hinted.startswith("hint: ")
-    assert hint in hinted
-    assert not Path("r").exists()
-    assert not Path("a").exists()
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("run", "own.toml", "--capture", "h0", "-o", "own.toml"), ("pcap", "sample", "own.toml")],
-)
-def test_what_is_no_capture_is_not_written_over(
-    command: Command, small: Path, words: tuple[str, ...]
-) -> None:
-    own, text = Path("own.toml"), small.read_text()
-    own.write_text(text)
-    said = command(*words)
-    assert said.code == 2
-    assert said.err.startswith("error: own.toml: is there and is no pcapng file\nhint: ")
-    assert own.read_text() == text
-
-
-def test_a_full_disk_ends_the_run_with_a_reason(command: Command, small: Path) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full here")
-    said = command("run", str(small), "--capture", "h0", "-o", "/dev/full", "--out", "r")
-    assert said.code in (1, 2)
-    assert "/dev/full" in said.err
-    assert "cannot be written: No space left" in said.err
-    assert "Traceback" not in said.err
-
-
 LONG = """
 [topology]
 kind = "star"

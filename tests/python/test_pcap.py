@@ -12,6 +12,7 @@ import pytest
 
 import backwater
 from backwater import _core
+from test_wireshark_script import moved
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -47,6 +48,33 @@ def test_kinds_and_most(command: Command, sample: Path) -> None:
     assert lines[3] == "The first 2 of 6; --most 0 prints all."
     everything = command("pcap", "show", str(sample), "--kind", "all").out.splitlines()
     assert len(everything) == 1 + 20 + 1
+
+
+def test_kinds_are_those_of_captures(command: Command, sample: Path) -> None:
+    """`control` means what it means where a capture is made, and may stand beside others."""
+    said = command("pcap", "show", str(sample), "--kind", "control")
+    assert len(said.out.splitlines()) == 1 + 14 + 1
+    said = command("pcap", "show", str(sample), "--kind", "control,ack")
+    assert len(said.out.splitlines()) == 1 + 15 + 1
+
+
+def test_other_numbers(command: Command, tmp_path: Path) -> None:
+    """Whoever made a capture may send by other numbers what no registry gives any."""
+    frames = [octets for _, octets in _core.sample_frames()]
+    usual, other = str(tmp_path / "usual.pcapng"), str(tmp_path / "other.pcapng")
+    _core.write_capture(usual, frames)
+    _core.write_capture(other, [moved(octets) for octets in frames])
+    kinds = ("--kind", "sfcm,cim,bcn", "--json", "-")
+    numbers = ("--sfcm-port", "7001", "--cim-port", "0x1b5a", "--bcn-ethertype", "0x88b8")
+    expected = json.loads(command("pcap", "show", usual, *kinds).out)
+    found = json.loads(command("pcap", "show", other, *kinds, *numbers).out)
+    assert [frame["fields"] for frame in found["frames"]] == [
+        frame["fields"] for frame in expected["frames"]
+    ]
+    assert found["kinds"] == expected["kinds"]
+    # Layer 2 CIMs and the CNM form come by registered EtherTypes.
+    unseen = json.loads(command("pcap", "show", other, *kinds).out)
+    assert [frame["kind"] for frame in unseen["frames"]] == ["cim"]
 
 
 def test_json_has_every_field(command: Command, sample: Path) -> None:
@@ -140,6 +168,18 @@ def test_errors(command: Command, sample: Path) -> None:
     said = command("pcap", "show", str(sample), "--kind", "pcf")
     assert said.code == 2
     assert said.err.startswith("error: --kind pcf: no kind of frame\nhint: kinds: data, ack, pause")
+    assert said.err.endswith("other, broken; control (all but data and ack); all\n")
+    for option, number, least in (
+        ("--sfcm-port", "65536", "1"),
+        ("--cim-port", "0", "1"),
+        ("--cim-port", "high", "1"),
+        ("--bcn-ethertype", "0x5ff", "1536"),
+    ):
+        said = command("pcap", "show", str(sample), option, number)
+        assert said.code == 2
+        error, hint = said.err.splitlines()
+        assert error == f"error: {option} {number}: no such number"
+        assert hint.startswith(f"hint: {least} to 65535, or 0x")
     said = command("pcap", "show", str(sample.parent))
     assert said.code == 2
     assert "Is a directory" in said.err

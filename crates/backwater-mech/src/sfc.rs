@@ -98,6 +98,16 @@ pub enum AtSource {
     Isolation,
 }
 
+/// What `isolation_threshold` bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IsolationPer {
+    /// The lanes of each port and class by themselves.
+    Port,
+    /// All lanes of the switch together: its congestion queue.
+    Switch,
+}
+
 /// Parameters of Source Flow Control.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -129,10 +139,14 @@ pub struct Params {
     #[serde(default = "default_at_source")]
     #[schemars(extend("x-source" = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025"))]
     pub at_source: AtSource,
-    /// With isolation: what may wait in lanes of one port and class before the host's class is paused by PFC. It resumes two frames below.
+    /// With isolation: what may wait in lanes before a host's class is paused by PFC when more of it comes to wait. It resumes two frames below.
     #[serde(default = "default_isolation_threshold")]
     #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large", "x-range" = "0 B and more: with PFC, below its threshold"))]
     pub isolation_threshold: Bytes,
+    /// What waits up to `isolation_threshold`: in the lanes of one `port` and class, or of the whole `switch`.
+    #[serde(default = "default_isolation_per")]
+    #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR"))]
+    pub isolation_per: IsolationPer,
     /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
     #[serde(default)]
     #[schemars(extend("x-source" = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"))]
@@ -175,6 +189,10 @@ fn default_at_source() -> AtSource {
 
 fn default_isolation_threshold() -> Bytes {
     Bytes(200_000)
+}
+
+fn default_isolation_per() -> IsolationPer {
+    IsolationPer::Port
 }
 
 fn default_points() -> Points {

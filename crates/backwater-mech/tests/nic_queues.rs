@@ -92,6 +92,24 @@ fn a_second_message_goes_round_the_paused_queue_and_waits_where_there_is_one_que
     }
 }
 
+/// The first queues of hosts 8 and 16 are both paused when host 8 has a message for host 16: it goes in the second, and so does its
+/// acknowledgement, which is of the same connection. With one queue both wait.
+#[test]
+fn an_acknowledgement_takes_the_queue_of_its_message() {
+    for (class, signal) in [None, Some(3)].into_iter().zip(SIGNALS) {
+        let acknowledged = |k| {
+            let mut bench = beside_an_incast(k, AtSource::Proxy, signal);
+            bench.ack.class = class;
+            bench.flows[3].dst = HostId(16);
+            let out = bench.run();
+            out.at_rest().fct_us(3)
+        };
+        let [one, two] = [1, 2].map(acknowledged);
+        assert!(two < ALONE_US, "{class:?} {signal:?}: {two}");
+        assert!(one > 25.0, "{class:?} {signal:?}: {one}");
+    }
+}
+
 #[test]
 fn nothing_is_changed_by_queues_that_nobody_needs() {
     for signal in SIGNALS {

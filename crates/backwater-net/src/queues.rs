@@ -4,7 +4,7 @@
 //! clause 36); the host writes the priority's DSCP into what it sends. The switch and all behind it map those DSCPs to one
 //! class. A flow takes a queue when it starts, the first in order that is not paused, and stays in it.
 
-use crate::packet::{CLASSES, Class};
+use crate::packet::{CLASSES, Class, Dscp};
 
 /// Which class has several queues at its host, and their priorities, in the order in which new flows try them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,12 @@ impl HostQueues {
     /// Priorities that carry what is in one of these classes, a bit each, on a link between a host and its switch.
     pub fn carrying(&self, classes: u8) -> u8 {
         if self.several() && classes & (1 << self.class.0) != 0 { classes | self.bits } else { classes }
+    }
+
+    /// In which queue a packet of this class is acknowledged in `class`: in its own, where both are of the class that has several.
+    pub(crate) fn answers(&self, class: Class, packet: Dscp) -> Dscp {
+        let shared = class == self.class && self.bits & (1 << packet.priority().0) != 0;
+        if shared { packet } else { Dscp::of(class) }
     }
 
     /// Priorities of all but the first of the queues, a bit each: no class but theirs may use them.

@@ -8,11 +8,12 @@ use backwater_mech::registry::Config;
 use backwater_net::packet::{NodeId, Port};
 use backwater_net::spec::Spec;
 use backwater_wire::capture::Problem;
+use backwater_wire::frame::Numbers;
 use backwater_wire::pcapng::{Direction, Interface, Writer};
 use backwater_wire::sample;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use std::fs::File;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -29,19 +30,43 @@ pub struct Capture {
 #[pymethods]
 impl Capture {
     #[new]
-    #[pyo3(signature = (path, ports, *, kinds = Vec::new(), classes = Vec::new(), snap = None, limit = None))]
+    #[pyo3(signature = (path, ports, *, kinds = None, classes = None, snap = None, limit = None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
-        ports: String,
-        kinds: Vec<String>,
-        classes: Vec<u64>,
-        snap: Option<&str>,
-        limit: Option<&str>,
+        ports: &Bound<'_, PyAny>,
+        kinds: Option<&Bound<'_, PyAny>>,
+        classes: Option<&Bound<'_, PyAny>>,
+        snap: Option<&Bound<'_, PyAny>>,
+        limit: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Capture> {
+        let text = |value: &Bound<'_, PyAny>, key, hint| {
+            value.extract::<String>().map_err(|_| unusable(value, key, "is no text", hint))
+        };
+        let size = |value: Option<&Bound<'_, PyAny>>, key| {
+            value.map(|value| text(value, key, "give a text with a unit, such as \"128 B\"")).transpose()
+        };
+        let ports = text(ports, "capture.ports", "such as \"leaf0,spine1/3\"")?;
+        // A text is a sequence of texts, too, and never what was meant.
+        let no_list = |value: &Bound<'_, PyAny>, key, hint| match value.cast::<PyString>() {
+            Ok(_) => Err(unusable(value, key, "is a text, not a list", hint)),
+            Err(_) => Ok(()),
+        };
+        let hint = "give a list, such as [\"pfc\", \"sfcm\"]";
+        let kinds = kinds.map_or(Ok(Vec::new()), |value| {
+            no_list(value, "capture.kind", hint)?;
+            value.extract::<Vec<String>>().map_err(|_| unusable(value, "capture.kind", "is no list of texts", hint))
+        })?;
+        let hint = "give a list of numbers from 0 to 7, such as [3]";
+        let classes = classes.map_or(Ok(Vec::new()), |value| {
+            no_list(value, "capture.class", hint)?;
+            value.extract::<Vec<i64>>().map_err(|_| unusable(value, "capture.class", "is no list of classes", hint))
+        })?;
+        let (snap, limit) = (size(snap, "capture.snap")?, size(limit, "capture.limit")?);
         errors::call(py, || {
             let filter = Filter::new(&kinds, &classes)?;
-            let options = Options { ports, filter, ..Options::default() }.bounded(snap, limit)?;
+            let options = Options { ports, filter, ..Options::default() };
+            let options = options.bounded(snap.as_deref(), limit.as_deref())?;
             Ok(Capture { path, options })
         })
     }
@@ -58,11 +83,23 @@ impl Capture {
     }
 
     fn unwritable(&self, error: &io::Error) -> ScenarioError {
-        let hint = "name a file in a directory that you may write to";
+        let hint = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "make room on its disk, or name a file on another; a bound keeps captures short"
+            }
+            _ => "name a file in a directory that you may write to",
+        };
         ScenarioError::new(format!("the capture cannot be written: {error}"))
             .file(self.path.display().to_string())
             .hint(hint)
     }
+}
+
+/// A value of another type than its option's, as an exception.
+fn unusable(value: &Bound<'_, PyAny>, key: &str, reason: &str, hint: &str) -> PyErr {
+    let text = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned());
+    let error = ScenarioError::new(format!("`{text}` {reason}")).key(key).hint(hint);
+    errors::scenario(value.py(), &ScenarioError { value: Some(text), ..error })
 }
 
 /// A capture that could not be written further as an exception.
@@ -99,7 +136,21 @@ fn dict(py: Python<'_>, fields: Vec<(&'static str, Value)>) -> PyResult<Py<PyDic
 
 /// Reads a capture; see the .pyi.
 #[pyfunction]
-pub fn read_capture<'py>(py: Python<'py>, path: PathBuf, take: &Bound<'py, PyAny>) -> PyResult<()> {
+#[pyo3(signature = (path, take, *, sfcm_port = None, cim_port = None, bcn_ethertype = None))]
+pub fn read_capture<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    take: &Bound<'py, PyAny>,
+    sfcm_port: Option<u16>,
+    cim_port: Option<u16>,
+    bcn_ethertype: Option<u16>,
+) -> PyResult<()> {
+    let usual = Numbers::default();
+    let numbers = Numbers {
+        bcn: bcn_ethertype.unwrap_or(usual.bcn),
+        sfcm: sfcm_port.unwrap_or(usual.sfcm),
+        cim: cim_port.unwrap_or(usual.cim),
+    };
     let file = File::open(&path)?;
     let mut raised = None;
     let hand = |item: Result<Shown, Problem>| -> PyResult<()> {
@@ -122,7 +173,7 @@ pub fn read_capture<'py>(py: Python<'py>, path: PathBuf, take: &Bound<'py, PyAny
         take.call1((said,)).map(|_| ())
     };
     let read = panic::catch_unwind(AssertUnwindSafe(|| {
-        show(file, |item| {
+        show(file, &numbers, |item| {
             if raised.is_none() {
                 raised = hand(item).err();
             }

@@ -75,6 +75,7 @@ impl Simulation {
         let tables = Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally);
         let (end, flows_total) = (spec.stop_at, spec.flows_total);
         let at = capture.map_or(Ok(Vec::new()), |(capture, _)| ports(&spec.graph, &capture.options.ports))?;
+        capture.map_or(Ok(()), |(capture, _)| capture.options.room(&spec, &at))?;
         let begun = capture.filter(|(_, begin)| *begin == Begin::Now).map(|(capture, _)| capture.begin(&spec, &at));
         let begun = begun.transpose()?;
         let mut network = Network::new(spec).map_err(ScenarioError::new)?;

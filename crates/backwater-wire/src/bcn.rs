@@ -7,7 +7,10 @@
 //! | BCN offset | bits | field | unit | source |
 //! |---|---|---|---|---|
 //! | 0 | 8 | subtype, 1 | | choice |
-//! | 1 | 4, 1, 1, 2 | version, 0; mild; severe; reserved, 0 | | choice; the states: Bergamasco |
+//! | 1 | 4 | version, 0 | | choice |
+//! | 1 | 1 | mild congestion | | choice; the states: Bergamasco |
+//! | 1 | 1 | severe congestion | | choice; the states: Bergamasco |
+//! | 1 | 2 | reserved, 0 | | choice |
 //! | 2 | 64 | CPID | | the field: Bergamasco |
 //! | 10 | 16 | Qoff, signed | 64 octets | the field: Bergamasco; unit: pages of the simulations of 2006 |
 //! | 12 | 16 | Qdelta, signed | 64 octets | the same |
@@ -16,7 +19,8 @@
 //!
 //! | RLT offset | bits | field | unit | source |
 //! |---|---|---|---|---|
-//! | 0 | 4, 12 | version, 0; reserved, 0 | | choice |
+//! | 0 | 4 | version, 0 | | choice |
+//! | 0 | 12 | reserved, 0 | | choice |
 //! | 2 | 64 | CPID | | the field: Bergamasco |
 //! | 10 | 16 | EtherType of what follows | | as in every tag |
 
@@ -50,9 +54,9 @@ pub struct Layout {
 /// A BCN message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bcn<'a> {
-    /// Q is above the mild threshold: BCN(0,0) may follow.
+    /// Q is above the equilibrium Qeq, and not above the severe threshold Qsc.
     pub mild: bool,
-    /// Q is above the severe threshold: stop.
+    /// Q is above the severe threshold Qsc, whatever the message asks for: STOP, the strongest decrease, or one by its fields.
     pub severe: bool,
     /// Who speaks.
     pub cpid: Cpid,
@@ -69,6 +73,11 @@ impl Bcn<'_> {
     pub const SUBTYPE: u8 = 1;
     /// \[octets\] Most of the sampled frame that goes along.
     pub const MOST_FRAME: usize = 64;
+
+    /// Whether octets behind an EtherType that anyone may use can be a message, by subtype and version, as far as they are there.
+    pub fn fits(octets: &[u8]) -> bool {
+        octets.first().is_none_or(|subtype| *subtype == Bcn::SUBTYPE) && octets.get(1).is_none_or(|o| o >> 4 == 0)
+    }
 }
 
 impl<'a> Parse<'a> for Bcn<'a> {
@@ -116,11 +125,10 @@ impl Emit for Bcn<'_> {
     }
 }
 
-/// The rate-limited tag of a data frame, after EtherType 0x8904: it tells the congestion point that the frame went through a limiter
-/// which that point has slowed. It stands after the VLAN tag; the frame's own EtherType follows.
+/// The rate-limited tag as it stands in the frame, after EtherType 0x8904.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub struct RateLimitedTag {
+pub struct TagLayout {
     /// Octets 0 and 1: version (4 bits), 0; reserved (12 bits), 0.
     pub version: U16,
     /// Octets 2 to 9: the congestion point that slowed the limiter.
@@ -129,11 +137,21 @@ pub struct RateLimitedTag {
     pub ether_type: U16,
 }
 
+/// The rate-limited tag of a data frame: it tells the congestion point that the frame went through a limiter which that point has
+/// slowed. It stands after the VLAN tag; the frame's own EtherType follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimitedTag {
+    /// The congestion point that slowed the limiter.
+    pub cpid: Cpid,
+    /// EtherType of what follows.
+    pub ether_type: u16,
+}
+
 impl Parse<'_> for RateLimitedTag {
     fn parse(octets: &[u8]) -> Result<RateLimitedTag, Error> {
-        let (tag, _) = view::<RateLimitedTag>("RLT", octets)?;
-        match tag.version.get() >> 12 {
-            0 => Ok(*tag),
+        let (layout, _) = view::<TagLayout>("RLT", octets)?;
+        match layout.version.get() >> 12 {
+            0 => Ok(RateLimitedTag { cpid: layout.cpid, ether_type: layout.ether_type.get() }),
             other => Err(Error::field("RLT", "version", 0, other.into(), "0")),
         }
     }
@@ -141,11 +159,12 @@ impl Parse<'_> for RateLimitedTag {
 
 impl Emit for RateLimitedTag {
     fn length(&self) -> usize {
-        size_of::<RateLimitedTag>()
+        size_of::<TagLayout>()
     }
 
     fn emit(&self, octets: &mut [u8]) -> Result<usize, Error> {
-        write("RLT", octets, &[raw(self)], 0)
+        let layout = TagLayout { version: U16::new(0), cpid: self.cpid, ether_type: U16::new(self.ether_type) };
+        write("RLT", octets, &[raw(&layout)], 0)
     }
 }
 
@@ -165,16 +184,21 @@ mod tests {
         octets[0] = 2;
         assert!(matches!(Bcn::parse(&octets), Err(Error::Field { field: "subtype", value: 2, .. })));
         assert!(Bcn { frame: &[0; 65], ..bcn }.emit(&mut [0; 99]).is_err());
+        assert_eq!([&[1, 0xf][..], &[1], &[], &[2, 0], &[1, 0x10]].map(Bcn::fits), [true, true, true, false, false]);
     }
 
     #[test]
     fn a_tag_octet_by_octet() {
-        let tag =
-            RateLimitedTag { version: U16::new(0), cpid: Cpid::of(Mac([2; 6]), 0, 1), ether_type: U16::new(0x0800) };
+        let tag = RateLimitedTag { cpid: Cpid::of(Mac([2; 6]), 0, 1), ether_type: 0x0800 };
         let mut octets = [0xff; 12];
         assert_eq!(tag.emit(&mut octets), Ok(12));
         assert_eq!(octets, [0, 0, 2, 2, 2, 2, 2, 2, 0, 1, 8, 0]);
         assert_eq!(RateLimitedTag::parse(&octets), Ok(tag));
         assert!(RateLimitedTag::parse(&octets[..11]).is_err());
+        // What is reserved is not carried on; another version is not read.
+        octets[1] = 0xff;
+        assert_eq!(RateLimitedTag::parse(&octets), Ok(tag));
+        octets[0] = 0x10;
+        assert!(matches!(RateLimitedTag::parse(&octets), Err(Error::Field { field: "version", value: 1, .. })));
     }
 }

@@ -63,6 +63,8 @@ const SHORTEST: usize = 12;
 /// Types of blocks in which frames, or what they need, are.
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
+/// Obsolete, but still found in old files; the parser does not read it (draft-ietf-opsawg-pcapng, appendix A).
+const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 const PS_PER_SECOND: u128 = 1_000_000_000_000;
@@ -80,8 +82,12 @@ pub fn read<R: Read + Send>(from: R, mut take: impl FnMut(Item<'_>)) -> Result<(
     loop {
         let offset = reader.consumed() as u64;
         let advance = match state.ahead(reader.data()) {
-            Ahead::Skip(length) if length <= reader.data().len() => Ok(length),
-            Ahead::Skip(_) => Err(Trouble::More),
+            Ahead::Skip(length) | Ahead::OldPacket(length) if length > reader.data().len() => Err(Trouble::More),
+            Ahead::Skip(length) => Ok(length),
+            Ahead::OldPacket(length) => {
+                let block = reader.data().get(..length).unwrap_or_default();
+                state.old_packet(block, offset, &mut take).map(|()| length).map_err(|why| Trouble::Broken(why.into()))
+            }
             Ahead::Broken(reason) => Err(Trouble::Broken(reason.into())),
             Ahead::Parse => match reader.next() {
                 Ok((length, block)) => {
@@ -151,6 +157,8 @@ enum Ahead {
     Parse,
     /// \[octets\] Statistics, names, secrets: nothing that a frame needs.
     Skip(usize),
+    /// \[octets\] A packet block.
+    OldPacket(usize),
     Broken(&'static str),
 }
 
@@ -222,6 +230,31 @@ impl State {
         }
     }
 
+    /// Reads a packet block: as an enhanced one, but that the interface has 16 bits, which the count of drops follows.
+    fn old_packet(&mut self, block: &[u8], offset: u64, take: &mut impl FnMut(Item<'_>)) -> Result<(), &'static str> {
+        let word = |at: usize| self.word(block, at).ok_or("it is too short for a packet");
+        let [interface, high, low, kept, length] = [word(8)?, word(12)?, word(16)?, word(20)?, word(24)?];
+        let interface = if self.big_endian { interface >> 16 } else { interface & 0xffff };
+        let ticks = u64::from(high) << 32 | u64::from(low);
+        let time = self.interfaces.get(interface as usize).and_then(|of| of.time(ticks));
+        let inside = block.get(28..block.len() - 4).and_then(|inside| inside.split_at_checked(kept as usize));
+        let (data, behind) = inside.ok_or("a length inside it points beyond it")?;
+        // pack_flags, if it is the first of the options.
+        let options = behind.get(kept.wrapping_neg() as usize & 3..).unwrap_or_default();
+        let direction = match self.word(options, 0).zip(self.word(options, 4)) {
+            Some((head, flags)) if head == if self.big_endian { 0x0002_0004 } else { 0x0004_0002 } => flags & 3,
+            _ => 0,
+        };
+        self.frame(interface, offset, time, direction as u8, data, kept, length, take);
+        Ok(())
+    }
+
+    /// A number of 32 bits of a block.
+    fn word(&self, octets: &[u8], at: usize) -> Option<u32> {
+        let octets = *octets.get(at..)?.first_chunk()?;
+        Some(if self.big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) })
+    }
+
     #[expect(clippy::too_many_arguments)]
     fn frame(
         &mut self,
@@ -258,17 +291,16 @@ impl State {
     /// What is done with the block at the beginning of `data`. The parser subtracts without looking from the lengths of some kinds of
     /// blocks (pcap-parser 0.17.0: process information, simple packet), and therefore sees only those that are needed and can be right.
     fn ahead(&self, data: &[u8]) -> Ahead {
-        let word = |at: usize| {
-            let octets: [u8; 4] = data.get(at..at + 4)?.try_into().ok()?;
-            Some(if self.big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) })
+        let (Some(kind), Some(length), false) = (self.word(data, 0), self.word(data, 4), self.legacy) else {
+            return Ahead::Parse;
         };
-        let (Some(kind), Some(length), false) = (word(0), word(4), self.legacy) else { return Ahead::Parse };
         match (kind, length as usize) {
             (SECTION | INTERFACE | ENHANCED_PACKET, _) => Ahead::Parse,
             _ if !self.begun => Ahead::Parse,
             (_, length) if length < SHORTEST || length % 4 != 0 => Ahead::Broken("its length cannot be"),
             (SIMPLE_PACKET, length) if length < SHORTEST + 4 => Ahead::Broken("it is too short for a packet"),
             (SIMPLE_PACKET, _) => Ahead::Parse,
+            (OLD_PACKET, length) => Ahead::OldPacket(length),
             (_, length) => Ahead::Skip(length),
         }
     }
@@ -278,9 +310,7 @@ impl State {
         if self.legacy {
             return None; // records of pcap have no length of their own
         }
-        let octets: [u8; 4] = data.get(4..8)?.try_into().ok()?;
-        let length = if self.big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) };
-        let length = usize::try_from(length).ok()?;
+        let length = usize::try_from(self.word(data, 4)?).ok()?;
         (length >= SHORTEST && length % 4 == 0 && length <= data.len()).then_some(length)
     }
 }
@@ -355,6 +385,34 @@ mod tests {
             let (frames, problems) = all(&octets);
             assert_eq!((frames.len(), problems.len()), (2, reported), "{kind:x} {problems:?}");
         }
+    }
+
+    /// After the frames of [`written`] another in an obsolete packet block.
+    #[test]
+    fn obsolete_packet_blocks_are_read_and_broken_ones_told() {
+        let block = |kept: u32| {
+            let words = [2, 12 + 20 + 64 + 12, 7 << 16, 0, 3_000_001, kept, 90];
+            let options = [0x0004_0002, 2, 0, 12 + 20 + 64 + 12];
+            let octets = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+            [octets(&words), std::vec![3; 61], std::vec![0; 3], octets(&options)].concat()
+        };
+        let (frames, problems) = all(&[written(), block(61)].concat());
+        assert_eq!((&frames[2], problems.len()), (&(3, "leaf0/3".into(), Some(3_000_001), 2, 61, 90), 0));
+        for kept in [78, u32::MAX] {
+            let (frames, problems) = all(&[written(), block(kept), written()].concat());
+            assert_eq!((frames.len(), problems.len()), (4, 1), "{problems:?}");
+        }
+        // The same in the other byte order: section, interface, packet with 9 drops before it.
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>();
+        let section = words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1 << 16, u32::MAX, u32::MAX, 28]);
+        let interface = words(&[1, 20, 1 << 16, 0, 20]);
+        let packet = words(&[2, 48, 9, 0, 7, 3, 90, 0x0102_0300, 0x0002_0004, 1, 0, 48]);
+        let (frames, problems) = all(&[section, interface, packet].concat());
+        assert_eq!((&frames[0], problems.len()), (&(1, "0".into(), Some(7_000_000), 1, 3, 90), 0));
+        let (frames, problems) = all(&[written(), block(61)[..60].to_vec()].concat());
+        assert_eq!((frames.len(), problems.len()), (2, 1));
+        let short = [2u32, 12, 12].iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(all(&[written(), short].concat()).1[0].reason, "a broken block (it is too short for a packet)");
     }
 
     #[test]

@@ -70,6 +70,15 @@ impl Cim<'_> {
     /// \[octets\] Most of the flow's MSDU that goes along (ciPeerCimEncapLen, clause 49.3.6).
     pub const MOST_MSDU: usize = 512;
 
+    /// Whether a datagram to a port that anyone may use can be a message, as far as it is there: version 0, the source address that of
+    /// one station, a length that may be.
+    pub fn fits(octets: &[u8]) -> bool {
+        let length = octets.get(16..18).and_then(|length| length.try_into().ok()).map(u16::from_be_bytes);
+        octets.first().is_none_or(|first| first >> 4 == 0)
+            && octets.get(8).is_none_or(|source| source & 1 == 0)
+            && length.is_none_or(|length| usize::from(length) <= Cim::MOST_MSDU)
+    }
+
     /// The same in the format of a CNM, which names the flow's destination and has no place for its source address, its VID and
     /// a deletion: `None` for that. Feedback and queue lengths are zero: nothing is to slow down. At most 64 octets of the MSDU go along.
     pub fn as_cnm(&self, cpid: Cpid, priority: u8) -> Option<Cnm<'_>> {
@@ -140,6 +149,12 @@ mod tests {
         assert_eq!(cim.emit(&mut octets), Ok(20));
         assert_eq!(octets, [0, 0, 2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 4, 0x01, 0x23, 0, 2, 0x08, 0x00]);
         assert_eq!(Cim::parse(&octets), Ok(cim));
+        assert!((0..20).all(|end| Cim::fits(&octets[..end])));
+        for (at, foreign) in [(0, 0x10), (8, 0x01), (16, 0x03)] {
+            let mut octets = octets;
+            octets[at] = foreign;
+            assert_eq!((Cim::fits(&octets), Cim::fits(&octets[..at])), (false, true), "octet {at}");
+        }
         octets[17] = 3;
         assert_eq!(Cim::parse(&octets), Err(Error::Short { frame: "CIM", needs: 21, has: 20 }));
         octets[16..18].copy_from_slice(&[2, 1]);

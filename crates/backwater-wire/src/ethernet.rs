@@ -1,21 +1,21 @@
 //! Ethernet II frames and VLAN tags (IEEE 802.3 clause 3, IEEE 802.1Q clause 9).
 //!
-//! | offset | octets | field |
-//! |---|---|---|
-//! | 0 | 6 | destination address |
-//! | 6 | 6 | source address |
-//! | 12 | 2 | EtherType |
-//! | 14 | | MAC client data: at least 46 octets, else padded with zeros |
-//! | | 4 | frame check sequence, CRC-32 over all before it; captures are written without it |
+//! | offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 48 | destination address | | IEEE 802.3 clause 3.2.3 |
+//! | 6 | 48 | source address | | clause 3.2.3 |
+//! | 12 | 16 | EtherType, 0x0600 and above | | clause 3.2.6 |
+//! | 14 | 8 n | MAC client data: n is at least 46, else padded with zeros | | clauses 3.2.7 and 3.2.8 |
+//! | 14 + n | 32 | frame check sequence, CRC-32 over all before it; captures are written without it | | clause 3.2.9 |
 //!
-//! A VLAN tag stands between source address and EtherType:
+//! A VLAN tag stands between source address and EtherType; of two the first is that of the service (IEEE 802.1ad):
 //!
-//! | offset | bits | field |
-//! |---|---|---|
-//! | 12 | 16 | tag protocol identifier, 0x8100 |
-//! | 14 | 3 | PCP, priority code point |
-//! | 14 | 1 | DEI, drop eligible indicator |
-//! | 14 | 12 | VID, VLAN identifier; 0 carries a priority alone |
+//! | offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 12 | 16 | tag protocol identifier: 0x8100 customer, 0x88A8 service | | IEEE 802.1Q clause 9.5, table 9-1 |
+//! | 14 | 3 | PCP, priority code point, 0 to 7 | | clause 9.6 |
+//! | 14 | 1 | DEI, drop eligible indicator; sent as 0 | | clause 9.6 |
+//! | 14 | 12 | VID, VLAN identifier, 0 to 4095; 0 carries a priority alone | | clause 9.6 |
 //!
 //! The headers' views and values are those of the [`etherparse`] crate, which knows the common protocols; this module only
 //! adds what is special here.
@@ -34,6 +34,8 @@ pub mod ether_type {
     pub const IPV4: u16 = 0x0800;
     /// VLAN tag, C-TAG (IEEE 802.1Q table 9-1).
     pub const VLAN: u16 = 0x8100;
+    /// VLAN tag of a service, S-TAG (IEEE 802.1Q table 9-1; IEEE 802.1ad).
+    pub const SERVICE_VLAN: u16 = 0x88a8;
     /// IPv6 (RFC 2464).
     pub const IPV6: u16 = 0x86dd;
     /// MAC control: PAUSE and PFC (IEEE 802.3 clause 31.4.1.3).
@@ -71,7 +73,7 @@ pub struct Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Tag {
-    /// Octets 0 and 1: 0x8100.
+    /// Octets 0 and 1: 0x8100, or 0x88A8 for a service.
     pub tpid: U16,
     /// Octets 2 and 3: PCP (3 bits), DEI (1 bit), VID (12 bits).
     pub control: U16,
@@ -80,7 +82,7 @@ pub struct Tag {
 /// Writes a frame: addresses, a VLAN tag if `vlan` gives priority and VID, EtherType, `client` data in parts, padding to [`SHORTEST`].
 ///
 /// # Errors
-/// [`Error::Room`] if `octets` is too short.
+/// [`Error::Room`] if `octets` is too short; [`Error::Field`] if the priority is above 7 or the VID above 4095.
 pub fn emit(
     octets: &mut [u8],
     destination: Mac,
@@ -89,10 +91,14 @@ pub fn emit(
     ether_type: u16,
     client: &[u8],
 ) -> Result<usize, Error> {
-    let tag = vlan.map(|(pcp, vid)| Tag {
-        tpid: U16::new(ether_type::VLAN),
-        control: U16::new(u16::from(pcp & 7) << 13 | vid & 0xfff),
-    });
+    let tag = match vlan {
+        Some((pcp @ 8.., _)) => return Err(Error::field("VLAN tag", "PCP", 2, pcp.into(), "0 to 7")),
+        Some((_, vid @ 4096..)) => return Err(Error::field("VLAN tag", "VID", 2, vid.into(), "0 to 4095")),
+        Some((pcp, vid)) => {
+            Some(Tag { tpid: U16::new(ether_type::VLAN), control: U16::new(u16::from(pcp) << 13 | vid) })
+        }
+        None => None,
+    };
     let tag = tag.as_ref().map_or(&[][..], raw);
     let ether_type = U16::new(ether_type);
     write("Ethernet", octets, &[&destination.0, &source.0, tag, raw(&ether_type), client], SHORTEST)
@@ -114,5 +120,11 @@ mod tests {
         assert_eq!(emit(&mut octets[..59], Mac::CONTROL, Mac::CONTROL, None, 0, &[]).unwrap_err(), {
             Error::Room { frame: "Ethernet", needs: 60, has: 59 }
         });
+        for (vlan, field) in [((8, 0), "PCP"), ((0, 4096), "VID"), ((255, 65535), "PCP")] {
+            let mut octets = [7; 80];
+            let refused = emit(&mut octets, Mac::CONTROL, Mac::CONTROL, Some(vlan), 0, &[]);
+            assert!(matches!(refused, Err(Error::Field { field: told, .. }) if told == field), "{refused:?}");
+            assert_eq!(octets, [7; 80]);
+        }
     }
 }

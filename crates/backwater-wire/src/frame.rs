@@ -4,7 +4,7 @@
 //! error of the whole: what could be read stands, and the message says what was wrong.
 
 use crate::address::{Cpid, Mac};
-use crate::bcn::{Bcn, RateLimitedTag};
+use crate::bcn::{Bcn, RateLimitedTag, TagLayout};
 use crate::cim::Cim;
 use crate::ethernet::{Layout, Tag, ether_type};
 use crate::ip::{Ipv4HeaderSlice, Ipv6HeaderSlice, ROCE_PORT, UdpHeaderSlice};
@@ -18,7 +18,7 @@ use crate::sfcm::Sfcm;
 use crate::{Error, Parse};
 use core::net::IpAddr;
 
-/// Numbers that no registry fixes.
+/// Numbers that no registry fixes. What comes by them and does not begin like the message is [`Message::Other`]: it is someone else's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// EtherType of BCN messages.
@@ -47,7 +47,7 @@ pub struct Frame<'a> {
     pub destination: Mac,
     /// Source address.
     pub source: Mac,
-    /// PCP and VID of the first VLAN tag.
+    /// PCP and VID of the first VLAN tag, be it for services or customers.
     pub vlan: Option<(u8, u16)>,
     /// Congestion point named by the rate-limited tag of BCN.
     pub rate_limited: Option<Cpid>,
@@ -163,7 +163,7 @@ impl<'a> Frame<'a> {
     fn inside(&mut self, mut rest: &'a [u8], numbers: &Numbers) -> Result<Message<'a>, Error> {
         loop {
             match self.ether_type {
-                ether_type::VLAN => {
+                ether_type::VLAN | ether_type::SERVICE_VLAN => {
                     // The EtherType of the tag is behind us: its control field and the next EtherType are laid out like a tag.
                     let (tag, after) = view::<Tag>("VLAN tag", rest)?;
                     let control = tag.tpid.get();
@@ -178,8 +178,8 @@ impl<'a> Frame<'a> {
                 ether_type::RLT => {
                     let tag = RateLimitedTag::parse(rest)?;
                     self.rate_limited = Some(tag.cpid);
-                    self.ether_type = tag.ether_type.get();
-                    rest = rest.get(size_of::<RateLimitedTag>()..).unwrap_or_default();
+                    self.ether_type = tag.ether_type;
+                    rest = rest.get(size_of::<TagLayout>()..).unwrap_or_default();
                 }
                 _ => break,
             }
@@ -196,7 +196,7 @@ impl<'a> Frame<'a> {
             ether_type::LLDP => lldp(rest),
             ether_type::IPV4 => self.v4(rest, numbers),
             ether_type::IPV6 => self.v6(rest, numbers),
-            other if other == numbers.bcn => Bcn::parse(rest).map(Message::Bcn),
+            other if other == numbers.bcn && Bcn::fits(rest) => Bcn::parse(rest).map(Message::Bcn),
             _ => Ok(Message::Other),
         }
     }
@@ -262,8 +262,8 @@ impl<'a> Frame<'a> {
         let payload = octets.get(8..).unwrap_or_default();
         match port {
             ROCE_PORT => roce(payload, usize::from(header.length())),
-            port if port == numbers.sfcm => Sfcm::parse(payload).map(Message::Sfcm),
-            port if port == numbers.cim => Cim::parse(payload).map(Message::Cim),
+            port if port == numbers.sfcm && Sfcm::fits(payload) => Sfcm::parse(payload).map(Message::Sfcm),
+            port if port == numbers.cim && Cim::fits(payload) => Cim::parse(payload).map(Message::Cim),
             _ => Ok(Message::Other),
         }
     }
@@ -338,6 +338,39 @@ mod tests {
         let length = ethernet::emit(&mut octets, A, B, Some((6, 0)), ether_type::CN_TAG, &client).unwrap();
         let frame = Frame::parse(&octets[..length], &Numbers::default()).unwrap();
         assert_eq!((frame.vlan, frame.cn_tag, frame.message), (Some((6, 0)), Some(7), Message::Cnm(cnm)));
+    }
+
+    #[test]
+    fn behind_the_tag_of_a_service_is_that_of_its_customer() {
+        let mut octets = [0; 64];
+        let client = [0x00, 0x05, 0x81, 0x00, 0x60, 0x07, 0x88, 0x08, 0x00, 0x01, 0x12, 0x34];
+        let length = ethernet::emit(&mut octets, A, B, None, ether_type::SERVICE_VLAN, &client).unwrap();
+        let frame = Frame::parse(&octets[..length], &Numbers::default()).unwrap();
+        assert_eq!((frame.vlan, frame.message), (Some((0, 5)), Message::Pause(Pause { quanta: 0x1234 })));
+    }
+
+    /// By numbers that anyone may use others come, too; only what begins like a message can be a broken one.
+    #[test]
+    fn foreign_traffic_by_the_same_numbers_is_not_broken() {
+        let named = |ether_type: u16, client: &[u8]| {
+            let mut octets = [0; 128];
+            let length = ethernet::emit(&mut octets, A, B, None, ether_type, client).unwrap();
+            Frame::parse(&octets[..length], &Numbers::default()).unwrap().message.name()
+        };
+        let datagram = |port: u16, payload: &[u8]| {
+            let mut packet = [0; 28 + 40];
+            packet[..10].copy_from_slice(&[0x45, 0, 0, 28 + payload.len() as u8, 0, 0, 0, 0, 64, 17]);
+            packet[22..24].copy_from_slice(&port.to_be_bytes());
+            packet[28..28 + payload.len()].copy_from_slice(payload);
+            named(ether_type::IPV4, &packet[..28 + payload.len()])
+        };
+        let words = b"HTTP/1.1 200 OK, and no message of ours";
+        for port in [Sfcm::PORT, Numbers::CIM_PORT] {
+            assert_eq!((datagram(port, words), datagram(port, &[])), ("other", "broken"), "{port}");
+        }
+        assert_eq!((datagram(Sfcm::PORT, &[0x10; 8]), datagram(Numbers::CIM_PORT, &[0; 17])), ("broken", "broken"));
+        assert_eq!(named(ether_type::LOCAL_EXPERIMENTAL, words), "other");
+        assert_eq!(named(ether_type::LOCAL_EXPERIMENTAL, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 9]), "broken");
     }
 
     #[test]

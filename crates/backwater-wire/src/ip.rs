@@ -1,24 +1,41 @@
 //! IPv4, IPv6 and UDP (RFC 791 with RFC 2474 and RFC 3168, RFC 8200, RFC 768).
 //!
-//! | IPv4 offset | bits | field |
-//! |---|---|---|
-//! | 0 | 4, 4 | version 4; header length in units of 4 octets, 5 without options |
-//! | 1 | 6, 2 | DSCP; ECN: 00 not capable, 01 and 10 capable, 11 congestion experienced |
-//! | 2 | 16 | total length in octets, header included |
-//! | 4 | 16, 3, 13 | identification; flags; fragment offset |
-//! | 8 | 8, 8, 16 | time to live; protocol, 17 = UDP; header checksum |
-//! | 12 | 32, 32 | source and destination address |
+//! | IPv4 offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 4 | version, 4 | | RFC 791 section 3.1 |
+//! | 0 | 4 | header length; 5 without options, at most 15 | 4 octets | RFC 791 section 3.1 |
+//! | 1 | 6 | DSCP | | RFC 2474 section 3 |
+//! | 1 | 2 | ECN: 0 not capable, 1 and 2 capable, 3 congestion experienced | | RFC 3168 section 5 |
+//! | 2 | 16 | total length, header included | octets | RFC 791 section 3.1 |
+//! | 4 | 16 | identification; sent as 0 | | RFC 791 section 3.1; 0: RFC 6864 section 4.1 |
+//! | 6 | 1 | reserved, 0 | | RFC 791 section 3.1 |
+//! | 6 | 1 | don't fragment; sent as 1 | | RFC 791 section 3.1 |
+//! | 6 | 1 | more fragments | | RFC 791 section 3.1 |
+//! | 6 | 13 | fragment offset | 8 octets | RFC 791 section 3.1 |
+//! | 8 | 8 | time to live; sent as 64 | hops | RFC 791 section 3.1 |
+//! | 9 | 8 | protocol, 17 = UDP | | RFC 791 section 3.1; IANA protocol numbers |
+//! | 10 | 16 | header checksum | | RFC 791 section 3.1 |
+//! | 12 | 32 | source address | | RFC 791 section 3.1 |
+//! | 16 | 32 | destination address | | RFC 791 section 3.1 |
 //!
-//! | IPv6 offset | bits | field |
-//! |---|---|---|
-//! | 0 | 4, 6, 2, 20 | version 6; DSCP; ECN; flow label |
-//! | 4 | 16, 8, 8 | payload length in octets, header not included; next header, 17 = UDP; hop limit |
-//! | 8 | 128, 128 | source and destination address |
+//! | IPv6 offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 4 | version, 6 | | RFC 8200 section 3 |
+//! | 0 | 6 | DSCP, from the lower 4 bits of octet 0 on | | RFC 2474 section 3 |
+//! | 1 | 2 | ECN, as in IPv4 | | RFC 3168 section 5 |
+//! | 1 | 20 | flow label, from the lower 4 bits of octet 1 on; sent as 0 | | RFC 8200 section 3; RFC 6437 |
+//! | 4 | 16 | payload length, header not included | octets | RFC 8200 section 3 |
+//! | 6 | 8 | next header, 17 = UDP | | RFC 8200 section 3; IANA protocol numbers |
+//! | 7 | 8 | hop limit; sent as 64 | hops | RFC 8200 section 3 |
+//! | 8 | 128 | source address | | RFC 8200 section 3 |
+//! | 24 | 128 | destination address | | RFC 8200 section 3 |
 //!
-//! | UDP offset | bits | field |
-//! |---|---|---|
-//! | 0 | 16, 16 | source and destination port |
-//! | 4 | 16, 16 | length in octets, header included; checksum, 0 = none (IPv4, and tunnels over IPv6) |
+//! | UDP offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 16 | source port | | RFC 768 |
+//! | 2 | 16 | destination port | | RFC 768 |
+//! | 4 | 16 | length, header included | octets | RFC 768 |
+//! | 6 | 16 | checksum; 0 = none, over IPv6 only in tunnels | | RFC 768; RFC 8200 section 8.1; RFC 6935 |
 //!
 //! Views and values are those of the [`etherparse`] crate.
 

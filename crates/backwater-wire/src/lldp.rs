@@ -1,12 +1,12 @@
 //! LLDP's organizationally specific TLVs for congestion notification and congestion isolation (IEEE 802.1Q annex D).
 //!
-//! | offset | bits | field |
-//! |---|---|---|
-//! | 0 | 7 | TLV type, 127 |
-//! | 0 | 9 | information length: octets after these two |
-//! | 2 | 24 | organization, 00-80-C2 (IEEE 802.1) |
-//! | 5 | 8 | subtype: 0x08 congestion notification, 0x13 congestion isolation |
-//! | 6 | | the information |
+//! | offset | bits | field | unit | source |
+//! |---|---|---|---|---|
+//! | 0 | 7 | TLV type, 127 | | IEEE 802.1AB clause 8.6 |
+//! | 0 | 9 | information length n, 4 to 511: what follows these two | octets | IEEE 802.1AB clause 8.4 |
+//! | 2 | 24 | organization, 00-80-C2: IEEE 802.1 | | IEEE 802.1AB clause 8.6 |
+//! | 5 | 8 | subtype: 0x08 congestion notification, 0x13 congestion isolation | | IEEE 802.1Q annex D, table D-1 |
+//! | 6 | 8 (n - 4) | the information | | as below |
 //!
 //! | CN TLV offset | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -20,9 +20,10 @@
 //! | 16 | 48 | MAC address for layer 2 CIMs | | annex D.2.15.5 |
 //! | 22 | 16 | UDP port for layer 3 CIMs | | annex D.2.15.6 |
 //! | 24 | 8 | address family: 0 none, 1 IPv4, 2 IPv6 | | annex D.2.15.7; width and 0: choice |
-//! | 25 | 0, 32, 128 | address for layer 3 CIMs | | annex D.2.15.8 |
+//! | 25 | 0, 32 or 128 | address for layer 3 CIMs | | annex D.2.15.8 |
 
 use crate::address::Mac;
+use crate::cim::Cim;
 use crate::octets::{raw, view, write};
 use crate::{Emit, Error, Parse};
 use zerocopy::byteorder::big_endian::U16;
@@ -65,8 +66,11 @@ impl Head {
         if head.subtype != subtype {
             return Err(Error::field(frame, "subtype", 5, head.subtype.into(), "the one of this TLV"));
         }
-        let information = length.checked_sub(4);
-        information.and_then(|n| rest.get(..n)).ok_or(Error::Short { frame, needs: length + 2, has: octets.len() })
+        let Some(information) = length.checked_sub(4) else {
+            let expected = "at least 4: organization and subtype";
+            return Err(Error::field(frame, "information length", 0, length as u64, expected));
+        };
+        rest.get(..information).ok_or(Error::Short { frame, needs: length + 2, has: octets.len() })
     }
 }
 
@@ -151,8 +155,17 @@ pub struct CiLayout {
 impl CiTlv {
     /// Subtype of the TLV.
     pub const SUBTYPE: u8 = 0x13;
+    /// \[octets\] Most of an MSDU that a peer can want (annex D.2.15.4).
+    pub const MOST_ENCAPSULATED: u16 = Cim::MOST_MSDU as u16;
     /// The format's name in errors.
     const NAME: &'static str = "CI TLV";
+
+    fn check(encapsulated: u16) -> Result<(), Error> {
+        match encapsulated {
+            0..=CiTlv::MOST_ENCAPSULATED => Ok(()),
+            _ => Err(Error::field(CiTlv::NAME, "CIM encapsulation length", 14, encapsulated.into(), "0 to 512")),
+        }
+    }
 
     fn address_octets(&self) -> (u8, &[u8]) {
         match &self.address {
@@ -167,6 +180,7 @@ impl Parse<'_> for CiTlv {
     fn parse(octets: &[u8]) -> Result<CiTlv, Error> {
         let information = Head::read(CiTlv::NAME, CiTlv::SUBTYPE, octets)?;
         let (layout, rest) = view::<CiLayout>(CiTlv::NAME, information)?;
+        CiTlv::check(layout.encapsulated.get())?;
         let address = match (layout.family, rest.len()) {
             (0, 0) => CiAddress::None,
             (1, 4) => CiAddress::V4(rest.try_into().unwrap_or_default()),
@@ -192,6 +206,7 @@ impl Emit for CiTlv {
     }
 
     fn emit(&self, octets: &mut [u8]) -> Result<usize, Error> {
+        CiTlv::check(self.encapsulated)?;
         let (family, address) = self.address_octets();
         let layout = CiLayout {
             queue_map: self.queue_map,
@@ -230,7 +245,14 @@ mod tests {
         assert_eq!(CiTlv::parse(&octets), Ok(tlv));
         octets[24] = 2;
         assert!(matches!(CiTlv::parse(&octets), Err(Error::Field { field: "address family", .. })));
+        octets[14..16].copy_from_slice(&[2, 1]);
+        assert!(matches!(CiTlv::parse(&octets), Err(Error::Field { offset: 14, value: 513, .. })));
+        assert!(CiTlv { encapsulated: 513, ..tlv }.emit(&mut octets).is_err());
+        // Too short for organization and subtype, however many octets there are.
         octets[1] = 3;
-        assert!(matches!(CiTlv::parse(&octets), Err(Error::Short { .. })));
+        let text = std::string::ToString::to_string(&CiTlv::parse(&octets).unwrap_err());
+        let expected =
+            "CI TLV: information length at octet 0 is 3 (0x3); expected at least 4: organization and subtype";
+        assert_eq!(text, expected);
     }
 }

@@ -6,11 +6,17 @@
 //! | BTH offset | bits | field | unit | source |
 //! |---|---|---|---|---|
 //! | 0 | 8 | opcode | | InfiniBand volume 1, clause 9.2, table 38 |
-//! | 1 | 1, 1, 2, 4 | solicited event; migration state; pad count; transport header version, 0 | pad: octets | clause 9.2 |
+//! | 1 | 1 | solicited event | | clause 9.2 |
+//! | 1 | 1 | migration state; 1 = migrated | | clause 9.2 |
+//! | 1 | 2 | pad count, 0 to 3 | octets | clause 9.2 |
+//! | 1 | 4 | transport header version, 0 | | clause 9.2 |
 //! | 2 | 16 | partition key | | clause 9.2 |
-//! | 4 | 1, 1, 6 | FECN; BECN; reserved, 0 | | annex A17.9; native InfiniBand: reserved |
+//! | 4 | 1 | FECN | | annex A17.9; native InfiniBand: reserved |
+//! | 4 | 1 | BECN | | annex A17.9; native InfiniBand: reserved |
+//! | 4 | 6 | reserved, 0 | | clause 9.2 |
 //! | 5 | 24 | destination queue pair | | clause 9.2 |
-//! | 8 | 1, 7 | acknowledge request; reserved, 0 | | clause 9.2 |
+//! | 8 | 1 | acknowledge request | | clause 9.2 |
+//! | 8 | 7 | reserved, 0 | | clause 9.2 |
 //! | 9 | 24 | packet sequence number | | clause 9.2 |
 //!
 //! | RETH offset | bits | field | unit | source |
@@ -26,7 +32,7 @@
 //!
 //! | CNP offset | bits | field | unit | source |
 //! |---|---|---|---|---|
-//! | 0 | 96 | BTH with opcode 0x81 and BECN, PSN 0 | | annex A17.9.3 |
+//! | 0 | 96 | BTH with opcode 0x81 and BECN, PSN 0, partition key of the marked packet | | annex A17.9.3 |
 //! | 12 | 128 | reserved, 0 | | annex A17.9.3 |
 //!
 //! The ICRC, 32 bits with its lowest octet first, ends each of them: [`icrc`].
@@ -119,10 +125,14 @@ pub struct BthLayout {
 }
 
 /// A base transport header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bth {
     /// What the packet is; see [`opcode`].
     pub opcode: u8,
+    /// Solicited event: the receiver is to tell its host of the message.
+    pub solicited: bool,
+    /// Migration state: whether the connection has migrated to its other path.
+    pub migrated: bool,
     /// \[octets\] Padding between payload and ICRC, 0 to 3.
     pub padding: u8,
     /// Partition key.
@@ -137,6 +147,29 @@ pub struct Bth {
     pub ack_request: bool,
     /// Packet sequence number, 24 bits.
     pub psn: u32,
+}
+
+impl Default for Bth {
+    /// Zeros, but for what RoCE adapters send where neither partitions nor path migration are in use: the default partition, migrated.
+    fn default() -> Bth {
+        Bth {
+            opcode: 0,
+            solicited: false,
+            migrated: true,
+            padding: 0,
+            p_key: Bth::DEFAULT_PARTITION,
+            fecn: false,
+            becn: false,
+            destination: 0,
+            ack_request: false,
+            psn: 0,
+        }
+    }
+}
+
+impl Bth {
+    /// Partition key of the default partition, full member (InfiniBand volume 1, clause 10.9.1).
+    pub const DEFAULT_PARTITION: u16 = 0xffff;
 }
 
 fn from_24([a, b, c]: [u8; 3]) -> u32 {
@@ -158,6 +191,8 @@ impl Parse<'_> for Bth {
         }
         Ok(Bth {
             opcode: layout.opcode,
+            solicited: layout.flags & 0x80 != 0,
+            migrated: layout.flags & 0x40 != 0,
             padding: layout.flags >> 4 & 3,
             p_key: layout.p_key.get(),
             fecn: layout.congestion & 0x80 != 0,
@@ -174,14 +209,13 @@ impl Emit for Bth {
         size_of::<BthLayout>()
     }
 
-    /// Solicited event is not set; the migration state is, as RoCE adapters do.
     fn emit(&self, octets: &mut [u8]) -> Result<usize, Error> {
         if self.padding > 3 {
             return Err(Error::field("BTH", "pad count", 1, self.padding.into(), "0 to 3"));
         }
         let layout = BthLayout {
             opcode: self.opcode,
-            flags: 0x40 | self.padding << 4,
+            flags: u8::from(self.solicited) << 7 | u8::from(self.migrated) << 6 | self.padding << 4,
             p_key: U16::new(self.p_key),
             congestion: u8::from(self.fecn) << 7 | u8::from(self.becn) << 6,
             destination: to_24("BTH", "destination queue pair", 5, self.destination)?,
@@ -269,6 +303,8 @@ impl Emit for Aeth {
 pub struct Cnp {
     /// Queue pair of the sender of the marked flow, 24 bits.
     pub destination: u32,
+    /// Partition key of the marked packet.
+    pub p_key: u16,
 }
 
 impl Cnp {
@@ -289,7 +325,7 @@ impl Parse<'_> for Cnp {
         if octets.len() < needs {
             return Err(Error::Short { frame: "CNP", needs, has: octets.len() });
         }
-        Ok(Cnp { destination: bth.destination })
+        Ok(Cnp { destination: bth.destination, p_key: bth.p_key })
     }
 }
 
@@ -300,8 +336,8 @@ impl Emit for Cnp {
 
     fn emit(&self, octets: &mut [u8]) -> Result<usize, Error> {
         let mut head = [0; size_of::<BthLayout>()];
-        let bth =
-            Bth { opcode: opcode::CNP, p_key: 0xffff, becn: true, destination: self.destination, ..Bth::default() };
+        let Cnp { destination, p_key } = *self;
+        let bth = Bth { opcode: opcode::CNP, p_key, becn: true, destination, ..Bth::default() };
         bth.emit(&mut head)?;
         write("CNP", octets, &[&head, &[0; Cnp::RESERVED]], 0)
     }
@@ -352,8 +388,10 @@ mod tests {
     fn a_bth_octet_by_octet() {
         let bth = Bth {
             opcode: opcode::WRITE_LAST,
+            solicited: true,
+            migrated: false,
             padding: 2,
-            p_key: 0xffff,
+            p_key: 0x8001,
             fecn: false,
             becn: true,
             destination: 0x010203,
@@ -362,7 +400,7 @@ mod tests {
         };
         let mut octets = [0; 12];
         assert_eq!(bth.emit(&mut octets), Ok(12));
-        assert_eq!(octets, [0x08, 0x60, 0xff, 0xff, 0x40, 1, 2, 3, 0x80, 0x0a, 0x0b, 0x0c]);
+        assert_eq!(octets, [0x08, 0xa0, 0x80, 0x01, 0x40, 1, 2, 3, 0x80, 0x0a, 0x0b, 0x0c]);
         assert_eq!(Bth::parse(&octets), Ok(bth));
         assert!(matches!(Bth { psn: 1 << 24, ..bth }.emit(&mut octets), Err(Error::Field { field: "PSN", .. })));
     }
@@ -370,10 +408,11 @@ mod tests {
     #[test]
     fn a_cnp_is_opcode_0x81_with_becn() {
         let mut octets = [0xff; 28];
-        assert_eq!(Cnp { destination: 7 }.emit(&mut octets), Ok(28));
-        assert_eq!(octets[..12], [0x81, 0x40, 0xff, 0xff, 0x40, 0, 0, 7, 0, 0, 0, 0]);
+        let cnp = Cnp { destination: 7, p_key: 0x8001 };
+        assert_eq!(cnp.emit(&mut octets), Ok(28));
+        assert_eq!(octets[..12], [0x81, 0x40, 0x80, 0x01, 0x40, 0, 0, 7, 0, 0, 0, 0]);
         assert!(octets[12..].iter().all(|o| *o == 0));
-        assert_eq!(Cnp::parse(&octets), Ok(Cnp { destination: 7 }));
+        assert_eq!(Cnp::parse(&octets), Ok(cnp));
         octets[0] = 0x80;
         assert!(matches!(Cnp::parse(&octets), Err(Error::Field { field: "opcode", .. })));
     }

@@ -38,19 +38,22 @@ pub fn frames() -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let quanta = [Some(0), None, None, Some(2344), None, Some(0x8001), None, Some(0xffff)];
     add("PFC", link(Mac::CONTROL, PORT, None, ether_type::MAC_CONTROL, &octets(&Pfc { quanta })?))?;
 
-    let bth =
-        Bth { opcode: opcode::SEND_ONLY, p_key: 0xffff, destination: 0x0a_0b0c, psn: 0xfe_dcba, ..Bth::default() };
-    let send = [octets(&Bth { padding: 3, ack_request: true, ..bth })?, vec![0x5a; 68]].concat();
+    let bth = Bth { opcode: opcode::SEND_ONLY, destination: 0x0a_0b0c, psn: 0xfe_dcba, ..Bth::default() };
+    let send = [octets(&Bth { padding: 3, solicited: true, ack_request: true, ..bth })?, vec![0x5a; 68]].concat();
     add("RoCEv2 SEND only, 65 octets and 3 of padding", packet(V4, 0x6a, ROCE_PORT, &send, true))?;
     add("the same over IPv6", packet(V6, 0x6b, ROCE_PORT, &send, true))?;
     let reth = Reth { address: 0x0123_4567_89ab_cdef.into(), key: 0x1122_3344.into(), length: 4096.into() };
-    let write =
-        [octets(&Bth { opcode: opcode::WRITE_FIRST, fecn: true, ..bth })?, octets(&reth)?, vec![7; 64]].concat();
+    let write = [
+        octets(&Bth { opcode: opcode::WRITE_FIRST, migrated: false, p_key: 0x8001, fecn: true, ..bth })?,
+        octets(&reth)?,
+        vec![7; 64],
+    ]
+    .concat();
     add("RoCEv2 WRITE first", packet(V4, 0x62, ROCE_PORT, &write, true))?;
     let ack = Bth { opcode: opcode::ACKNOWLEDGE, ..bth };
     let ack = [octets(&ack)?, octets(&Aeth { syndrome: Aeth::NAK_SEQUENCE, msn: 0x01_0203 })?].concat();
     add("RoCEv2 acknowledge, PSN sequence error", packet(V4, 0, ROCE_PORT, &ack, true))?;
-    let cnp = octets(&Cnp { destination: 0x0a_0b0c })?;
+    let cnp = octets(&Cnp { destination: 0x0a_0b0c, p_key: 0x8001 })?;
     add("CNP", packet(V4, DSCP_CS6 << 2, ROCE_PORT, &cnp, true))?;
     add("CNP over IPv6", packet(V6, DSCP_CS6 << 2, ROCE_PORT, &cnp, true))?;
 
@@ -96,7 +99,7 @@ pub fn frames() -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
 
     let bcn = Bcn { mild: false, severe: true, cpid, q_off: -375, q_delta: 24, frame: &sampled[..64] };
     add("BCN", link(OTHER, SWITCH, None, ether_type::LOCAL_EXPERIMENTAL, &octets(&bcn)?))?;
-    let tag = RateLimitedTag { version: 0.into(), cpid, ether_type: ether_type::IPV4.into() };
+    let tag = RateLimitedTag { cpid, ether_type: ether_type::IPV4 };
     let tagged = [&octets(&tag)?, inside].concat();
     add("data with BCN's rate-limited tag", link(HOST, OTHER, None, ether_type::RLT, &tagged))?;
 

@@ -9,9 +9,14 @@
 //! |---|---|---|---|---|
 //! | 0 | 4 | version, 1 | | choice |
 //! | 0 | 4 | type: 0 = pause, 1 = resume | | choice |
-//! | 1 | 1, 1, 1, 5 | class mode; flow mode; by a proxy; reserved, 0 | | choice |
-//! | 2 | 6, 2 | DSCP and ECN field of the congested packet | | choice; the contribution echoes the DSCP |
-//! | 3 | 3, 5 | priority of the congested packet; reserved, 0 | | choice |
+//! | 1 | 1 | class mode | | choice |
+//! | 1 | 1 | flow mode; not with class mode | | choice |
+//! | 1 | 1 | made by a proxy | | choice |
+//! | 1 | 5 | reserved, 0 | | choice |
+//! | 2 | 6 | DSCP of the congested packet | | choice; the contribution echoes it |
+//! | 2 | 2 | ECN field of the congested packet | | choice |
+//! | 3 | 3 | priority of the congested packet | | choice |
+//! | 3 | 5 | reserved, 0 | | choice |
 //! | 4 | 32 | pause time; 0 = resume | ns | choice; the contributions have a time |
 //! | 8 | 32 | depth of the congested queue, informative | 64 octets | choice |
 //! | 12 | 64 | congestion point identifier | | choice: that of [`crate::qcn`] |
@@ -88,10 +93,15 @@ impl Sfcm<'_> {
     pub const PORT: u16 = 61185;
     /// The version that is sent and read.
     pub const VERSION: u8 = 1;
+
+    /// Whether a datagram to a port that anyone may use can be a message, by version and type, as far as they are there.
+    pub fn fits(octets: &[u8]) -> bool {
+        octets.first().is_none_or(|first| first >> 4 == Sfcm::VERSION && first & 15 <= 1)
+    }
 }
 
 impl<'a> Parse<'a> for Sfcm<'a> {
-    /// The type field must agree with the pause time; nothing else is compared.
+    /// The version must be [`Sfcm::VERSION`], the type must agree with the pause time, and class and flow exclude each other.
     fn parse(octets: &'a [u8]) -> Result<Sfcm<'a>, Error> {
         let (layout, rest) = view::<Layout>(NAME, octets)?;
         let (version, kind) = (layout.version_and_type >> 4, layout.version_and_type & 15);
@@ -197,6 +207,7 @@ mod tests {
         assert!(matches!(Sfcm::parse(&octets), Err(Error::Field { field: "type", .. })));
         octets[0] = 0x21;
         assert!(matches!(Sfcm::parse(&octets), Err(Error::Field { field: "version", .. })));
+        assert_eq!([0x10, 0x11, 0x12, 0x21, 0x45].map(|o| Sfcm::fits(&[o])), [true, true, false, false, false]);
         octets[..2].copy_from_slice(&[0x11, 0xc0]);
         assert!(matches!(Sfcm::parse(&octets), Err(Error::Field { field: "flags", .. })));
     }

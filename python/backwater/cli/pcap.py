@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +27,9 @@ KINDS = (
 )
 # These are what a capture is mostly made of; they are counted, and shown where they are asked for.
 PLAIN = ("data", "ack", "other")
+# Groups of kinds; `control` is what a capture's filter takes by that name, and what is wrong.
+GROUPS = {"all": KINDS, "control": tuple(name for name in KINDS if name not in ("data", "ack"))}
+ASKED = f"{', '.join(KINDS)}; control (all but data and ack); all"
 # Above this time a capture counts from 1970 and not from the start of a simulation: 100 days.
 EPOCH_PS = 10**19
 # How many frames are printed unless asked for more, and how many problems.
@@ -41,13 +44,27 @@ def show_file(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help=f"Only these kinds: {', '.join(KINDS)}; all. By default all messages.",
+            help=f"Only these kinds: {ASKED}. By default all messages.",
         ),
     ] = None,
     most: Annotated[
         int, typer.Option("--most", metavar="N", min=0, help="Print N frames at most; 0 is all.")
     ] = MOST,
     json: Json = None,
+    sfcm_port: Annotated[
+        str | None,
+        typer.Option("--sfcm-port", metavar="N", help="UDP port of SFCMs, else 61185."),
+    ] = None,
+    cim_port: Annotated[
+        str | None,
+        typer.Option("--cim-port", metavar="N", help="UDP port of layer 3 CIMs, else 61186."),
+    ] = None,
+    bcn_ethertype: Annotated[
+        str | None,
+        typer.Option(
+            "--bcn-ethertype", metavar="N", help="EtherType of BCN messages, else 0x88B5."
+        ),
+    ] = None,
 ) -> int:
     """Print the messages of congestion management in a capture as a table.
 
@@ -56,6 +73,12 @@ def show_file(
     """
     writable(json)
     wanted = _wanted(kind)
+    numbers = {
+        "sfcm_port": _number("--sfcm-port", sfcm_port, 1),
+        "cim_port": _number("--cim-port", cim_port, 1),
+        # What is less is a length (IEEE 802.3 clause 3.2.6).
+        "bcn_ethertype": _number("--bcn-ethertype", bcn_ethertype, 0x0600),
+    }
     kinds: Counter[str] = Counter()
     frames: list[dict[str, Any]] = []
     problems: list[dict[str, Any]] = []
@@ -70,7 +93,7 @@ def show_file(
         if item["kind"] in wanted and (keep is None or len(frames) < keep):
             frames.append(item)
 
-    _read(file, take)
+    _read(file, take, numbers)
     if json is not None:
         write_json(
             json, {"file": file, "kinds": dict(kinds), "frames": frames, "problems": problems}
@@ -89,16 +112,33 @@ def _wanted(kind: str | None) -> tuple[str, ...]:
         return tuple(name for name in KINDS if name not in PLAIN)
     asked = parts(kind)
     for name in asked:
-        if name not in (*KINDS, "all"):
-            raise InputError(f"--kind {name}: no kind of frame", f"kinds: {', '.join(KINDS)}; all")
-    return KINDS if "all" in asked else tuple(asked)
+        if name not in (*KINDS, *GROUPS):
+            raise InputError(f"--kind {name}: no kind of frame", f"kinds: {ASKED}")
+    among = {one for name in asked for one in GROUPS.get(name, (name,))}
+    return tuple(name for name in KINDS if name in among)
 
 
-def _read(file: str, take: Callable[[dict[str, Any]], None]) -> None:
+def _number(option: str, text: str | None, least: int) -> int | None:
+    """A number of 16 bits, decimal or, as EtherTypes are written, hexadecimal."""
+    if text is None:
+        return None
+    try:
+        number = int(text, 0)
+    except ValueError:
+        number = -1
+    if not least <= number <= 0xFFFF:
+        hint = f"{least} to 65535, or 0x{least:04X} to 0xFFFF"
+        raise InputError(f"{option} {text}: no such number", hint)
+    return number
+
+
+def _read(
+    file: str, take: Callable[[dict[str, Any]], None], numbers: Mapping[str, int | None]
+) -> None:
     try:
         # For the system's own words, if it cannot be opened.
         Path(file).open("rb").close()
-        _core.read_capture(file, take)
+        _core.read_capture(file, take, **numbers)
     except ValueError as error:
         raise InputError(
             f"{file}: {error}", "captures are pcapng or pcap files, not compressed"

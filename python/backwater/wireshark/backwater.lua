@@ -79,6 +79,13 @@ local function enough(tree, wrong, tvb, needs)
     return false
 end
 
+-- Ports of the dynamic range and the experimental EtherType are everyone's. A dissector that gives 0 has declined, and others are asked:
+-- that is how what does not begin like a message is treated, of which `octets` are looked at if they are there.
+local DECLINED = 0
+local function begins(tvb, at, octets, holds)
+    return tvb:captured_len() < at + octets or holds(tvb(at, octets))
+end
+
 -- The `length` octets that a message encapsulates from `at` on, as many as there are; nil: none. `most`: what the format allows.
 local function encapsulated(tree, wrong, field, tvb, at, length, most)
     if length > most then
@@ -164,6 +171,7 @@ end
 -- CIM ------------------------------------------------------------------------------------------------------------------
 
 local cim = Proto("cim", "Congestion Isolation Message (IEEE 802.1Qcz)")
+local CIM_ETHERTYPE = 0x89a2
 cim.prefs.port = Pref.uint("UDP port", 61186, "Port of layer 3 messages, which peers announce by LLDP")
 local cim_fields = {
     version = ProtoField.uint16("cim.version", "Version (uncertain)", base.DEC, nil, 0xf000),
@@ -179,7 +187,15 @@ local cim_fields = {
 local cim_wrong = experts("cim")
 cim.fields, cim.experts = cim_fields, cim_wrong
 
+-- In a datagram: version 0, the source address that of one station, a length that may be.
+local function like_cim(tvb)
+    return begins(tvb, 0, 1, function(octet) return octet:bitfield(0, 4) == 0 end)
+        and begins(tvb, 8, 1, function(octet) return octet:bitfield(7, 1) == 0 end)
+        and begins(tvb, 16, 2, function(length) return length:uint() <= 512 end)
+end
+
 function cim.dissector(tvb, pinfo, root)
+    if pinfo.match_uint ~= CIM_ETHERTYPE and not like_cim(tvb) then return DECLINED end
     pinfo.cols.protocol = "CIM"
     local tree = root:add(cim, tvb())
     if not enough(tree, cim_wrong, tvb, 18) then return end
@@ -221,11 +237,16 @@ local sfcm_fields = {
 local sfcm_wrong = experts("sfcm")
 sfcm.fields, sfcm.experts = sfcm_fields, sfcm_wrong
 
+local function like_sfcm(tvb)
+    return begins(tvb, 0, 1, function(octet) return octet:bitfield(0, 4) == 1 and octet:bitfield(4, 4) <= 1 end)
+end
+
 function sfcm.dissector(tvb, pinfo, root)
+    if not like_sfcm(tvb) then return DECLINED end
     pinfo.cols.protocol = "SFCM"
     local tree = root:add(sfcm, tvb())
     if not enough(tree, sfcm_wrong, tvb, 22) then return end
-    local version = tree:add(sfcm_fields.version, tvb(0, 1))
+    tree:add(sfcm_fields.version, tvb(0, 1))
     local kind = tree:add(sfcm_fields.type, tvb(0, 1))
     local mode = tree:add(sfcm_fields.class_mode, tvb(1, 1))
     tree:add(sfcm_fields.flow_mode, tvb(1, 1))
@@ -240,9 +261,6 @@ function sfcm.dissector(tvb, pinfo, root)
     tree:add(sfcm_fields.cpid, tvb(12, 8))
     tree:add(sfcm_fields.length, tvb(20, 2))
     local pause = tvb(4, 4):uint()
-    if tvb(0, 1):bitfield(0, 4) ~= 1 then
-        version:add_proto_expert_info(sfcm_wrong.value, "The version is not 1")
-    end
     if tvb(0, 1):bitfield(4, 4) ~= (pause == 0 and 1 or 0) then
         kind:add_proto_expert_info(sfcm_wrong.value, "The type is 0 with a pause time, 1 without")
     end
@@ -274,19 +292,18 @@ local bcn_fields = {
 local bcn_wrong = experts("bcn")
 bcn.fields, bcn.experts = bcn_fields, bcn_wrong
 
+local function like_bcn(tvb)
+    return begins(tvb, 0, 1, function(octet) return octet:uint() == 1 end)
+        and begins(tvb, 1, 1, function(octet) return octet:bitfield(0, 4) == 0 end)
+end
+
 function bcn.dissector(tvb, pinfo, root)
+    if not like_bcn(tvb) then return DECLINED end
     pinfo.cols.protocol = "BCN"
     local tree = root:add(bcn, tvb())
     if not enough(tree, bcn_wrong, tvb, 16) then return end
-    local subtype = tree:add(bcn_fields.subtype, tvb(0, 1))
-    if tvb(0, 1):uint() ~= 1 then
-        subtype:add_proto_expert_info(bcn_wrong.value, "The subtype is not 1")
-        return
-    end
-    local version = tree:add(bcn_fields.version, tvb(1, 1))
-    if tvb(1, 1):bitfield(0, 4) ~= 0 then
-        version:add_proto_expert_info(bcn_wrong.value, "The version is not 0")
-    end
+    tree:add(bcn_fields.subtype, tvb(0, 1))
+    tree:add(bcn_fields.version, tvb(1, 1))
     tree:add(bcn_fields.mild, tvb(1, 1))
     tree:add(bcn_fields.severe, tvb(1, 1))
     tree:add(bcn_fields.reserved, tvb(1, 1))
@@ -353,7 +370,10 @@ local function dissect_ci(information, tree)
             or (k > 0 and "monitored" or "congesting") .. ", traffic class " .. (math.abs(k) - 1)
         item:set_text("Priority " .. priority .. ": " .. k .. " (" .. what .. ")")
     end
-    tree:add(lldp_ci_fields.encapsulated, information(8, 2))
+    local encapsulation = tree:add(lldp_ci_fields.encapsulated, information(8, 2))
+    if information(8, 2):uint() > 512 then
+        encapsulation:add_proto_expert_info(lldp_ci_wrong.value, "The CIM encapsulation length is above 512")
+    end
     tree:add(lldp_ci_fields.mac, information(10, 6))
     tree:add(lldp_ci_fields.udp_port, information(16, 2))
     local family = tree:add(lldp_ci_fields.family, information(18, 1))
@@ -392,7 +412,7 @@ end
 
 ethertypes:add(0x22e9, cntag)
 ethertypes:add(0x22e7, cnm)
-ethertypes:add(0x89a2, cim)
+ethertypes:add(CIM_ETHERTYPE, cim)
 ethertypes:add(0x8904, rlt)
 ethertypes:add(0x88cc, lldp_ci)
 

@@ -17,6 +17,8 @@ pub(super) struct Message {
     pub qdelta: i64,
     /// \[bytes\] what gains by formula are relative to
     pub qeq: u64,
+    /// whether the queue was above Qsc
+    pub severe: bool,
     /// of a STOP: which share of the greatest time it lasts, in 2^-64
     pub random: u64,
 }
@@ -29,14 +31,18 @@ impl Message {
 
     pub fn frame(&self, w: f64) -> Control {
         let strength = self.fb(w).abs() as u64;
-        let words = [strength, self.cpid, self.qoff as u64, self.qdelta as u64, self.qeq, self.random];
+        // Only a STOP has a random part, and by itself it says that congestion is severe.
+        let last = if self.kind == STOP { self.random } else { self.severe.into() };
+        let words = [strength, self.cpid, self.qoff as u64, self.qdelta as u64, self.qeq, last];
         Control { kind: self.kind, size: 0, flow: None, words }
     }
 
     pub fn read(frame: &Control) -> Option<Message> {
-        let [_, cpid, qoff, qdelta, qeq, random] = frame.words;
+        let [_, cpid, qoff, qdelta, qeq, last] = frame.words;
+        let (severe, random) = if frame.kind == STOP { (true, last) } else { (last != 0, 0) };
         let ours = [NEGATIVE, POSITIVE, MAX, STOP].contains(&frame.kind);
-        ours.then_some(Message { kind: frame.kind, cpid, qoff: qoff as i64, qdelta: qdelta as i64, qeq, random })
+        let (qoff, qdelta) = (qoff as i64, qdelta as i64);
+        ours.then_some(Message { kind: frame.kind, cpid, qoff, qdelta, qeq, severe, random })
     }
 }
 
@@ -124,7 +130,8 @@ impl CongestionPoint {
             return;
         }
         let name = cpid(cx.shape().node, number);
-        let message = |kind, qoff, qdelta| Message { kind, cpid: name, qoff, qdelta, qeq: self.qeq as u64, random: 0 };
+        let qeq = self.qeq as u64;
+        let message = |kind, qoff, qdelta| Message { kind, cpid: name, qoff, qdelta, qeq, severe, random: 0 };
         let message = if severe && self.params.bcn_00 {
             Message { random: cx.rng().random(), ..message(STOP, 0, 0) }
         } else if severe && self.params.bcn_max {

@@ -225,10 +225,10 @@ impl Params {
         self.qeq.or(port_buffer.map(|b| Bytes(b.0 / 4)))
     }
 
-    /// Qsc at a port with this memory; more than any queue where nothing asks for it.
+    /// Qsc at a port with this memory. Where nothing depends on it but what messages say of congestion: as given, else more than any queue.
     fn qsc(&self, port_buffer: Option<Bytes>) -> Option<Bytes> {
         if !self.bcn_00 && !self.bcn_max && self.oversampling <= 1 {
-            return Some(Bytes::MAX);
+            return Some(self.qsc.unwrap_or(Bytes::MAX));
         }
         self.qsc.or(port_buffer.map(|b| Bytes(b.0 / 4 * 3)))
     }

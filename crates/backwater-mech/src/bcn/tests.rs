@@ -4,8 +4,10 @@ use super::cp::{Message, cpid};
 use super::*;
 use backwater_net::bench::{FlowBench, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{Fate, FlowSide, Note, SwitchSide};
+use backwater_net::hooks::{Fate, FlowSide, Note, SwitchSide, WireCx};
 use backwater_net::packet::{Class, Control, HostId, Kind, NodeId, Port, Queue};
+use backwater_wire::Parse;
+use backwater_wire::address::Mac;
 
 const C3: Class = Class(3);
 const LINE: Rate = Rate::gbps(10);
@@ -135,9 +137,10 @@ fn severe_congestion() {
     {
         let params = Params { bcn_00, bcn_max, ..exact() };
         let mut at = At::settled(&params, 112_500);
-        assert_eq!(at.sample(112_500, 0).map(|m| m.kind), Some(NEGATIVE));
+        assert_eq!(at.sample(112_500, 0).map(|m| (m.kind, m.severe)), Some((NEGATIVE, false)));
         let message = at.sample(112_501, 0).expect("a message");
-        assert_eq!(message.kind, above);
+        // Where nothing is done about it and nobody says where it begins, no congestion is severe.
+        assert_eq!((message.kind, message.severe), (above, above != NEGATIVE));
         match above {
             STOP => assert_eq!((message.qoff, message.qdelta), (0, 0)),
             MAX => assert_eq!((message.qoff, message.qdelta), (-24_000, 48_000)),
@@ -148,6 +151,25 @@ fn severe_congestion() {
     }
     let mut at = At::settled(&Params { bcn_max: true, qsc: Some(Bytes(50_000)), ..exact() }, 50_001);
     assert_eq!(at.sample(50_001, 0).map(|m| m.kind), Some(MAX));
+}
+
+/// The bits of a message on the wire, mild and severe, tell where the queue is between Qeq and Qsc, whatever the message asks for.
+#[test]
+fn what_a_message_says_of_congestion() {
+    let cx = WireCx { speaker: Mac::default(), flow: (Mac::default(), Mac::default()), queue_pair: 0, packet: &[] };
+    let said = |params: &Params, queue: u64| {
+        let mut at = At::settled(params, queue - 1_000);
+        let frame = at.sample(queue, at.name)?.frame(params.w);
+        let mut octets = Vec::new();
+        Bcn::octets(&frame, &cx, &mut octets)?;
+        let message = backwater_wire::bcn::Bcn::parse(&octets).ok()?;
+        Some((message.mild, message.severe))
+    };
+    let given = Params { qsc: Some(Bytes(50_000)), ..exact() };
+    for params in [Params { bcn_00: true, ..given.clone() }, Params { bcn_max: true, ..given.clone() }, given] {
+        let all = [20_000, 50_000, 50_001].map(|queue| said(&params, queue));
+        assert_eq!(all, [Some((false, false)), Some((true, false)), Some((false, true))]);
+    }
 }
 
 /// Ten times as many samples while the queue is above Qsc.
@@ -207,7 +229,7 @@ fn equilibrium_follows_the_memory() {
 }
 
 fn negative(fb_frames: i64) -> Message {
-    Message { kind: NEGATIVE, cpid: 7, qoff: -1500 * fb_frames, qdelta: 0, qeq: 24_000, random: 0 }
+    Message { kind: NEGATIVE, cpid: 7, qoff: -1500 * fb_frames, qdelta: 0, qeq: 24_000, severe: false, random: 0 }
 }
 
 fn positive(fb_frames: i64) -> Message {

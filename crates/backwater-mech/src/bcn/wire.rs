@@ -1,6 +1,5 @@
 //! The octets of a BCN message and of the rate-limited tag, in this project's layout.
 
-use super::{MAX, STOP};
 use crate::bcn::cp::Message;
 use backwater_net::address;
 use backwater_net::hooks::{Carrier, WireCx};
@@ -24,8 +23,8 @@ pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> 
     let header = [&destination.0[..], &source.0, &ether_type::IPV4.to_be_bytes()].concat();
     let sampled = cx.sample(&header, Bcn::MOST_FRAME);
     let bcn = Bcn {
-        mild: false,
-        severe: message.kind == STOP || message.kind == MAX,
+        mild: message.qoff < 0 && !message.severe,
+        severe: message.severe,
         cpid: cpid(message.cpid),
         q_off: Cnm::units(message.qoff),
         q_delta: Cnm::units(message.qdelta),
@@ -39,7 +38,7 @@ pub(super) fn tag_octets(tag: u64, octets: &mut Vec<u8>) -> Option<u16> {
     if tag == 0 {
         return None;
     }
-    let tag = RateLimitedTag { version: 0.into(), cpid: cpid(tag), ether_type: 0.into() };
+    let tag = RateLimitedTag { cpid: cpid(tag), ether_type: 0 };
     tag.append(octets).ok()?;
     // The next EtherType is the frame's own.
     octets.truncate(octets.len() - 2);

@@ -175,6 +175,25 @@ fn too_much_in_lanes_of_a_port_is_left_to_pfc() {
     assert_eq!(tor.joined(), [], "once");
 }
 
+/// Per switch the lanes of all ports share the 20 KB, and who comes to a full queue is paused; below it all resume.
+#[test]
+fn lanes_of_a_switch_may_share_their_room() {
+    let mut tor = Tor::new(&Params { isolation_per: IsolationPer::Switch, ..params() });
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    tor.message(1, 1, 9, FAR, Time::us(64));
+    tor.bench.hold(Port(0), C3, 1, 18_000);
+    tor.bench.hold(Port(1), C3, 2, 936);
+    assert_eq!((tor.held(1, 1, 9), tor.bench.notes()), (Some(2), vec![]));
+    tor.bench.hold(Port(1), C3, 2, 1);
+    let pause = |port| Note::HoldPeer(OWNER, Port(port), Some(C3), Time::NEVER, TIMED);
+    assert_eq!((tor.held(1, 1, 9), tor.bench.notes()), (Some(2), vec![pause(1)]));
+    assert_eq!((tor.held(0, 0, 9), tor.bench.notes()), (Some(1), vec![pause(0)]));
+    tor.bench.let_go(Port(0), C3, 1, 7_065);
+    assert_eq!(tor.joined(), [], "11 872 B");
+    tor.bench.let_go(Port(0), C3, 1, 1);
+    assert_eq!(tor.joined(), [1, 0].map(|port| Note::ReleasePeer(OWNER, Port(port), Some(C3))));
+}
+
 #[test]
 fn neighbour_s_packet_to_a_remembered_destination_waits_at_once() {
     let mut tor = Tor::new(&Params { cache: true, ..params() });

@@ -5,7 +5,8 @@
 //! on an SFCM{P} from queue e about a packet of attached host s to d in class c:
 //!     take it;  end[s, d, c, e] = now + P  (P = 0: none);  shut the lane (s, d, c) until the latest end of all queues; then open it
 //! on a data packet of (s, d, c) that would join its egress queue:  wait in the lane while that is shut or holds a packet
-//! held(s's port, c) + packet > Tf:  pause the class of s's link by PFC;   held < Tf - two frames, or nothing: resume it
+//! held + packet > Tf:  pause the class of s's link by PFC;   held < Tf - two frames, or nothing: resume it
+//! held is what waits in lanes of s's port and class c, or (per switch) in all lanes
 //! ```
 //!
 //! | symbol | field | unit | default | source |
@@ -22,11 +23,12 @@
 //!
 //! **Where we differ:** the document has one congestion queue, paused as a whole; here each (source, destination, class) or flow
 //! has a lane, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to
-//! PFC is the sum over the lanes of the port's class, since that is what PFC can stop.
+//! PFC is by default the sum over the lanes of the port's class, since that is what PFC can stop: no host takes another's room.
+//! Per switch the lanes share their room as the document's one queue does, and hosts are paused whose packets come to a full one.
 //! **What bounds a lane in time:** every message carries its pause time; a lost resume costs the rest of that.
 
 use super::ends::{Ends, Told};
-use super::{Granularity, Message, Params};
+use super::{Granularity, IsolationPer, Message, Params};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{Gate, HoldStyle, Lane, Place, SwitchCx, Token};
@@ -43,6 +45,7 @@ struct Isolated {
 
 pub(super) struct Isolation {
     by_flow: bool,
+    per: IsolationPer,
     threshold: Bytes,
     resume: Bytes,
     style: HoldStyle,
@@ -57,6 +60,7 @@ impl Isolation {
     pub(super) fn new(params: &Params, max_frame: Bytes) -> Isolation {
         Isolation {
             by_flow: params.granularity == Granularity::Flow,
+            per: params.isolation_per,
             threshold: params.isolation_threshold,
             resume: params.isolation_threshold.saturating_sub(Bytes(2 * max_frame.0)),
             style: params.signal.style(params.quanta),
@@ -106,7 +110,7 @@ impl Isolation {
             return None;
         }
         let lane = cx.lane(isolated.number);
-        let held = cx.seen().held(at.ingress, at.class) + pkt.bytes();
+        let held = self.held(cx, at.ingress, at.class) + pkt.bytes();
         if held > self.threshold && !self.asked.contains(&(at.ingress, at.class)) {
             self.asked.push((at.ingress, at.class));
             cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
@@ -121,13 +125,25 @@ impl Isolation {
     /// A packet has joined its egress queue, from a lane perhaps.
     #[cold]
     pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-        let held = cx.seen().held(at.ingress, at.class);
+        let held = self.held(cx, at.ingress, at.class);
         if held >= self.resume && held != Bytes::ZERO {
             return;
         }
-        if let Some(i) = self.asked.iter().position(|asked| *asked == (at.ingress, at.class)) {
-            self.asked.swap_remove(i);
-            cx.release_peer(at.ingress, Some(at.class));
+        let all = self.per == IsolationPer::Switch;
+        self.asked.retain(|(port, class)| {
+            let resumes = all || (*port, *class) == (at.ingress, at.class);
+            if resumes {
+                cx.release_peer(*port, Some(*class));
+            }
+            !resumes
+        });
+    }
+
+    /// What waits where that from this port and class does.
+    fn held(&self, cx: &SwitchCx<'_>, port: Port, class: Class) -> Bytes {
+        match self.per {
+            IsolationPer::Port => cx.seen().held(port, class),
+            IsolationPer::Switch => cx.seen().held_total(),
         }
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn params() -> Params {
         granularity: Granularity::Class,
         at_source: AtSource::Host,
         isolation_threshold: Bytes(200_000),
+        isolation_per: IsolationPer::Port,
         cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,

@@ -397,6 +397,7 @@ pub fn sfc(threshold: u64, pause: Time) -> sfc::Params {
         granularity: sfc::Granularity::Class,
         at_source: sfc::AtSource::Host,
         isolation_threshold: Bytes(200_000),
+        isolation_per: sfc::IsolationPer::Port,
         cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,

@@ -2,7 +2,7 @@
 
 use crate::flow::{Flows, NO_FLOW};
 use crate::hooks::{NicShape, Owner};
-use crate::packet::{CLASSES, Class, HostId};
+use crate::packet::{CLASSES, Class, Dscp, HostId};
 use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
 use crate::units::Rate;
@@ -15,7 +15,7 @@ pub(super) struct Host<N> {
     pub port: u32,
     /// Classes that have flows in the ring, a bit each.
     pub ring_mask: u8,
-    /// Classes that have frames in `express`, a bit each.
+    /// Queues that have frames in `express`, a bit each.
     pub express_mask: u8,
     /// Whether flows have gates beside that of their class: some are shut by their destination, or a class has several queues.
     gated: bool,
@@ -23,7 +23,7 @@ pub(super) struct Host<N> {
     staged: [u16; CLASSES],
     pub rx: Option<Box<SlowReceiver>>,
     rings: [Ring; CLASSES],
-    /// Acknowledgements and control frames that go before data, per class.
+    /// Acknowledgements and control frames that go before data, per queue.
     pub express: [Fifo; CLASSES],
     pub stack: N,
     pub shape: NicShape,
@@ -187,6 +187,13 @@ impl<N> Host<N> {
     /// The first of those who hold flows to this host shut.
     pub fn shuts(&self, dest: HostId) -> Option<Owner> {
         self.dest_shut.iter().find(|(d, _)| *d == dest).and_then(|(_, owners)| crate::port::first_owner(*owners))
+    }
+
+    /// The code point of an acknowledgement in `class` for a packet: where the class has several queues it is that of the packet, whose
+    /// connection it belongs to.
+    #[inline(always)]
+    pub fn answers(&self, class: Class, packet: Dscp) -> Dscp {
+        if self.gated { self.shape.queues.answers(class, packet) } else { Dscp::of(class) }
     }
 
     /// Classes of which a queue is open.

@@ -546,10 +546,10 @@ impl<A: Actors> Network<A> {
             arrival += p.peer_latency;
             self.totals.last_frame = self.now;
         }
-        let (peer, at_end) = (p.peer, p.release_at_end);
+        let (peer, at_end, belongs) = (p.peer, p.release_at_end, p.belongs);
         let fate = if p.special { self.fate(port, pkt) } else { 0 };
         if !at_end && kind != Kind::Mac {
-            self.depart_at_start(port, pkt);
+            self.depart_at_start(belongs, port, pkt);
         }
         self.push(sent, Event::Sent { port });
         if fate != 0 {
@@ -574,10 +574,10 @@ impl<A: Actors> Network<A> {
     fn sent(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         p.busy = false;
-        let (pkt, at_end) = (std::mem::replace(&mut p.current, NIL), p.release_at_end);
+        let (pkt, at_end, belongs) = (std::mem::replace(&mut p.current, NIL), p.release_at_end, p.belongs);
         let fate = std::mem::take(&mut p.fate);
         if at_end {
-            self.depart(port, pkt);
+            self.depart(belongs, port, pkt);
         }
         if fate != 0 {
             self.meet(port, pkt, fate);
@@ -587,10 +587,22 @@ impl<A: Actors> Network<A> {
 
     #[inline(always)]
     fn arrive(&mut self, port: u32, pkt: Ix) {
-        let p = &self.ports[port as usize];
-        if p.special && !self.comes_through(port, pkt) {
-            return;
+        if self.ports[port as usize].special {
+            return self.arrive_specially(port, pkt);
         }
+        self.arrived(port, pkt);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn arrive_specially(&mut self, port: u32, pkt: Ix) {
+        if self.comes_through(port, pkt) {
+            self.arrived(port, pkt);
+        }
+    }
+
+    #[inline(always)]
+    fn arrived(&mut self, port: u32, pkt: Ix) {
         let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
         p.lane.fold(self.now.0, header.uid);
         let (belongs, local, kind, seq) = (p.belongs, p.local, header.kind, header.seq);

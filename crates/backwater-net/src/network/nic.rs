@@ -4,7 +4,7 @@ use super::transport::{Answer, BEYOND, TRIMMED};
 use super::{Actors, Event, Network, controller_order, order};
 use crate::flow::{Controller, NO_CONTROLLER, Status};
 use crate::hooks::{Ack, FlowCx, FlowSide, Loss, NicCx, NicSide, Owner};
-use crate::packet::{DsField, Dscp, Ecn, Kind, Packet};
+use crate::packet::{DsField, Ecn, Kind, Packet};
 use crate::port::Next;
 use crate::record::{Broken, FlowRow, State};
 use crate::slab::Ix;
@@ -43,10 +43,10 @@ impl<A: Actors> Network<A> {
         let h = &mut self.hosts[host as usize];
         let mask = h.express_mask & open;
         if mask != 0 {
-            let class = 7 - mask.leading_zeros() as usize;
-            let Some(pkt) = h.express[class].pop(&self.slab) else { return };
-            if h.express[class].is_empty() {
-                h.express_mask &= !(1 << class);
+            let queue = 7 - mask.leading_zeros() as usize;
+            let Some(pkt) = h.express[queue].pop(&self.slab) else { return };
+            if h.express[queue].is_empty() {
+                h.express_mask &= !(1 << queue);
             }
             return self.transmit(port, pkt);
         }
@@ -357,6 +357,7 @@ impl<A: Actors> Network<A> {
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
         let class = self.ack.class.map_or(self.flows.send[at].own_class, crate::packet::Class);
+        let dscp = self.hosts[host as usize].answers(class, data.ds.dscp());
         let pkt = Packet {
             src: data.dst,
             dst: data.src,
@@ -370,7 +371,7 @@ impl<A: Actors> Network<A> {
             class,
             tag: if kind == Kind::Nack { data.seq | sign } else { 0 },
             // Echoes a mark; is not ECN-capable itself.
-            ds: DsField::new(Dscp::of(class), if marked { Ecn::Ce } else { Ecn::NotEct }),
+            ds: DsField::new(dscp, if marked { Ecn::Ce } else { Ecn::NotEct }),
             ..*data
         };
         self.express(host, pkt);
@@ -378,15 +379,15 @@ impl<A: Actors> Network<A> {
 
     /// Queues an acknowledgement or a control frame at a host.
     pub(super) fn express(&mut self, host: u32, pkt: Packet) {
-        let class = usize::from(pkt.class.0);
+        let queue = usize::from(pkt.ds.dscp().priority().0);
         let ix = self.slab.insert(pkt);
         let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
         let port = h.port;
         if self.ack.first_at_nic {
-            h.express[class].push(slab, ix);
-            h.express_mask |= 1 << class;
+            h.express[queue].push(slab, ix);
+            h.express_mask |= 1 << queue;
         } else {
-            self.ports[port as usize].enqueue(slab, class, ix);
+            self.ports[port as usize].enqueue(slab, queue, ix);
         }
         self.kick(port);
     }

@@ -181,23 +181,22 @@ impl<A: Actors> Network<A> {
     /// A frame joins its egress queue, unless a mechanism lets it wait.
     #[inline(always)]
     pub(super) fn enqueue(&mut self, switch: u32, pkt: Ix) {
-        let (s, slot) = (&mut self.switches[switch as usize], &self.slab[pkt]);
-        match s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt) {
-            None => self.join(switch, pkt),
-            Some(lane) => self.park(switch, lane, pkt),
-        }
+        self.join::<true>(switch, pkt);
     }
 
     /// A frame that has waited in a lane joins its egress queue.
     #[inline(never)]
     pub(super) fn join_late(&mut self, switch: u32, pkt: Ix) {
         self.leave_lane_waits(switch, pkt);
-        self.join(switch, pkt);
+        self.join::<false>(switch, pkt);
     }
 
     #[inline(always)]
-    fn join(&mut self, switch: u32, pkt: Ix) {
+    fn join<const MAY_WAIT: bool>(&mut self, switch: u32, pkt: Ix) {
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
+        if MAY_WAIT && let Some(lane) = s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt) {
+            return self.park(switch, lane, pkt);
+        }
         let (place, before) = (slot.place, slot.pkt.ds);
         slot.queued = slot.pkt.size;
         let port = s.first_port + u32::from(place.egress.0);
@@ -221,35 +220,46 @@ impl<A: Actors> Network<A> {
     }
 
     #[inline(never)]
-    pub(super) fn depart_at_start(&mut self, port: u32, pkt: Ix) {
-        self.depart(port, pkt);
+    pub(super) fn depart_at_start(&mut self, belongs: Belongs, port: u32, pkt: Ix) {
+        self.depart(belongs, port, pkt);
     }
 
     /// A frame leaves its node's counters.
     #[inline(always)]
-    pub(super) fn depart(&mut self, port: u32, pkt: Ix) {
-        let Belongs::Switch(switch) = self.ports[port as usize].belongs else { return };
+    pub(super) fn depart(&mut self, belongs: Belongs, port: u32, pkt: Ix) {
+        let Belongs::Switch(switch) = belongs else { return };
         if self.slab[pkt].pkt.kind == Kind::Mac {
             return; // in no counter
         }
-        self.leave(switch, port, pkt);
+        if self.leave(switch, port, pkt) {
+            self.make_room(switch, pkt);
+        }
+        self.act_switch(switch);
+    }
+
+    /// A frame has left a switch in which others may wait before the egress queue.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, switch: u32, pkt: Ix) {
         if self.switches[switch as usize].crossbar.is_some() {
             self.left_crossbar(switch, pkt);
         }
         if self.switches[switch as usize].lanes.is_some() {
             self.left_queue(switch, pkt);
         }
-        self.act_switch(switch);
     }
 
-    /// A frame leaves the counters of a switch, and mechanisms see it go.
+    /// A frame leaves the counters of a switch, and mechanisms see it go. Returns whether frames of that switch may wait before their
+    /// egress queue.
     #[inline(always)]
-    pub(super) fn leave(&mut self, switch: u32, port: u32, pkt: Ix) {
+    pub(super) fn leave(&mut self, switch: u32, port: u32, pkt: Ix) -> bool {
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
         let (place, before, queued) = (slot.place, slot.pkt.ds, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
         s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
-        self.ports[port as usize].marked_frames += u64::from(slot.pkt.ds != before);
+        if slot.pkt.ds != before {
+            self.ports[port as usize].marked_frames += 1;
+        }
         s.occupancy.leave_egress(&place, u64::from(queued));
         if let Some(watch) = &mut s.watch {
             watch.change(place.egress, &s.occupancy, self.now);
@@ -262,5 +272,6 @@ impl<A: Actors> Network<A> {
             s.stack.on_release(&mut cx, &place);
         }
         s.stack.on_depart(&mut cx, &place);
+        s.crossbar.is_some() || s.lanes.is_some()
     }
 }

@@ -25,6 +25,7 @@ use backwater_wire::ethernet;
 use backwater_wire::pcapng::{Direction, Interface, Writer};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::fmt;
 use std::io::{self, Write};
 
 /// What is captured, and how much of it.
@@ -54,6 +55,23 @@ impl Options {
         let limit = limit.map(|text| size("capture.limit", text, 1, u64::MAX)).transpose()?;
         Ok(Options { snap, limit, ..self })
     }
+
+    /// Checks that a bound has room for what every file begins with, which depends on how many ports are captured, and a short frame.
+    ///
+    /// # Errors
+    /// If it has not, or the graph is not valid.
+    pub fn room(&self, spec: &Spec<Config>, at: &[(NodeId, Port)]) -> Result<(), ScenarioError> {
+        let Some(limit) = self.limit else { return Ok(()) };
+        let (writer, _) = head(io::sink(), spec, at, self).map_err(|error| ScenarioError::new(error.to_string()))?;
+        let least = writer.written() + writer.cost(ethernet::SHORTEST);
+        if limit.0 >= least {
+            return Ok(());
+        }
+        let ports = if at.len() == 1 { "1 port".to_owned() } else { format!("{} ports", at.len()) };
+        let hint = format!("the names of {ports} and a frame take {least} B; leave it out for no bound");
+        let error = ScenarioError::new(format!("`{limit}` has no room for a frame")).key("capture.limit").hint(hint);
+        Err(ScenarioError { value: Some(limit.to_string()), ..error })
+    }
 }
 
 /// A size from `least` to `most`.
@@ -81,11 +99,14 @@ pub struct Count {
     pub bytes: u64,
 }
 
+/// Numbers of interfaces in the file.
+type Interfaces = HashMap<(NodeId, Port), u32>;
+
 /// A capture under way.
 pub struct Capture<W: Write> {
     renderer: Renderer,
     writer: Writer<W>,
-    interfaces: HashMap<(NodeId, Port), u32>,
+    interfaces: Interfaces,
     filter: Filter,
     limit: u64,
     /// How much later than its time stamp a row may come: an inbound frame's does when the switch's latency has passed.
@@ -118,23 +139,7 @@ impl<W: Write> Capture<W> {
     /// Those of the writer, and of a graph that is not valid.
     pub fn new(to: W, spec: &Spec<Config>, at: &[(NodeId, Port)], options: &Options) -> Result<Capture<W>, NotBegun> {
         let renderer = Renderer::new(&spec.graph, &spec.actors, spec.packet.payload.0)?;
-        let application = concat!("backwater ", env!("CARGO_PKG_VERSION"));
-        let snap = options.snap.map_or(Options::MOST, |snap| snap.0) as u32;
-        let mut writer = Writer::new(to, snap, application)?;
-        let ends = spec.graph.ports()?;
-        let mut interfaces = HashMap::new();
-        for (node, port) in at {
-            let Some(end) = ends.get(node.0 as usize).and_then(|ports| ports.get(usize::from(port.0))) else {
-                continue;
-            };
-            let name = |node: NodeId| spec.graph.nodes.get(node.0 as usize).map_or("", |node| node.name.as_str());
-            let interface = Interface {
-                name: &format!("{}/{}", name(*node), port.0),
-                description: &format!("to {}/{}", name(end.peer), end.peer_port.0),
-                speed: spec.graph.links.get(end.link as usize).map_or(0, |link| link.rate.0),
-            };
-            interfaces.insert((*node, *port), writer.interface(&interface)?);
-        }
+        let (mut writer, interfaces) = head(to, spec, at, options)?;
         writer.flush()?;
         Ok(Capture {
             renderer,
@@ -215,6 +220,33 @@ impl<W: Write> Capture<W> {
     }
 }
 
+/// What a file begins with: every captured port as an interface.
+fn head<W: Write>(
+    to: W,
+    spec: &Spec<Config>,
+    at: &[(NodeId, Port)],
+    options: &Options,
+) -> Result<(Writer<W>, Interfaces), NotBegun> {
+    let application = concat!("backwater ", env!("CARGO_PKG_VERSION"));
+    let snap = options.snap.map_or(Options::MOST, |snap| snap.0) as u32;
+    let mut writer = Writer::new(to, snap, application)?;
+    let ends = spec.graph.ports()?;
+    let mut interfaces = Interfaces::new();
+    for (node, port) in at {
+        let Some(end) = ends.get(node.0 as usize).and_then(|ports| ports.get(usize::from(port.0))) else {
+            continue;
+        };
+        let name = |node: NodeId| spec.graph.nodes.get(node.0 as usize).map_or("", |node| node.name.as_str());
+        let interface = Interface {
+            name: &format!("{}/{}", name(*node), port.0),
+            description: &format!("to {}/{}", name(end.peer), end.peer_port.0),
+            speed: spec.graph.links.get(end.link as usize).map_or(0, |link| link.rate.0),
+        };
+        interfaces.insert((*node, *port), writer.interface(&interface)?);
+    }
+    Ok((writer, interfaces))
+}
+
 /// Why a capture could not begin.
 #[derive(Debug)]
 pub enum NotBegun {
@@ -222,6 +254,15 @@ pub enum NotBegun {
     File(io::Error),
     /// The graph is not valid.
     Graph(String),
+}
+
+impl fmt::Display for NotBegun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotBegun::File(error) => error.fmt(f),
+            NotBegun::Graph(reason) => reason.fmt(f),
+        }
+    }
 }
 
 impl From<io::Error> for NotBegun {

@@ -238,7 +238,7 @@ fn roce_ports(tag: u32) -> (u16, u16) {
 
 /// What all packets of a flow have in common: its queue pair.
 fn bth_of(tag: u32) -> Bth {
-    Bth { p_key: 0xffff, destination: tag & 0xff_ffff, ..Bth::default() }
+    Bth { destination: tag & 0xff_ffff, ..Bth::default() }
 }
 
 /// Addresses.

@@ -82,14 +82,14 @@ impl Filter {
     ///
     /// # Errors
     /// For what is none.
-    pub fn new(kinds: &[String], classes: &[u64]) -> Result<Filter, ScenarioError> {
+    pub fn new(kinds: &[String], classes: &[i64]) -> Result<Filter, ScenarioError> {
         let mut filter = Filter::default();
         for kind in kinds {
             let known = KINDS.iter().find(|known| *known == kind);
             filter.kinds.push(known.ok_or_else(|| unknown_kind(kind))?);
         }
         for class in classes {
-            if *class >= CLASSES as u64 {
+            if !(0..CLASSES as i64).contains(class) {
                 let error = ScenarioError::new(format!("{class} is no class")).key("capture.class").hint("0 to 7");
                 return Err(ScenarioError { value: Some(class.to_string()), ..error });
             }

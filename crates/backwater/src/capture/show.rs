@@ -44,14 +44,18 @@ pub struct Shown {
 }
 
 /// Goes through a capture and hands every frame, and every problem, to `take`; a frame that is not even an Ethernet header is a problem.
+/// `numbers`: by which EtherType and ports whoever made it sends what no registry gives any.
 ///
 /// # Errors
 /// [`Problem`] if `from` is no capture at all.
-pub fn show<R: Read + Send>(from: R, mut take: impl FnMut(Result<Shown, Problem>)) -> Result<(), Problem> {
-    let numbers = Numbers::default();
+pub fn show<R: Read + Send>(
+    from: R,
+    numbers: &Numbers,
+    mut take: impl FnMut(Result<Shown, Problem>),
+) -> Result<(), Problem> {
     read(from, |item| match item {
         Item::Problem(problem) => take(Err(problem)),
-        Item::Frame(captured) => match Frame::parse(captured.octets, &numbers) {
+        Item::Frame(captured) => match Frame::parse(captured.octets, numbers) {
             Ok(frame) => take(Ok(shown(&captured, &frame))),
             Err(error) => {
                 let reason = format!("frame {}: {error}", captured.number);
@@ -140,10 +144,14 @@ fn fields(message: &Message<'_>) -> Vec<(&'static str, Value)> {
             ("encapsulated_bytes", number(bcn.frame.len() as i64)),
         ],
         Message::Lldp(cn, ci) => cn.iter().flat_map(cn_fields).chain(ci.iter().flat_map(ci_fields)).collect(),
-        Message::Cnp(cnp) => vec![("queue_pair", number(cnp.destination.into()))],
+        Message::Cnp(cnp) => {
+            vec![("p_key", number(cnp.p_key.into())), ("queue_pair", number(cnp.destination.into()))]
+        }
         Message::Roce { bth, reth, aeth, payload, icrc } => {
             let mut fields = vec![
                 ("opcode", number(bth.opcode.into())),
+                ("solicited", Value::Flag(bth.solicited)),
+                ("migrated", Value::Flag(bth.migrated)),
                 ("padding_bytes", number(bth.padding.into())),
                 ("p_key", number(bth.p_key.into())),
                 ("fecn", Value::Flag(bth.fecn)),
