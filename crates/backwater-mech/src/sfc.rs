@@ -9,7 +9,7 @@
 //!         P = pause, or (q - target) x 8 / C where none is given
 //!         send SFCM{P} to source(p); last[source(p), e] = now
 //! on departure, with resume:  if q(e) < target: send SFCM{0} to every source that e has paused
-//! at the source:              stop the class (or the flow) until now + P; a newer message replaces the time; 0 resumes
+//! at the source:              end[e] = now + P  (P = 0: none); stop the class (or the flow) until the latest end of all queues
 //! or at its ToR (proxy):      take the message; pause the class of the source's link by PFC until the last such time
 //! or there (isolation):       take the message; let the congested flow wait there until then, and pass the rest
 //! a source with k queues:     SFCM echoes the DSCP of p; what is stopped is the queue of that DSCP, and not the class
@@ -428,7 +428,9 @@ impl CongestionPoint {
 
     #[inline(always)]
     fn is_relieved(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
-        self.params.resume && !self.last.is_empty() && cx.seen().egress(at.egress, at.queue) < self.params.target()
+        let left = cx.seen().egress(at.egress, at.queue);
+        // An empty queue is relieved whatever the target.
+        self.params.resume && !self.last.is_empty() && (left < self.params.target() || left == Bytes::ZERO)
     }
 
     /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.

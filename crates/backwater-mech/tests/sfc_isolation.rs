@@ -172,6 +172,22 @@ fn lost_resume_is_bounded_by_the_pause_time() {
     }
 }
 
+/// How long the pauses would have lasted that were resumed says nothing about what waited: the run is over with its last flow.
+#[test]
+fn timers_that_run_out_later_are_no_part_of_the_run() {
+    let [short, long] = [Time::us(200), Time::ms(10)].map(|pause| {
+        let mut bench = mixed(AtSource::Isolation);
+        let params = params(&mut bench);
+        (params.pause, params.resume, params.target) = (Some(pause), true, Some(Bytes(50_000)));
+        let out = bench.run();
+        let last = out.at_rest().rows.flows.iter().map(|flow| flow.start + flow.fct_last_ack.expect("complete")).max();
+        let end = out.progress.time;
+        assert!(Some(end) >= last && Some(end) < last.map(|last| last + Time::us(10)), "{end} after {last:?}");
+        (held(&bench, &out, "leaf1"), out.fingerprint)
+    });
+    assert_eq!(long, short);
+}
+
 /// A run that is cut short counts what waits as being in flight.
 #[test]
 fn a_run_may_end_while_packets_wait() {

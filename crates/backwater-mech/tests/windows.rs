@@ -68,6 +68,27 @@ fn fairness(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
 }
 
+/// All 64 packets of the first window are lost, and what is sent again for 2.8 ms. After a timeout DCTCP has a window of one packet:
+/// with either recovery that is what goes out at each.
+#[test]
+fn a_narrowed_window_holds_back_what_is_sent_again() {
+    let sent_again = [Recovery::GoBackN, Recovery::SelectiveRepeat].map(|recovery| {
+        let params = dctcp::Params { initial_window: 64, ..dctcp::Params::default() };
+        let mut mechanisms = Config::default().ecn(step(60_000));
+        mechanisms.dctcp = Some(Scoped::everywhere(params));
+        let mut bench = long_lived(1, Rate::gbps(10), Time::us(10), mechanisms);
+        bench.flows[0].bytes = 64 * FRAME;
+        (bench.transport.recovery, bench.transport.timeout, bench.transport.retries) = (recovery, Time::us(500), None);
+        let (from, to) = (bench.node("s0"), bench.node("h1"));
+        bench.fault(Time::ZERO, FaultKind::Loss { from, to, probability: 1.0 });
+        bench.fault(Time::us(2_800), FaultKind::Loss { from, to, probability: 0.0 });
+        let out = bench.run();
+        out.at_rest().flow(0).retransmitted
+    });
+    // Five timeouts before the link carries again, and then each packet once.
+    assert_eq!(sent_again, [64 + 5; 2]);
+}
+
 /// SIGCOMM 2010, section 3.3: N flows in step swing between K + N and K + N - A packets, A = sqrt(2 N (C RTT + K)) / 2. Four
 /// packets of band: the paper's flows are in step, these start one after the other.
 #[test]

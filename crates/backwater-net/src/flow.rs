@@ -136,13 +136,13 @@ impl SendFlow {
         }
     }
 
-    /// \[bytes\] that count against its window. None while something is to be sent again: that has been counted before.
+    /// \[bytes\] that count against its window, in packets of `step` bytes. While something is to be sent again that is what is neither
+    /// lost nor known to have arrived.
     #[inline(always)]
-    pub fn away(&self) -> u64 {
-        if self.recovery.as_ref().is_some_and(|sender| sender.owes()) {
-            0
-        } else {
-            self.sent.saturating_sub(self.acked)
+    pub fn away(&self, step: u64) -> u64 {
+        match &self.recovery {
+            Some(sender) if sender.owes() => sender.under_way(self.acked, self.sent, step) * step,
+            _ => self.sent.saturating_sub(self.acked),
         }
     }
 

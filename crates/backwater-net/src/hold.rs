@@ -88,6 +88,8 @@ pub(crate) struct Holds {
     ends: [Vec<(Owner, Time)>; CLASSES + 1],
     /// When the last frame's pause ends at the neighbour, by the sender's clock; zero: not paused.
     told: [Time; CLASSES + 1],
+    /// When the sender looks next at whether the pause needs another frame; in the past: not yet said.
+    looks: [Time; CLASSES + 1],
     /// How the last owner that held signals it.
     style: Option<HoldStyle>,
     /// Signals without a frame so far: those of one instant arrive in the order of their numbers.
@@ -182,19 +184,31 @@ impl Holds {
         // Rounded up: rounded down, half of an odd time would not have passed when its refresh comes.
         let half = Time(longest.0.div_ceil(2));
         // A frame sent now is due unless the last one covers the end, or half of its time is still to come.
-        if self.told[i] >= end || self.told[i].since(now) > half {
+        if self.told[i] >= end {
             return Act::Nothing;
+        }
+        if self.told[i].since(now) > half {
+            let due = Time(self.told[i].0 - half.0);
+            let looked_at = self.looks[i] > now && self.looks[i] <= due;
+            self.looks[i] = if looked_at { self.looks[i] } else { due };
+            return if looked_at { Act::Nothing } else { Act::Look(due) };
         }
         let quantum = quanta_time(rate, 1).0.max(1);
         let quanta = (end.since(now).0.div_ceil(quantum)).clamp(1, u64::from(most)) as u16;
         self.told[i] = now.after(quanta_time(rate, quanta));
         let again = if end > self.told[i] { now.after(half) } else { Time::NEVER };
+        self.looks[i] = if again == Time::NEVER { Time::ZERO } else { again };
         Act::Tell(Hold { class, quanta, lasting: false }, again)
     }
 
     /// Whether the neighbour has been told to pause and, by the sender's clock, still does.
     pub(crate) fn is_told(&self, class: Option<Class>, now: Time) -> bool {
         self.told[index(class)] > now
+    }
+
+    /// Whether the neighbour has been told to pause until it is told otherwise.
+    pub(crate) fn lifts(&self, class: Option<Class>) -> bool {
+        self.told[index(class)] == Time::NEVER
     }
 
     /// The number of the next signal without a frame.
@@ -280,6 +294,23 @@ mod tests {
         let shorter = Hold { class: C, quanta: 59, lasting: false };
         assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Tell(shorter, Time::NEVER));
         assert_eq!(h.release(Owner(2), C, Time::us(3), RATE), RESUME);
+    }
+
+    /// The frame for 300 us covers its own end and nobody has to look again; a hold that joins in and lasts has it repeated all the same,
+    /// when half of the longest pause is left of it: 335.5 us at 100 Gb/s.
+    #[test]
+    fn a_hold_that_joins_a_told_one_is_refreshed() {
+        let (mut h, rate) = (Holds::default(), Rate::gbps(100));
+        let told = quanta_time(rate, 58_594);
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::us(300), STYLE, rate), Act::Tell(_, Time::NEVER)));
+        let half = Time(quanta_time(rate, u16::MAX).0.div_ceil(2));
+        let due = Time(told.0 - half.0);
+        assert_eq!(h.hold(Owner(2), C, Time::us(10), Time::NEVER, STYLE, rate), Act::Look(due));
+        assert_eq!(h.hold(Owner(3), C, Time::us(11), Time::NEVER, STYLE, rate), Act::Nothing, "it will be looked at");
+        assert!(
+            matches!(h.review(C, due, rate), Act::Tell(hold, again) if hold.quanta == u16::MAX && again == due + half)
+        );
+        assert_eq!(h.review(C, due, rate), Act::Nothing, "the next look is armed");
     }
 
     #[test]

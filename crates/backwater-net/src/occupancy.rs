@@ -211,12 +211,14 @@ impl Occupancy {
     fn admit_up_to_threshold(&mut self, at: &Place, size: u64, unit: usize, alpha: f64) -> Option<Pool> {
         let slot = slot(at.ingress, at.class.0);
         let below = self.below_threshold(at) + size;
-        let limit = (alpha * (self.shared - self.pools[unit]) as f64) as u64;
+        let free = self.shared - self.pools[unit];
         if below <= self.reserve {
             return Some(Pool::Aggregate);
         }
-        if below - self.reserve <= limit {
-            self.pools[unit] += size.min(below - self.reserve);
+        let (taken, limit) = (size.min(below - self.reserve), (alpha * free as f64) as u64);
+        // Of more than one times what is free only that is there.
+        if below - self.reserve <= limit && taken <= free {
+            self.pools[unit] += taken;
             return Some(Pool::Aggregate);
         }
         if self.in_headroom[slot] + size > self.headroom {
@@ -398,6 +400,27 @@ mod tests {
         assert_eq!(o.free(Port(0)), Bytes(5_200), "headroom has drained, and then one frame of shared memory");
         (0..13).for_each(|_| o.release(&here, 100, Pool::Aggregate));
         assert!(o.is_empty());
+    }
+
+    /// With a factor above one what is free runs out before the threshold of a queue that holds little is reached: 16 queues share
+    /// 6400 B, and have their reserves and headrooms.
+    #[test]
+    fn a_threshold_above_all_memory_gives_what_there_is() {
+        let params = SwitchParams {
+            architecture: Architecture::SharedMemory,
+            buffer: Bytes(16 * (8 * 100 + 500) + 6_400),
+            reserve: Bytes(100),
+            headroom: Bytes(500),
+            headroom_above: Some(8.0),
+            ..SwitchParams::default()
+        };
+        let mut o = Occupancy::new(&params, 16, 1 << 3);
+        let mut admitted = 0;
+        for n in 0..16 * 1_000u32 {
+            admitted += o.admit(&at((n % 16) as u16, 15, 3), 130).map_or(0, |_| 130);
+            assert!(o.free(Port(0)).0 <= 6_400, "after {admitted} B: {}", o.free(Port(0)));
+        }
+        assert!((12_000..=16 * 600 + 6_400).contains(&admitted), "{admitted}");
     }
 
     #[test]

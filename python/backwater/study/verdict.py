@@ -125,6 +125,11 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
                 point = points.get(Key(case, mechanism, setup))
                 if point is None:
                     continue
+                runs = plan.points[Key(case, mechanism, setup)]
+                # The table's own setup over as many seeds as those beside it have.
+                first = len(runs)
+                for other in beside.setups:
+                    first = min(first, len(plan.points.get(Key(case, mechanism, other.id), runs)))
                 rows.append(
                     {
                         "study": plan.study.id,
@@ -133,11 +138,14 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
                         "case": case,
                         "mechanism": mechanism,
                         "unit": common_unit(plan.study.measures),
-                        **{m.name: point[m.name].statistic("mean") for m in plan.study.measures},
+                        **{
+                            m.name: point[m.name].statistic("mean", first)
+                            for m in plan.study.measures
+                        },
                         "note": _problem(point, beside.shows),
-                        "seeds": len(plan.points[Key(case, mechanism, setup)]),
+                        "seeds": first,
                         "units": {m.name: m.unit for m in plan.study.measures},
-                        "ci": {m.name: point[m.name].interval() for m in plan.study.measures},
+                        "ci": {m.name: point[m.name].interval(first) for m in plan.study.measures},
                     }
                 )
     return rows

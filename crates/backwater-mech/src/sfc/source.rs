@@ -1,6 +1,7 @@
 //! The source of Source Flow Control: a NIC that obeys messages, and the pauses of its proxy. With several queues for a class
 //! either stops the one whose DSCP the message echoes.
 
+use super::ends::{Ends, Told};
 use super::{Message, Params};
 use crate::mac_control::{Duty, Receiver};
 use backwater_engine::Time;
@@ -16,8 +17,8 @@ const MESSAGES: Token = CLASSES as Token;
 /// With a proxy it never sees a message, only PFC frames. Where `[pfc]` is on it is PFC that obeys them; elsewhere this
 /// does, at once and for the classes of SFC: a host of a network without PFC still knows the standard of 2011.
 pub struct Source {
-    /// gates that are shut, and until when
-    paused: Vec<(Gate, Time)>,
+    /// gates that are shut, and until when each congested queue wants that
+    paused: Vec<(Gate, Ends)>,
     /// priorities whose PFC frames are obeyed, a bit each
     classes: u8,
     pauses: Receiver,
@@ -29,23 +30,25 @@ impl Source {
         Source { paused: Vec::new(), classes: shape.queues.carrying(params.class_bits()), pauses }
     }
 
-    fn message(&mut self, cx: &mut NicCx<'_>, gate: Gate, pause: Time) {
-        let until = cx.now().after(pause);
+    fn message(&mut self, cx: &mut NicCx<'_>, gate: Gate, message: Message) {
         let known = self.paused.iter().position(|(g, _)| *g == gate);
-        match (known, pause) {
-            (Some(i), Time::ZERO) => {
-                self.paused.swap_remove(i);
-                cx.open(gate);
+        let at = known.unwrap_or_else(|| {
+            self.paused.push((gate, Ends::default()));
+            self.paused.len() - 1
+        });
+        match self.paused[at].1.told(message.point, message.pause, cx.now()) {
+            Told::Until(end) => {
+                if known.is_none() {
+                    cx.shut(gate);
+                }
+                cx.arm(end, MESSAGES);
             }
-            (None, Time::ZERO) => {}
-            (Some(i), _) => self.paused[i].1 = until,
-            (None, _) => {
-                self.paused.push((gate, until));
-                cx.shut(gate);
+            Told::Lifted | Told::Nothing => {
+                self.paused.swap_remove(at);
+                if known.is_some() {
+                    cx.open(gate);
+                }
             }
-        }
-        if pause != Time::ZERO {
-            cx.arm(until, MESSAGES);
         }
     }
 
@@ -71,7 +74,7 @@ impl NicSide for Source {
                 (true, flow) => flow.map(Gate::Flow),
             };
             if let Some(gate) = gate {
-                self.message(cx, gate, message.pause);
+                self.message(cx, gate, message);
             }
             return Fate::Consumed;
         }
@@ -91,11 +94,11 @@ impl NicSide for Source {
             let duties = self.pauses.wake(token as usize, now);
             return Source::obey(cx, duties, token as usize);
         }
-        self.paused.retain(|(gate, until)| {
-            if *until <= now {
+        self.paused.retain(|(gate, ends)| {
+            if ends.over(now) {
                 cx.open(*gate);
             }
-            *until > now
+            !ends.over(now)
         });
     }
 }

@@ -129,6 +129,34 @@ fn other_classes_and_acknowledgements_cause_no_message() {
     assert_eq!(at.messages(), [], "an acknowledgement's source is not the congestion's");
 }
 
+/// What two queues have asked for ends with the later, and neither lifts what the other has asked for.
+#[test]
+fn source_stops_while_one_queue_wants_it() {
+    let mut bench = NicBench::new(HostId(0), Rate::gbps(200));
+    let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
+    let gate = Gate::Class(C3);
+    let mut told = |now, node, pause| {
+        bench.now = now;
+        let message =
+            Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (node, 3, 3), to: HostId(3) };
+        source.on_control(&mut bench.cx(), &message.frame(None, 116));
+        bench.notes()
+    };
+    assert_eq!(told(Time::ZERO, 4, Time::us(60)), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::us(60), 8)]);
+    assert_eq!(told(Time::us(1), 5, Time::us(6)), [Note::Arm(OWNER, Time::us(60), 8)], "the later end counts");
+    assert_eq!(told(Time::us(2), 5, Time::ZERO), [Note::Arm(OWNER, Time::us(60), 8)], "the other still wants it");
+    assert_eq!(told(Time::us(3), 4, Time::ZERO), [Note::Open(OWNER, gate)]);
+    assert_eq!(told(Time::us(4), 4, Time::ZERO), [], "it is not paused any more");
+}
+
+#[test]
+fn a_queue_without_a_target_resumes_when_it_is_empty() {
+    let mut at = At::new(&Params { target: Some(Bytes::ZERO), resume: true, ..params() });
+    assert_eq!(at.enqueue(9, 0, 1_000_000).len(), 1);
+    assert_eq!(at.depart(1), []);
+    assert_eq!(at.depart(0), [(9, Time::ZERO)]);
+}
+
 #[test]
 fn source_stops_until_the_latest_message_ends() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(200));

@@ -194,6 +194,8 @@ impl<A: Actors> Network<A> {
                 broken: None,
                 stopped: false,
                 idling: 0,
+                last_deed: Time::ZERO,
+                at_rest: false,
                 look_at: Time::NEVER,
                 deadlock: None,
                 first_drop: None,

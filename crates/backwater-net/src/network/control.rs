@@ -317,7 +317,10 @@ impl<A: Actors> Network<A> {
             let class = (usize::from(number) != CLASSES).then_some(Class(number));
             match act(&mut self.ports[port as usize], class) {
                 Act::Nothing => {}
-                Act::Look(at) => self.push(at, Event::Refresh { port, class: number, others: 0, lifts: true }),
+                Act::Look(at) => {
+                    let lifts = self.ports[port as usize].rest.holds.lifts(class);
+                    self.push(at, Event::Refresh { port, class: number, others: 0, lifts });
+                }
                 Act::Tell(hold, again) => {
                     let same =
                         |(other, at, _): &&mut (Hold, Time, u8)| Hold { class, ..*other } == hold && *at == again;

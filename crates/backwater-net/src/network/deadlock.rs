@@ -118,7 +118,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn nothing_left(&mut self) {
         self.find_deadlock(&self.asks());
-        self.totals.stopped = true;
+        (self.totals.stopped, self.totals.at_rest) = (true, true);
     }
 
     fn find_deadlock(&mut self, asks: &BTreeSet<Ask>) {

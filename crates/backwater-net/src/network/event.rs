@@ -125,6 +125,16 @@ impl Event {
         matches!(self, Event::Sample | Event::Look | Event::Refresh { lifts: false, .. } | Event::FlowTimer { .. })
     }
 
+    /// Whether it may find that there is nothing to do any more.
+    #[inline(always)]
+    pub(super) fn is_timer(&self) -> bool {
+        self.idles()
+            || matches!(
+                self,
+                Event::Refresh { .. } | Event::SwitchTimer { .. } | Event::NicTimer { .. } | Event::Timeout { .. }
+            )
+    }
+
     /// The order word of an event whose place makes it unique.
     #[inline(always)]
     pub(super) fn order(&self) -> u64 {

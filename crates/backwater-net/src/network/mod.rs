@@ -169,6 +169,10 @@ struct Totals {
     stopped: bool,
     /// Pending events that only keep themselves going.
     idling: u64,
+    /// When the last event happened that was neither a frame's nor a timer.
+    last_deed: Time,
+    /// Nothing is left to happen.
+    at_rest: bool,
     /// When the next look is due; `NEVER`: none is.
     look_at: Time,
     deadlock: Option<Deadlock>,
@@ -290,6 +294,9 @@ impl<A: Actors> Network<A> {
     #[inline(never)]
     fn rare(&mut self, event: Event, before: Time) {
         self.totals.idling -= u64::from(event.idles());
+        if !event.is_timer() {
+            self.totals.last_deed = self.now;
+        }
         match event {
             Event::Crossed { switch, ingress, egress } => self.crossed(switch, ingress, egress),
             Event::Match { switch } => self.match_crossbar(switch),
@@ -366,15 +373,24 @@ impl<A: Actors> Network<A> {
         self.totals.first_drop.as_ref()
     }
 
-    /// How far it is.
+    /// How far it is; of a run that has come to rest, when the last thing happened that was no mere timer.
     pub fn progress(&self) -> Progress {
         Progress {
             done: self.totals.stopped,
-            time: self.now,
+            time: self.end(),
             flows_active: self.flows.active,
             hops: self.ports.iter().map(|p| p.tx_frames).sum(),
             data_hops: self.ports.iter().map(|p| p.tx_data_frames).sum(),
             ..self.totals.progress
+        }
+    }
+
+    /// Until when time counts: timers that run out after the last flow has ended, with nothing left to do, are no part of a run.
+    fn end(&self) -> Time {
+        if self.totals.at_rest && self.flows.active == 0 {
+            self.totals.last_frame.max(self.totals.last_deed)
+        } else {
+            self.now
         }
     }
 
@@ -410,7 +426,7 @@ impl<A: Actors> Network<A> {
             }
         }
         for switch in &self.switches {
-            let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.now));
+            let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.end()));
             sink.switch(&SwitchRow { node: switch.home.shape.node, held });
         }
         self.hand_out_counts(sink);

@@ -109,7 +109,7 @@ impl<A: Actors> Network<A> {
                 continue;
             }
             if flow.controller == NO_CONTROLLER {
-                if flow.away() >= flow.window {
+                if flow.away(u64::from(self.payload)) >= flow.window {
                     flow.status = Status::Windowed;
                     continue;
                 }
@@ -128,7 +128,7 @@ impl<A: Actors> Network<A> {
                 continue;
             }
             let asked = c.side.window();
-            let (controller, away) = (flow.controller, flow.away());
+            let (controller, away) = (flow.controller, flow.away(u64::from(self.payload)));
             let asked = match asked {
                 None => u64::MAX,
                 Some(Bytes(0)) => 0,
@@ -451,6 +451,7 @@ impl<A: Actors> Network<A> {
         } else {
             self.flows.remove(at as u32);
         }
+        self.totals.last_deed = self.now;
         self.one_ended(group);
     }
 

@@ -71,7 +71,7 @@ impl Sender {
     }
 
     /// Packets between `acked` and `sent` that are neither known to have arrived nor to be sent again.
-    fn under_way(&self, acked: u64, sent: u64, step: u64) -> u64 {
+    pub fn under_way(&self, acked: u64, sent: u64, step: u64) -> u64 {
         let known = (self.lost.len() + self.reported.len()) as u64;
         sent.saturating_sub(acked).div_ceil(step).saturating_sub(known)
     }
