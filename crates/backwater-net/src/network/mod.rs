@@ -1,11 +1,8 @@
 //! A network and its event loop.
 //!
-//! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `switching` takes a frame through a switch; `crossbar` matches
+//! What belongs to which file: `build` makes it, this one runs it; `event` says what happens and in which order; `links` sends frames and receives them; `switching` takes a frame through a switch; `crossbar` matches
 //! ingresses to egresses; `start` begins flows, `jobs` those that wait for others, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `flush` empties queues; `lanes` holds frames before their egress queue; `deadlock` and `stall` notice what will never go on; `waits` and `pauses` record why what happened took so long; `faults` and
-//! `sample` do what their names say; `fetch` only makes large networks faster.
-//!
-//! A frame's time on a link: it occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay
-//! have passed. Switches and NICs store a frame before they look at it.
+//! `sample` do what their names say; `ending` says what is left at the end; `fetch` only makes large networks faster.
 
 mod backlog;
 mod build;
@@ -13,6 +10,7 @@ mod capture;
 mod control;
 mod crossbar;
 mod deadlock;
+mod ending;
 mod event;
 mod faults;
 mod fetch;
@@ -21,6 +19,7 @@ mod host;
 mod ideal;
 mod jobs;
 mod lanes;
+mod links;
 mod nic;
 mod pauses;
 mod sample;
@@ -37,20 +36,19 @@ use crate::hooks::{
     SwitchSide,
 };
 use crate::occupancy::Occupancy;
-use crate::packet::{Control, HostId, Kind, NodeId, Packet};
-use crate::port::{Belongs, Next, Port};
+use crate::packet::{HostId, NodeId};
+use crate::port::{Belongs, Port};
 use crate::record::{
-    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FirstDrop, FlowRow, FrameRow, PauseRow, PortRow, Progress,
-    SeriesRow, Sink, State, SwitchRow, WaitRow,
+    Broken, CollectiveRow, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, PauseRow, Progress, SeriesRow, Sink,
+    WaitRow,
 };
 use crate::routing::{Neighbours, Paths, Routes};
-use crate::slab::{Ix, NIL, Slab};
+use crate::slab::Slab;
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
 use crate::topology::Graph;
 use crate::units::Rate;
 use crate::workload::FlowSource;
-use backwater_engine::fingerprint::mix;
-use backwater_engine::{EventQueue, Fingerprint, Time};
+use backwater_engine::{EventQueue, Time};
 use crossbar::Crossbar;
 use event::{Event, controller_order, order};
 use host::Host;
@@ -373,102 +371,6 @@ impl<A: Actors> Network<A> {
         self.totals.first_drop.as_ref()
     }
 
-    /// How far it is; of a run that has come to rest, when the last thing happened that was no mere timer.
-    pub fn progress(&self) -> Progress {
-        Progress {
-            done: self.totals.stopped,
-            time: self.end(),
-            flows_active: self.flows.active,
-            hops: self.ports.iter().map(|p| p.tx_frames).sum(),
-            data_hops: self.ports.iter().map(|p| p.tx_data_frames).sum(),
-            ..self.totals.progress
-        }
-    }
-
-    /// Until when time counts: timers that run out after the last flow has ended, with nothing left to do, are no part of a run.
-    fn end(&self) -> Time {
-        if self.totals.at_rest && self.flows.active == 0 {
-            self.totals.last_frame.max(self.totals.last_deed)
-        } else {
-            self.now
-        }
-    }
-
-    /// Fingerprint of the trajectory so far.
-    pub fn fingerprint(&self) -> u64 {
-        Fingerprint::of(self.ports.iter().map(|port| port.lane))
-    }
-
-    /// Ends the run here: hands out the rows of unfinished flows and of all ports.
-    pub fn finish(&mut self, sink: &mut dyn Sink) {
-        self.totals.stopped = true;
-        let mut slots: Vec<u32> = self.flows.slots().collect();
-        slots.sort_by_key(|s| self.flows.send[*s as usize].id);
-        let found = self.whereabouts();
-        for slot in slots {
-            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
-            self.rows.flows.push(row);
-            self.end_waits(slot as usize);
-        }
-        self.close_pauses();
-        self.rows.collectives.extend(self.jobs.unfinished());
-        self.rows.hand_out(sink);
-        for (node, first) in self.first_port.iter().enumerate() {
-            for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
-                let port = &self.ports[*first as usize + local];
-                sink.port(&PortRow {
-                    node: NodeId(node as u32),
-                    port: crate::packet::Port(local as u16),
-                    peer: NodeId(*peer),
-                    rate_bps: port.serialiser.rate().0,
-                    stats: port.stats(self.now),
-                });
-            }
-        }
-        for switch in &self.switches {
-            let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.end()));
-            sink.switch(&SwitchRow { node: switch.home.shape.node, held });
-        }
-        self.hand_out_counts(sink);
-    }
-
-    /// Hands out what mechanisms have counted.
-    fn hand_out_counts(&self, sink: &mut dyn Sink) {
-        let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.now)));
-        let at_hosts = self.hosts.iter().zip(&self.host_node);
-        let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.now)));
-        for (node, counts) in at_switches.chain(at_hosts) {
-            for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
-                sink.counter(&CounterRow { node, port, mechanism, counter, value });
-            }
-        }
-    }
-
-    /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
-    pub fn unrest(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        if self.slab.len() != 0 {
-            found.push(format!("{} packets are still in flight", self.slab.len()));
-        }
-        for switch in &self.switches {
-            if !switch.occupancy.is_empty() {
-                found.push(format!("counters of {} are not zero", switch.home.shape.name));
-            }
-        }
-        for port in &self.ports {
-            if !port.all_open() {
-                found.push(format!("a gate of port {} of {:?} is shut", port.local, port.belongs));
-            }
-            if !port.is_drained() {
-                found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
-            }
-            if port.rest.holds.any(self.now) {
-                found.push(format!("port {} of {:?} holds its neighbour", port.local, port.belongs));
-            }
-        }
-        found
-    }
-
     /// Name of a node.
     pub fn node_name(&self, node: NodeId) -> &str {
         &self.graph.nodes[node.0 as usize].name
@@ -487,150 +389,6 @@ impl<A: Actors> Network<A> {
     fn at_switch<R>(&mut self, switch: u32, f: impl FnOnce(&mut A::Switch, &mut SwitchCx<'_>, &mut Slab) -> R) -> R {
         let s = &mut self.switches[switch as usize];
         f(&mut s.stack, &mut cx!(self, s), &mut self.slab)
-    }
-
-    /// Starts the next transmission of an idle port, if there is one.
-    #[inline(always)]
-    fn kick(&mut self, port: u32) {
-        let p = &mut self.ports[port as usize];
-        if p.busy {
-            return;
-        }
-        if p.mac_waits {
-            return self.kick_mac(port);
-        }
-        if let Belongs::Host(host) = p.belongs {
-            return self.kick_host(host, port);
-        }
-        if !p.has_work() {
-            return;
-        }
-        match p.next(&self.slab, self.now) {
-            Next::Packet(pkt) => self.transmit(port, pkt),
-            Next::Wait(until) => self.wake(port, until),
-            Next::Nothing => {}
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn kick_mac(&mut self, port: u32) {
-        if let Some(frame) = self.ports[port as usize].pop_mac() {
-            let pkt = self.mac_packet(port, frame);
-            self.transmit(port, pkt);
-        }
-    }
-
-    #[inline(always)]
-    fn wake(&mut self, port: u32, at: Time) {
-        let p = &mut self.ports[port as usize];
-        if p.wake_at > at || p.wake_at <= self.now {
-            p.wake_at = at;
-            self.push(at, Event::Wake { port });
-        }
-    }
-
-    /// The identity of a control frame: the port that sends it, or the first of its node, and a number of that port's own.
-    fn control_uid(&mut self, port: u32) -> u64 {
-        let rest = &mut self.ports[port as usize].rest;
-        rest.control_frames += 1;
-        mix(mix(u64::from(port)) ^ rest.control_frames)
-    }
-
-    fn mac_packet(&mut self, port: u32, frame: Control) -> Ix {
-        let uid = self.control_uid(port);
-        let mut pkt = Packet::control(&frame, HostId(u32::MAX), HostId(u32::MAX), crate::packet::Class(7), uid);
-        pkt.kind = Kind::Mac;
-        let node = self.node_of(&self.ports[port as usize]);
-        pkt.seq = u64::from(node) << 32 | self.slab.insert_control(frame);
-        self.slab.insert(pkt)
-    }
-
-    /// Puts a packet on the wire of an idle port.
-    #[inline(always)]
-    fn transmit(&mut self, port: u32, pkt: Ix) {
-        let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
-        let (size, kind, uid) = (header.size, header.kind, header.uid);
-        let sent = self.now + p.serialiser.time(size + self.gap);
-        p.busy = true;
-        p.current = pkt;
-        p.tx_frames += 1;
-        p.tx_bytes += u64::from(size);
-        p.tx_data_frames += u64::from(kind == Kind::Data);
-        let mut arrival = sent + p.delay;
-        if kind != Kind::Mac {
-            arrival += p.peer_latency;
-            self.totals.last_frame = self.now;
-        }
-        let (peer, at_end, belongs) = (p.peer, p.release_at_end, p.belongs);
-        let fate = if p.special { self.fate(port, pkt) } else { 0 };
-        if !at_end && kind != Kind::Mac {
-            self.depart_at_start(belongs, port, pkt);
-        }
-        self.push(sent, Event::Sent { port });
-        if fate != 0 {
-            self.ports[port as usize].fate = fate;
-        }
-        if fate & faults::LOST == 0 {
-            self.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
-        }
-    }
-
-    /// A frame that was not ready when the port last looked may be now.
-    #[inline(always)]
-    fn woken(&mut self, port: u32) {
-        let p = &mut self.ports[port as usize];
-        if p.wake_at == self.now {
-            p.wake_at = Time::NEVER;
-            self.kick(port);
-        }
-    }
-
-    #[inline(always)]
-    fn sent(&mut self, port: u32) {
-        let p = &mut self.ports[port as usize];
-        p.busy = false;
-        let (pkt, at_end, belongs) = (std::mem::replace(&mut p.current, NIL), p.release_at_end, p.belongs);
-        let fate = std::mem::take(&mut p.fate);
-        if at_end {
-            self.depart(belongs, port, pkt);
-        }
-        if fate != 0 {
-            self.meet(port, pkt, fate);
-        }
-        self.kick(port);
-    }
-
-    #[inline(always)]
-    fn arrive(&mut self, port: u32, pkt: Ix) {
-        if self.ports[port as usize].special {
-            return self.arrive_specially(port, pkt);
-        }
-        self.arrived(port, pkt);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn arrive_specially(&mut self, port: u32, pkt: Ix) {
-        if self.comes_through(port, pkt) {
-            self.arrived(port, pkt);
-        }
-    }
-
-    #[inline(always)]
-    fn arrived(&mut self, port: u32, pkt: Ix) {
-        let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
-        p.lane.fold(self.now.0, header.uid);
-        let (belongs, local, kind, seq) = (p.belongs, p.local, header.kind, header.seq);
-        match (kind, belongs) {
-            (Kind::Mac, _) => {
-                let frame = self.slab.take_control(seq);
-                self.slab.remove(pkt);
-                self.mac_control(port, &frame);
-            }
-            (_, Belongs::Switch(s)) => self.arrive_at_switch(s, local, pkt),
-            (_, Belongs::Host(h)) => self.arrive_at_host(h, pkt),
-        }
     }
 
     /// The line rate of a host's link.

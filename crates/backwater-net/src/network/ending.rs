@@ -1,0 +1,104 @@
+//! How far a run is, and what is left to say when it ends.
+
+use super::{Actors, Network};
+use crate::packet::NodeId;
+use crate::record::{CounterRow, PortRow, Progress, Sink, State, SwitchRow};
+use backwater_engine::{Fingerprint, Time};
+
+impl<A: Actors> Network<A> {
+    /// How far it is; of a run that has come to rest, when the last thing happened that was no mere timer.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            done: self.totals.stopped,
+            time: self.end(),
+            flows_active: self.flows.active,
+            hops: self.ports.iter().map(|p| p.tx_frames).sum(),
+            data_hops: self.ports.iter().map(|p| p.tx_data_frames).sum(),
+            ..self.totals.progress
+        }
+    }
+
+    /// Until when time counts: timers that run out after the last flow has ended, with nothing left to do, are no part of a run.
+    pub(super) fn end(&self) -> Time {
+        if self.totals.at_rest && self.flows.active == 0 {
+            self.totals.last_frame.max(self.totals.last_deed)
+        } else {
+            self.now
+        }
+    }
+
+    /// Fingerprint of the trajectory so far.
+    pub fn fingerprint(&self) -> u64 {
+        Fingerprint::of(self.ports.iter().map(|port| port.lane))
+    }
+
+    /// Ends the run here: hands out the rows of unfinished flows and of all ports.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.totals.stopped = true;
+        let mut slots: Vec<u32> = self.flows.slots().collect();
+        slots.sort_by_key(|s| self.flows.send[*s as usize].id);
+        let found = self.whereabouts();
+        for slot in slots {
+            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
+            self.rows.flows.push(row);
+            self.end_waits(slot as usize);
+        }
+        self.close_pauses();
+        self.rows.collectives.extend(self.jobs.unfinished());
+        self.rows.hand_out(sink);
+        for (node, first) in self.first_port.iter().enumerate() {
+            for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
+                let port = &self.ports[*first as usize + local];
+                sink.port(&PortRow {
+                    node: NodeId(node as u32),
+                    port: crate::packet::Port(local as u16),
+                    peer: NodeId(*peer),
+                    rate_bps: port.serialiser.rate().0,
+                    stats: port.stats(self.now),
+                });
+            }
+        }
+        for switch in &self.switches {
+            let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.end()));
+            sink.switch(&SwitchRow { node: switch.home.shape.node, held });
+        }
+        self.hand_out_counts(sink);
+    }
+
+    /// Hands out what mechanisms have counted.
+    fn hand_out_counts(&self, sink: &mut dyn Sink) {
+        let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.now)));
+        let at_hosts = self.hosts.iter().zip(&self.host_node);
+        let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.now)));
+        for (node, counts) in at_switches.chain(at_hosts) {
+            for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
+                sink.counter(&CounterRow { node, port, mechanism, counter, value });
+            }
+        }
+    }
+
+    /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
+    pub fn unrest(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.slab.len() != 0 {
+            found.push(format!("{} packets are still in flight", self.slab.len()));
+        }
+        for switch in &self.switches {
+            if !switch.occupancy.is_empty() {
+                found.push(format!("counters of {} are not zero", switch.home.shape.name));
+            }
+        }
+        for port in &self.ports {
+            if !port.all_open() {
+                found.push(format!("a gate of port {} of {:?} is shut", port.local, port.belongs));
+            }
+            if !port.is_drained() {
+                found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
+            }
+            if port.rest.holds.any(self.now) {
+                found.push(format!("port {} of {:?} holds its neighbour", port.local, port.belongs));
+            }
+        }
+        found
+    }
+}
