@@ -32,7 +32,7 @@
 //! With `resume` and without `min_interval` at most one pause of a (source, queue) is outstanding, the contribution's
 //! suppression by "pause/resume messages": the next one can only come when the last has ended or been lifted.
 //!
-//! What happens at the source's ToR stands in `sfc/edge.rs`, `proxy.rs`, `isolation.rs` and `cache.rs`.
+//! The congestion point stands in `sfc/point.rs`, the source in `source.rs`; what happens at the source's ToR in `edge.rs`, `proxy.rs`, `isolation.rs` and `cache.rs`.
 //!
 //! **Where we differ:** clause 52.5 (variables, procedure, encoding) is not published; message size and class are choices. The
 //! trigger is the occupancy of the egress queue over all ingresses, so that a victim that shares only an ingress is not paused.
@@ -41,6 +41,7 @@ mod cache;
 mod edge;
 mod ends;
 mod isolation;
+mod point;
 mod proxy;
 mod source;
 mod wire;
@@ -54,12 +55,12 @@ use backwater_net::hooks::{
     Absent, Carrier, CheckCx, Claims, Fate, Finding, Lane, Mechanism, NicShape, Place, SwitchCx, SwitchShape,
     SwitchSide, Token, WireCx,
 };
-use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, Queue, class_bits};
+use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, class_bits};
 use edge::Edge;
+use point::CongestionPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;
-use std::collections::BTreeMap;
 
 /// A message that pauses.
 pub const PAUSE: &str = "sfc-pause";
@@ -302,10 +303,7 @@ impl Mechanism for Sfc {
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {
-        let points = shape.ports.iter().map(|p| params.points == Points::All || p.host.is_some()).collect();
-        let point =
-            CongestionPoint { params: params.clone(), points, classes: params.class_bits(), last: BTreeMap::new() };
-        Some(Bridge { point, edge: Edge::new(params, shape) })
+        Some(Bridge { point: CongestionPoint::new(params, shape), edge: Edge::new(params, shape) })
     }
 
     fn nic(params: &Params, shape: &NicShape) -> Option<Source> {
@@ -351,35 +349,10 @@ impl Message {
     }
 }
 
-/// A source that a queue has paused.
-#[derive(Clone, Copy)]
-struct Paused {
-    /// when the message was sent, and the earliest time of the next one
-    next: Time,
-    /// when the pause ends at the source, apart from the message's way
-    until: Time,
-    flow: FlowRef,
-    to: HostId,
-    class: Class,
-}
-
-/// Who is paused apart from whom: the source's queue, and the flow in flow mode.
-type Key = (Port, Queue, HostId, Dscp, Option<FlowRef>);
-
 /// What a bridge does: its own queues are congestion points, and it may stand in for its hosts.
 pub struct Bridge {
     point: CongestionPoint,
     edge: Edge,
-}
-
-/// The egress queues of one switch.
-struct CongestionPoint {
-    params: Params,
-    /// per port: whether its queues are congestion points
-    points: Vec<bool>,
-    /// classes that may cause a message, a bit each
-    classes: u8,
-    last: BTreeMap<Key, Paused>,
 }
 
 // The specification.
@@ -418,60 +391,6 @@ impl SwitchSide for Bridge {
     }
 }
 
-impl CongestionPoint {
-    #[inline(always)]
-    fn is_congested(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
-        self.points[usize::from(at.egress.0)]
-            && self.classes & (1 << at.class.0) != 0
-            && cx.seen().egress(at.egress, at.queue) > self.params.threshold
-    }
-
-    #[inline(always)]
-    fn is_relieved(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
-        let left = cx.seen().egress(at.egress, at.queue);
-        // An empty queue is relieved whatever the target.
-        self.params.resume && !self.last.is_empty() && (left < self.params.target() || left == Bytes::ZERO)
-    }
-
-    /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.
-    fn pause(&mut self, cx: &SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Message> {
-        let flow_mode = self.params.granularity == Granularity::Flow;
-        let dscp = pkt.ds.dscp();
-        let key = (at.egress, at.queue, pkt.src, dscp, flow_mode.then_some(pkt.flow));
-        let now = cx.now();
-        if self.last.get(&key).is_some_and(|paused| now < paused.next) {
-            return None;
-        }
-        let pause = self.params.pause.unwrap_or_else(|| {
-            let excess = cx.seen().egress(at.egress, at.queue).saturating_sub(self.params.target());
-            cx.shape().ports[usize::from(at.egress.0)].rate.time_for(excess)
-        });
-        if !self.params.resume {
-            // Nobody will ask for these any more.
-            self.last.retain(|_, paused| paused.next > now);
-        }
-        let next = now.after(self.params.min_interval.unwrap_or(pause));
-        self.last.insert(key, Paused { next, until: now.after(pause), flow: pkt.flow, to: pkt.dst, class: at.class });
-        Some(Message { pause, class: at.class, dscp, flow_mode, point: point_id(cx, at), to: pkt.dst })
-    }
-
-    /// Whose pauses a relieved queue lifts.
-    fn resumes(&mut self, cx: &SwitchCx<'_>, at: &Place) -> Vec<(HostId, FlowRef, Message)> {
-        let flow_mode = self.params.granularity == Granularity::Flow;
-        let (now, point) = (cx.now(), point_id(cx, at));
-        let here = |key: &Key| key.0 == at.egress && key.1 == at.queue;
-        let lasting = self.last.iter().filter(|(key, paused)| here(key) && paused.until > now);
-        let resume = |(key, paused): (&Key, &Paused)| {
-            let (class, dscp) = (paused.class, key.3);
-            let message = Message { pause: Time::ZERO, class, dscp, flow_mode, point, to: paused.to };
-            (key.2, paused.flow, message)
-        };
-        let resumes = lasting.map(resume).collect();
-        self.last.retain(|key, _| !here(key));
-        resumes
-    }
-}
-
 impl Bridge {
     #[cold]
     fn congested(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
@@ -493,14 +412,10 @@ impl Bridge {
     /// Sends a message, unless the source is attached here and this switch acts for it.
     fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
         if self.edge.take(cx, source, flow, message) == Fate::Passed {
-            let params = &self.point.params;
+            let params = self.point.params();
             cx.route(source, Class(params.message_class), message.frame(flow, params.message_size.0 as u32));
         }
     }
-}
-
-fn point_id(cx: &SwitchCx<'_>, at: &Place) -> PointId {
-    (cx.shape().node.0, at.egress.0, at.queue.0)
 }
 
 #[cfg(test)]

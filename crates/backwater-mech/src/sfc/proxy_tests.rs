@@ -6,6 +6,7 @@ use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Gate, HoldStyle, NicSide, Note};
+use backwater_net::packet::Queue;
 
 const C3: Class = Class(3);
 const TIMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };

@@ -4,6 +4,7 @@ use super::*;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{Gate, HoldStyle, NicSide, Note};
+use backwater_net::packet::Queue;
 use backwater_net::packet::{DsField, Ecn};
 use backwater_net::{HostQueues, Rate};
 

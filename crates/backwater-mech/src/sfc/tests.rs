@@ -5,6 +5,7 @@ use backwater_net::Rate;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{Gate, NicSide, Note};
+use backwater_net::packet::Queue;
 
 const C3: Class = Class(3);
 

@@ -1,0 +1,100 @@
+//! The congestion point of Source Flow Control: an egress queue that tells the sources of its packets to stop, and when they may go on.
+
+use super::{Granularity, Message, Params, PointId, Points};
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{Place, SwitchCx, SwitchShape};
+use backwater_net::packet::{Class, Dscp, FlowRef, HostId, Packet, Port, Queue};
+use std::collections::BTreeMap;
+
+/// A source that a queue has paused.
+#[derive(Clone, Copy)]
+struct Paused {
+    /// when the message was sent, and the earliest time of the next one
+    next: Time,
+    /// when the pause ends at the source, apart from the message's way
+    until: Time,
+    flow: FlowRef,
+    to: HostId,
+    class: Class,
+}
+
+/// Who is paused apart from whom: the source's queue, and the flow in flow mode.
+type Key = (Port, Queue, HostId, Dscp, Option<FlowRef>);
+
+/// The egress queues of one switch.
+pub(super) struct CongestionPoint {
+    params: Params,
+    /// per port: whether its queues are congestion points
+    points: Vec<bool>,
+    /// classes that may cause a message, a bit each
+    classes: u8,
+    last: BTreeMap<Key, Paused>,
+}
+
+impl CongestionPoint {
+    pub(super) fn new(params: &Params, shape: &SwitchShape) -> CongestionPoint {
+        let points = shape.ports.iter().map(|p| params.points == Points::All || p.host.is_some()).collect();
+        CongestionPoint { params: params.clone(), points, classes: params.class_bits(), last: BTreeMap::new() }
+    }
+
+    pub(super) fn params(&self) -> &Params {
+        &self.params
+    }
+
+    #[inline(always)]
+    pub(super) fn is_congested(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+        self.points[usize::from(at.egress.0)]
+            && self.classes & (1 << at.class.0) != 0
+            && cx.seen().egress(at.egress, at.queue) > self.params.threshold
+    }
+
+    #[inline(always)]
+    pub(super) fn is_relieved(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+        // An empty queue is relieved whatever the target.
+        let least = self.params.target().max(Bytes(1));
+        self.params.resume && !self.last.is_empty() && cx.seen().egress(at.egress, at.queue) < least
+    }
+
+    /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.
+    pub(super) fn pause(&mut self, cx: &SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Message> {
+        let flow_mode = self.params.granularity == Granularity::Flow;
+        let dscp = pkt.ds.dscp();
+        let key = (at.egress, at.queue, pkt.src, dscp, flow_mode.then_some(pkt.flow));
+        let now = cx.now();
+        if self.last.get(&key).is_some_and(|paused| now < paused.next) {
+            return None;
+        }
+        let pause = self.params.pause.unwrap_or_else(|| {
+            let excess = cx.seen().egress(at.egress, at.queue).saturating_sub(self.params.target());
+            cx.shape().ports[usize::from(at.egress.0)].rate.time_for(excess)
+        });
+        if !self.params.resume {
+            // Nobody will ask for these any more.
+            self.last.retain(|_, paused| paused.next > now);
+        }
+        let next = now.after(self.params.min_interval.unwrap_or(pause));
+        self.last.insert(key, Paused { next, until: now.after(pause), flow: pkt.flow, to: pkt.dst, class: at.class });
+        Some(Message { pause, class: at.class, dscp, flow_mode, point: point_id(cx, at), to: pkt.dst })
+    }
+
+    /// Whose pauses a relieved queue lifts.
+    pub(super) fn resumes(&mut self, cx: &SwitchCx<'_>, at: &Place) -> Vec<(HostId, FlowRef, Message)> {
+        let flow_mode = self.params.granularity == Granularity::Flow;
+        let (now, point) = (cx.now(), point_id(cx, at));
+        let here = |key: &Key| key.0 == at.egress && key.1 == at.queue;
+        let lasting = self.last.iter().filter(|(key, paused)| here(key) && paused.until > now);
+        let resume = |(key, paused): (&Key, &Paused)| {
+            let (class, dscp) = (paused.class, key.3);
+            let message = Message { pause: Time::ZERO, class, dscp, flow_mode, point, to: paused.to };
+            (key.2, paused.flow, message)
+        };
+        let resumes = lasting.map(resume).collect();
+        self.last.retain(|key, _| !here(key));
+        resumes
+    }
+}
+
+fn point_id(cx: &SwitchCx<'_>, at: &Place) -> PointId {
+    (cx.shape().node.0, at.egress.0, at.queue.0)
+}
