@@ -90,6 +90,37 @@ def test_what_is_not_there_is_said() -> None:
         assert read(short, kind, {"job": "j", **more}).problem == "1 of 1 collectives not complete"
 
 
+def test_rounds_that_have_not_begun_are_missed() -> None:
+    steps = [
+        {"label": "c", "kind": "compute", "time": "100 us"},
+        {"label": "s", "kind": "all-gather", "size": "400 KB"},
+    ]
+    job = {"label": "j", "ranks": 4, "rounds": 5, "step": steps}
+    assert value(Observed(backwater.build({**STAR, "job": [job]}).run()), "job_completion") > 400
+    # The second round computes when the run is cut short; of the others there is no row.
+    cut = Observed(backwater.build({**STAR, "stop": {"at": "180 us"}, "job": [job]}).run())
+    assert cut.run.collectives["end_ps"].null_count == 0
+    for kind in ("job_completion", "job_bound"):
+        problem = read(cut, kind, {"job": "j", **({"step": "s"} if kind == "job_bound" else {})})
+        assert problem.problem == "4 of 5 rounds of j have not begun"
+
+
+def test_communicators_at_work_together_share_a_bound() -> None:
+    step = {"label": "s", "kind": "all-gather", "size": "400 KB", "group_size": 2}
+    run = observe(instances=1, rounds=1, step=[step])
+    bounds = run.run.collectives["bound_ps"].to_pylist()
+    assert len(bounds) == 2
+    assert value(run, "job_bound", step="s") == max(bounds) / 1e6
+    assert value(run, "job_bound", step="s") < value(run, "job_completion")
+
+
+def test_what_stays_within_a_server_has_no_bound() -> None:
+    step = {"label": "s", "kind": "all-gather", "size": "400 KB", "group_size": 2}
+    run = observe(instances=1, rounds=1, ranks_per_server=2, step=[step])
+    problem = read(run, "over_bound", {"job": "j", "step": "s"}).problem
+    assert problem == "the collectives of j/s load no link"
+
+
 class Made(Numbers):
     """Numbers in which SFC takes so much of PFC's time, by setup."""
 

@@ -337,7 +337,7 @@ impl Emit for Cnp {
     fn emit(&self, octets: &mut [u8]) -> Result<usize, Error> {
         let mut head = [0; size_of::<BthLayout>()];
         let Cnp { destination, p_key } = *self;
-        let bth = Bth { opcode: opcode::CNP, p_key, becn: true, destination, ..Bth::default() };
+        let bth = Bth { opcode: opcode::CNP, p_key, becn: true, destination, migrated: false, ..Bth::default() };
         bth.emit(&mut head)?;
         write("CNP", octets, &[&head, &[0; Cnp::RESERVED]], 0)
     }
@@ -410,7 +410,7 @@ mod tests {
         let mut octets = [0xff; 28];
         let cnp = Cnp { destination: 7, p_key: 0x8001 };
         assert_eq!(cnp.emit(&mut octets), Ok(28));
-        assert_eq!(octets[..12], [0x81, 0x40, 0x80, 0x01, 0x40, 0, 0, 7, 0, 0, 0, 0]);
+        assert_eq!(octets[..12], [0x81, 0x00, 0x80, 0x01, 0x40, 0, 0, 7, 0, 0, 0, 0]);
         assert!(octets[12..].iter().all(|o| *o == 0));
         assert_eq!(Cnp::parse(&octets), Ok(cnp));
         octets[0] = 0x80;

@@ -280,6 +280,10 @@ impl StepReader<'_> {
                 Some(_) => return self.fail("algorithm", "is not for an all-to-all", "\"direct\" or \"pairwise\""),
             },
             StepKind::AllToAllV => match &step.sizes {
+                Some(sizes) if sizes.0.iter().any(|row| row.len() != sizes.0.len()) => {
+                    let hint = "as many lists of as many sizes as there are ranks in a group";
+                    return self.fail("sizes", "its lists are not as long as there are lists", hint);
+                }
                 Some(sizes) => Exchange::Sizes(sizes.0.iter().flatten().map(|size| size.0).collect()),
                 None => Exchange::Drawn {
                     choice: match step.choice {

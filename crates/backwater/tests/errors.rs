@@ -159,6 +159,10 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("more receivers than others", steps("kind = \"all-to-all-v\"\nsize = \"1 MB\"\nfan_out = 4")),
         ("no receivers", steps("kind = \"all-to-all-v\"\nsize = \"1 MB\"")),
         ("sizes of too few", steps("kind = \"all-to-all-v\"\nsizes = [[\"0 B\", \"1 MB\"], [\"1 MB\", \"0 B\"]]")),
+        (
+            "sizes in lists of other lengths",
+            steps("kind = \"all-to-all-v\"\nsizes = [[\"0 B\", \"1 KB\", \"1 KB\"], [\"1 KB\"]]\nranks = \"0..1\""),
+        ),
         ("sizes without a unit", steps("kind = \"all-to-all-v\"\nsizes = [[0, 1], [1, 0]]\nranks = \"0..1\"")),
         ("a rank that is no number", steps("kind = \"compute\"\ntime = \"1 us\"\nranks = \"h3\"")),
         ("nothing arrives", job("", "label = \"a\"\nranks = 0", &["label = \"b\"\nranks = 1"])),

@@ -6,6 +6,7 @@ round; what several instances do at once shares nothing but the network.
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -45,12 +46,25 @@ def _by_instance(rows: pa.Table) -> list[list[dict[str, Any]]]:
     return list(instances.values())
 
 
-def _incomplete(rows: pa.Table) -> Reading | None:
-    """Say that collectives are not complete, if there are such."""
+def _described(run: Observed, job: str) -> dict[str, Any]:
+    """Give what the run's scenario says of a job."""
+    jobs: list[dict[str, Any]] = tomllib.loads(run.run.manifest["scenario"])["job"]
+    return next(one for one in jobs if one["label"] == job)
+
+
+def _incomplete(
+    run: Observed, rows: pa.Table, job: str, of_round: int | None = None
+) -> Reading | None:
+    """Say that collectives are not complete, or that rounds have not begun, if there are such."""
     missing = rows["end_ps"].null_count
-    if missing == 0:
-        return None
-    return Reading(None, f"{missing} of {rows.num_rows} collectives not complete")
+    if missing != 0:
+        return Reading(None, f"{missing} of {rows.num_rows} collectives not complete")
+    described = _described(run, job)
+    rounds = described["instances"] * (described["rounds"] if of_round is None else 1)
+    begun = rows.group_by(["instance", "round"]).aggregate([]).num_rows
+    if begun < rounds:
+        return Reading(None, f"{rounds - begun} of {rounds} rounds of {job} have not begun")
+    return None
 
 
 def _microseconds(times_ps: Iterable[int]) -> list[float]:
@@ -71,7 +85,7 @@ def job_completion(
     makespan. Of one round: from its own first collective.
     """
     rows = _rows(run, job, step, of_round)
-    if (problem := _incomplete(rows)) is not None:
+    if (problem := _incomplete(run, rows, job, of_round)) is not None:
         return problem
     start = pc.min(rows["start_ps"]).as_py()
     ends = (max(row["end_ps"] for row in rows) - start for rows in _by_instance(rows))
@@ -84,7 +98,7 @@ def collective_time(
 ) -> Reading:
     """Time from begin to end of each collective of a step, of all rounds or of one, in us."""
     rows = _rows(run, job, step, of_round)
-    if (problem := _incomplete(rows)) is not None:
+    if (problem := _incomplete(run, rows, job, of_round)) is not None:
         return problem
     took = (row["end_ps"] - row["start_ps"] for row in rows.to_pylist())
     return Reading(statistic_of(_microseconds(took), of))
@@ -94,21 +108,31 @@ def collective_time(
 def job_bound(run: Observed, job: str, step: str, of: str = "max") -> Reading:
     """Time that the busiest host links alone need for all rounds of each instance, in us.
 
-    Rounds follow each other, so the busiest link of each counts; switches and acknowledgements take
-    no time in it.
+    Rounds follow each other, so the busiest link of each counts, over all communicators that are
+    at work in it; switches and acknowledgements take no time. Rounds in flight together have none.
     """
-    instances = _by_instance(_rows(run, job, step))
-    bounds = (sum(row["bound_ps"] for row in rows) for rows in instances)
-    return Reading(statistic_of(_microseconds(bounds), of))
+    if _described(run, job)["rounds_in_flight"] > 1:
+        return Reading(None, f"rounds of {job} overlap: their bounds do not add up")
+    rows = _rows(run, job, step)
+    if (problem := _incomplete(run, rows, job)) is not None:
+        return problem
+    busiest = rows.group_by(["instance", "round"]).aggregate([("bound_ps", "max")])
+    bounds = busiest.group_by("instance").aggregate([("bound_ps_max", "sum")])
+    return Reading(statistic_of(_microseconds(bounds["bound_ps_max_sum"].to_pylist()), of))
 
 
 @kind("over_bound")
 def over_bound(run: Observed, job: str, step: str, of: str = "mean") -> Reading:
-    """Time of each collective over what the busiest host link alone needs for it, a ratio."""
+    """Time of each collective over what the busiest host link alone needs for it, a ratio.
+
+    Those that stay within a server load no link, and are left out.
+    """
     rows = _rows(run, job, step)
-    if (problem := _incomplete(rows)) is not None:
+    if (problem := _incomplete(run, rows, job)) is not None:
         return problem
-    found = rows.to_pylist()
+    found = [row for row in rows.to_pylist() if row["bound_ps"]]
+    if not found:
+        return Reading(None, f"the collectives of {job}/{step} load no link")
     return Reading(statistic_of([(r["end_ps"] - r["start_ps"]) / r["bound_ps"] for r in found], of))
 
 
@@ -118,7 +142,7 @@ def bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") 
     if which not in ("algbw", "busbw"):
         raise InputError(f"bandwidth: which = {which!r}", "there are algbw and busbw")
     rows = _rows(run, job, step)
-    if (problem := _incomplete(rows)) is not None:
+    if (problem := _incomplete(run, rows, job)) is not None:
         return problem
     rates = [rate / BPS_PER_GBPS for rate in rows[f"{which}_bps"].to_pylist() if rate is not None]
     if not rates:
