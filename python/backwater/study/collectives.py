@@ -118,7 +118,8 @@ def job_bound(run: Observed, job: str, step: str, of: str = "max") -> Reading:
         return problem
     busiest = rows.group_by(["instance", "round"]).aggregate([("bound_ps", "max")])
     bounds = busiest.group_by("instance").aggregate([("bound_ps_max", "sum")])
-    return Reading(statistic_of(_microseconds(bounds["bound_ps_max_sum"].to_pylist()), of))
+    sums: list[Any] = bounds["bound_ps_max_sum"].to_pylist()
+    return Reading(statistic_of(_microseconds(sums), of))
 
 
 @kind("over_bound")
