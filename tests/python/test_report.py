@@ -159,6 +159,42 @@ def test_json_cannot_end_its_script() -> None:
     assert json.loads(text) == hostile
 
 
+def test_a_series_that_is_not_complete_says_so(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    assert command("run", str(small), "--seeds", "1..3", "--out", "seeds", *SAMPLED).code == 0
+    page = tmp_path / "page.html"
+    command("report", "seeds", "-o", "page.html")
+    whole = page.read_text(encoding="utf-8")
+    assert "runs are complete" not in whole
+    assert "--seeds 1..3 --out again" in whole
+    assert "Fingerprint of the result with seed 1:" in whole
+    for seed, status in (("1", "interrupted"), ("3", "running")):
+        manifest = tmp_path / "seeds" / f"seed-{seed}" / "manifest.json"
+        said = json.loads(manifest.read_text(encoding="utf-8"))
+        manifest.write_text(json.dumps({**said, "status": status}), encoding="utf-8")
+    assert command("report", "seeds", "-o", "page.html").code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "1 of these 3 runs are complete" in text
+    assert "Not complete: seed 1, 3." in text
+    assert "Seed 2, the first of 3. " in text
+
+
+def test_damaged_results_are_named(command: Command, small: Path, tmp_path: Path) -> None:
+    assert command("run", str(small), "--out", "run", *SAMPLED).code == 0
+    part = tmp_path / "run" / "flows" / "part-00000.parquet"
+    part.write_bytes(part.read_bytes()[:300])
+    cut = command("report", "run", "-o", "page.html")
+    assert cut.code == 1
+    assert "flows" in cut.err
+    assert "run it again" in cut.err
+    part.unlink()
+    gone = command("report", "run", "-o", "page.html")
+    assert gone.code == 1
+    assert "1 of 1 parts are not there" in gone.err
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_repeated_runs_have_their_intervals(command: Command, small: Path, tmp_path: Path) -> None:
     assert command("run", str(small), "--seeds", "1..3", "--out", "seeds", *SAMPLED).code == 0
     assert command("report", "seeds", "-o", "page.html").code == 0

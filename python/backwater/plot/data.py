@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from backwater.errors import InputError
+from backwater.errors import InputError, ResultError
 from backwater.study.measures import SIZES, quantity, time_ps
 
 if TYPE_CHECKING:
@@ -24,13 +24,27 @@ MOST_STEPS = 600
 
 
 def scan(run: Run, table: str) -> pl.LazyFrame | None:
-    """Give a table of a run to be read column by column; None if the run has no row of it."""
+    """Give a table of a run to be read column by column; None if the run has no row of it.
+
+    Raises `ResultError` if its files cannot be read, or are fewer than the run has written.
+    """
     if run.directory is not None:
-        parts = sorted((run.directory / table).glob("part-*.parquet"))
-        if parts:
-            frame = pl.scan_parquet(parts)
+        place = run.directory / table
+        parts = sorted(place.glob("part-*.parquet"))
+        written = run.manifest.get("tables", {}).get(table, {}).get("parts", 0)
+        if len(parts) < written:
+            missing = written - len(parts)
+            hint = "files of the results have been removed; run it again, with --force"
+            raise ResultError(f"{place}: {missing} of {written} parts are not there", hint)
+        if not parts:
+            return None
+        frame = pl.scan_parquet(parts)
+        try:
             return frame if frame.select(pl.len()).collect().item() else None
-        return None
+        except pl.exceptions.PolarsError as error:
+            raise ResultError(
+                f"{place}: {error}", "it is damaged; run it again, with --force"
+            ) from None
     content = run.read(table)
     if content.num_rows == 0:
         return None

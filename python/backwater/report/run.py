@@ -99,20 +99,25 @@ def run_page(run: Run) -> Page:
 
 def seeds_page(base: Path, runs: Sequence[Run]) -> Page:
     """Report repeated runs of one scenario: statistics over all, figures of the first."""
-    first = runs[0]
+    first = next((run for run in runs if run.status == "done"), runs[0])
     assumptions = Assumptions(first)
     seeds = [run.seed for run in runs]
     of = f"Seed {first.seed}, the first of {len(seeds)}. " if len(seeds) > 1 else ""
+    partial = [str(run.seed) for run in runs if run.status != "done"]
+    lead = (
+        f"{len(seeds) - len(partial)} of these {len(seeds)} runs are complete; what is summed up "
+        f"is theirs. Not complete: seed {', '.join(partial)}. Seeds that never began are not here."
+    )
     whole = run_sections(first, assumptions, of)
     return Page(
         title=str(first.manifest.get("title") or "Repeated runs"),
         kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
-        lead=[],
+        lead=[lead] if partial else [],
         sections=[
             assumptions_section(assumptions),
             Section("results", "Results over the seeds", [_statistics(base)]),
             *whole,
-            again_section(first),
+            again_section(first, f"--seeds {seeds[0]}..{seeds[-1]}"),
         ],
         footer=footer(first),
         version=str(first.manifest["versions"]["backwater"]),
@@ -252,20 +257,20 @@ def run_sections(run: Run, assumptions: Assumptions, of: str = "") -> list[Secti
     return sections
 
 
-def again_section(run: Run) -> Section:
-    """Say how to do the run again."""
+def again_section(run: Run, seeds: str | None = None) -> Section:
+    """Say how to do the run again, or all of its series: then `run` is the one that is shown."""
+    which = seeds or f"--seed {run.seed}"
+    of = "" if seeds is None else f" with seed {run.seed}"
     return Section(
         "again",
         "Run it again",
         [
-            Code(
-                f"backwater run scenario.toml --seed {run.seed} --out again\nbackwater report again"
-            ),
+            Code(f"backwater run scenario.toml {which} --out again\nbackwater report again"),
             Code(recorded(run), "scenario.toml, every value", folded=True),
         ],
         [
             "Save the text below as scenario.toml."
-            + (f" Fingerprint of the result: {run.fingerprint}." if run.fingerprint else ""),
+            + (f" Fingerprint of the result{of}: {run.fingerprint}." if run.fingerprint else ""),
             *_from_elsewhere(run),
         ],
     )

@@ -12,6 +12,7 @@ A study's directory holds
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,9 @@ def open_study(directory: str | os.PathLike[str]) -> Outcome:
             f"{path}: its {MANIFEST} is not that of a study",
             "name the directory that `backwater reproduce --out` wrote",
         )
-    again = f"take it up again: backwater reproduce {manifest['study']} --out {path}"
+    again = (
+        f"take it up again: backwater reproduce {manifest['study']} --out {shlex.quote(str(path))}"
+    )
     if manifest.get("status") != "done" or not (path / POINTS).is_file():
         raise ResultError(f"{path}: the study there is not complete", again)
     study = load(manifest["study"])
