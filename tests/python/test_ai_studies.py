@@ -108,7 +108,7 @@ def test_rounds_that_have_not_begun_are_missed() -> None:
 def test_communicators_at_work_together_share_a_bound() -> None:
     step = {"label": "s", "kind": "all-gather", "size": "400 KB", "group_size": 2}
     run = observe(instances=1, rounds=1, step=[step])
-    bounds = run.run.collectives["bound_ps"].to_pylist()
+    bounds: list[Any] = run.run.collectives["bound_ps"].to_pylist()
     assert len(bounds) == 2
     assert value(run, "job_bound", step="s") == max(bounds) / 1e6
     assert value(run, "job_bound", step="s") < value(run, "job_completion")
