@@ -284,6 +284,9 @@ impl StepReader<'_> {
                     let hint = "as many lists of as many sizes as there are ranks in a group";
                     return self.fail("sizes", "its lists are not as long as there are lists", hint);
                 }
+                Some(sizes) if sizes.0.iter().flatten().all(|size| size.0 == 0) => {
+                    return self.fail("sizes", "nobody sends anything", "one size at least is above 0 B");
+                }
                 Some(sizes) => Exchange::Sizes(sizes.0.iter().flatten().map(|size| size.0).collect()),
                 None => Exchange::Drawn {
                     choice: match step.choice {

@@ -163,6 +163,10 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             "sizes in lists of other lengths",
             steps("kind = \"all-to-all-v\"\nsizes = [[\"0 B\", \"1 KB\", \"1 KB\"], [\"1 KB\"]]\nranks = \"0..1\""),
         ),
+        (
+            "sizes of nothing",
+            steps("kind = \"all-to-all-v\"\nsizes = [[\"0 B\", \"0 B\"], [\"0 B\", \"0 B\"]]\nranks = \"0..1\""),
+        ),
         ("sizes without a unit", steps("kind = \"all-to-all-v\"\nsizes = [[0, 1], [1, 0]]\nranks = \"0..1\"")),
         ("a rank that is no number", steps("kind = \"compute\"\ntime = \"1 us\"\nranks = \"h3\"")),
         ("nothing arrives", job("", "label = \"a\"\nranks = 0", &["label = \"b\"\nranks = 1"])),
