@@ -52,7 +52,7 @@ def test_scapy_agrees(tmp_path: Path) -> None:
         if CNPPadding in frame:
             # Of a CNP the codec gives what is not the same in all of them.
             same_in_all = ("solicited", "padding_bytes", "ack_request", "psn", "fecn")
-            fields |= {"opcode": 0x81, "migrated": 1, "becn": 1, **dict.fromkeys(same_in_all, 0)}
+            fields |= {"opcode": 0x81, "migrated": 0, "becn": 1, **dict.fromkeys(same_in_all, 0)}
         assert {ours: getattr(bth, theirs) for theirs, ours in SCAPY.items()} == {
             ours: fields[ours] for ours in SCAPY.values()
         }, what
