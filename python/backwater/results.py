@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -28,7 +29,7 @@ from backwater.errors import InputError, ResultError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from backwater.plot import RunPlots
 
@@ -125,6 +126,11 @@ class Run:
 
         return RunPlots(self)
 
+    @cached_property
+    def scenario(self) -> dict[str, Any]:
+        """The run's scenario with every value, as its manifest has it."""
+        return tomllib.loads(self.manifest["scenario"])
+
     @property
     def summary(self) -> dict[str, Any]:
         """Totals: simulated time (ps), events, hops, flows done and unfinished, drops."""
@@ -170,11 +176,27 @@ def open_run(directory: str | os.PathLike[str]) -> Run:
             f"{path}: its {MANIFEST} is not that of one run",
             "a study or a set of seeds holds one result directory a run, further down",
         )
-    return Run(manifest, path, lambda table: _read_parts(path, table))
+    return Run(manifest, path, lambda table: _read_parts(path, manifest, table))
 
 
-def _read_parts(directory: Path, table: str) -> pa.Table:
-    parts = sorted((directory / table).glob("part-*.parquet"))
+def parts_of(directory: Path, manifest: Mapping[str, Any], table: str) -> list[Path]:
+    """List the files of a run's table, in order.
+
+    Raises `ResultError` if they are fewer than the run has written.
+    """
+    place = directory / table
+    parts = sorted(place.glob("part-*.parquet"))
+    written = manifest.get("tables", {}).get(table, {}).get("parts", 0)
+    if len(parts) < written:
+        raise ResultError(
+            f"{place}: {written - len(parts)} of {written} parts are not there",
+            "files of the results have been removed; run it again, with --force",
+        )
+    return parts
+
+
+def _read_parts(directory: Path, manifest: Mapping[str, Any], table: str) -> pa.Table:
+    parts = parts_of(directory, manifest, table)
     if not parts:
         return pa.table({})
     try:

@@ -17,6 +17,7 @@ import pytest
 import backwater
 from backwater import report
 from backwater.cli import main
+from backwater.errors import ResultError
 from backwater.report import draw
 from backwater.report.assumptions import Assumptions
 from backwater.report.film import shoot
@@ -193,6 +194,8 @@ def test_damaged_results_are_named(command: Command, small: Path, tmp_path: Path
     assert gone.code == 1
     assert "1 of 1 parts are not there" in gone.err
     assert not (tmp_path / "page.html").exists()
+    with pytest.raises(ResultError, match="1 of 1 parts are not there"):
+        _ = backwater.open_run(tmp_path / "run").flows
 
 
 def test_repeated_runs_have_their_intervals(command: Command, small: Path, tmp_path: Path) -> None:

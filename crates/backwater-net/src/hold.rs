@@ -189,9 +189,11 @@ impl Holds {
         }
         if self.told[i].since(now) > half {
             let due = Time(self.told[i].0 - half.0);
-            let looked_at = self.looks[i] > now && self.looks[i] <= due;
-            self.looks[i] = if looked_at { self.looks[i] } else { due };
-            return if looked_at { Act::Nothing } else { Act::Look(due) };
+            if self.looks[i] > now && self.looks[i] <= due {
+                return Act::Nothing;
+            }
+            self.looks[i] = due;
+            return Act::Look(due);
         }
         let quantum = quanta_time(rate, 1).0.max(1);
         let quanta = (end.since(now).0.div_ceil(quantum)).clamp(1, u64::from(most)) as u16;

@@ -15,6 +15,9 @@ use backwater_net::workload::job::{
 /// Most ranks that the groups of a job's steps hold together.
 const MOST: usize = 20_000_000;
 
+/// What `sizes` must be.
+const SQUARE: &str = "as many lists of as many sizes as there are ranks in a group";
+
 /// The jobs of the scenario, in a run with `seed`.
 pub(crate) fn all(place: &Place<'_>, seed: u64) -> Result<Vec<JobSpec>, ScenarioError> {
     let jobs = &place.resolved.file.job;
@@ -177,7 +180,7 @@ impl Reader<'_> {
                         ("algorithm", "\"ring\" works among any number, halving-doubling among 2, 4, 8, …")
                     }
                     Flaw::NoByte { .. } => ("size", "`size` is the whole buffer of a rank"),
-                    Flaw::Sizes { .. } => ("sizes", "as many lists of as many sizes as there are ranks in a group"),
+                    Flaw::Sizes { .. } => ("sizes", SQUARE),
                     Flaw::FanOut { .. } => {
                         ("fan_out", "at most the other ranks of the group; with_self = true is one more")
                     }
@@ -281,8 +284,7 @@ impl StepReader<'_> {
             },
             StepKind::AllToAllV => match &step.sizes {
                 Some(sizes) if sizes.0.iter().any(|row| row.len() != sizes.0.len()) => {
-                    let hint = "as many lists of as many sizes as there are ranks in a group";
-                    return self.fail("sizes", "its lists are not as long as there are lists", hint);
+                    return self.fail("sizes", "its lists are not as long as there are lists", SQUARE);
                 }
                 Some(sizes) if sizes.0.iter().flatten().all(|size| size.0 == 0) => {
                     return self.fail("sizes", "nobody sends anything", "one size at least is above 0 B");

@@ -6,12 +6,12 @@ takes a few hundred megabytes.
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from backwater.errors import InputError, ResultError
+from backwater.results import parts_of
 from backwater.study.measures import SIZES, quantity, time_ps
 
 if TYPE_CHECKING:
@@ -29,13 +29,7 @@ def scan(run: Run, table: str) -> pl.LazyFrame | None:
     Raises `ResultError` if its files cannot be read, or are fewer than the run has written.
     """
     if run.directory is not None:
-        place = run.directory / table
-        parts = sorted(place.glob("part-*.parquet"))
-        written = run.manifest.get("tables", {}).get(table, {}).get("parts", 0)
-        if len(parts) < written:
-            missing = written - len(parts)
-            hint = "files of the results have been removed; run it again, with --force"
-            raise ResultError(f"{place}: {missing} of {written} parts are not there", hint)
+        parts = parts_of(run.directory, run.manifest, table)
         if not parts:
             return None
         frame = pl.scan_parquet(parts)
@@ -43,7 +37,7 @@ def scan(run: Run, table: str) -> pl.LazyFrame | None:
             return frame if frame.select(pl.len()).collect().item() else None
         except pl.exceptions.PolarsError as error:
             raise ResultError(
-                f"{place}: {error}", "it is damaged; run it again, with --force"
+                f"{run.directory / table}: {error}", "it is damaged; run it again, with --force"
             ) from None
     content = run.read(table)
     if content.num_rows == 0:
@@ -51,14 +45,9 @@ def scan(run: Run, table: str) -> pl.LazyFrame | None:
     return pl.DataFrame(content).lazy()
 
 
-def scenario_of(run: Run) -> dict[str, Any]:
-    """Give the run's scenario with every value, as its manifest has it."""
-    return tomllib.loads(run.manifest["scenario"])
-
-
 def sampling_ps(run: Run) -> int | None:
     """Give the time between two samples of a run; None if it took none."""
-    interval = scenario_of(run).get("output", {}).get("interval")
+    interval = run.scenario.get("output", {}).get("interval")
     return None if interval is None else time_ps(interval)
 
 
@@ -158,7 +147,7 @@ EVERYTHING = " ".join(
 
 def recorded(run: Run, quantity: str) -> bool:
     """Whether a run looked at a quantity; samples of 0 have no row that would tell."""
-    output = scenario_of(run).get("output", {})
+    output = run.scenario.get("output", {})
     return "interval" in output and bool(output.get(KEYS[quantity]))
 
 
@@ -227,7 +216,7 @@ def coarse(run: Run, step_ps: float) -> str | None:
         return None
     fastest = frame.filter(pl.col("tier") == "host").select(pl.col("rate_bps").max())
     rate = fastest.collect().item()
-    payload = scenario_of(run).get("packet", {}).get("payload")
+    payload = run.scenario.get("packet", {}).get("payload")
     if not rate or payload is None:
         return None
     packets = rate * step_ps / (8e12 * quantity(payload, SIZES, "packet.payload"))

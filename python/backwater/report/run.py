@@ -283,10 +283,9 @@ def _from_elsewhere(run: Run) -> list[str]:
         "place of it in the group's `table`."
         for label, path in tables_of(run)
     ]
-    scenario = data.scenario_of(run)
-    known = {str(flow["label"]) for flow in scenario.get("flow", [])}
+    known = {str(flow["label"]) for flow in run.scenario.get("flow", [])}
     flows = data.scan(run, "flows")
-    if flows is not None and not scenario.get("job"):
+    if flows is not None and not run.scenario.get("job"):
         groups = flows.select(pl.col("group").unique(maintain_order=True)).collect()["group"]
         said += [
             f"The flows of {group} came from a table in Python, which is in no file: give it again "

@@ -6,7 +6,6 @@ round; what several instances do at once shares nothing but the network.
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -48,7 +47,7 @@ def _by_instance(rows: pa.Table) -> list[list[dict[str, Any]]]:
 
 def _described(run: Observed, job: str) -> dict[str, Any]:
     """Give what the run's scenario says of a job."""
-    jobs: list[dict[str, Any]] = tomllib.loads(run.run.manifest["scenario"])["job"]
+    jobs: list[dict[str, Any]] = run.run.scenario["job"]
     return next(one for one in jobs if one["label"] == job)
 
 

@@ -121,15 +121,12 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
     for beside in plan.study.beside:
         setups = {OWN: TABLE, **{setup.id: setup.id for setup in beside.setups}}
         for case, mechanism in itertools.product(beside.cases, beside.mechanisms):
-            for name, setup in setups.items():
-                point = points.get(Key(case, mechanism, setup))
-                if point is None:
-                    continue
-                runs = plan.points[Key(case, mechanism, setup)]
-                # The table's own setup over as many seeds as those beside it have.
-                first = len(runs)
-                for other in beside.setups:
-                    first = min(first, len(plan.points.get(Key(case, mechanism, other.id), runs)))
+            keys = {name: Key(case, mechanism, setup) for name, setup in setups.items()}
+            there = {name: key for name, key in keys.items() if key in points}
+            # Side by side are the same seeds, though the table itself may have more.
+            first = min((len(plan.points[key]) for key in there.values()), default=0)
+            for name, key in there.items():
+                point = points[key]
                 rows.append(
                     {
                         "study": plan.study.id,

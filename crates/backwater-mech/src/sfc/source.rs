@@ -95,10 +95,11 @@ impl NicSide for Source {
             return Source::obey(cx, duties, token as usize);
         }
         self.paused.retain(|(gate, ends)| {
-            if ends.over(now) {
+            let over = ends.over(now);
+            if over {
                 cx.open(*gate);
             }
-            !ends.over(now)
+            !over
         });
     }
 }

@@ -19,12 +19,8 @@ impl<A: Actors> Network<A> {
         let s = &self.switches[switch as usize];
         let (frames, crosses, held) = (crossed.len() + waiting.len(), s.crossbar.is_some(), s.lanes.is_some());
         for pkt in crossed {
-            self.leave(switch, global, pkt);
-            if crosses {
-                self.left_crossbar(switch, pkt);
-            }
-            if held {
-                self.left_queue(switch, pkt);
+            if self.leave(switch, global, pkt) {
+                self.make_room(switch, pkt);
             }
             self.discard(pkt);
         }

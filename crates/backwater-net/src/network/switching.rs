@@ -240,7 +240,7 @@ impl<A: Actors> Network<A> {
     /// A frame has left a switch in which others may wait before the egress queue.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, switch: u32, pkt: Ix) {
+    pub(super) fn make_room(&mut self, switch: u32, pkt: Ix) {
         if self.switches[switch as usize].crossbar.is_some() {
             self.left_crossbar(switch, pkt);
         }
