@@ -49,13 +49,13 @@ mod wire;
 use crate::mac_control::Signal;
 use crate::pause::{default_quanta, default_signal};
 use backwater_engine::Time;
-use backwater_net::Bytes;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, Carrier, CheckCx, Claims, Fate, Finding, Lane, Mechanism, NicShape, Place, SwitchCx, SwitchShape,
     SwitchSide, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, class_bits};
+use backwater_net::{Bytes, Rate};
 use edge::Edge;
 use point::CongestionPoint;
 use schemars::JsonSchema;
@@ -148,6 +148,10 @@ pub struct Params {
     #[serde(default = "default_isolation_per")]
     #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR"))]
     pub isolation_per: IsolationPer,
+    /// With isolation: rate at which each lane empties after its pause. Absent: as fast as the egress queue takes it.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served", "x-range" = "1 bit/s and more"))]
+    pub isolation_rate: Option<Rate>,
     /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
     #[serde(default)]
     #[schemars(extend("x-source" = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"))]
@@ -275,6 +279,13 @@ impl Mechanism for Sfc {
                 "the SFC-AIDC study of 2025 has 6 us",
             ));
         }
+        if params.isolation_rate == Some(Rate(0)) {
+            findings.push(fatal(
+                "isolation_rate",
+                "a lane that empties at no rate stays full".into(),
+                "10 Gb/s; or leave it out",
+            ));
+        }
         if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
             let reason = "a proxy pauses by PFC, which stops a class and not a flow".into();
             findings.push(fatal(
@@ -367,8 +378,8 @@ impl SwitchSide for Bridge {
         if self.point.is_congested(cx, at) {
             self.congested(cx, at, pkt);
         }
-        if self.edge.asks() {
-            self.edge.joined(cx, at);
+        if self.edge.follows() {
+            self.edge.joined(cx, at, pkt);
         }
     }
 

@@ -196,7 +196,7 @@ fn isolation() -> impl Strategy<Value = Isolation> {
         })
 }
 
-/// How SFC asks and who acts: explicit resumes, flows instead of classes, a computed pause, the actor, its threshold, the cache.
+/// How SFC asks and who acts: explicit resumes, flows instead of classes, a computed pause, the actor, its threshold and rate, the cache.
 #[derive(Clone, Copy, Debug)]
 struct Sources {
     resume: bool,
@@ -204,16 +204,18 @@ struct Sources {
     computed: bool,
     at: AtSource,
     isolation_threshold: u64,
+    isolation_rate: Option<u64>,
     cache: bool,
 }
 
 fn sources() -> impl Strategy<Value = Sources> {
     let at = select(vec![AtSource::Host, AtSource::Proxy, AtSource::Isolation, AtSource::Isolation]);
     let threshold = select(vec![0u64, 3_000, 20_000, 1_000_000]);
-    (any::<(bool, bool, bool)>(), at, threshold, any::<bool>()).prop_map(
-        |((resume, by_flow, computed), at, isolation_threshold, cache)| {
+    let rate = select(vec![None, Some(2), Some(40)]);
+    (any::<(bool, bool, bool)>(), at, threshold, rate, any::<bool>()).prop_map(
+        |((resume, by_flow, computed), at, isolation_threshold, isolation_rate, cache)| {
             let by_flow = by_flow && at != AtSource::Proxy;
-            Sources { resume, by_flow, computed, at, isolation_threshold, cache }
+            Sources { resume, by_flow, computed, at, isolation_threshold, isolation_rate, cache }
         },
     )
 }
@@ -443,6 +445,7 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
             params.pause = None;
         }
         (params.at_source, params.isolation_threshold) = (drawn.at, Bytes(drawn.isolation_threshold));
+        params.isolation_rate = drawn.isolation_rate.map(Rate::gbps);
         if drawn.at != AtSource::Host {
             // One port signals in one way.
             params.signal = signal_of(pausing);

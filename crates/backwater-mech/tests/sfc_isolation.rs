@@ -91,9 +91,12 @@ fn no_packet_passes_another() {
     for architecture in ARCHITECTURES {
         for latency_at in LATENCIES {
             for release_at in [ReleaseAt::Start, ReleaseAt::End] {
-                for (granularity, threshold, pause) in
-                    [(Granularity::Class, 2_000_000, 1), (Granularity::Flow, 60_000, 3), (Granularity::Flow, 0, 7)]
-                {
+                for (granularity, threshold, pause, rate) in [
+                    (Granularity::Class, 2_000_000, 1, None),
+                    (Granularity::Class, 2_000_000, 5, Some(Rate::gbps(20))),
+                    (Granularity::Flow, 60_000, 3, Some(Rate::gbps(100))),
+                    (Granularity::Flow, 0, 7, None),
+                ] {
                     let mut bench = mixed(AtSource::Isolation);
                     bench.flow(8, 0, 300_000).start = Time::us(20);
                     (bench.switch.architecture, bench.switch.latency_at) = (architecture, latency_at);
@@ -101,9 +104,9 @@ fn no_packet_passes_another() {
                     bench.switch.buffer_per = BufferPer::Switch;
                     let sfc = params(&mut bench);
                     (sfc.granularity, sfc.isolation_threshold) = (granularity, Bytes(threshold));
-                    sfc.pause = Some(Time::us(pause));
+                    (sfc.pause, sfc.isolation_rate) = (Some(Time::us(pause)), rate);
                     let out = bench.run();
-                    let case = format!("{architecture:?} {latency_at:?} {release_at:?} {granularity:?}");
+                    let case = format!("{architecture:?} {latency_at:?} {release_at:?} {granularity:?} {rate:?}");
                     assert_eq!(out.unrest, Vec::<String>::new(), "{case}");
                     assert_eq!(out.progress.flows_active, 0, "{case}");
                     let frames = held(&bench, &out, "leaf1").frames;
@@ -114,6 +117,37 @@ fn no_packet_passes_another() {
             }
         }
     }
+}
+
+/// What has waited in a lane comes a frame at a time at its rate: the flow takes as long as its held frames do at it, and not much longer
+/// than these and what it takes at once together.
+#[test]
+fn what_waited_comes_at_the_rate_of_its_lane() {
+    let run = |rate: Option<u64>| {
+        let mut bench = Bench::leaf_spine(8, 4, 8);
+        for src in [8, 16, 24] {
+            bench.flow(src, 0, 1_000_000);
+        }
+        let mut params = sfc(100_000, Time::us(6));
+        (params.at_source, params.isolation_threshold) = (AtSource::Isolation, Bytes(2_000_000));
+        (params.pause, params.target, params.resume) = (Some(Time::us(40)), Some(Bytes(50_000)), true);
+        params.isolation_rate = rate.map(Rate::gbps);
+        bench.mechanisms = Config::default().sfc(params);
+        let out = bench.run();
+        [(0, "leaf1"), (1, "leaf2"), (2, "leaf3")]
+            .map(|(flow, leaf)| (out.at_rest().fct_us(flow), held(&bench, &out, leaf).frames as f64))
+    };
+    let at_once = run(None);
+    for gbps in [5, 20] {
+        for (flow, ((took, held), (before, _))) in run(Some(gbps)).into_iter().zip(at_once).enumerate() {
+            let takes = held * 4_064.0 * 8e-3 / gbps as f64;
+            assert!(held > 10.0, "flow {flow}: {held} frames have waited");
+            assert!(took > 0.85 * takes, "flow {flow}: {took} us, {held} frames take {takes} us at {gbps} Gb/s");
+            assert!(took < before + takes, "flow {flow}: {took} us, {before} us at once, {takes} us what waited");
+        }
+    }
+    let (took, held) = at_once[0];
+    assert!(took < held * 4_064.0 * 8e-3 / 20.0, "{took} us, {held} frames");
 }
 
 /// Too much waits: the host's class is paused by PFC, no more than its link holds comes after, and it is let go again.

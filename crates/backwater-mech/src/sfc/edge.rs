@@ -19,8 +19,8 @@ pub(super) struct Edge {
     cache: Option<Cache>,
     /// Packets have to be looked at before they join a queue: asked of each.
     watches: bool,
-    /// PFC pauses a host because too much of it waits: asked of each packet, too.
-    asks: bool,
+    /// What joins a queue has to be looked at: asked of each packet, too.
+    follows: bool,
 }
 
 impl Edge {
@@ -31,7 +31,7 @@ impl Edge {
             AtSource::Isolation => Actor::Isolation(Isolation::new(params, shape.max_frame)),
         };
         let watches = params.cache || params.at_source == AtSource::Isolation;
-        Edge { actor, cache: params.cache.then(Cache::default), watches, asks: false }
+        Edge { actor, cache: params.cache.then(Cache::default), watches, follows: false }
     }
 
     /// Takes a message for `source`, if that is attached here and another acts for it. `flow` may have ended, and is then unknown: what
@@ -94,24 +94,24 @@ impl Edge {
         match &mut self.actor {
             Actor::Isolation(isolation) => {
                 let lane = isolation.hold(cx, at, pkt);
-                self.asks = isolation.asks();
+                self.follows = isolation.follows();
                 lane
             }
             Actor::Host { .. } | Actor::Proxy(_) => None,
         }
     }
 
-    /// Whether PFC pauses a host because too much of it waits.
+    /// Whether what joins a queue has to be looked at.
     #[inline(always)]
-    pub(super) fn asks(&self) -> bool {
-        self.asks
+    pub(super) fn follows(&self) -> bool {
+        self.follows
     }
 
     #[cold]
-    pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+    pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
         if let Actor::Isolation(isolation) = &mut self.actor {
-            isolation.joined(cx, at);
-            self.asks = isolation.asks();
+            isolation.joined(cx, at, pkt);
+            self.follows = isolation.follows();
         }
     }
 

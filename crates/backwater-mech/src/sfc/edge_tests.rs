@@ -59,8 +59,12 @@ impl Tor {
 
     /// A packet from port 0 has joined its egress queue.
     fn joined(&mut self) -> Vec<Note> {
-        let mut pkt = data(HostId(0), HostId(9), 0, C3, 1000);
-        self.sfc.on_enqueue(&mut self.bench.cx(), &place(Port(0), Port(3), C3), &mut pkt);
+        self.left(0, 0, 9)
+    }
+
+    fn left(&mut self, from: u32, flow: u32, to: u32) -> Vec<Note> {
+        let mut pkt = data(HostId(from), HostId(to), flow, C3, 1000);
+        self.sfc.on_enqueue(&mut self.bench.cx(), &place(Port(from as u16), Port(3), C3), &mut pkt);
         self.bench.notes()
     }
 }
@@ -192,6 +196,35 @@ fn lanes_of_a_switch_may_share_their_room() {
     assert_eq!(tor.joined(), [], "11 872 B");
     tor.bench.let_go(Port(0), C3, 1, 1);
     assert_eq!(tor.joined(), [1, 0].map(|port| Note::ReleasePeer(OWNER, Port(port), Some(C3))));
+}
+
+/// At 8.512 Gb/s a packet of 1064 B takes 1 us.
+#[test]
+fn lane_empties_at_its_rate() {
+    let mut tor = Tor::new(&Params { isolation_rate: Some(Rate(8_512_000_000)), ..params() });
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    assert_eq!(tor.held(0, 0, 9), Some(1));
+    tor.bench.hold(Port(0), C3, 1, 3 * 1064);
+    tor.bench.now = Time::us(10);
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), opened(1), "the first goes at once");
+    let leaves = |tor: &mut Tor, at: Time| {
+        tor.bench.now = at;
+        tor.bench.let_go(Port(0), C3, 1, 1064);
+        tor.left(0, 0, 9)
+    };
+    assert_eq!(leaves(&mut tor, Time::us(10)), shut(1, Time::us(11)));
+    // A message between two packets ends nothing early, and its pause outlasts the interval.
+    tor.bench.now = Time::ns(10_500);
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::us(5)), shut(1, Time::ns(15_500)));
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), [], "the next packet is not due");
+    tor.bench.now = Time::us(11);
+    assert_eq!(tor.timer(1), opened(1));
+    assert_eq!(leaves(&mut tor, Time::us(11)), shut(1, Time::us(12)));
+    tor.bench.now = Time::us(12);
+    assert_eq!(tor.timer(1), opened(1));
+    assert_eq!(leaves(&mut tor, Time::us(12)), [], "the last: nothing waits for its time");
+    assert_eq!(tor.held(0, 0, 9), None);
+    assert_eq!(tor.left(0, 0, 9), [], "what has not waited is not spaced");
 }
 
 #[test]

@@ -25,14 +25,17 @@
 //! has a lane, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to
 //! PFC is by default the sum over the lanes of the port's class, since that is what PFC can stop: no host takes another's room.
 //! Per switch the lanes share their room as the document's one queue does, and hosts are paused whose packets come to a full one.
+//! **Why R:** a relieved queue resumes all its sources at once. A host can then send no faster than its link, and what it has there is
+//! shared with others; lanes of many hosts empty at the rate of the switch's uplinks, and would fill the queue anew before a message
+//! can be back. A flow that sends faster than R stays in its lane, and at R, until the lane is empty.
 //! **What bounds a lane in time:** every message carries its pause time; a lost resume costs the rest of that.
 
 use super::ends::{Ends, Told};
 use super::{Granularity, IsolationPer, Message, Params};
 use backwater_engine::Time;
-use backwater_net::Bytes;
 use backwater_net::hooks::{Gate, HoldStyle, Lane, Place, SwitchCx, Token};
-use backwater_net::packet::{Class, FlowRef, HostId, Packet, Port};
+use backwater_net::packet::{Class, FlowRef, HostId, Kind, Packet, Port};
+use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
 
 /// What waits together: source, destination, class, and in flow mode the flow.
@@ -41,6 +44,14 @@ type Key = (HostId, HostId, Class, Option<FlowRef>);
 struct Isolated {
     number: u32,
     ends: Ends,
+    /// when the next packet may leave the lane, as far as R goes
+    next: Time,
+}
+
+impl Isolated {
+    fn may_open(&self, now: Time) -> bool {
+        self.ends.over(now) && self.next <= now
+    }
 }
 
 pub(super) struct Isolation {
@@ -48,6 +59,7 @@ pub(super) struct Isolation {
     per: IsolationPer,
     threshold: Bytes,
     resume: Bytes,
+    rate: Option<Rate>,
     style: HoldStyle,
     lanes: BTreeMap<Key, Isolated>,
     /// number of the next lane
@@ -63,6 +75,7 @@ impl Isolation {
             per: params.isolation_per,
             threshold: params.isolation_threshold,
             resume: params.isolation_threshold.saturating_sub(Bytes(2 * max_frame.0)),
+            rate: params.isolation_rate,
             style: params.signal.style(params.quanta),
             lanes: BTreeMap::new(),
             next: 0,
@@ -80,7 +93,7 @@ impl Isolation {
         let key = (source, message.to, message.class, flow.filter(|_| self.by_flow));
         let isolated = self.lanes.entry(key).or_insert_with(|| {
             self.next += 1;
-            Isolated { number: self.next, ends: Ends::default() }
+            Isolated { number: self.next, ends: Ends::default(), next: Time::ZERO }
         });
         let lane = cx.lane(isolated.number);
         match isolated.ends.told(message.point, message.pause, now) {
@@ -88,15 +101,15 @@ impl Isolation {
                 cx.shut(Gate::Lane(lane));
                 cx.arm(end, isolated.number);
             }
-            Told::Lifted => cx.open(Gate::Lane(lane)),
-            Told::Nothing => {}
+            Told::Lifted if isolated.may_open(now) => cx.open(Gate::Lane(lane)),
+            Told::Lifted | Told::Nothing => {}
         }
     }
 
-    /// The pause of a lane may have ended.
+    /// The pause of a lane may have ended, or its next packet be due.
     pub(super) fn on_timer(&mut self, cx: &mut SwitchCx<'_>, number: Token) {
         let now = cx.now();
-        if self.lanes.values().any(|isolated| isolated.number == number && isolated.ends.over(now)) {
+        if self.lanes.values().any(|isolated| isolated.number == number && isolated.may_open(now)) {
             cx.open(Gate::Lane(cx.lane(number)));
         }
     }
@@ -118,13 +131,20 @@ impl Isolation {
         Some(lane)
     }
 
-    pub(super) fn asks(&self) -> bool {
-        !self.asked.is_empty()
+    /// Whether it has to hear of packets that join their queues.
+    pub(super) fn follows(&self) -> bool {
+        !self.asked.is_empty() || self.rate.is_some() && !self.lanes.is_empty()
     }
 
     /// A packet has joined its egress queue, from a lane perhaps.
     #[cold]
-    pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+    pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
+        if let Some(rate) = self.rate {
+            self.pace(cx, at, pkt, rate);
+        }
+        if self.asked.is_empty() {
+            return;
+        }
         let held = self.held(cx, at.ingress, at.class);
         if held >= self.resume && held != Bytes::ZERO {
             return;
@@ -137,6 +157,18 @@ impl Isolation {
             }
             !resumes
         });
+    }
+
+    /// What is isolated has left its lane, which holds more: that follows at `rate`.
+    fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
+        let key = (pkt.src, pkt.dst, at.class, self.by_flow.then_some(pkt.flow));
+        let Some(isolated) = self.lanes.get_mut(&key).filter(|_| pkt.kind == Kind::Data) else { return };
+        let lane = cx.lane(isolated.number);
+        if cx.seen().held_in(lane) != Bytes::ZERO {
+            isolated.next = cx.now().after(rate.time_for(pkt.bytes()));
+            cx.shut(Gate::Lane(lane));
+            cx.arm(isolated.next, isolated.number);
+        }
     }
 
     /// What waits where that from this port and class does.

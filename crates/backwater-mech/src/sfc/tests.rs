@@ -21,6 +21,7 @@ pub(super) fn params() -> Params {
         at_source: AtSource::Host,
         isolation_threshold: Bytes(200_000),
         isolation_per: IsolationPer::Port,
+        isolation_rate: None,
         cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,

@@ -398,6 +398,7 @@ pub fn sfc(threshold: u64, pause: Time) -> sfc::Params {
         at_source: sfc::AtSource::Host,
         isolation_threshold: Bytes(200_000),
         isolation_per: sfc::IsolationPer::Port,
+        isolation_rate: None,
         cache: false,
         signal: Signal::Timed,
         quanta: u16::MAX,

@@ -107,10 +107,12 @@ impl<A: Actors> Network<A> {
         for (at, group) in &mut lanes.groups {
             for waiting in group.lanes.iter_mut().filter(|waiting| waiting.lane == lane) {
                 waiting.open = !shut;
-                opened.push(*at);
+                opened.push((waiting.fifo.head().map(|first| self.slab[first].ready), *at));
             }
         }
-        for (port, queue) in opened {
+        // Where a mechanism lets go one frame at a time it is the lane's first, whatever uplink that takes.
+        opened.sort();
+        for (_, (port, queue)) in opened {
             self.serve_lanes(switch, port, queue);
         }
     }
