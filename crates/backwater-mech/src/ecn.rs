@@ -6,7 +6,7 @@
 //! q >= Kmax          : P = 1          (Kmin = Kmax: a step, marked where q > K)
 //! ```
 //!
-//! `q` is the instantaneous length of the egress queue, not an average. With C0 a port of rate C has the thresholds Kmin C / C0 and
+//! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals ([`crate::average`]), as in RED. With C0 a port of rate C has the thresholds Kmin C / C0 and
 //! Kmax C / C0, which are one time for all rates.
 //!
 //! | symbol | field | unit | default | source |
@@ -14,12 +14,14 @@
 //! | Kmin, Kmax | `kmin`, `kmax` | bytes | 5 KB, 200 KB | Zhu et al., SIGCOMM 2015 (40 Gb/s) |
 //! | C0 | `reference_rate` | rate | – | HPCC's ns-3 configuration: thresholds by the rate of the port |
 //! | Pmax | `pmax` | – | 0.01 | the same |
+//! | w | `weight` | – | none: no average | Floyd and Jacobson 1993: 0.002 |
 //! | – | `mark_at` | – | `dequeue` | HPCC's ns-3 switch, htsim |
 //!
-//! **Not modelled:** averaging; dropping of packets that are not ECN-capable.
+//! **Not modelled:** dropping of packets that are not ECN-capable; the even spacing of RED's marks.
 //! **Where we differ:** a frame departs when counters fall: with `switch.release_at = "end"` (the default, and htsim's way) it is marked
 //! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
 
+use crate::average::{Averages, weight_findings};
 use backwater_net::hooks::{Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
@@ -53,6 +55,9 @@ pub struct Params {
     /// Marking probability just below `kmax`.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
     pub pmax: f64,
+    /// Weight of one arrival in the average queue length that is compared with `kmin` and `kmax`. Absent: the length as it is.
+    #[schemars(extend("x-source" = "choice: DCTCP and DCQCN mark by the length as it is; Floyd and Jacobson 1993 (RED): 0.002", "x-range" = "above 0 to 1"))]
+    pub weight: Option<f64>,
     /// `enqueue` or `dequeue`.
     #[schemars(extend("x-source" = "choice: HPCC ns-3 switch and htsim mark on departure"))]
     pub mark_at: At,
@@ -72,6 +77,7 @@ impl Default for Params {
             kmax,
             reference_rate: None,
             pmax: 0.01,
+            weight: None,
             mark_at: At::Dequeue,
             count_departing: false,
             classes: None,
@@ -119,6 +125,7 @@ impl Mechanism for Marker {
         if !(0.0..=1.0).contains(&params.pmax) {
             findings.push(fatal("pmax", format!("{} is not a probability", params.pmax), "pmax lies between 0 and 1"));
         }
+        findings.extend(weight_findings(params.weight));
         if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
             findings.push(fatal(
                 "reference_rate",
@@ -133,42 +140,87 @@ impl Mechanism for Marker {
         let thresholds: Vec<_> = shape.ports.iter().map(|port| params.thresholds(port.rate)).collect();
         let least = thresholds.iter().map(|(kmin, _)| *kmin).min().unwrap_or(params.kmin);
         let classes = crate::class_bits_or_all(params.classes.as_deref());
-        Some(CongestionPoint { params: params.clone(), thresholds, least, classes })
+        let averages = params.weight.map(|weight| Averages::new(weight, shape));
+        let mode = match (&averages, params.mark_at) {
+            (Some(_), _) => Mode::Averaged,
+            (None, At::Enqueue) => Mode::Enqueue,
+            (None, At::Dequeue) => Mode::Dequeue,
+        };
+        Some(CongestionPoint { params: params.clone(), mode, thresholds, least, classes, averages })
     }
+}
+
+/// What is done when.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Marked when it joins, by the length as it is.
+    Enqueue,
+    /// Marked when it leaves, by the length as it is.
+    Dequeue,
+    /// Averaged when it joins, marked then or later.
+    Averaged,
 }
 
 /// One switch that marks.
 pub struct CongestionPoint {
     params: Params,
+    mode: Mode,
     /// Kmin and Kmax of each port
     thresholds: Vec<(Bytes, Bytes)>,
     /// the least Kmin: up to it nothing is marked at any port
     least: Bytes,
     /// classes that are marked, a bit each
     classes: u8,
+    averages: Option<Averages>,
 }
 
 // The specification.
 impl SwitchSide for CongestionPoint {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        if self.params.mark_at == At::Enqueue {
-            let q = cx.seen().egress(at.egress, at.queue);
-            self.mark(cx, at, q, pkt);
+        if self.mode != Mode::Dequeue {
+            self.joined(cx, at, pkt);
         }
     }
 
     #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        if self.params.mark_at == At::Dequeue {
-            let own = if self.params.count_departing { Bytes::ZERO } else { pkt.bytes() };
-            let q = cx.seen().egress(at.egress, at.queue).saturating_sub(own);
-            self.mark(cx, at, q, pkt);
+        match self.mode {
+            Mode::Dequeue => {
+                let own = if self.params.count_departing { Bytes::ZERO } else { pkt.bytes() };
+                let q = cx.seen().egress(at.egress, at.queue).saturating_sub(own);
+                self.mark(cx, at, q, pkt);
+            }
+            Mode::Averaged => self.left(cx, at, pkt),
+            Mode::Enqueue => {}
         }
     }
 }
 
 impl CongestionPoint {
+    #[inline(never)]
+    fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        let mut q = cx.seen().egress(at.egress, at.queue);
+        if let Some(averages) = &mut self.averages {
+            q = averages.arrival(at.egress, at.queue, q.saturating_sub(pkt.bytes()), cx.now());
+        }
+        if self.params.mark_at == At::Enqueue {
+            self.mark(cx, at, q, pkt);
+        }
+    }
+
+    #[inline(never)]
+    fn left(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        let Some(averages) = &mut self.averages else { return };
+        if cx.seen().egress(at.egress, at.queue) <= pkt.bytes() {
+            averages.emptied(at.egress, at.queue, cx.now());
+        }
+        if self.params.mark_at == At::Dequeue {
+            let q = averages.of(at.egress, at.queue);
+            self.mark(cx, at, q, pkt);
+        }
+    }
+
     #[inline(always)]
     fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
         if q > self.least && pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {

@@ -2,6 +2,7 @@
 //!
 //! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
 
+mod average;
 pub mod bcn;
 pub mod ci;
 pub mod dcqcn;

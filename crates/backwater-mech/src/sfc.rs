@@ -148,9 +148,9 @@ pub struct Params {
     #[serde(default = "default_isolation_per")]
     #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR"))]
     pub isolation_per: IsolationPer,
-    /// With isolation: rate at which each lane empties after its pause. Absent: as fast as the egress queue takes it.
+    /// With isolation: rate at which each lane lets go what a pause has held back. Absent: as fast as the egress queue takes it.
     #[serde(default)]
-    #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served", "x-range" = "1 bit/s and more"))]
+    #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served", "x-range" = "1 Mb/s and more"))]
     pub isolation_rate: Option<Rate>,
     /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
     #[serde(default)]
@@ -279,12 +279,14 @@ impl Mechanism for Sfc {
                 "the SFC-AIDC study of 2025 has 6 us",
             ));
         }
-        if params.isolation_rate == Some(Rate(0)) {
-            findings.push(fatal(
-                "isolation_rate",
-                "a lane that empties at no rate stays full".into(),
-                "10 Gb/s; or leave it out",
-            ));
+        if let Some(rate) = params.isolation_rate {
+            let hint = "10 Gb/s, for example; without it as fast as the egress queue takes it";
+            if rate < Rate(1_000_000) {
+                findings.push(fatal("isolation_rate", format!("{rate} is below 1 Mb/s"), hint));
+            } else if params.at_source != AtSource::Isolation {
+                let reason = "lanes that could empty at a rate are only where at_source = \"isolation\"".into();
+                findings.push(Finding { fatal: false, key: "isolation_rate", reason, hint: "leave it out".into() });
+            }
         }
         if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
             let reason = "a proxy pauses by PFC, which stops a class and not a flow".into();

@@ -158,6 +158,7 @@ struct Isolation {
     degree: u8,
     cim_threshold: u64,
     life: Time,
+    weight: Option<f64>,
 }
 
 impl Isolation {
@@ -172,6 +173,7 @@ impl Isolation {
             cim_threshold: Bytes(self.cim_threshold),
             cim_interval: Time::us(1),
             max_flow_life: self.life,
+            weight: self.weight,
             ..ci::Params::default()
         }
     }
@@ -184,8 +186,9 @@ fn isolation() -> impl Strategy<Value = Isolation> {
         0u8..3,
         select(vec![0u64, 2_000, 15_000]),
         select(vec![Time::ZERO, Time::us(2), Time::us(50)]),
+        select(vec![None, Some(0.1)]),
     )
-        .prop_map(|((low, high, pmax), order, degree, cim_threshold, life)| Isolation {
+        .prop_map(|((low, high, pmax), order, degree, cim_threshold, life, weight)| Isolation {
             low,
             high,
             pmax,
@@ -193,6 +196,7 @@ fn isolation() -> impl Strategy<Value = Isolation> {
             degree,
             cim_threshold,
             life,
+            weight,
         })
 }
 

@@ -9,6 +9,7 @@
 //! on packet p of flow F with queue MQ of egress port o:
 //!     F in stream table of o:             isolate
 //!     otherwise P = red(MQ bytes):        with P: add F, local-create; isolate         red: 0 up to Low, Pmax at High, 1 above
+//!                                         with w: of the average of MQ over these packets (crate::average)
 //! isolate:  queue = CQ, and p's priority on the next link is CQ's; mark CE
 //!           CQ bytes > CIM_TH, CIM count(F) < max-cim-tx, last CIM of F min. interval ago:
 //!               send CIM{F} to the neighbour from which p came; CIM count + 1
@@ -31,6 +32,7 @@
 //! | queue-map | `queue_map` | – | queue 3 monitored, 2 congesting | 49.4.1.2.5; the values: choice |
 //! | Low, High | `low`, `high` | bytes | 10 KB, 300 KB | simulations of P802.1Qcz (2017, 2018) |
 //! | Pmax | `pmax` | – | 0.01 | the same |
+//! | w | `weight` | – | none: no average | RED (Floyd and Jacobson 1993): 0.002 |
 //! | ci-max-flow-life | `max_flow_life` | time | 1 s | 49.4.1.1.3: 100 centiseconds |
 //! | max-cim-tx | `max_cim_tx` | – | 3 | 49.4.1.2.7 |
 //! | min-header-octets | `min_header_octets` | bytes | 48 | 49.4.1.2.6 |
@@ -51,6 +53,7 @@ mod station;
 mod table;
 mod wire;
 
+use crate::average::{Averages, weight_findings};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
@@ -109,6 +112,9 @@ pub struct Params {
     /// Probability at `high`.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018"))]
     pub pmax: f64,
+    /// Weight of one arrival in the average length of the monitored queue that is compared with `low` and `high`. Absent: the length as it is.
+    #[schemars(extend("x-source" = "choice; Floyd and Jacobson 1993 (RED): 0.002", "x-range" = "above 0 to 1"))]
+    pub weight: Option<f64>,
     /// Which packets in a congesting queue are marked (ECN): all that this port has `isolated`, those of flows that it has found itself (`local`), or `none`.
     #[schemars(extend("x-source" = "choice; simulations of P802.1Qcz, 2018: marked once isolated, not said by whom"))]
     pub ce_marking: CeMarking,
@@ -157,6 +163,7 @@ impl Default for Params {
             low: Bytes(10_000),
             high: Bytes(300_000),
             pmax: 0.01,
+            weight: None,
             ce_marking: CeMarking::Local,
             in_order: Order::Counters,
             cim: true,
@@ -257,6 +264,7 @@ impl Mechanism for CongestionIsolation {
         if !(0.0..=1.0).contains(&params.pmax) {
             findings.push(fatal("pmax", format!("{} is not a probability", params.pmax), "pmax lies between 0 and 1"));
         }
+        findings.extend(weight_findings(params.weight));
         if params.min_header_octets > Bytes(512) {
             let reason = format!("a CIM returns 512 B of a packet at most, not {}", params.min_header_octets);
             findings.push(fatal("min_header_octets", reason, "the standard's default is 48 B"));
@@ -287,7 +295,8 @@ impl Mechanism for CongestionIsolation {
         let roles = params.roles();
         let ports = shape.ports.iter().map(|_| Egress::new(params.max_flow_life)).collect();
         let takes_part = roles.iter().any(|role| *role != Role::Other);
-        takes_part.then(|| Bridge { params: params.clone(), roles, ports })
+        let averages = params.weight.map(|weight| Averages::new(weight, shape));
+        takes_part.then(|| Bridge { params: params.clone(), roles, ports, averages })
     }
 
     fn nic(params: &Params, _: &NicShape) -> Option<Station> {
@@ -388,6 +397,8 @@ pub struct Bridge {
     params: Params,
     roles: [Role; CLASSES],
     ports: Vec<Egress>,
+    /// of monitored queues
+    averages: Option<Averages>,
 }
 
 /// A flow as a bridge tells it from others.
@@ -409,6 +420,7 @@ impl SwitchSide for Bridge {
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
         if let Role::Monitored(cq) = self.roles[usize::from(at.queue.0) % CLASSES]
             && (cx.seen().egress(at.egress, at.queue) > self.params.low
+                || self.averages.is_some()
                 || !self.ports[usize::from(at.egress.0)].streams.is_empty())
         {
             self.monitored(cx, at, pkt, cq);
@@ -426,6 +438,11 @@ impl SwitchSide for Bridge {
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.roles[usize::from(at.queue.0) % CLASSES] == Role::Congesting {
             self.relieved(cx, at);
+        }
+        if let Some(averages) = &mut self.averages
+            && cx.seen().egress(at.egress, at.queue) == Bytes::ZERO
+        {
+            averages.emptied(at.egress, at.queue, cx.now());
         }
     }
 
@@ -479,9 +496,12 @@ impl Bridge {
     fn monitored(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet, cq: Queue) {
         let Some(flow) = flow_of(pkt) else { return };
         let now = cx.now();
-        let mq = cx.seen().egress(at.egress, at.queue);
         let port = &mut self.ports[usize::from(at.egress.0)];
         if port.streams.find(flow, now).is_none() {
+            let mut mq = cx.seen().egress(at.egress, at.queue);
+            if let Some(averages) = &mut self.averages {
+                mq = averages.arrival(at.egress, at.queue, mq, now);
+            }
             let p = red(mq, &self.params);
             if p <= 0.0 || p < 1.0 && cx.rng().random::<f64>() >= p {
                 return;

@@ -91,6 +91,25 @@ fn long_queues_find_congesting_flows() {
     assert!(stand.isolates(30_000));
 }
 
+/// With a weight of 1/4 an MQ of 400 KB counts as 100, 175, 231, 273 and then 305 KB, which is above High; packets of flows in the table
+/// leave the average alone, and an empty MQ lets it be forgotten: the longest frame, 4064 B, takes 325 ns at 100 Gb/s.
+#[test]
+fn an_average_finds_congesting_flows_later_and_forgets() {
+    let curve = Params { pmax: 0.0, weight: Some(0.25), ..Params::default() };
+    let mut stand = Stand::new(curve);
+    stand.bench.set_egress(OUT, MQ, 400_000);
+    assert_eq!([1, 2, 3, 4, 5].map(|flow| stand.isolates(flow)), [false, false, false, false, true]);
+    stand.bench.set_egress(OUT, MQ, 1_000);
+    assert!((0..20).all(|_| stand.isolates(5)));
+    stand.bench.set_egress(OUT, MQ, 500_000);
+    assert!(stand.isolates(6), "as if they had not come: 354 KB");
+    stand.bench.now = Time::us(1);
+    stand.bench.set_egress(OUT, MQ, 0);
+    stand.bridge.on_depart(&mut stand.bench.cx(), &place(IN, OUT, Class(3)));
+    stand.bench.now = Time::us(2);
+    assert!(!stand.isolates(7), "three frames' time: 149 KB");
+}
+
 /// An isolated packet waits in the CQ, has its priority on the next link, and is marked; its ingress still counts its old class.
 #[test]
 fn an_isolated_packet_changes_queue_and_priority() {

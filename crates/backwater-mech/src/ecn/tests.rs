@@ -46,6 +46,18 @@ fn step_marks_above_k() {
     assert_eq!(marked(&other_class, 1_000_000, 1), 0);
 }
 
+/// With a weight of 1/4 the average of a queue of 200 KB is 50, 87.5 and 115.6 KB after the first packets: the third is marked.
+#[test]
+fn average_rises_with_arrivals() {
+    let k = Bytes(100_000);
+    for mark_at in [At::Enqueue, At::Dequeue] {
+        let params = Params { kmin: k, kmax: k, weight: Some(0.25), mark_at, ..Params::default() };
+        assert_eq!([2, 3, 4].map(|n| marked(&params, 201_000, n)), [0, 1, 2], "{mark_at:?}");
+        let as_it_is = Params { weight: None, ..params };
+        assert_eq!(marked(&as_it_is, 201_001, 2), 2, "{mark_at:?}");
+    }
+}
+
 /// Kmin = Kmax = 100 KB at 100 Gb/s is 40 KB at the bench's 40 Gb/s, and 400 KB at 10 Gb/s' reference.
 #[test]
 fn thresholds_follow_the_rate_of_the_port() {

@@ -222,9 +222,38 @@ fn lane_empties_at_its_rate() {
     assert_eq!(leaves(&mut tor, Time::us(11)), shut(1, Time::us(12)));
     tor.bench.now = Time::us(12);
     assert_eq!(tor.timer(1), opened(1));
-    assert_eq!(leaves(&mut tor, Time::us(12)), [], "the last: nothing waits for its time");
+    tor.bench.hold(Port(0), C3, 1, 2 * 1064);
+    assert_eq!(
+        leaves(&mut tor, Time::us(12)),
+        [],
+        "the last that the pause had held back: what came behind follows at once"
+    );
+    assert_eq!(leaves(&mut tor, Time::us(12)), []);
+    assert_eq!(leaves(&mut tor, Time::us(12)), []);
     assert_eq!(tor.held(0, 0, 9), None);
     assert_eq!(tor.left(0, 0, 9), [], "what has not waited is not spaced");
+}
+
+/// A pause and the time of the next packet end each by itself; the lane opens with the later one.
+#[test]
+fn lane_opens_when_neither_pause_nor_rate_shuts_it() {
+    let mut tor = Tor::new(&Params { isolation_rate: Some(Rate(1_064_000_000)), ..params() });
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    tor.held(0, 0, 9);
+    tor.bench.hold(Port(0), C3, 1, 4 * 1064);
+    tor.bench.now = Time::us(64);
+    assert_eq!(tor.timer(1), opened(1));
+    tor.bench.let_go(Port(0), C3, 1, 1064);
+    assert_eq!(tor.left(0, 0, 9), shut(1, Time::us(72)), "8 us for a packet");
+    tor.message(0, 0, 9, FAR, Time::us(4));
+    tor.bench.now = Time::us(68);
+    assert_eq!(tor.timer(1), [], "the pause is over, the next packet not due");
+    tor.message(0, 0, 9, FAR, Time::us(9));
+    tor.bench.now = Time::us(72);
+    assert_eq!(tor.timer(1), [], "it is due, and paused");
+    tor.bench.now = Time::us(77);
+    assert_eq!(tor.timer(1), opened(1));
+    assert_eq!(tor.timer(2), [], "of a lane that is no more");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! on an SFCM{P} from queue e about a packet of attached host s to d in class c:
 //!     take it;  end[s, d, c, e] = now + P  (P = 0: none);  shut the lane (s, d, c) until the latest end of all queues; then open it
 //! on a data packet of (s, d, c) that would join its egress queue:  wait in the lane while that is shut or holds a packet
+//! pause over, H bytes held:  these leave with packet / R between two, what has come behind them as fast as the egress queue takes it
 //! held + packet > Tf:  pause the class of s's link by PFC;   held < Tf - two frames, or nothing: resume it
 //! held is what waits in lanes of s's port and class c, or (per switch) in all lanes
 //! ```
@@ -12,6 +13,7 @@
 //! | symbol | field | unit | default | source |
 //! |---|---|---|---|---|
 //! | Tf | `isolation_threshold` | bytes | 200 KB | choice |
+//! | R | `isolation_rate` | bit/s | none: all as fast as the egress queue takes it | choice |
 //!
 //! With `granularity = "flow"` a lane is that of the flow that the message names. With `"class"` a congested queue tells a source
 //! once, whichever of its flows passes: the lane takes all that the host sends in that class to the same destination, which
@@ -27,7 +29,7 @@
 //! Per switch the lanes share their room as the document's one queue does, and hosts are paused whose packets come to a full one.
 //! **Why R:** a relieved queue resumes all its sources at once. A host can then send no faster than its link, and what it has there is
 //! shared with others; lanes of many hosts empty at the rate of the switch's uplinks, and would fill the queue anew before a message
-//! can be back. A flow that sends faster than R stays in its lane, and at R, until the lane is empty.
+//! can be back. R is of what the pause has held back and of nothing else: a flow is not shaped by it for longer.
 //! **What bounds a lane in time:** every message carries its pause time; a lost resume costs the rest of that.
 
 use super::ends::{Ends, Told};
@@ -44,13 +46,28 @@ type Key = (HostId, HostId, Class, Option<FlowRef>);
 struct Isolated {
     number: u32,
     ends: Ends,
-    /// when the next packet may leave the lane, as far as R goes
+    /// a pause lasts, or its end has not been seen yet
+    paused: bool,
+    /// of what a pause has held back, what has not left yet
+    backlog: Bytes,
+    /// when the next packet of that may leave
     next: Time,
 }
 
 impl Isolated {
-    fn may_open(&self, now: Time) -> bool {
-        self.ends.over(now) && self.next <= now
+    fn new(number: u32) -> Isolated {
+        Isolated { number, ends: Ends::default(), paused: false, backlog: Bytes::ZERO, next: Time::ZERO }
+    }
+
+    /// No pause lasts, and the lane opens unless its next packet is not due.
+    fn let_go(&mut self, cx: &mut SwitchCx<'_>) {
+        let lane = cx.lane(self.number);
+        if std::mem::take(&mut self.paused) {
+            self.backlog = cx.seen().held_in(lane);
+        }
+        if self.next <= cx.now() {
+            cx.open(Gate::Lane(lane));
+        }
     }
 }
 
@@ -93,24 +110,26 @@ impl Isolation {
         let key = (source, message.to, message.class, flow.filter(|_| self.by_flow));
         let isolated = self.lanes.entry(key).or_insert_with(|| {
             self.next += 1;
-            Isolated { number: self.next, ends: Ends::default(), next: Time::ZERO }
+            Isolated::new(self.next)
         });
-        let lane = cx.lane(isolated.number);
         match isolated.ends.told(message.point, message.pause, now) {
             Told::Until(end) => {
-                cx.shut(Gate::Lane(lane));
+                isolated.paused = true;
+                cx.shut(Gate::Lane(cx.lane(isolated.number)));
                 cx.arm(end, isolated.number);
             }
-            Told::Lifted if isolated.may_open(now) => cx.open(Gate::Lane(lane)),
-            Told::Lifted | Told::Nothing => {}
+            Told::Lifted => isolated.let_go(cx),
+            Told::Nothing => {}
         }
     }
 
     /// The pause of a lane may have ended, or its next packet be due.
     pub(super) fn on_timer(&mut self, cx: &mut SwitchCx<'_>, number: Token) {
         let now = cx.now();
-        if self.lanes.values().any(|isolated| isolated.number == number && isolated.may_open(now)) {
-            cx.open(Gate::Lane(cx.lane(number)));
+        if let Some(isolated) = self.lanes.values_mut().find(|isolated| isolated.number == number)
+            && isolated.ends.over(now)
+        {
+            isolated.let_go(cx);
         }
     }
 
@@ -159,14 +178,15 @@ impl Isolation {
         });
     }
 
-    /// What is isolated has left its lane, which holds more: that follows at `rate`.
+    /// What a pause had held back has left its lane: the rest of that follows at `rate`.
     fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
         let key = (pkt.src, pkt.dst, at.class, self.by_flow.then_some(pkt.flow));
         let Some(isolated) = self.lanes.get_mut(&key).filter(|_| pkt.kind == Kind::Data) else { return };
-        let lane = cx.lane(isolated.number);
-        if cx.seen().held_in(lane) != Bytes::ZERO {
+        isolated.backlog = isolated.backlog.saturating_sub(pkt.bytes());
+        if isolated.backlog != Bytes::ZERO {
+            let gate = Gate::Lane(cx.lane(isolated.number));
             isolated.next = cx.now().after(rate.time_for(pkt.bytes()));
-            cx.shut(Gate::Lane(lane));
+            cx.shut(gate);
             cx.arm(isolated.next, isolated.number);
         }
     }

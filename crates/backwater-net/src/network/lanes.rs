@@ -14,7 +14,7 @@ use crate::held::Depth;
 use crate::hooks::Lane;
 use crate::packet::{Port, Queue};
 use crate::slab::{Fifo, Ix, Slab};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The lanes of one switch.
 #[derive(Default)]
@@ -22,6 +22,8 @@ pub(super) struct Lanes {
     /// By the egress queue for which they wait.
     groups: BTreeMap<(Port, Queue), Group>,
     pub depth: Depth,
+    /// Number of the next frame that comes to wait.
+    next: u64,
 }
 
 /// The lanes of one egress queue.
@@ -35,22 +37,27 @@ struct Group {
     fed: Vec<Ix>,
     /// \[bytes\] of them
     fed_bytes: u64,
+    /// A frame of theirs is joining the queue, which may make room at once: one at a time.
+    serving: bool,
 }
 
 struct Waiting {
     lane: Lane,
     open: bool,
     fifo: Fifo,
+    /// When each of these came: their numbers.
+    numbers: VecDeque<u64>,
 }
 
 impl Group {
     /// A frame comes to wait; `open` is the lane's state, if it has none here yet.
-    fn push(&mut self, slab: &mut Slab, lane: Lane, open: bool, pkt: Ix) {
+    fn push(&mut self, slab: &mut Slab, lane: Lane, open: bool, pkt: Ix, number: u64) {
         let at = self.lanes.iter().position(|waiting| waiting.lane == lane).unwrap_or_else(|| {
-            self.lanes.push(Waiting { lane, open, fifo: Fifo::default() });
+            self.lanes.push(Waiting { lane, open, fifo: Fifo::default(), numbers: VecDeque::new() });
             self.lanes.len() - 1
         });
         self.lanes[at].fifo.push(slab, pkt);
+        self.lanes[at].numbers.push_back(number);
     }
 
     /// The frame that joins the queue now, if one may; `queued` bytes are in the queue.
@@ -62,6 +69,7 @@ impl Group {
         let at = (0..lanes).map(|i| (self.turn + i) % lanes).find(|at| self.lanes[*at].open)?;
         let waiting = &mut self.lanes[at];
         let (lane, pkt) = (waiting.lane, waiting.fifo.pop(slab)?);
+        waiting.numbers.pop_front();
         self.turn = at + 1;
         if waiting.fifo.is_empty() {
             self.lanes.remove(at);
@@ -78,7 +86,8 @@ impl Lanes {
     fn push(&mut self, slab: &mut Slab, to: (Port, Queue), lane: Lane, pkt: Ix) {
         let mut everywhere = self.groups.values().flat_map(|group| &group.lanes);
         let open = everywhere.any(|waiting| waiting.lane == lane && waiting.open);
-        self.groups.entry(to).or_default().push(slab, lane, open, pkt);
+        self.next += 1;
+        self.groups.entry(to).or_default().push(slab, lane, open, pkt, self.next);
     }
 }
 
@@ -103,16 +112,19 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn set_lane(&mut self, switch: u32, lane: Lane, shut: bool) {
         let Some(lanes) = &mut self.switches[switch as usize].lanes else { return };
-        let mut opened = Vec::new();
+        let mut changed = Vec::new();
         for (at, group) in &mut lanes.groups {
             for waiting in group.lanes.iter_mut().filter(|waiting| waiting.lane == lane) {
                 waiting.open = !shut;
-                opened.push((waiting.fifo.head().map(|first| self.slab[first].ready), *at));
+                changed.push((waiting.numbers.front().copied(), *at));
             }
         }
-        // Where a mechanism lets go one frame at a time it is the lane's first, whatever uplink that takes.
-        opened.sort();
-        for (_, (port, queue)) in opened {
+        if shut {
+            return;
+        }
+        // A mechanism that lets go one frame at a time means the lane's first, whatever uplink that takes.
+        changed.sort();
+        for (_, (port, queue)) in changed {
             self.serve_lanes(switch, port, queue);
         }
     }
@@ -135,18 +147,24 @@ impl<A: Actors> Network<A> {
         loop {
             let s = &mut self.switches[switch as usize];
             let Some(lanes) = &mut s.lanes else { return };
-            let Some(group) = lanes.groups.get_mut(&(port, queue)) else { return };
+            let Some(group) = lanes.groups.get_mut(&(port, queue)).filter(|group| !group.serving) else { return };
             let Some((lane, pkt)) = group.next(&self.slab, s.occupancy.egress(port, queue).0) else {
                 if group.lanes.is_empty() && group.fed.is_empty() {
                     lanes.groups.remove(&(port, queue));
                 }
                 return;
             };
+            // Where a frame leaves its queue's count when it starts it does so in joining, before the mechanism's acts are carried out.
+            group.serving = true;
             let slot = &self.slab[pkt];
             group.fed_bytes += u64::from(slot.pkt.size);
             s.occupancy.let_go(&slot.place, lane, u64::from(slot.charged));
             lanes.depth.change(self.now, s.occupancy.held_total().0);
             self.join_late(switch, pkt);
+            let lanes = self.switches[switch as usize].lanes.as_mut();
+            if let Some(group) = lanes.and_then(|lanes| lanes.groups.get_mut(&(port, queue))) {
+                group.serving = false;
+            }
         }
     }
 }
@@ -169,7 +187,7 @@ mod tests {
         let mut frame = |flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 936));
         let [a, b, c] = [0, 1, 2].map(&mut frame);
         for (number, pkt) in [(1, a), (1, b), (2, c)] {
-            group.push(&mut slab, lane(number), false, pkt);
+            group.push(&mut slab, lane(number), false, pkt, 0);
         }
         assert_eq!(group.next(&slab, 2_500), None, "shut");
         group.lanes.iter_mut().for_each(|waiting| waiting.open = true);
@@ -207,7 +225,7 @@ mod tests {
     fn one_frame_at_a_time_where_nobody_else_waits() {
         let (mut slab, mut group) = (Slab::default(), Group::default());
         let pkts = [0, 1].map(|flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 936)));
-        pkts.iter().for_each(|pkt| group.push(&mut slab, lane(1), true, *pkt));
+        pkts.iter().for_each(|pkt| group.push(&mut slab, lane(1), true, *pkt, 0));
         assert_eq!(group.next(&slab, 0), Some((lane(1), pkts[0])));
         group.fed_bytes = 1_000;
         assert_eq!(group.next(&slab, 1_000), None);

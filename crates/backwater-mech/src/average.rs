@@ -1,0 +1,132 @@
+//! Average queue length of Random Early Detection — Floyd and Jacobson, IEEE/ACM Transactions on Networking 1 (4), 1993, section IV.
+//!
+//! ```text
+//! on arrival, q bytes before it:   q > 0:  avg = (1 - w) avg + w q
+//!                                  q = 0:  avg = (1 - w)^m avg      m = time since the queue became empty / s
+//! ```
+//!
+//! | symbol | what | unit |
+//! |---|---|---|
+//! | w | weight of one arrival, 0.002 in the paper | – |
+//! | s | what the longest frame takes at the port's rate: the paper's "typical transmission time for a small packet" would forget faster | time |
+//!
+//! **Not modelled:** the paper's even spacing of marks (`count`).
+
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{Finding, SwitchShape};
+use backwater_net::packet::{CLASSES, Port, Queue};
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Average {
+    /// \[bytes\]
+    avg: f64,
+    /// since when the queue has been empty
+    empty: Time,
+}
+
+/// The averages of all egress queues of one switch.
+pub(crate) struct Averages {
+    w: f64,
+    /// s of each port
+    s: Vec<Time>,
+    queues: Vec<Average>,
+}
+
+impl Averages {
+    pub(crate) fn new(w: f64, shape: &SwitchShape) -> Averages {
+        let s: Vec<Time> = shape.ports.iter().map(|port| port.rate.time_for(shape.max_frame)).collect();
+        Averages { w, queues: vec![Average::default(); s.len() * CLASSES], s }
+    }
+
+    fn at(port: Port, queue: Queue) -> usize {
+        usize::from(port.0) * CLASSES + usize::from(queue.0) % CLASSES
+    }
+
+    /// A packet comes for a queue of `q` without it. Returns the average.
+    pub(crate) fn arrival(&mut self, port: Port, queue: Queue, q: Bytes, now: Time) -> Bytes {
+        let average = &mut self.queues[Self::at(port, queue)];
+        if q == Bytes::ZERO {
+            let m = now.since(average.empty).0 / self.s[usize::from(port.0)].0.max(1);
+            average.avg *= (1.0 - self.w).powi(i32::try_from(m).unwrap_or(i32::MAX));
+            // What has been forgotten once is not to be forgotten again by the next one to an empty queue.
+            average.empty = now;
+        } else {
+            average.avg += self.w * (q.0 as f64 - average.avg);
+        }
+        Bytes(average.avg as u64)
+    }
+
+    /// The queue has become empty.
+    pub(crate) fn emptied(&mut self, port: Port, queue: Queue, now: Time) {
+        self.queues[Self::at(port, queue)].empty = now;
+    }
+
+    /// The average after the last arrival.
+    pub(crate) fn of(&self, port: Port, queue: Queue) -> Bytes {
+        Bytes(self.queues[Self::at(port, queue)].avg as u64)
+    }
+}
+
+/// Whether a weight is one.
+pub(crate) fn weight_findings(weight: Option<f64>) -> Option<Finding> {
+    let w = weight.filter(|w| !(*w > 0.0 && *w <= 1.0))?;
+    Some(Finding {
+        fatal: true,
+        key: "weight",
+        reason: format!("{w} is no weight of an average"),
+        hint: "above 0, at most 1; RED's paper has 0.002; without it the queue's length counts as it is".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_net::Rate;
+    use backwater_net::bench::SwitchBench;
+    use backwater_net::config::SwitchParams;
+
+    const AT: (Port, Queue) = (Port(1), Queue(3));
+
+    /// At 8.512 Gb/s the longest frame, 4064 B, takes 3.8195 us.
+    fn averages(w: f64) -> Averages {
+        let bench = SwitchBench::new(&SwitchParams::default(), 2, Rate(8_512_000_000), 0);
+        Averages::new(w, bench.shape())
+    }
+
+    #[test]
+    fn an_arrival_moves_the_average_by_its_weight() {
+        let mut averages = averages(0.25);
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes(1000), Time::us(1)), Bytes(250));
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes(1000), Time::us(1)), Bytes(437));
+        assert_eq!(averages.of(AT.0, AT.1), Bytes(437));
+        assert_eq!(averages.of(AT.0, Queue(2)), Bytes::ZERO, "of this queue");
+        assert_eq!(averages.of(Port(0), AT.1), Bytes::ZERO, "of this port");
+    }
+
+    #[test]
+    fn an_empty_queue_is_forgotten_as_if_packets_had_come() {
+        let mut averages = averages(0.5);
+        averages.arrival(AT.0, AT.1, Bytes(8000), Time::us(1));
+        averages.emptied(AT.0, AT.1, Time::us(10));
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(13)), Bytes(4000), "less than one packet's time");
+        averages.emptied(AT.0, AT.1, Time::us(20));
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(28)), Bytes(1000), "two");
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(29)), Bytes(1000), "these have been forgotten");
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::ms(900)), Bytes::ZERO);
+    }
+
+    #[test]
+    fn a_weight_of_one_is_the_queue_itself() {
+        let mut averages = averages(1.0);
+        for q in [700, 30, 12_345] {
+            assert_eq!(averages.arrival(AT.0, AT.1, Bytes(q), Time::us(1)), Bytes(q));
+        }
+    }
+
+    #[test]
+    fn weights_lie_above_0_and_up_to_1() {
+        assert!([None, Some(0.002), Some(1.0)].into_iter().all(|weight| weight_findings(weight).is_none()));
+        assert!([0.0, -0.1, 1.5, f64::NAN].into_iter().all(|weight| weight_findings(Some(weight)).is_some()));
+    }
+}
