@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! on arrival, q bytes before it:   q > 0:  avg = (1 - w) avg + w q
-//!                                  q = 0:  avg = (1 - w)^m avg      m = time since the queue became empty / s
+//!                                  q = 0:  avg = (1 - w)^m (1 - w) avg      m = whole s since the queue became empty
 //! ```
 //!
 //! | symbol | what | unit |
 //! |---|---|---|
 //! | w | weight of one arrival, 0.002 in the paper | – |
 //! | s | what the longest frame takes at the port's rate: the paper's "typical transmission time for a small packet" would forget faster | time |
+//!
+//! The arrival that finds an empty queue counts as one of zero bytes, beside the m that could have come before it: else an average would
+//! never fall on a link that is busy for more than half of the time and yet never has a queue.
 //!
 //! **Not modelled:** the paper's even spacing of marks (`count`).
 
@@ -48,7 +51,7 @@ impl Averages {
         let average = &mut self.queues[Self::at(port, queue)];
         if q == Bytes::ZERO {
             let m = now.since(average.empty).0 / self.s[usize::from(port.0)].0.max(1);
-            average.avg *= (1.0 - self.w).powi(i32::try_from(m).unwrap_or(i32::MAX));
+            average.avg *= power(1.0 - self.w, m.saturating_add(1));
             // What has been forgotten once is not to be forgotten again by the next one to an empty queue.
             average.empty = now;
         } else {
@@ -66,6 +69,19 @@ impl Averages {
     pub(crate) fn of(&self, port: Port, queue: Queue) -> Bytes {
         Bytes(self.queues[Self::at(port, queue)].avg as u64)
     }
+}
+
+/// `base` to the power of `exponent`, by multiplications alone: the same on every machine.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut power = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            power *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    power
 }
 
 /// Whether a weight is one.
@@ -107,21 +123,41 @@ mod tests {
     #[test]
     fn an_empty_queue_is_forgotten_as_if_packets_had_come() {
         let mut averages = averages(0.5);
-        averages.arrival(AT.0, AT.1, Bytes(8000), Time::us(1));
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes(8000), Time::us(1)), Bytes(4000));
         averages.emptied(AT.0, AT.1, Time::us(10));
-        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(13)), Bytes(4000), "less than one packet's time");
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(13)), Bytes(2000), "this one alone");
         averages.emptied(AT.0, AT.1, Time::us(20));
-        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(28)), Bytes(1000), "two");
-        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(29)), Bytes(1000), "these have been forgotten");
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(28)), Bytes(250), "this one, and two before");
+        assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::us(29)), Bytes(125), "these have been counted");
         assert_eq!(averages.arrival(AT.0, AT.1, Bytes::ZERO, Time::ms(900)), Bytes::ZERO);
     }
 
     #[test]
     fn a_weight_of_one_is_the_queue_itself() {
         let mut averages = averages(1.0);
-        for q in [700, 30, 12_345] {
+        for q in [700, 30, 0, 12_345, 0] {
             assert_eq!(averages.arrival(AT.0, AT.1, Bytes(q), Time::us(1)), Bytes(q));
         }
+    }
+
+    /// Frames evenly spaced at nine tenths of the link never meet a queue: what an earlier one has left behind is forgotten in 5000 of them.
+    #[test]
+    fn a_busy_link_without_a_queue_has_an_average_of_zero() {
+        let mut averages = averages(0.002);
+        (0..5000).for_each(|_| _ = averages.arrival(AT.0, AT.1, Bytes(250_000), Time::ZERO));
+        assert!(averages.of(AT.0, AT.1) > Bytes(249_000));
+        for frame in 0..5000 {
+            let now = Time::ns(4_244 * frame);
+            averages.arrival(AT.0, AT.1, Bytes::ZERO, now);
+            averages.emptied(AT.0, AT.1, now.after(Time::ns(3_820)));
+        }
+        assert!(averages.of(AT.0, AT.1) < Bytes(20));
+    }
+
+    #[test]
+    fn power_is_a_product() {
+        assert_eq!([0, 1, 2, 3, 10].map(|n| power(0.5, n)), [1.0, 0.5, 0.25, 0.125, 1.0 / 1024.0]);
+        assert_eq!((power(0.998, u64::MAX), power(0.0, 1)), (0.0, 0.0));
     }
 
     #[test]

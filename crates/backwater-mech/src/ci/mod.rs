@@ -555,7 +555,7 @@ impl Bridge {
     }
 }
 
-/// The curve of congesting-flow detection: that of random early detection, of the instantaneous length.
+/// The curve of congesting-flow detection: that of random early detection, of the length or its average.
 fn red(q: Bytes, params: &Params) -> f64 {
     let Params { low, high, pmax, .. } = *params;
     if q <= low {

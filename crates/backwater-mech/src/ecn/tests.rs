@@ -58,6 +58,39 @@ fn average_rises_with_arrivals() {
     }
 }
 
+/// The queue is empty from 10 us on, when the last packet leaves; at 40 Gb/s, where the longest frame takes 813 ns, the next one at 11 us
+/// counts for two, and not for the thirteen since the last arrival. A packet that leaves one byte behind empties nothing.
+#[test]
+fn average_is_forgotten_from_when_the_queue_is_empty() {
+    let step = |kb: u64, mark_at| {
+        let k = Bytes(kb * 1000);
+        Params { kmin: k, kmax: k, weight: Some(0.25), mark_at, ..Params::default() }
+    };
+    let marks = |params: &Params, left_behind: u64| {
+        let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(40), 0);
+        let mut marker = Marker::switch(params, bench.shape()).expect("ECN acts at switches");
+        let here = place(Port(0), Port(1), Class(3));
+        let mut pkt = || data(HostId(0), HostId(1), 0, Class(3), 936);
+        let (mut first, mut last, mut next) = (pkt(), pkt(), pkt());
+        bench.set_egress(Port(1), Queue(3), 400_001_000);
+        bench.now = backwater_engine::Time::us(1);
+        marker.on_enqueue(&mut bench.cx(), &here, &mut first);
+        bench.set_egress(Port(1), Queue(3), 1_000 + left_behind);
+        bench.now = backwater_engine::Time::us(10);
+        marker.on_dequeue(&mut bench.cx(), &here, &mut last);
+        bench.set_egress(Port(1), Queue(3), 1_000);
+        bench.now = backwater_engine::Time::us(11);
+        marker.on_enqueue(&mut bench.cx(), &here, &mut next);
+        marker.on_dequeue(&mut bench.cx(), &here, &mut next);
+        next.ecn() == Ecn::Ce
+    };
+    // 100 MB; 56.25 MB after two; 1.8 MB after fourteen.
+    for mark_at in [At::Enqueue, At::Dequeue] {
+        assert_eq!([56_000, 57_000].map(|kb| marks(&step(kb, mark_at), 0)), [true, false], "{mark_at:?}");
+        assert_eq!([1_000, 2_000].map(|kb| marks(&step(kb, mark_at), 1)), [true, false], "{mark_at:?}");
+    }
+}
+
 /// Kmin = Kmax = 100 KB at 100 Gb/s is 40 KB at the bench's 40 Gb/s, and 400 KB at 10 Gb/s' reference.
 #[test]
 fn thresholds_follow_the_rate_of_the_port() {

@@ -27,6 +27,7 @@
 //! has a lane, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to
 //! PFC is by default the sum over the lanes of the port's class, since that is what PFC can stop: no host takes another's room.
 //! Per switch the lanes share their room as the document's one queue does, and hosts are paused whose packets come to a full one.
+//! R counts bytes: where one of several uplinks takes none, what leaves by the others meanwhile counts for what is still held.
 //! **Why R:** a relieved queue resumes all its sources at once. A host can then send no faster than its link, and what it has there is
 //! shared with others; lanes of many hosts empty at the rate of the switch's uplinks, and would fill the queue anew before a message
 //! can be back. R is of what the pause has held back and of nothing else: a flow is not shaped by it for longer.
