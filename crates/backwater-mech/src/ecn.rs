@@ -22,6 +22,7 @@
 //! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
 
 use crate::average::{Averages, weight_findings};
+use backwater_engine::Time;
 use backwater_net::hooks::{Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
@@ -178,47 +179,47 @@ pub struct CongestionPoint {
 impl SwitchSide for CongestionPoint {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        if self.mode != Mode::Dequeue {
-            self.joined(cx, at, pkt);
+        if self.mode == Mode::Dequeue {
+            return;
         }
+        let mut q = cx.seen().egress(at.egress, at.queue);
+        if self.mode == Mode::Averaged {
+            q = self.joined(at, q.saturating_sub(pkt.bytes()), cx.now());
+        }
+        self.mark(cx, at, q, pkt);
     }
 
     #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        match self.mode {
-            Mode::Dequeue => {
-                let own = if self.params.count_departing { Bytes::ZERO } else { pkt.bytes() };
-                let q = cx.seen().egress(at.egress, at.queue).saturating_sub(own);
-                self.mark(cx, at, q, pkt);
-            }
-            Mode::Averaged => self.left(cx, at, pkt),
-            Mode::Enqueue => {}
+        if self.mode == Mode::Enqueue {
+            return;
         }
+        let own = if self.params.count_departing { Bytes::ZERO } else { pkt.bytes() };
+        let mut q = cx.seen().egress(at.egress, at.queue).saturating_sub(own);
+        if self.mode == Mode::Averaged {
+            let last = cx.seen().egress(at.egress, at.queue) <= pkt.bytes();
+            q = self.left(at, last, cx.now());
+        }
+        self.mark(cx, at, q, pkt);
     }
 }
 
 impl CongestionPoint {
-    #[inline(never)]
-    fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        let mut q = cx.seen().egress(at.egress, at.queue);
-        if let Some(averages) = &mut self.averages {
-            q = averages.arrival(at.egress, at.queue, q.saturating_sub(pkt.bytes()), cx.now());
-        }
-        if self.params.mark_at == At::Enqueue {
-            self.mark(cx, at, q, pkt);
-        }
+    /// A packet has joined a queue of `q` without it. Returns by what it is marked now; nothing if that comes later.
+    #[cold]
+    fn joined(&mut self, at: &Place, q: Bytes, now: Time) -> Bytes {
+        let average = self.averages.as_mut().map_or(q, |averages| averages.arrival(at.egress, at.queue, q, now));
+        if self.params.mark_at == At::Enqueue { average } else { Bytes::ZERO }
     }
 
-    #[inline(never)]
-    fn left(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        let Some(averages) = &mut self.averages else { return };
-        if cx.seen().egress(at.egress, at.queue) <= pkt.bytes() {
-            averages.emptied(at.egress, at.queue, cx.now());
+    /// A packet leaves, the `last` of its queue perhaps. Returns by what it is marked now; nothing if it has been.
+    #[cold]
+    fn left(&mut self, at: &Place, last: bool, now: Time) -> Bytes {
+        let Some(averages) = &mut self.averages else { return Bytes::ZERO };
+        if last {
+            averages.emptied(at.egress, at.queue, now);
         }
-        if self.params.mark_at == At::Dequeue {
-            let q = averages.of(at.egress, at.queue);
-            self.mark(cx, at, q, pkt);
-        }
+        if self.params.mark_at == At::Dequeue { averages.of(at.egress, at.queue) } else { Bytes::ZERO }
     }
 
     #[inline(always)]
