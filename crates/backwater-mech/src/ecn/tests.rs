@@ -70,7 +70,7 @@ fn average_is_forgotten_from_when_the_queue_is_empty() {
         let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(40), 0);
         let mut marker = Marker::switch(params, bench.shape()).expect("ECN acts at switches");
         let here = place(Port(0), Port(1), Class(3));
-        let mut pkt = || data(HostId(0), HostId(1), 0, Class(3), 936);
+        let pkt = || data(HostId(0), HostId(1), 0, Class(3), 936);
         let (mut first, mut last, mut next) = (pkt(), pkt(), pkt());
         bench.set_egress(Port(1), Queue(3), 400_001_000);
         bench.now = backwater_engine::Time::us(1);
