@@ -107,7 +107,7 @@ fn an_average_finds_congesting_flows_later_and_forgets() {
     stand.bench.set_egress(OUT, MQ, 0);
     stand.bridge.on_depart(&mut stand.bench.cx(), &place(IN, OUT, Class(3)));
     stand.bench.now = Time::us(2);
-    assert!(!stand.isolates(7), "three frames' time: 149 KB");
+    assert!(!stand.isolates(7), "this one, and three frames' time: 112 KB");
 }
 
 /// An isolated packet waits in the CQ, has its priority on the next link, and is marked; its ingress still counts its old class.

@@ -136,7 +136,7 @@ impl Isolation {
 
     /// The lane in which a data packet waits, if it does.
     pub(super) fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
-        let key = (pkt.src, pkt.dst, at.class, self.by_flow.then_some(pkt.flow));
+        let key = self.key(pkt, at.class);
         let isolated = self.lanes.get(&key)?;
         if !in_use(isolated, cx) {
             self.lanes.remove(&key);
@@ -181,7 +181,7 @@ impl Isolation {
 
     /// What a pause had held back has left its lane: the rest of that follows at `rate`.
     fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
-        let key = (pkt.src, pkt.dst, at.class, self.by_flow.then_some(pkt.flow));
+        let key = self.key(pkt, at.class);
         let Some(isolated) = self.lanes.get_mut(&key).filter(|_| pkt.kind == Kind::Data) else { return };
         isolated.backlog = isolated.backlog.saturating_sub(pkt.bytes());
         if isolated.backlog != Bytes::ZERO {
@@ -190,6 +190,10 @@ impl Isolation {
             cx.shut(gate);
             cx.arm(isolated.next, isolated.number);
         }
+    }
+
+    fn key(&self, pkt: &Packet, class: Class) -> Key {
+        (pkt.src, pkt.dst, class, self.by_flow.then_some(pkt.flow))
     }
 
     /// What waits where that from this port and class does.
