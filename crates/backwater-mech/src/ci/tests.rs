@@ -208,6 +208,22 @@ fn conformity_has_degrees() {
     assert_eq!(now(Params { end_stations: true, ..at_once }, Port(2)), 1);
 }
 
+/// One packet a finding: the flow's later ones go to the CQ as they are, until it has been released and is found again.
+#[test]
+fn marked_once_for_each_time_that_it_is_found() {
+    let mut stand = Stand::new(Params { ce_marking: CeMarking::Found, ..Params::default() });
+    stand.bench.set_egress(OUT, MQ, 300_001);
+    let marks = |stand: &mut Stand| [0; 3].map(|_| stand.arrive(7, Class(3)).1.ecn());
+    assert_eq!(marks(&mut stand), [Ecn::Ce, Ecn::Ect, Ecn::Ect]);
+    stand.empty();
+    assert_eq!(marks(&mut stand), [Ecn::Ce, Ecn::Ect, Ecn::Ect]);
+    assert_eq!((stand.count(OUT, "isolations"), stand.count(OUT, "isolated_packets")), (2, 6));
+    // Isolated for a CIM: found by another.
+    let peer = stand.bench.shape().ports[1].peer;
+    stand.hear(OUT, None, peer, Some(8));
+    assert_eq!(stand.arrive(8, Class(3)).1.ecn(), Ecn::Ect);
+}
+
 /// A CIM isolates the flow at the port at which it came in; it ends here.
 #[test]
 fn a_cim_isolates_upstream() {

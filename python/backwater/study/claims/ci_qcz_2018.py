@@ -6,7 +6,7 @@ from backwater.stats import Spread
 from backwater.study.claims.base import Claims, Finding, NotMeasuredError, Numbers
 
 NONE, LOCAL, ISOLATION = "none", "local", "isolation"
-MAIN = "main"
+MAIN, LOSSY = "main", "lossy"
 SIZES = ("288 hosts", "578 hosts", "1152 hosts")
 
 CLAIMS = Claims()
@@ -42,12 +42,12 @@ def signs(n: Numbers) -> Finding:
     names = {"fct_mice": "mice", "fct_elephants": "elephants", "fct_all": "all"}
     found = {label: _reduction(n, name) for name, label in names.items()}
     found["pause frames"] = _reduction(n, "pause_frames")
-    found["loss"] = _reduction(n, "loss_rate", kind=", lossy")
+    found["loss"] = _reduction(n, "loss_rate", case=LOSSY, kind=", lossy")
     least = min(
         spread.mean if spread.ci_low is None else spread.ci_low for spread in found.values()
     )
     detail = ", ".join(f"{label} {_said(spread)}" for label, spread in found.items())
-    return _finding(least > 0, least, "%", detail)
+    return _finding(least > 0, least, "%", detail, f"{MAIN},{LOSSY}")
 
 
 @CLAIMS.claim("mice-most")
