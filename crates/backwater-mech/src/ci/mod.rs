@@ -10,7 +10,7 @@
 //!     F in stream table of o:             isolate
 //!     otherwise P = red(MQ bytes):        with P: add F, local-create; isolate         red: 0 up to Low, Pmax at High, 1 above
 //!                                         with w: of the average of MQ over these packets (crate::average)
-//! isolate:  queue = CQ, and p's priority on the next link is CQ's; mark CE
+//! isolate:  queue = CQ, and p's priority on the next link is CQ's; mark CE (which: `ce_marking`)
 //!           CQ bytes > CIM_TH, CIM count(F) < max-cim-tx, last CIM of F min. interval ago:
 //!               send CIM{F} to the neighbour from which p came; CIM count + 1
 //! on CIM{F} from the neighbour at port r:  add or refresh F in the stream table of r, cim-create; the CIM ends here
@@ -45,10 +45,10 @@
 //! **Where we differ:** flows are those of the simulation, acknowledgements apart from data; control messages of mechanisms are no
 //! flows. Ageing is looked at when a flow's next packet comes, so that a run does not last longer for it. A bridge finds out that
 //! the flow of a CIM is over, ignores the CIM and counts it, where a real one would keep an entry that no packet will ask for.
-//! The simulations have "ECN is marked once a packet is isolated" and do not say by whom. Here the port marks that has found the flow
+//! The simulations have "ECN is marked once a packet is isolated" and do not say by whom. By default the port marks that has found the flow
 //! (`ce_marking = "local"`). With `"isolated"` a port upstream, too, marks what a CIM has isolated, for all of `max_flow_life`,
-//! whatever the congestion does: in `scenarios/ci-victim.toml` DCQCN then takes 184 ms for what takes 1.7 ms. With `"found"` a flow
-//! is told once for each time that it is found, and PFC holds it until the CQ is empty.
+//! whatever the congestion does: in `scenarios/ci-victim.toml` DCQCN then takes 184 ms for what takes 1.7 ms. With `"found"` one
+//! packet is marked for each time that the port finds its flow, and what a CIM or another port has isolated is not.
 
 mod station;
 mod table;
@@ -79,7 +79,7 @@ pub enum CeMarking {
     Isolated,
     /// Those of flows that this port itself has found to be congesting (local-create).
     Local,
-    /// The packet by which this port has found its flow to be congesting, once for each time that it is found.
+    /// The packet by which this port has found its flow to be congesting, once for each time that it is found. What a CIM or another port has isolated is not marked.
     Found,
     /// None: what marks is `[ecn]`.
     None,
