@@ -148,16 +148,18 @@ SMALL = [
 
 
 @pytest.mark.parametrize(
-    ("case", "models", "rows"),
+    ("case", "models", "isolation", "rows"),
     [
-        ("main", 5, {"fct_mice", "fct_elephants", "fct_all", "pause_frames"}),
-        ("lossy", 2, {"loss_rate"}),
+        ("main", 5, "isolation", {"fct_mice", "fct_elephants", "fct_all", "pause_frames"}),
+        ("lossy", 2, "isolation, lossy", {"loss_rate"}),
     ],
 )
-def test_the_queue_models_in_a_small_network(case: str, models: int, rows: set[str]) -> None:
+def test_the_queue_models_in_a_small_network(
+    case: str, models: int, isolation: str, rows: set[str]
+) -> None:
     outcome = study.reproduce(STUDY, case, SMALL, seeds=lambda own, _: own[:2], workers=1)
-    found = {row.quantity: row for row in outcome.rows if not row.is_claim}
-    assert set(found) == rows
+    found = {(row.mechanism, row.quantity): row for row in outcome.rows if not row.is_claim}
+    assert set(found) == {(isolation, quantity) for quantity in rows}
     assert all(row.unit == "%" and row.against is not None for row in found.values())
     beside = {row["mechanism"]: row for row in outcome.beside if row["case"] == case}
     assert len(beside) == models
@@ -168,7 +170,7 @@ def test_the_queue_models_in_a_small_network(case: str, models: int, rows: set[s
     if case == "lossy":
         return
     # Both seeds have one flow set: reductions differ from ratios of means only by their weights.
-    everyone = found["fct_all"]
+    everyone = found[isolation, "fct_all"]
     assert everyone.measured is not None
     assert everyone.ci is not None
     assert everyone.ci[0] < everyone.measured < everyone.ci[1]
