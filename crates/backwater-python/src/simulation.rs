@@ -43,8 +43,6 @@ struct Run {
     /// As of the last slice: what is known even after a defect.
     progress: Progress,
     over: bool,
-    /// It ended before its time.
-    cut: bool,
     /// A defect has left the network in an unknown state.
     defective: bool,
     handed_over: Instant,
@@ -83,9 +81,8 @@ impl Simulation {
             network.capture_at(node, port);
         }
         let (progress, handed_over) = (Progress::default(), Instant::now());
-        let (over, cut, defective) = (false, false, false);
-        let run =
-            Run { network, tables, capture: begun, end, flows_total, progress, over, cut, defective, handed_over };
+        let (over, defective) = (false, false);
+        let run = Run { network, tables, capture: begun, end, flows_total, progress, over, defective, handed_over };
         Ok(Simulation { run: Mutex::new(run) })
     }
 
@@ -141,7 +138,6 @@ impl Run {
                     }
                 }
                 Err(broken) => {
-                    self.cut = true;
                     self.finish()?;
                     return Err(Mishap::Broken(broken));
                 }
@@ -219,7 +215,6 @@ impl Simulation {
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let mut run = self.lock()?;
-        run.cut |= !run.over;
         run.finish().map_err(|mishap| run.raise(py, &mishap))
     }
 
@@ -271,7 +266,7 @@ impl Simulation {
             Ok::<_, PyErr>(said)
         });
         summary.set_item("first_drop", first_drop.transpose()?)?;
-        let cut = run.cut.then_some(progress.time);
+        let cut = run.network.flows_to_come().then_some(progress.time);
         let offered = run.tables.tally().report(cut).into_iter().map(|one| {
             let group = PyDict::new(py);
             group.set_item("group", one.group)?;

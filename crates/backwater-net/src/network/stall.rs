@@ -88,7 +88,7 @@ impl<A: Actors> Network<A> {
 
     /// Whether something will happen that frames, acknowledgements and pauses do not depend on.
     pub(super) fn something_comes(&self) -> bool {
-        self.coming.iter().any(Option::is_some)
+        self.flows_to_come()
             || self.jobs.wait()
             || self.faults.iter().any(|fault| fault.at > self.now)
             || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())

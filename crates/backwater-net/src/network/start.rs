@@ -25,6 +25,11 @@ impl<A: Actors> Network<A> {
         }
     }
 
+    /// Whether flows are to start that have not yet.
+    pub fn flows_to_come(&self) -> bool {
+        self.coming.iter().any(Option::is_some)
+    }
+
     pub(super) fn start_flows(&mut self, source: usize) {
         if let Some(flow) = self.coming[source].take() {
             self.start_flow(&flow);
