@@ -266,7 +266,7 @@ impl Simulation {
             Ok::<_, PyErr>(said)
         });
         summary.set_item("first_drop", first_drop.transpose()?)?;
-        let cut = run.network.flows_to_come().then_some(progress.time);
+        let cut = (run.defective || run.network.flows_to_come()).then_some(progress.time);
         let offered = run.tables.tally().report(cut).into_iter().map(|one| {
             let group = PyDict::new(py);
             group.set_item("group", one.group)?;
