@@ -3,7 +3,9 @@
 //! `hops` measures all cases in one process, alternately, several times each, and takes the fastest of each.
 //! `hops CASE LENGTH` runs one case once, for a profiler: two lengths and a subtraction leave the cost of a hop.
 
-#[path = "../../backwater-mech/tests/common/mod.rs"]
+// Its cases use a part of what the tests share.
+#[allow(dead_code)]
+#[path = "../../backwater-mech/tests/it/common/mod.rs"]
 mod common;
 
 use backwater::{Scenario, build};

@@ -1,8 +1,7 @@
 //! The hook interface with mechanisms of the tests' own: what the registry's mechanisms do not use yet must work for the
 //! next one.
 
-mod common;
-
+use crate::common::Bench;
 use backwater_engine::Time;
 use backwater_net::config::{Architecture, BufferPer, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
@@ -13,7 +12,6 @@ use backwater_net::packet::Packet;
 use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
-use common::Bench;
 
 /// What a test's mechanism does.
 #[derive(Clone, Copy, Default)]
@@ -207,7 +205,7 @@ fn rate_changes_while_a_flow_waits() {
     }
 }
 
-fn waits_for(out: &common::Outcome) -> &str {
+fn waits_for(out: &crate::common::Outcome) -> &str {
     let State::Unfinished(why) = &out.flow(0).state else { panic!("{:?}", out.flow(0)) };
     why
 }
@@ -270,7 +268,7 @@ fn flushed_queues_leave_no_trace_in_the_accounts() {
 }
 
 /// Packets that arrived though their first copy had.
-fn repeats(out: &common::Outcome) -> u64 {
+fn repeats(out: &crate::common::Outcome) -> u64 {
     let arrived: u64 = out.rows.ports.iter().filter(|p| p.peer.0 < 4).map(|p| p.stats.tx_data_frames).sum();
     arrived - 500
 }

@@ -1,7 +1,6 @@
 //! Isolation at the source's ToR in a network: what is congested waits there, and nothing else does.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, pfc, sfc, step};
 use backwater_engine::Time;
 use backwater_mech::dcqcn;
 use backwater_mech::mac_control::Signal;
@@ -14,7 +13,6 @@ use backwater_net::packet::{Class, HostId};
 use backwater_net::record::HeldStats;
 use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, pfc, sfc, step};
 
 const ARCHITECTURES: [Architecture; 4] =
     [Architecture::OutputQueued, Architecture::SharedMemory, Architecture::InputQueued, Architecture::Voq];

@@ -1,7 +1,6 @@
 //! Congestion Isolation in whole networks: a chain of two switches before a hot spot, and an innocent flow beside it.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, network};
 use backwater_engine::Time;
 use backwater_mech::ci::{CIM, CeMarking, Params};
 use backwater_mech::mac_control::Signal;
@@ -13,7 +12,6 @@ use backwater_net::packet::Class;
 use backwater_net::record::ControlRow;
 use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, network};
 
 /// Thresholds for queues of some ten packets.
 fn small() -> Params {
@@ -47,7 +45,7 @@ fn chain(params: Option<Params>) -> Bench {
 
 /// PFC on both queues' priorities.
 fn both(xoff: u64, signal: Signal) -> pfc::Params {
-    pfc::Params { classes: vec![2, 3], ..common::pfc(xoff, xoff / 2, signal) }
+    pfc::Params { classes: vec![2, 3], ..crate::common::pfc(xoff, xoff / 2, signal) }
 }
 
 fn cims(out: &Outcome) -> Vec<&ControlRow> {

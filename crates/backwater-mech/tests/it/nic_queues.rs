@@ -1,8 +1,7 @@
 //! Hosts with several queues for one class: the congestion point's message stops the queue that its packet came from, new
 //! flows take one that is not stopped, and what pauses the class pauses them all.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, pfc, sfc};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
@@ -12,7 +11,6 @@ use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::spec::SeriesSpec;
 use backwater_net::{Bytes, HostQueues, Rate};
-use common::{Bench, On, Outcome, pfc, sfc};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SIGNALS: [Signal; 3] = [Signal::Timed, Signal::OnOff, Signal::Ideal];

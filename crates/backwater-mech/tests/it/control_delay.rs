@@ -1,7 +1,6 @@
 //! A host's control delay: routed messages act exactly so much later, and nothing else does.
 
-mod common;
-
+use crate::common::{Bench, Outcome};
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::config::NicParams;
@@ -10,7 +9,6 @@ use backwater_net::hooks::{
 };
 use backwater_net::network::Actors;
 use backwater_net::packet::{Class, Control, HostId, Kind, Packet};
-use common::{Bench, Outcome};
 
 const ASKED: &str = "slow-down";
 const HEARD: &str = "heard";

@@ -1,7 +1,6 @@
 //! Source Flow Control by proxy in a network: the source ToR pauses its hosts by PFC, and nobody else is paused.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, pfc, sfc};
 use backwater_engine::Time;
 use backwater_mech::dcqcn;
 use backwater_mech::mac_control::Signal;
@@ -12,7 +11,6 @@ use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::HostId;
 use backwater_net::spec::SeriesSpec;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, pfc, sfc};
 
 const SIGNALS: [Signal; 3] = [Signal::Timed, Signal::OnOff, Signal::Ideal];
 

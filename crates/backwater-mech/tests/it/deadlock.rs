@@ -1,7 +1,6 @@
 //! Pauses that do harm: deadlock in a ring, who is accused of it and who is not, and what resolves it.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, network, pause, pfc, ring, sfc};
 use backwater_engine::Time;
 use backwater_mech::ci;
 use backwater_mech::mac_control::{Counter, Signal};
@@ -13,7 +12,6 @@ use backwater_net::packet::HostId;
 use backwater_net::record::State;
 use backwater_net::spec::FaultKind;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, network, pause, pfc, ring, sfc};
 
 const RATE: Rate = Rate::gbps(100);
 const SIGNALS: [Signal; 3] = [Signal::Timed, Signal::OnOff, Signal::Ideal];

@@ -1,12 +1,10 @@
-//! Peers: the same inputs in another simulator, and its completion times. (The ns-3 code is compared in `crates/backwater/tests/ns3.rs`.)
+//! Peers: the same inputs in another simulator, and its completion times. (The ns-3 code is compared in `crates/backwater/tests/it/ns3.rs`.)
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, pause};
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::registry::Config;
 use backwater_net::Bytes;
 use backwater_net::config::{AckPath, LatencyAt, PacketParams, ReleaseAt};
-use common::{Bench, On, Outcome, pause};
 
 /// Broadcom csg-htsim at 841d9e7, `htsim_roce -nodes 128 -tiers 2 -linkspeed 200000 -mtu 4096 -hop_latency 0.15
 /// -switch_latency 0.3 -pfc_thresholds 80 93 -strat ecmp_host -paths 1`: three flows of 20 MB into host 120 and a victim of

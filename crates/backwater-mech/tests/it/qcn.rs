@@ -1,7 +1,6 @@
 //! QCN in a network: four Bernoulli sources share a port near its set point, without loss and without idling.
 
-mod common;
-
+use crate::common::Bench;
 use backwater_engine::Time;
 use backwater_mech::qcn::{Halve, Params, Per};
 use backwater_mech::registry::Config;
@@ -10,7 +9,6 @@ use backwater_net::config::{BufferPer, PacketParams};
 use backwater_net::spec::{SeriesSpec, Stream};
 use backwater_net::topology::Star;
 use backwater_net::{Bytes, Rate};
-use common::Bench;
 
 const END: Time = Time::ms(500);
 

@@ -1,7 +1,6 @@
 //! BCN in a network: the hot spots of the documents of 2006 and 2007.
 
-mod common;
-
+use crate::common::{Bench, Outcome, document_of_2006};
 use backwater_engine::Time;
 use backwater_mech::bcn::{Params, Sampling, SignRule};
 use backwater_mech::registry::Config;
@@ -10,7 +9,6 @@ use backwater_net::config::{BufferPer, PacketParams};
 use backwater_net::spec::{SeriesSpec, Stream};
 use backwater_net::topology::Star;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, Outcome, document_of_2006};
 
 /// Frames of 1500 B in slots of 1.2 us, a source queue of 4 frames.
 fn source(probability: f64, until: Time) -> Stream {

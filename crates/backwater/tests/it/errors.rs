@@ -1,5 +1,5 @@
 //! Every kind of bad input gives one clear error: place, line, value, reason, hint. The complete texts stand in
-//! `errors.expected`; `BLESS=1 cargo test` writes it anew, so that a change is a diff that a person reads.
+//! `errors.expected` beside it; `BLESS=1 cargo test` writes it anew, so that a change is a diff that a person reads.
 
 use backwater::{Scenario, ScenarioError, build};
 use std::fmt::Write as _;
@@ -379,7 +379,7 @@ fn every_error_reads_well() {
             }
         }
     }
-    let path = Path::new("tests/errors.expected");
+    let path = Path::new("tests/it/errors.expected");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(path, &text).unwrap();
     }

@@ -1,12 +1,10 @@
 //! Hosts with several classes, and runs that do not wait for all flows.
 
-mod common;
-
+use crate::common::{Bench, Outcome};
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::record::State;
-use common::{Bench, Outcome};
 
 const RATE: Rate = Rate::gbps(100);
 

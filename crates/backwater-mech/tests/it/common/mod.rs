@@ -3,9 +3,6 @@
 //! Frames are the SFC study's (4000 B and 64 B of header, no gap, 64 B acknowledgements along the data's path backwards)
 //! unless a test says otherwise. Memory has no limit, so that a limit in a test is there on purpose.
 
-// Each test file is a crate of its own and uses another part of the bench.
-#![allow(dead_code)]
-
 use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::registry::Config;

@@ -1,7 +1,6 @@
 //! Load balancing over equal paths: ECMP lets large flows collide, spraying balances and reorders, flowlets go where there is least.
 
-mod common;
-
+use crate::common::{Bench, Outcome, network};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
@@ -11,7 +10,6 @@ use backwater_net::config::{AckPath, Recovery, TransportParams};
 use backwater_net::packet::HostId;
 use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind, Stream};
-use common::{Bench, Outcome, network};
 
 fn sprayed(order: spray::Order) -> Config {
     let params = spray::Params { order, ..spray::Params::default() };

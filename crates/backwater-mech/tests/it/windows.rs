@@ -1,7 +1,6 @@
 //! Oracles of the two window controls: the sawtooth of DCTCP's paper, and the delay that Swift is to hold.
 
-mod common;
-
+use crate::common::{Bench, On, step};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
@@ -11,7 +10,6 @@ use backwater_net::packet::Port;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec};
 use backwater_net::topology::Star;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, step};
 
 const FRAME: u64 = 1500;
 

@@ -1,7 +1,6 @@
 //! The reliable connection: what is lost is sent again, windows bound what is away, and the ideal time is the time alone.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, network, pfc};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
@@ -12,7 +11,6 @@ use backwater_net::packet::{Class, HostId};
 use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, network, pfc};
 use proptest::prelude::*;
 
 /// h0 and h1 on s0, h2 on s1; links of different rates, so that the slowest is in the middle, first or last.

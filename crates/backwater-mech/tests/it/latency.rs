@@ -1,11 +1,9 @@
 //! Oracle: an uncongested network. Store and forward has a closed form that no architecture may change, to the picosecond.
 
-mod common;
-
+use crate::common::{Bench, network};
 use backwater_engine::Time;
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
 use backwater_net::{Bytes, Rate};
-use common::{Bench, network};
 
 const ARCHITECTURES: [Architecture; 4] =
     [Architecture::OutputQueued, Architecture::SharedMemory, Architecture::InputQueued, Architecture::Voq];

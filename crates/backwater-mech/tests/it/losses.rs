@@ -1,7 +1,6 @@
 //! Networks that lose: flows complete all the same and every byte is accounted for, or the run says who does not get further.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, pfc, sfc};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
@@ -10,7 +9,6 @@ use backwater_net::config::{AckPath, BufferPer, Recovery, TransportParams, Windo
 use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, pfc, sfc};
 
 const RECOVERIES: [Recovery; 2] = [Recovery::GoBackN, Recovery::SelectiveRepeat];
 

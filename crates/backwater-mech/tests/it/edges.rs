@@ -1,7 +1,6 @@
 //! Corners: what a hostile reviewer would try. Each test names the state that is hard to get right.
 
-mod common;
-
+use crate::common::{Bench, On, network, pfc, sfc, step};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
@@ -9,7 +8,6 @@ use backwater_net::config::{AckPath, Architecture, LatencyAt, ReleaseAt};
 use backwater_net::packet::{Class, HostId};
 use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, network, pfc, sfc, step};
 
 const ALL: [Architecture; 4] =
     [Architecture::OutputQueued, Architecture::SharedMemory, Architecture::InputQueued, Architecture::Voq];

@@ -1,7 +1,6 @@
 //! Oracles of flow control: shares under PAUSE, and headrooms that are just enough.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, document_of_2006, network, pfc, sfc};
 use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::headroom;
@@ -11,7 +10,6 @@ use backwater_net::hold::quanta_time;
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::spec::SeriesSpec;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, Outcome, document_of_2006, network, pfc, sfc};
 
 /// The document of 2006, with the rates of flows every 20 ms.
 fn parking_lot(seed: u64) -> Bench {

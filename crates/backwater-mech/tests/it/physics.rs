@@ -5,8 +5,7 @@
 //! near these come): 128 x 200 Gb/s, incast into host 0, victim from host 9 to host 1. Hot spot: four Bernoulli sources of 4.9 Gb/s
 //! into one port of 10 Gb/s, frames of 1500 B, as in the studies of rate control by the queue's own messages.
 
-mod common;
-
+use crate::common::{Bench, On, pfc, sfc, step};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
@@ -16,7 +15,6 @@ use backwater_net::config::{BufferPer, LatencyAt, PacketParams};
 use backwater_net::spec::Stream;
 use backwater_net::topology::Star;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On, pfc, sfc, step};
 
 /// The reaction point of the simulator behind the document, preset `htsim-aidc-2025`.
 fn htsim_profile() -> dcqcn::Params {

@@ -1,15 +1,13 @@
 //! Oracles from queueing theory: the M/D/1 queue, the saturation throughput of the four architectures, deficit round robin; and
 //! sources whose queues are short.
 
-mod common;
-
+use crate::common::{Bench, Outcome, network};
 use backwater_engine::{Rng, Time, rng};
 use backwater_net::config::{Architecture, LatencyAt};
 use backwater_net::packet::Class;
 use backwater_net::record::FlowRow;
 use backwater_net::spec::Stream;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, Outcome, network};
 use rand::RngExt;
 
 /// Service time at the queue under test: 1000 B at 10 Gb/s.

@@ -1,14 +1,12 @@
 //! Oracle of DCQCN: the fixed point of the fluid model, which packets oscillate round, and its fairness.
 
-mod common;
-
+use crate::common::{Bench, On};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::{dcqcn, ecn};
 use backwater_net::spec::SeriesSpec;
 use backwater_net::topology::Star;
 use backwater_net::{Bytes, Rate};
-use common::{Bench, On};
 
 /// `n` flows of the paper's parameters into one 40 Gb/s port, frames of 1 KB: rates and queue sampled every 100 us from
 /// 30 ms to 60 ms. Returns each flow's mean rate in Gb/s, and the mean queue in KB.

@@ -1,8 +1,7 @@
 //! Laws over random networks, loads and mechanisms: whatever the scenario, bytes are conserved, lossless means lossless,
 //! flows never reorder, everything comes to rest, and a run is a function of its seed.
 
-mod common;
-
+use crate::common::{Bench, On, Outcome, pause, pfc, ring, sfc, step};
 use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::{Action, Threshold, headroom};
@@ -21,7 +20,6 @@ use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
 use backwater_net::topology::fat_tree::CoreWiring;
 use backwater_net::topology::{Dumbbell, FatTree, Graph, LeafSpine, ParkingLot, Star};
 use backwater_net::{Bytes, HostQueues, Rate};
-use common::{Bench, On, Outcome, pause, pfc, ring, sfc, step};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;

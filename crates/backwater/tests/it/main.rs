@@ -1,0 +1,16 @@
+//! The integration tests of scenarios and runs, in one binary: a binary of its own for each file would compile the
+//! stage each time.
+
+mod capture;
+mod errors;
+mod fuzz;
+mod independence;
+mod jobs;
+mod keys;
+mod load;
+mod nics;
+mod ns3;
+mod scenarios;
+mod series;
+mod sfc;
+mod waits;
