@@ -58,6 +58,7 @@ fn shortage(
     let most = needs.iter().copied().max().unwrap_or(Bytes::ZERO);
     let advice = "`backwater advise pfc` itemises the headroom";
     let carved = matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress);
+    // Whoever has a frame in headroom is paused, however little the pool before it holds.
     if pausing.counter == Counter::Ingress && carved && switch.headroom >= most {
         return None;
     }
@@ -86,5 +87,9 @@ fn shortage(
     }
     let fitting = Bytes(switch.buffer.saturating_sub(need).0 / thresholds.max(1));
     let reason = format!("{} has {have} above xoff, but its links' delays need {need} of headroom", shape.name);
-    Some(("xoff", reason, format!("lower xoff to {fitting} or enlarge switch.buffer; {advice}")))
+    let carve = match carved && pausing.counter == Counter::Ingress {
+        true => format!("switch.headroom = \"{most}\", "),
+        false => String::new(),
+    };
+    Some(("xoff", reason, format!("{carve}lower xoff to {fitting} or enlarge switch.buffer; {advice}")))
 }

@@ -9,6 +9,9 @@
 //!                       below xon (of every counter that asked)       ->  resume
 //! ```
 //!
+//! With `ingress` a port is paused, too, while a frame of it is in headroom (`switch.headroom`): the shared memory is then full,
+//! whatever `xoff` says. It goes on when its headroom is empty, and `xoff - xon` of the pool are free again.
+//!
 //! | symbol | field | unit | default | source |
 //! |---|---|---|---|---|
 //! | XOFF | `xoff` | bytes | none | the study |
@@ -151,28 +154,30 @@ impl SwitchSide for Switch {
     #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.overs.counter() == Counter::Ingress {
-            self.filled(cx, at.ingress, cx.seen().ingress_port(at.ingress));
+            let over = cx.seen().ingress_port(at.ingress) > self.xoff;
+            self.filled(cx, at.ingress, over || cx.seen().in_headroom(at.ingress, at.class) > Bytes::ZERO);
         }
     }
 
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.overs.counter() == Counter::Egress {
-            self.filled(cx, at.egress, cx.seen().egress_port(at.egress));
+            self.filled(cx, at.egress, cx.seen().egress_port(at.egress) > self.xoff);
         }
     }
 
     #[inline(always)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.overs.counter() == Counter::Ingress && self.overs.is(at.ingress) {
-            self.drained(cx, at.ingress, cx.seen().ingress_port(at.ingress));
+            let rests = cx.seen().headroom_rests(at.ingress, None, self.xoff.saturating_sub(self.xon));
+            self.drained(cx, at.ingress, cx.seen().ingress_port(at.ingress), rests);
         }
     }
 
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.overs.counter() == Counter::Egress && self.overs.is(at.egress) {
-            self.drained(cx, at.egress, cx.seen().egress_port(at.egress));
+            self.drained(cx, at.egress, cx.seen().egress_port(at.egress), true);
         }
     }
 
@@ -211,15 +216,15 @@ fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty]) {
 
 impl Switch {
     #[inline(always)]
-    fn filled(&mut self, cx: &mut SwitchCx<'_>, port: Port, bytes: Bytes) {
-        if bytes > self.xoff && !self.overs.is(port) {
+    fn filled(&mut self, cx: &mut SwitchCx<'_>, port: Port, over: bool) {
+        if over && !self.overs.is(port) {
             self.set(cx, port, true);
         }
     }
 
     #[inline(always)]
-    fn drained(&mut self, cx: &mut SwitchCx<'_>, port: Port, bytes: Bytes) {
-        if bytes < self.xon || bytes == Bytes::ZERO {
+    fn drained(&mut self, cx: &mut SwitchCx<'_>, port: Port, bytes: Bytes, rests: bool) {
+        if bytes < self.xon && rests || bytes == Bytes::ZERO {
             self.set(cx, port, false);
         }
     }

@@ -4,7 +4,8 @@
 //! lossless if what can still arrive after the request, the *headroom*, fits behind the threshold (802.1Q annex N).
 //!
 //! ```text
-//! static:   counter > xoff                              -> pause      counter < xon                           -> resume
+//! static:   counter > xoff, or headroom in use          -> pause      counter < xon; no headroom in use, and
+//!                                                                     xoff - xon of the pool free             -> resume
 //! dynamic:  beyond reserve >= alpha x free shared, or   -> pause      beyond reserve + xon_offset
 //!           headroom in use                                           <= alpha x free, or nothing beyond
 //!                                                                     the reserve; no headroom in use         -> resume
@@ -420,7 +421,10 @@ impl Switch {
     fn is_full(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
         let seen = cx.seen();
         match self.dynamic {
-            None => seen.ingress(at.ingress, at.class) > self.xoff,
+            // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped.
+            None => {
+                seen.ingress(at.ingress, at.class) > self.xoff || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
+            }
             Some((alpha, _)) => {
                 let limit = Bytes((alpha * seen.free(at.ingress).0 as f64) as u64);
                 seen.beyond_reserve(at.ingress, at.class) >= limit
@@ -438,7 +442,7 @@ impl Switch {
             return true;
         }
         match self.dynamic {
-            None => bytes < self.xon,
+            None => bytes < self.xon && seen.headroom_rests(at.ingress, Some(at.class), self.hysteresis()),
             Some((alpha, offset)) => {
                 let limit = Bytes((alpha * seen.free(at.ingress).0 as f64) as u64);
                 let beyond = seen.beyond_reserve(at.ingress, at.class);
@@ -446,6 +450,11 @@ impl Switch {
                     && (beyond == Bytes::ZERO || beyond + offset <= limit)
             }
         }
+    }
+
+    /// What has to be free again of a pool that was full.
+    fn hysteresis(&self) -> Bytes {
+        self.xoff.saturating_sub(self.xon)
     }
 
     fn set(&mut self, cx: &mut SwitchCx<'_>, class: Class, port: Port, over: bool) {

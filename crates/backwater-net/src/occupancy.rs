@@ -2,7 +2,8 @@
 //!
 //! Every frame is counted at its ingress (port, class) from admission until it has left (or crossed) the switch, and at its
 //! egress (port, queue) from the moment it joins that queue until it leaves. Memory is charged once, to the first of
-//! reserve, shared pool and headroom that takes the frame, and exactly that charge is released.
+//! reserve, shared pool and headroom that takes the frame. Of a class that has headroom the three are one account for each
+//! (ingress, class), whose headroom drains first, whichever frame leaves; otherwise exactly a frame's own charge is released.
 
 use crate::config::{Architecture, BufferPer, SwitchParams};
 use crate::held::Held;
@@ -15,8 +16,7 @@ use crate::units::Bytes;
 pub(crate) enum Pool {
     Reserve,
     Shared,
-    Headroom,
-    /// To the three of them together, by [`SwitchParams::headroom_above`].
+    /// To reserve, shared memory and headroom together: a class that has headroom.
     Aggregate,
 }
 
@@ -51,11 +51,11 @@ pub struct Occupancy {
     lossless: u8,
     /// Shared memory of one unit of `per`.
     shared: u64,
-    /// Nothing but the shared memory decides while it lasts: no reserves, no dynamic limits.
+    /// Nothing but the shared memory decides: no reserves, no headroom, no dynamic limits.
     plain: bool,
     ports: Vec<Counts>,
     total: u64,
-    /// Bytes in reserves and headrooms, by (ingress, class); empty when the switch has none.
+    /// Bytes in reserves (of classes without headroom) and headrooms, by (ingress, class); empty when the switch has none.
     reserved: Vec<u64>,
     in_headroom: Vec<u64>,
     /// Bytes in shared memory, one entry per unit of `per`.
@@ -79,7 +79,7 @@ impl Occupancy {
             per: params.buffer_per,
             dynamic: dynamic.then_some((params.alpha_ingress, params.alpha_egress)),
             headroom_above: params.headroom_above.filter(|_| dynamic && partitioned),
-            plain: !(dynamic || partitioned && params.reserve.0 != 0),
+            plain: !(dynamic || partitioned),
             reserve: if partitioned { params.reserve.0 } else { 0 },
             headroom: if partitioned { params.headroom.0 } else { 0 },
             lossless,
@@ -123,6 +123,13 @@ impl Occupancy {
     #[inline(always)]
     pub fn in_headroom(&self, port: Port, class: Class) -> Bytes {
         Bytes(self.in_headroom.get(slot(port, class.0)).copied().unwrap_or(0))
+    }
+    /// Whether (port, class), or any class of the port, has nothing in its headroom, while the pool before that has `room`
+    /// again. Without headroom: always.
+    #[inline]
+    pub fn headroom_rests(&self, port: Port, class: Option<Class>, room: Bytes) -> bool {
+        let uses = |class: u8| self.in_headroom(port, Class(class)) > Bytes::ZERO;
+        self.headroom == 0 || self.free(port) >= room && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
     }
     /// Free shared memory of the pool that a frame at `port` would be charged to, as seen from its ingress; for buffers per
     /// egress port or queue, which an ingress cannot know, and for unlimited buffers: [`Bytes::MAX`].
@@ -194,30 +201,34 @@ impl Occupancy {
         if self.total + size > LARGEST {
             return None;
         }
-        if let (Some(alpha), true) = (self.headroom_above, self.lossless & (1 << at.class.0) != 0) {
-            return self.admit_up_to_threshold(at, size, unit, alpha);
+        if self.headroom != 0 && self.is_lossless(at.class) {
+            return self.admit_with_headroom(at, size, unit);
         }
         let pool = self.pick(at, size, self.pools[unit])?;
         match pool {
-            Pool::Shared => self.pools[unit] += size,
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] += size,
-            Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] += size,
-            Pool::Aggregate => {}
+            Pool::Shared | Pool::Aggregate => self.pools[unit] += size,
         }
         Some(pool)
     }
 
-    /// As HPCC's `switch-mmu` does: reserve first, then shared memory up to alpha times what is free of it, the rest headroom.
-    fn admit_up_to_threshold(&mut self, at: &Place, size: u64, unit: usize, alpha: f64) -> Option<Pool> {
+    fn is_lossless(&self, class: Class) -> bool {
+        self.lossless & (1 << class.0) != 0
+    }
+
+    /// Reserve first, then shared memory while it lasts, or up to `headroom_above` times what is free of it as HPCC's `switch-mmu`
+    /// has it; the rest headroom.
+    fn admit_with_headroom(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
         let slot = slot(at.ingress, at.class.0);
-        let below = self.below_threshold(at) + size;
+        let below = self.below_headroom(at) + size;
         let free = self.shared - self.pools[unit];
         if below <= self.reserve {
             return Some(Pool::Aggregate);
         }
-        let (taken, limit) = (size.min(below - self.reserve), (alpha * free as f64) as u64);
+        let taken = size.min(below - self.reserve);
+        let within = self.headroom_above.is_none_or(|alpha| below - self.reserve <= (alpha * free as f64) as u64);
         // Of more than one times what is free only that is there.
-        if below - self.reserve <= limit && taken <= free {
+        if within && taken <= free {
             self.pools[unit] += taken;
             return Some(Pool::Aggregate);
         }
@@ -229,14 +240,14 @@ impl Occupancy {
     }
 
     /// \[bytes\] of (port, class) that are not in headroom.
-    fn below_threshold(&self, at: &Place) -> u64 {
+    fn below_headroom(&self, at: &Place) -> u64 {
         self.ingress(at.ingress, at.class).0 - self.in_headroom[slot(at.ingress, at.class.0)]
     }
 
     /// Headroom drains first, whichever frame leaves.
     fn release_aggregate(&mut self, at: &Place, size: u64) {
         let unit = self.pool(at);
-        let below = self.below_threshold(at);
+        let below = self.below_headroom(at);
         let headroom = &mut self.in_headroom[slot(at.ingress, at.class.0)];
         let drained = size.min(*headroom);
         *headroom -= drained;
@@ -249,11 +260,8 @@ impl Occupancy {
         if self.reserve != 0 && self.reserved[ingress] + size <= self.reserve {
             return Some(Pool::Reserve);
         }
-        let lossless = self.lossless & (1 << at.class.0) != 0;
-        if used + size <= self.shared && (lossless || self.within_dynamic_limits(at, size, self.shared - used)) {
-            return Some(Pool::Shared);
-        }
-        (lossless && self.headroom != 0 && self.in_headroom[ingress] + size <= self.headroom).then_some(Pool::Headroom)
+        let within = self.is_lossless(at.class) || self.within_dynamic_limits(at, size, self.shared - used);
+        (used + size <= self.shared && within).then_some(Pool::Shared)
     }
 
     /// Choudhury and Hahne: a queue may hold alpha times the free memory.
@@ -296,7 +304,6 @@ impl Occupancy {
                 self.pools[unit] -= size;
             }
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] -= size,
-            Pool::Headroom => self.in_headroom[slot(at.ingress, at.class.0)] -= size,
             Pool::Aggregate => self.release_aggregate(at, size),
         }
         let counts = &mut self.ports[usize::from(at.ingress.0)];
@@ -358,18 +365,20 @@ mod tests {
         // 2 ports: 2 x (8 x 100 + 1 x 1000) = 3600 carved out, 6400 shared.
         let mut o = Occupancy::new(&params, 2, 1 << 3);
         let here = at(0, 1, 3);
-        let mut charges = Vec::new();
-        while let Some(pool) = o.admit(&here, 100) {
-            charges.push(pool);
+        let mut admitted = 0;
+        while o.admit(&here, 100).is_some() {
+            admitted += 100;
         }
-        assert_eq!(charges.iter().filter(|p| **p == Pool::Reserve).count(), 1);
-        assert_eq!(charges.iter().filter(|p| **p == Pool::Shared).count(), 64);
-        assert_eq!(charges.iter().filter(|p| **p == Pool::Headroom).count(), 10);
-        assert_eq!(o.in_headroom(Port(0), Class(3)), Bytes(1_000));
+        assert_eq!((admitted, o.in_headroom(Port(0), Class(3))), (100 + 6_400 + 1_000, Bytes(1_000)));
         assert_eq!(o.free(Port(0)), Bytes::ZERO);
         assert_eq!(o.admit(&at(1, 0, 0), 100), Some(Pool::Reserve), "another class still has its reserve");
+        assert_eq!(o.admit(&at(1, 0, 0), 100), None, "and no headroom");
         o.release(&at(1, 0, 0), 100, Pool::Reserve);
-        charges.into_iter().for_each(|pool| o.release(&here, 100, pool));
+        for left in (0..10).rev() {
+            o.release(&here, 100, Pool::Aggregate);
+            assert_eq!((o.in_headroom(Port(0), Class(3)), o.free(Port(0))), (Bytes(100 * left), Bytes::ZERO));
+        }
+        (0..65).for_each(|_| o.release(&here, 100, Pool::Aggregate));
         assert!(o.is_empty());
     }
 

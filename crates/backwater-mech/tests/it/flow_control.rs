@@ -5,7 +5,7 @@ use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::headroom;
 use backwater_mech::registry::Config;
-use backwater_net::config::{AckPath, BufferPer, LatencyAt};
+use backwater_net::config::{AckPath, Architecture, BufferPer, LatencyAt};
 use backwater_net::hold::quanta_time;
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::spec::SeriesSpec;
@@ -70,7 +70,19 @@ fn blocked_egress(
     above: Option<Bytes>,
     shorts: &[(Time, u64)],
 ) -> Outcome {
-    const XOFF: u64 = 10 * 4064;
+    let mut bench = blocked_egress_bench(signal, response, delay, phase);
+    if let Some(above) = above {
+        (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(XOFF) + above, BufferPer::Ingress);
+    }
+    for (start, bytes) in shorts {
+        bench.flow(0, 1, *bytes).start = *start;
+    }
+    bench.run()
+}
+
+const XOFF: u64 = 10 * 4064;
+
+fn blocked_egress_bench(signal: Signal, response: Time, delay: Time, phase: Time) -> Bench {
     let links = [
         ("h0", "s0", RATE, delay),
         ("h1", "s0", RATE, Time::ZERO),
@@ -85,9 +97,6 @@ fn blocked_egress(
     let mut params = pfc(XOFF, 4064, signal);
     params.response = response;
     bench.mechanisms = Config::default().pfc(params);
-    if let Some(above) = above {
-        (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(XOFF) + above, BufferPer::Ingress);
-    }
     // Blocks host 1's port: a higher class, from before the first frame of class 3 until the end.
     bench.flow(2, 1, 4_000_000).class = Class(6);
     let data = bench.flow(0, 1, 400_000);
@@ -95,11 +104,8 @@ fn blocked_egress(
     // Fills the reverse link; its phase decides how long a PFC frame waits.
     let reverse = bench.flow(3, 0, 4_000_000);
     (reverse.class, reverse.start) = (Class(5), phase);
-    for (start, bytes) in shorts {
-        bench.flow(0, 1, *bytes).start = *start;
-    }
     bench.stop_at = Some(Time::us(40));
-    bench.run()
+    bench
 }
 
 /// The most that ever stood at host 0's ingress beyond xoff, over all phases of the reverse link.
@@ -160,6 +166,61 @@ fn pfc_headroom_is_tight_for_frames_of_mixed_lengths() {
     assert_eq!(most(3600, Some(need)).1, 0);
     // What would be enough for equal frames loses one of these.
     assert!(most(3600, Some(FRAME * 3)).1 > 0);
+}
+
+/// Eight hosts at line rate into a ninth through one shared memory: the pool holds 100 KB for each sender, and every port has the
+/// headroom that its link needs behind a static threshold of 100 KB.
+fn eight_into_shared_memory(gbps: u64, headroom: Bytes) -> Bench {
+    let (rate, xoff) = (Rate::gbps(gbps), 100_000);
+    let mut bench = Bench::star(9, rate);
+    bench.switch.architecture = Architecture::SharedMemory;
+    bench.switch.headroom = headroom;
+    bench.switch.buffer = Bytes(8 * xoff) + headroom * 9;
+    bench.switch.buffer_per = BufferPer::Switch;
+    bench.mechanisms = Config::default().pfc(pfc(xoff, xoff - 8_000, Signal::Timed));
+    (0..8).for_each(|src| _ = bench.flow(src, 8, 2_000_000));
+    bench
+}
+
+/// Who is above its threshold takes what is left of the pool, so that others find it full below theirs. A frame in headroom is
+/// therefore a reason to pause, and headroom, which covers what comes until the neighbour has stopped, is enough at any rate.
+#[test]
+fn headroom_suffices_whoever_has_filled_the_shared_memory() {
+    for gbps in [25, 50, 100, 200, 400] {
+        let need = headroom(Rate::gbps(gbps), Time::ns(150), FRAME, Bytes(0), Time::ZERO, Signal::Timed);
+        let mut bench = eight_into_shared_memory(gbps, need);
+        bench.lossless = true;
+        let out = bench.run();
+        assert_eq!((&out.broken, out.progress.drops), (&None, 0), "{gbps} Gb/s, headroom {need}");
+        assert_eq!((out.progress.flows_done, &out.unrest), (8, &Vec::<String>::new()));
+        // The receiver's link is never idle from the first frame on: 16 MB in frames of 4064 B.
+        let least = 16e6 / 4000.0 * Rate::gbps(gbps).time_for(FRAME).0 as f64 / 1e6;
+        let last = (0..8).map(|id| out.at_rest().fct_us(id)).fold(0.0, f64::max);
+        assert!(last < least + 5.0, "{gbps} Gb/s: {last} us, the link alone needs {least} us");
+    }
+}
+
+/// With no pool to speak of the first frame is in headroom, and what follows is what follows a threshold: the same headroom is
+/// needed, and a frame less loses.
+#[test]
+fn headroom_behind_a_full_pool_is_tight() {
+    let (response, delay) = (Time::ns(500), Time::ns(333));
+    let need = headroom(RATE, delay, FRAME, GAP, response, Signal::Timed);
+    let drops = |above: Bytes| {
+        let phases = (0..33).map(|p| Time::us(1) + Time::ns(10 * p));
+        let losses = phases.map(|phase| {
+            let mut bench = blocked_egress_bench(Signal::Timed, response, delay, phase);
+            // Each port has a pool of its own and its headroom; no ingress comes near its threshold.
+            (bench.switch.headroom, bench.switch.buffer) = (above, Bytes(XOFF) + above);
+            bench.switch.buffer_per = BufferPer::Ingress;
+            bench.mechanisms = Config::default()
+                .pfc(backwater_mech::pfc::Params { response, ..pfc(10 * XOFF, 9 * XOFF, Signal::Timed) });
+            bench.run().progress.drops
+        });
+        losses.max()
+    };
+    assert_eq!(drops(need), Some(0));
+    assert!(drops(need - FRAME) > Some(0), "one frame less must lose");
 }
 
 /// Three senders at line rate into one port, all acknowledgements off: returns the most bytes that stood before that port

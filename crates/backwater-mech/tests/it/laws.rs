@@ -702,6 +702,26 @@ proptest! {
         prop_assert_eq!(out.progress.drops, 0);
     }
 
+    /// Headroom set aside makes any pool lossless, however little of it there is: who finds it full is paused.
+    #[test]
+    fn headroom_set_aside_makes_lossless(
+        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
+        signal in select(vec![Signal::Timed, Signal::OnOff, Signal::Ideal]), per in select(vec![BufferPer::Switch, BufferPer::Ingress]),
+        xoff in 0u64..40_000, share in 0u64..=100, response in select(vec![0u64, 700]), pool in 0u64..60_000, reserve in select(vec![0u64, 5000]),
+    ) {
+        let loads: Vec<Load> = loads.into_iter().map(|l| Load { class: 3, ..l }).collect();
+        let extras = Extras { ack_class: None, rates: None, sfc: None, ci: None, ..extras };
+        let pausing = Pausing::Pfc(signal, xoff, xoff * share / 100, response);
+        let mut b = bench(graph, switch, pausing, &loads, extras, seed);
+        let need = most_headroom(&b, signal, response);
+        (b.switch.headroom, b.switch.reserve, b.switch.buffer_per, b.lossless) = (Bytes(need), Bytes(reserve), per, true);
+        let ports = if per == BufferPer::Switch { 2 * b.graph.links.len() as u64 } else { 1 };
+        b.switch.buffer = Bytes(pool + ports * (need + 8 * reserve));
+        let out = b.run();
+        obeys_the_laws(&b, &out)?;
+        prop_assert_eq!(out.progress.drops, 0);
+    }
+
     /// Queues of which none is ever paused are as good as one.
     #[test]
     fn queues_without_pauses_change_nothing(
