@@ -2,7 +2,7 @@
 
 use crate::hooks::Place;
 use crate::occupancy::Pool;
-use crate::packet::{Class, Control, Packet, Port, Queue};
+use crate::packet::{Class, Control, Ecn, Packet, Port, Queue};
 use backwater_engine::Time;
 
 /// Index of a packet.
@@ -22,6 +22,8 @@ pub(crate) struct Slot {
     /// \[bytes\] charged to the egress account.
     pub queued: u32,
     next: Ix,
+    /// It came to this switch with its mark, or a port has counted it.
+    mark_counted: bool,
     pub pkt: Packet,
 }
 
@@ -31,7 +33,16 @@ impl Slot {
     pub fn enter(&mut self, ingress: u16, egress: u16) {
         self.pkt.hop = self.pkt.hop.wrapping_add(1);
         let class = self.pkt.class;
+        self.mark_counted = self.pkt.ecn() == Ecn::Ce;
         self.place = Place { ingress: Port(ingress), egress: Port(egress), class, queue: Queue(class.0) };
+    }
+
+    /// Whether it has been marked in this switch since this was last asked: every mark is counted here, whichever hook has set it.
+    #[inline(always)]
+    pub fn newly_marked(&mut self) -> bool {
+        let marked = self.pkt.ecn() == Ecn::Ce && !self.mark_counted;
+        self.mark_counted |= marked;
+        marked
     }
 }
 
@@ -51,8 +62,8 @@ pub(crate) struct Slab {
 impl Slab {
     #[inline]
     pub fn insert(&mut self, pkt: Packet) -> Ix {
-        let slot =
-            Slot { pkt, ready: Time::ZERO, place: NOWHERE, charged: 0, queued: 0, pool: Pool::Shared, next: NIL };
+        let (ready, pool, next) = (Time::ZERO, Pool::Shared, NIL);
+        let slot = Slot { pkt, ready, place: NOWHERE, charged: 0, queued: 0, pool, next, mark_counted: false };
         self.used += 1;
         if let Some(ix) = self.free {
             let old = std::mem::replace(&mut self.slots[ix as usize], slot);

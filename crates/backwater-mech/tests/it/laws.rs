@@ -3,6 +3,7 @@
 
 use crate::common::{Bench, On, Outcome, pause, pfc, ring, sfc, step};
 use backwater_engine::Time;
+use backwater_mech::ci::CeMarking;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::{Action, Threshold, headroom};
 use backwater_mech::registry::Config;
@@ -157,6 +158,7 @@ struct Isolation {
     cim_threshold: u64,
     life: Time,
     weight: Option<f64>,
+    marking: CeMarking,
 }
 
 impl Isolation {
@@ -172,6 +174,7 @@ impl Isolation {
             cim_interval: Time::us(1),
             max_flow_life: self.life,
             weight: self.weight,
+            ce_marking: self.marking,
             ..ci::Params::default()
         }
     }
@@ -185,8 +188,9 @@ fn isolation() -> impl Strategy<Value = Isolation> {
         select(vec![0u64, 2_000, 15_000]),
         select(vec![Time::ZERO, Time::us(2), Time::us(50)]),
         select(vec![None, Some(0.1)]),
+        select(vec![CeMarking::Found, CeMarking::Isolated, CeMarking::Local, CeMarking::None]),
     )
-        .prop_map(|((low, high, pmax), order, degree, cim_threshold, life, weight)| Isolation {
+        .prop_map(|((low, high, pmax), order, degree, cim_threshold, life, weight, marking)| Isolation {
             low,
             high,
             pmax,
@@ -195,6 +199,7 @@ fn isolation() -> impl Strategy<Value = Isolation> {
             cim_threshold,
             life,
             weight,
+            marking,
         })
 }
 
@@ -551,6 +556,7 @@ fn obeys_the_laws(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     for row in &out.rows.flows {
         prop_assert!(row.reordered == 0 || b.mechanisms.spray.is_some(), "a single path cannot reorder");
     }
+    counts_every_mark(out)?;
     if out.progress.drops == 0 {
         prop_assert_eq!(out.progress.flows_active, 0, "nothing was lost, yet flows have not ended");
         for row in &out.rows.flows {
@@ -568,6 +574,20 @@ fn obeys_the_laws(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
         let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
         prop_assert_eq!(sent, received);
         prop_assert_eq!(sent, out.rows.flows.iter().map(|f| f.packets).sum::<u64>());
+    }
+    Ok(())
+}
+
+/// A packet is marked once on its way, by one port: what arrives marked has been counted there. Nothing else is, unless a frame is lost
+/// or comes to a flow that has ended, failed or with the same frame sent twice.
+fn counts_every_mark(out: &Outcome) -> Result<(), TestCaseError> {
+    let marked = out.sum(|p| p.stats.marked_frames);
+    let arrived: u64 = out.rows.flows.iter().map(|row| row.marked).sum();
+    prop_assert!(marked >= arrived, "{} marked, {} arrived", marked, arrived);
+    let lost = out.progress.drops + out.progress.flushed + out.progress.fault_losses;
+    let once = out.rows.flows.iter().all(|row| row.state == State::Complete && row.retransmitted == 0);
+    if lost == 0 && once {
+        prop_assert_eq!(marked, arrived);
     }
     Ok(())
 }
@@ -635,7 +655,7 @@ fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseEr
     let lost = out.progress.drops + out.progress.fault_losses + out.progress.flushed;
     prop_assert!(sent >= received && sent - received <= lost);
     prop_assert_eq!(sent, out.rows.flows.iter().map(|f| f.packets).sum::<u64>());
-    Ok(())
+    counts_every_mark(out)
 }
 
 /// The same cases in every run: whoever changes nothing sees nothing fail.
@@ -777,6 +797,7 @@ proptest! {
             prop_assert_eq!((row.reordered, row.received), (0, row.bytes));
             prop_assert_eq!(row.class, Class(3));
         }
+        counts_every_mark(&out)?;
         prop_assert_eq!(out.counted(None, "entries_live"), 0);
         let (sent, heard) = (out.counted(None, "cims_sent"), out.counted(None, "cims_received"));
         prop_assert_eq!(sent, heard + out.counted(None, "cims_ignored") + out.progress.fault_losses);

@@ -197,7 +197,7 @@ impl<A: Actors> Network<A> {
         if MAY_WAIT && let Some(lane) = s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt) {
             return self.park(switch, lane, pkt);
         }
-        let (place, before) = (slot.place, slot.pkt.ds);
+        let place = slot.place;
         slot.queued = slot.pkt.size;
         let port = s.first_port + u32::from(place.egress.0);
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
@@ -207,7 +207,7 @@ impl<A: Actors> Network<A> {
         s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
         p.max_egress_bytes = p.max_egress_bytes.max(waiting as u32);
-        p.marked_frames += u64::from(slot.pkt.ds != before);
+        p.marked_frames += u64::from(slot.newly_marked());
         if s.crossbar.is_some() {
             self.enter_crossbar(switch, pkt);
         } else {
@@ -254,10 +254,10 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     pub(super) fn leave(&mut self, switch: u32, port: u32, pkt: Ix) -> bool {
         let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
-        let (place, before, queued) = (slot.place, slot.pkt.ds, slot.queued);
+        let (place, queued) = (slot.place, slot.queued);
         let charged = std::mem::take(&mut slot.charged);
         s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
-        if slot.pkt.ds != before {
+        if slot.newly_marked() {
             self.ports[port as usize].marked_frames += 1;
         }
         s.occupancy.leave_egress(&place, u64::from(queued));
