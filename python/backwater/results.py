@@ -26,10 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backwater.errors import InputError, ResultError
+from backwater.files import json_text, write_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from backwater.plot import RunPlots
 
@@ -254,7 +255,7 @@ class DirectorySink:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             write_text(directory / "scenario.toml", scenario)
-            write_json(directory / MANIFEST, manifest)
+            write_text(directory / MANIFEST, json_text(manifest))
         except OSError as error:
             raise _unwritable(directory, error) from None
 
@@ -287,7 +288,7 @@ class DirectorySink:
             for table, count in sorted(self._parts.items())
         }
         try:
-            write_json(self.directory / MANIFEST, self.manifest)
+            write_text(self.directory / MANIFEST, json_text(self.manifest))
         except OSError as failure:
             raise _unwritable(self.directory, failure) from None
         if self._kept is None:
@@ -344,47 +345,6 @@ def _closing(status: str, summary: dict[str, Any], error: str | None) -> dict[st
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file that is never seen half written."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write a JSON file that is never seen half written."""
-    write_text(path, json_text(value))
-
-
-def json_text(value: object) -> str:
-    """Give JSON with a line for each key of an object, or entry of a list, at the top.
-
-    With a line for everything, as `indent` has it, a manifest would take ten times as long.
-    """
-
-    def lines(parts: Iterable[str], brackets: str, margin: str) -> str:
-        inner = f",\n{margin}  ".join(parts)
-        return f"{brackets[0]}\n{margin}  {inner}\n{margin}{brackets[1]}"
-
-    def text(part: object, margin: str) -> str:
-        if isinstance(part, list) and part and isinstance(part[0], dict):
-            return lines((_compact(entry) for entry in part), "[]", margin)
-        return _compact(part)
-
-    if isinstance(value, dict) and value:
-        pairs = (f"{_compact(str(key))}: {text(part, '  ')}" for key, part in value.items())
-        return lines(pairs, "{}", "") + "\n"
-    return text(value, "") + "\n"
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _unwritable(path: Path, error: OSError) -> ResultError:

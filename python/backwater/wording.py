@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
+
+# What moves a terminal's cursor, colours, or the order in which text is read: C0 but for line feed
+# and tabulator, DEL, C1, the bidirectional controls of Unicode (UAX #9), separators of lines; and
+# halves of characters, which no terminal takes: a file name that is no UTF-8 has them.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Write out control characters as JSON does (`\u001b`), so that a terminal shows them."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def us(value: float | None) -> str:

@@ -52,6 +52,10 @@ def _command(arguments: Sequence[str] | None) -> int:
         return INTERRUPTED
     except (BrokenPipeError, SystemExit):
         raise
+    except UnicodeEncodeError as error:
+        # As the command line gives octets that are no text.
+        message(f"error: {error.object}: is no UTF-8 text", "hint: give it another name")
+        return BAD_INPUT
     except MemoryError:
         message("error: out of memory", "hint: give --out, so that results do not stay in memory")
         return FAILED

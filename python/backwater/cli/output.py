@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
+from backwater.files import write_text
+from backwater.wording import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -30,6 +32,7 @@ def console() -> Console:
 def put(*parts: RenderableType, style: str | None = None) -> None:
     """Print on stdout; without the blanks that end a table's lines where nobody sees them."""
     screen = console()
+    parts = tuple(visible(part) if isinstance(part, str) else part for part in parts)
     if screen.is_terminal:
         screen.print(*parts, style=style)
         return
@@ -43,7 +46,7 @@ def message(*lines: str) -> None:
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()
     for line in lines:
-        print(line, file=sys.stderr, flush=True)
+        print(visible(line), file=sys.stderr, flush=True)
 
 
 def warn(warnings: list[dict[str, str]]) -> None:
@@ -58,8 +61,17 @@ def warn(warnings: list[dict[str, str]]) -> None:
 def table() -> Table:
     """An empty table in the house's form."""
     from rich.table import Table
+    from rich.text import Text
 
-    return Table(box=None, pad_edge=False, header_style="bold")
+    class Plain(Table):
+        """Takes names from scenarios and files: nothing in them is a command to a terminal."""
+
+        def add_row(self, *cells: Any, **options: Any) -> None:  # noqa: ANN401 - as Table has it
+            super().add_row(
+                *(Text(visible(c)) if isinstance(c, str) else c for c in cells), **options
+            )
+
+    return Plain(box=None, pad_edge=False, header_style="bold")
 
 
 def show(view: Table, title: str | None = None, *remarks: str) -> None:
@@ -89,16 +101,15 @@ def writable(target: str | None) -> None:
 def write(target: str, text: str) -> None:
     """Write text to a file, or to stdout for `-`."""
     if target == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(visible(text))
         return
-    from backwater.results import write_text
-
     try:
-        write_text(Path(target), text)
+        write_text(target, text)
     except OSError as error:
         raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from None
 
 
 def write_json(target: str, value: Any) -> None:  # noqa: ANN401 - whatever JSON holds
     """Write JSON to a file, or to stdout for `-`."""
-    write(target, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    # Only within its strings can JSON have control characters, and there they may be written out.
+    write(target, visible(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")

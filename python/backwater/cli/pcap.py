@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from backwater.cli.arguments import Json
 from backwater.cli.capture import parts, replaceable
 from backwater.cli.output import message, put, writable, write_json
 from backwater.errors import InputError, ResultError
+from backwater.files import write_file
+from backwater.wording import visible
 
 app = typer.Typer(
     help="Look into captures (pcapng and pcap), and have Wireshark understand them.",
@@ -165,7 +168,7 @@ def _print(
         line = "  ".join(
             cell.rjust(width) if name in RIGHT else cell.ljust(width) for name, cell, width in cells
         )
-        sys.stdout.write(line.rstrip() + "\n")
+        sys.stdout.write(visible(line.rstrip()) + "\n")
     shown = sum(kinds[name] for name in wanted)
     counts = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
     remarks = [
@@ -175,7 +178,7 @@ def _print(
     ]
     for applies, remark in remarks:
         if applies:
-            sys.stdout.write(f"{remark}\n")
+            sys.stdout.write(f"{visible(remark)}\n")
 
 
 def _start(frames: list[dict[str, Any]]) -> int:
@@ -281,7 +284,10 @@ def sample(
     replaceable(file)
     frames = _core.sample_frames()
     try:
-        _core.write_capture(file, [octets for _, octets in frames])
+        with tempfile.TemporaryDirectory() as folder:
+            written = Path(folder) / "sample.pcapng"
+            _core.write_capture(str(written), [octets for _, octets in frames])
+            write_file(file, written.read_bytes())
     except OSError as error:
         raise ResultError(f"{file}: cannot be written: {error.strerror or error}") from None
     for number, (what, octets) in enumerate(frames, 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json as json_module
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,8 @@ from backwater.cli.capture import told
 from backwater.cli.output import message, show, table, write_json
 from backwater.cli.progress import Reporter, reporting
 from backwater.errors import ResultError
+from backwater.files import json_text, write_file, write_text
 from backwater.results import FORMAT, MANIFEST, Run
-from backwater.results import write_json as write_json_file
 from backwater.running import interruptible, run_jobs
 from backwater.stats import group_times, job_times, over_runs, port_totals, round_times, waiting
 from backwater.wording import count, figure, simulated, us
@@ -78,7 +79,7 @@ def repeat(
         "kind": SEEDS,
         "runs": [str(job.out.name) for job in jobs if job.out is not None],
     }
-    write_json_file(base / MANIFEST, {**manifest, "status": "running"})
+    write_text(base / MANIFEST, json_text({**manifest, "status": "running"}))
     with interruptible() as stop, reporting() as display:
         fresh = dict(
             zip(
@@ -95,7 +96,7 @@ def repeat(
     status = "interrupted" if stop.is_set() else "failed" if errors else "done"
     statistics = over_runs(reports)
     _write_statistics(base, statistics)
-    write_json_file(base / MANIFEST, {**manifest, "status": status})
+    write_text(base / MANIFEST, json_text({**manifest, "status": status}))
     if json is not None and reports:
         write_json(json, {"title": case.title, "statistics": statistics, "runs": reports})
     if json != "-" and reports:
@@ -139,10 +140,10 @@ def statistics_schema() -> pa.Schema:
 
 def _write_statistics(base: Path, rows: list[dict[str, Any]]) -> None:
     path = base / "statistics.parquet"
-    temporary = path.with_name(f".{path.name}.tmp")
+    content = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, statistics_schema()), content)
     try:
-        pq.write_table(pa.Table.from_pylist(rows, statistics_schema()), temporary)
-        temporary.replace(path)
+        write_file(path, content.getvalue())
     except OSError as error:
         raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
 

@@ -19,6 +19,7 @@ import vl_convert
 from markupsafe import Markup
 
 from backwater.errors import ResultError
+from backwater.files import write_file
 from backwater.plot.theme import NAME
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Figure:
         paths = [folder / f"{self.id}.{kind}" for kind in content]
         for path, octets in zip(paths, content.values(), strict=True):
             try:
-                path.write_bytes(octets)
+                write_file(path, octets)
             except OSError as error:
                 raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
         return paths

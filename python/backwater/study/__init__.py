@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import version
 from backwater.errors import Interrupted
-from backwater.results import FORMAT, MANIFEST, clear, fresh_directory, write_json
+from backwater.files import json_text, write_text
+from backwater.results import FORMAT, MANIFEST, clear, fresh_directory
 from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Plan, execute, places, plan, seeds_of
@@ -91,9 +92,9 @@ def reproduce(
         manifest = _manifest(planned, case, overrides, "interrupted" if stop.is_set() else "done")
         _write_manifest(directory, manifest | {"summary": str(outcome.summary)})
         if not stop.is_set():
-            write_json(directory / ROWS, [row.as_dict() for row in outcome.rows])
-            write_json(directory / BESIDE, outcome.beside)
-            write_json(directory / POINTS, points_to_json(points, outcome.seeds))
+            write_text(directory / ROWS, json_text([row.as_dict() for row in outcome.rows]))
+            write_text(directory / BESIDE, json_text(outcome.beside))
+            write_text(directory / POINTS, json_text(points_to_json(points, outcome.seeds)))
     if stop.is_set():
         raise Interrupted([])
     return outcome
@@ -112,7 +113,7 @@ def _study_in(directory: Path) -> str | None:
 def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
     """Write a study's manifest, making its directory if need be."""
     directory.mkdir(parents=True, exist_ok=True)
-    write_json(directory / MANIFEST, manifest)
+    write_text(directory / MANIFEST, json_text(manifest))
 
 
 def _manifest(

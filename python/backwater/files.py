@@ -1,0 +1,151 @@
+"""Writes files so that nothing is ever half written, and nothing but a regular file is replaced.
+
+A regular file is replaced as a whole: its new content goes to a temporary file beside it, reaches
+the disk, and takes the name. What is no regular file (a terminal, a pipe, /dev/null) is written to.
+Symbolic links are followed: what they lead to is replaced, and they stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from backwater.wording import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# Where a directory takes no new file, or a file cannot be renamed over (another's in a sticky
+# directory, a file that is a mount point), the file itself may still be written to.
+_NO_RENAME = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
+
+# How temporary files are called.
+TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.tmp")
+
+
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file: replace a regular one as a whole, and write to whatever else there is.
+
+    Mode and, where that is allowed, owner of a file that is replaced are kept. Raises `OSError`.
+    """
+    place = Path(path)
+    there = _status(place)
+    if there is not None and (stream := _descriptor(place, there)) is not None:
+        sys.stdout.flush()
+        with os.fdopen(os.dup(stream), "wb") as file:
+            file.write(content)
+    elif there is not None and not stat.S_ISREG(there.st_mode):
+        with place.open("wb") as file:
+            file.write(content)
+    else:
+        target = Path(os.path.realpath(place))
+        try:
+            with replacing(target, there) as file:
+                file.write(content)
+        except OSError as error:
+            if there is None or error.errno not in _NO_RENAME:
+                raise
+            with target.open("wb") as file:
+                file.write(content)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file, as `write_file` does."""
+    write_file(path, text.encode("utf-8", "backslashreplace"))
+
+
+@contextlib.contextmanager
+def replacing(target: Path, there: os.stat_result | None = None) -> Iterator[IO[bytes]]:
+    """Give a temporary file that takes the name `target` at the end, when it is on the disk.
+
+    If anything goes wrong, `target` is what it was. `there` is the status of an earlier file, whose
+    mode and owner are kept.
+    """
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+    # Not by `tempfile`, whose files nobody else may read.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if there is not None:
+                with contextlib.suppress(OSError):
+                    os.fchown(file.fileno(), there.st_uid, there.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(target.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory reach the disk, where its file system knows of such a thing."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def digest(path: Path) -> str:
+    """Give the SHA-256 of a file, as `sha256sum` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Look where a path leads; None: to nothing that exists."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _descriptor(path: Path, there: os.stat_result) -> int | None:
+    """Give the descriptor of this process that a path is another name of, if it is one.
+
+    `/dev/stdout` may be a regular file, too: to replace it would tear it from whoever writes there.
+    """
+    named = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", str(path))
+    for descriptor in (1, 2, *([int(named[1])] if named else [])):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), there):
+                return descriptor
+    return None
+
+
+def json_text(value: object) -> str:
+    """Give JSON with a line for each key of an object, or entry of a list, at the top.
+
+    With a line for everything, as `indent` has it, a manifest would take ten times as long.
+    """
+
+    def lines(parts: Iterable[str], brackets: str, margin: str) -> str:
+        inner = f",\n{margin}  ".join(parts)
+        return f"{brackets[0]}\n{margin}  {inner}\n{margin}{brackets[1]}"
+
+    def text(part: object, margin: str) -> str:
+        if isinstance(part, list) and part and isinstance(part[0], dict):
+            return lines((_compact(entry) for entry in part), "[]", margin)
+        return _compact(part)
+
+    if isinstance(value, dict) and value:
+        pairs = (f"{_compact(str(key))}: {text(part, '  ')}" for key, part in value.items())
+        return lines(pairs, "{}", "") + "\n"
+    return text(value, "") + "\n"
+
+
+def _compact(value: object) -> str:
+    return visible(json.dumps(value, ensure_ascii=False))

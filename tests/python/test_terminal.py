@@ -1,0 +1,112 @@
+"""What a terminal is given: no title, label or file name has it do anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+from backwater.wording import visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+# Clear the screen, set the window's title, C1's control sequence introducer, bidi, a bell, DEL.
+EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u2066\x7f\r"
+# The same as JSON writes them.
+SHOWN = r"\u001b[2J\u001b]0;owned\u0007\u009b31m\u202e\u2066\u007f\u000d"
+MARKUP = "[red]no markup[/red] [link=file:///x]y[/link] :smile:"
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture
+def evil(small: Path) -> Path:
+    """A scenario whose title and labels would move a terminal."""
+    text = small.read_text(encoding="utf-8")
+    text = re.sub(r"(?m)^title = .*$", lambda _: f"title = {json.dumps(EVIL + MARKUP)}", text)
+    file = small.with_name(f"{EVIL[:4]}.toml")
+    file.write_text(text.replace('"incast"', json.dumps(EVIL + "[bold]label")), encoding="utf-8")
+    return file
+
+
+def test_control_characters_are_written_out() -> None:
+    assert visible(EVIL) == SHOWN
+    assert visible("a\tb\nc é → 中 \U0001f600") == "a\tb\nc é → 中 \U0001f600"
+    assert visible(os.fsdecode(b"a\xff")) == r"a\udcff"
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "run": ("run", "FILE", "--out", "o"),
+    "seeds": ("run", "FILE", "--out", "s", "--seeds", "2"),
+    "json": ("run", "FILE", "--out", "j", "--json", "-"),
+    "check": ("check", "FILE"),
+    "compare": ("compare", "FILE", "FILE@sfc", "--seeds", "2"),
+    "why": ("why", "FILE", "--json", "why.json"),
+    "unknown": ("check", "FILE", "--set", f"{EVIL}=1"),
+    "nothing": ("check", f"{EVIL}FILE"),
+    "no variant": ("check", "FILE", "--variant", EVIL),
+    "no directory": ("report", EVIL),
+    "explain": ("explain", EVIL),
+    "pcap": ("pcap", "show", "FILE"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_control_character_is_printed(name: str, command: Command, evil: Path) -> None:
+    said = command(*(word.replace("FILE", evil.name) for word in COMMANDS[name]))
+    assert "at fault" not in said.err
+    assert not CONTROLS.search(said.out + said.err), said
+    assert said.out + said.err
+    if name in ("run", "seeds"):
+        assert "[red]no markup[/red]" in said.out
+        assert "[bold]label" in said.out
+    if name == "json":
+        assert json.loads(said.out)["title"] == EVIL + MARKUP
+
+
+def test_a_real_terminal_sees_titles_as_they_are(tmp_path: Path, evil: Path) -> None:
+    """Where rich knows of a terminal it sends colours of its own, and nothing of the scenario's."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "backwater", "run", evil.name, "--out", "o"],
+        cwd=tmp_path,
+        env=os.environ | {"COLUMNS": "200"},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        got = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            got += piece
+    os.close(ours)
+    assert process.returncode == 0, got
+    assert b"[red]no markup" in got
+    assert b"\\u001b[2J" in got
+    for owned in (b"\x1b]0;", b"\x1b[2J", "\u202e".encode(), b"\xc2\x9b"):
+        assert owned not in got
+
+
+def test_names_that_are_no_text(command: Command, small: Path, tmp_path: Path) -> None:
+    name = os.fsdecode(b"sc\xffnario.toml")
+    (tmp_path / name).write_text(backwater.new_scenario(), encoding="utf-8")
+    for words in (("check", name), ("check", str(small), "--variant", name), ("explain", name)):
+        said = command(*words)
+        assert said.code == 2
+        assert r"sc\udcffnario.toml" in said.err
+    assert command("schema", "--json", name).code == 0
