@@ -42,7 +42,7 @@ demo: $(VENV)/built
 .PHONY: test
 test: $(VENV)/built lint tools
 	$(CARGO) test --workspace --quiet
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
 
 # What other programs make of captures and reports is tested where these are, and in continuous integration (CI is set) they must be.
 .PHONY: tools

@@ -1,7 +1,8 @@
-"""What the tests share: the command in this process, a small scenario, quick to run, and tshark."""
+"""What the tests share: the command in this process, a small scenario, a study, and tshark."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import backwater
+from backwater import study
 from backwater.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +57,63 @@ def small(tmp_path: Path) -> Path:
     file = tmp_path / "small.toml"
     file.write_text(backwater.new_scenario(), encoding="utf-8")
     return file
+
+
+class Shared:
+    """Folders that are made once, whichever worker needs one first."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+
+    def folder(self, name: str, make: Callable[[Path], object]) -> Path:
+        """Give the folder `name`, made by `make` if it is not there; nobody changes it."""
+        folder = self.base / name
+        with (self.base / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                being_made = self.base / f"{name}.being-made"
+                shutil.rmtree(being_made, ignore_errors=True)
+                make(being_made)
+                being_made.rename(folder)
+        return folder
+
+
+@pytest.fixture(scope="session")
+def shared_folders(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    base = tmp_path_factory.getbasetemp()
+    return Shared(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
+@pytest.fixture(scope="session")
+def published_study(shared_folders: Shared) -> Path:
+    """All of the Source Flow Control study, as `reproduce --out o --json out.json` leaves it.
+
+    `out.txt` is what it printed, `code.txt` the exit code.
+    """
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        arguments = ["reproduce", "sfc-aidc-2025", "--json", "out.json", "--out", "o"]
+        done = subprocess.run(
+            [sys.executable, "-m", "backwater", *arguments],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"},
+        )
+        (folder / "out.txt").write_text(done.stdout, encoding="utf-8")
+        (folder / "code.txt").write_text(str(done.returncode), encoding="utf-8")
+
+    return shared_folders.folder("published-study", make)
+
+
+@pytest.fixture(scope="session")
+def first_case(shared_folders: Shared) -> Path:
+    """Case 1 of the Source Flow Control study."""
+    return shared_folders.folder(
+        "first-case", lambda folder: study.reproduce("sfc-aidc-2025", case="1", out=folder)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import backwater
-from backwater import report, study
+from backwater import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,10 +51,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def study_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study_page(tmp_path_factory: pytest.TempPathFactory, published_study: Path) -> Path:
     """The page of `sfc-aidc-2025`, of the cases that its films and time series are of."""
     folder = tmp_path_factory.mktemp("page")
-    study.reproduce("sfc-aidc-2025", out=folder / "sfc")
+    shutil.copytree(published_study / "o", folder / "sfc")
     file = folder / "page.html"
     file.write_text(report.of(folder / "sfc").html(), encoding="utf-8")
     return file

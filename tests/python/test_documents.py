@@ -5,12 +5,18 @@ likewise. The blocks of one document run in order in one directory, so that one 
 earlier one wrote. A `toml` block with a name, ```` ```toml runnable name=case.toml ````, is written
 under it; each is checked as a scenario unless it needs a file that comes later. A block
 ```` ```text output ```` is what the block before it says on stdout.
+
+A Python block, and a bash block of nothing but `backwater` commands, runs in this process, which
+starts no interpreter for each; all else runs in bash itself.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,6 +26,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
+from backwater.cli import main
 from backwater.cli.runs import statistics_schema
 from backwater.results import TABLES
 from conftest import ROOT
@@ -60,6 +67,52 @@ def examples(text: str) -> list[Example]:
     ]
 
 
+def commands(text: str) -> list[list[str]] | None:
+    """Give the arguments of each command, if all are of `backwater` and need no shell."""
+    found = []
+    for line in text.replace("\\\n", " ").splitlines():
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            return None
+        if not words:
+            continue
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+        shell = any(set(word) & set("|&;<>()") for word in lexer)
+        if words[0] != "backwater" or shell or "$" in line or "`" in line or "*" in line:
+            return None
+        found.append(words[1:])
+    return found
+
+
+def in_process(example: Example, place: Path) -> tuple[int, str]:
+    """Run a block here; gives its exit code and what it said on stdout."""
+    out = io.StringIO()
+    with contextlib.chdir(place), contextlib.redirect_stdout(out):
+        if example.language == "python":
+            # Where a script's annotations are looked up, and its tracebacks.
+            code = compile(example.text, f"line-{example.line}", "exec")
+            exec(code, {"__name__": "__main__"})
+            return 0, out.getvalue()
+        for arguments in commands(example.text) or []:
+            if code_ := main(arguments):
+                return code_, out.getvalue()
+    return 0, out.getvalue()
+
+
+def in_bash(example: Example, place: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", example.text],
+        cwd=place,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    return done.returncode, done.stdout
+
+
 def perform(example: Example, place: Path) -> None:
     if example.language == "toml":
         file = place / (example.name or "example.toml")
@@ -67,27 +120,17 @@ def perform(example: Example, place: Path) -> None:
         if "table = " not in example.text:
             backwater.load(file).check()
         return
-    interpreter = {
-        "bash": ["bash", "-euo", "pipefail", "-c"],
-        "python": [sys.executable, "-W", "error", "-c"],
-    }[example.language]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [*interpreter, example.text],
-        cwd=place,
-        env=os.environ | {"PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, f"line {example.line}:\n{done.stdout}\n{done.stderr}"
+    shell = example.language == "bash" and commands(example.text) is None
+    code, out = (in_bash if shell else in_process)(example, place)
+    assert code == 0, f"line {example.line}:\n{out}"
     if example.output is not None:
-        assert done.stdout == example.output, f"line {example.line}"
+        assert out == example.output, f"line {example.line}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_examples_run(document: Path, tmp_path: Path) -> None:
+def test_examples_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
     for example in examples(document.read_text(encoding="utf-8")):
         perform(example, tmp_path)
 
@@ -126,6 +169,20 @@ def test_every_column_is_described(what: Callable[[], str]) -> None:
         RESULTS.write_text(text, encoding="utf-8")
     else:
         assert written == what()
+
+
+def test_what_needs_a_shell_is_given_to_one() -> None:
+    plain = 'backwater run a.toml --set x="8 us"   # said\n\nbackwater list \\\n    studies\n'
+    assert commands(plain) == [["run", "a.toml", "--set", "x=8 us"], ["list", "studies"]]
+    for line in (
+        "cat x",
+        "backwater list | head -1",
+        "backwater list > x",
+        "backwater x || test 1",
+    ):
+        assert commands(line) is None
+    for line in ('backwater run "$x"', "backwater run `x`", "backwater run *.toml", "backwater 'x"):
+        assert commands(line) is None
 
 
 def test_marked_blocks_are_found() -> None:

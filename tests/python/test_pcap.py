@@ -149,6 +149,7 @@ def test_a_file_that_ends_early(command: Command, sample: Path) -> None:
         (b"neither one nor the other, but long", "not a pcapng or pcap file (unknown first oc"),
         (gzip.compress(b"x" * 100), "not a pcapng or pcap file"),
     ],
+    ids=["empty", "text", "gzip"],
 )
 def test_what_is_no_capture(command: Command, tmp_path: Path, content: bytes, reason: str) -> None:
     file = tmp_path / "x"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tomllib
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -30,9 +31,10 @@ STUDIES = sorted(path.parent.name for path in (ROOT / "studies").glob("*/figures
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> study.Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory, first_case: Path) -> study.Outcome:
     """Case 1 of the Source Flow Control study, opened from its directory."""
     folder = tmp_path_factory.mktemp("study") / "sfc"
+    shutil.copytree(first_case, folder)
     made = study.reproduce("sfc-aidc-2025", case="1", out=folder)
     again = study.open_study(folder)
     assert again.rows == made.rows

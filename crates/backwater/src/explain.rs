@@ -6,6 +6,7 @@ use crate::schema::{OWN, root};
 use crate::tree::{Kind, LABELS, kind_of, shown, some_of};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// What a key means.
@@ -46,7 +47,7 @@ pub fn explain(key: &str) -> Result<Explain, ScenarioError> {
     let bare = || key.split('.').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect();
     let steps: Vec<String> = quoted.unwrap_or_else(bare);
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
-    let mut at = At { path: Vec::new(), schema: root().clone(), required: true };
+    let mut at = At::root();
     for (i, step) in steps.iter().enumerate() {
         // Entries of lists and variants have names that the file gives.
         let free = step.parse::<usize>().is_ok() || at.path == ["variant"];
@@ -56,8 +57,10 @@ pub fn explain(key: &str) -> Result<Explain, ScenarioError> {
         let (free, child) = if label { (true, None) } else { (free, child) };
         at = match child {
             Some(next) => next,
-            None if free && at.entries().is_some() => At { schema: at.entries().unwrap_or_default(), ..at },
-            None => return Err(unknown(key, &at, &steps[i..])),
+            None => match at.entries().filter(|_| free) {
+                Some(entries) => At { schema: Cow::Borrowed(entries), ..at },
+                None => return Err(unknown(key, &at, &steps[i..])),
+            },
         };
     }
     Ok(at.explain())
@@ -68,14 +71,14 @@ pub fn keys() -> &'static [String] {
     static KEYS: OnceLock<Vec<String>> = OnceLock::new();
     KEYS.get_or_init(|| {
         let mut out = Vec::new();
-        collect(&At { path: Vec::new(), schema: root().clone(), required: true }, &mut out);
+        collect(&At::root(), &mut out);
         out
     })
 }
 
 fn collect(at: &At, out: &mut Vec<String>) {
     for name in at.names() {
-        let Some(child) = at.child(&name) else { continue };
+        let Some(child) = at.child(name) else { continue };
         out.push(child.path.join("."));
         if child.path != ["variant"] {
             collect(&child, out);
@@ -86,31 +89,31 @@ fn collect(at: &At, out: &mut Vec<String>) {
 /// A place in the schema.
 struct At {
     path: Vec<String>,
-    schema: Json,
+    /// A part of the whole schema; its own where several forms are told as one choice.
+    schema: Cow<'static, Json>,
     required: bool,
 }
 
 impl At {
-    /// The keys here, of every form.
-    fn tables(&self) -> Vec<Map<String, Json>> {
-        let schema = some_of(&self.schema);
-        let items = || schema.get("items").map(some_of);
-        match kind_of(schema) {
-            Kind::Table(properties) => vec![properties.clone()],
-            Kind::Tagged(forms) => {
-                forms.iter().filter_map(|(_, f)| f.get("properties")?.as_object().cloned()).collect()
-            }
-            Kind::List(_) => items()
-                .map_or(Vec::new(), |items| At { path: Vec::new(), schema: items.clone(), required: true }.tables()),
-            _ => Vec::new(),
+    /// The whole file.
+    fn root() -> At {
+        At { path: Vec::new(), schema: Cow::Borrowed(root()), required: true }
+    }
+
+    /// The keys here, of every form; a choice has none.
+    fn tables(&self) -> Vec<&'static Map<String, Json>> {
+        match self.schema {
+            Cow::Borrowed(schema) => tables_of(schema),
+            Cow::Owned(_) => Vec::new(),
         }
     }
 
     /// What a list holds, or a table of free names.
-    fn entries(&self) -> Option<Json> {
-        let schema = some_of(&self.schema);
+    fn entries(&self) -> Option<&'static Json> {
+        let Cow::Borrowed(schema) = self.schema else { return None };
+        let schema = some_of(schema);
         let free = schema.get("additionalProperties").filter(|s| s.is_object());
-        schema.get("items").or(free).cloned()
+        schema.get("items").or(free)
     }
 
     /// Whether it is a list whose entries can be named by a label.
@@ -119,9 +122,9 @@ impl At {
             && self.tables().iter().any(|table| LABELS.iter().any(|label| table.contains_key(*label)))
     }
 
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for name in self.tables().into_iter().flat_map(|t| t.into_iter().map(|(k, _)| k)) {
+    fn names(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.tables().into_iter().flat_map(|table| table.keys().map(String::as_str)) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -133,17 +136,15 @@ impl At {
     fn child(&self, step: &str) -> Option<At> {
         let tables = self.tables();
         let own = |(name, s): &(&String, &Json)| *name == step || s.get("x-alias").is_some_and(|a| a == step);
-        let found: Vec<(&String, &Json)> = tables.iter().filter_map(|t| t.iter().find(own)).collect();
-        let (name, schema) = found.first()?;
-        let mut schema = (*schema).clone();
-        if name.as_str() == "kind" && found.len() > 1 {
-            schema = self.kinds();
-        }
+        let found: Vec<(&String, &Json)> = tables.into_iter().filter_map(|t| t.iter().find(own)).collect();
+        let (name, schema) = *found.first()?;
+        let several = name == "kind" && found.len() > 1;
+        let schema = if several { Cow::Owned(self.kinds()) } else { Cow::Borrowed(schema) };
         let holder = some_of(&self.schema);
         let holder = holder.get("items").map_or(holder, some_of);
         let lists = std::iter::once(holder).chain(holder.get("oneOf").and_then(Json::as_array).into_iter().flatten());
         let required = lists.filter_map(|s| s.get("required")?.as_array()).flatten().any(|r| r == name.as_str());
-        Some(At { path: self.path.iter().cloned().chain([(*name).clone()]).collect(), schema, required })
+        Some(At { path: self.path.iter().cloned().chain([name.clone()]).collect(), schema, required })
     }
 
     /// `kind` of a table with several forms.
@@ -161,7 +162,7 @@ impl At {
     }
 
     fn explain(&self) -> Explain {
-        let outer = &self.schema;
+        let outer = self.schema.as_ref();
         let schema = some_of(outer);
         let text = |key: &str| {
             let value = outer.get(key).or_else(|| schema.get(key))?;
@@ -201,8 +202,18 @@ impl At {
             };
             return forms.filter_map(form).collect();
         }
-        let about = |name: &String| self.child(name).map(|c| c.explain().meaning).unwrap_or_default();
-        self.names().iter().map(|name| (name.clone(), about(name))).collect()
+        let about = |name| self.child(name).map(|c| c.explain().meaning).unwrap_or_default();
+        self.names().into_iter().map(|name| (name.to_owned(), about(name))).collect()
+    }
+}
+
+fn tables_of(schema: &'static Json) -> Vec<&'static Map<String, Json>> {
+    let schema = some_of(schema);
+    match kind_of(schema) {
+        Kind::Table(properties) => vec![properties],
+        Kind::Tagged(forms) => forms.into_iter().filter_map(|(_, f)| f.get("properties")?.as_object()).collect(),
+        Kind::List(_) => schema.get("items").map(some_of).map_or(Vec::new(), tables_of),
+        _ => Vec::new(),
     }
 }
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from functools import cache
 from typing import TYPE_CHECKING
 
+import typer
 from typer import TyperException
 
 from backwater import _core
@@ -20,7 +22,7 @@ from backwater.cli.output import message
 from backwater.errors import InputError, Interrupted, ResultError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -37,9 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+@cache
+def _built() -> Callable[..., object]:
+    """Build the commands once: a process may give many."""
+    return typer.main.get_command(app)
+
+
 def _command(arguments: Sequence[str] | None) -> int:
     try:
-        code = app(arguments, prog_name="backwater", standalone_mode=False)
+        code = _built()(arguments, prog_name="backwater", standalone_mode=False)
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:
