@@ -24,8 +24,9 @@ if TYPE_CHECKING:
         new_scenario,
         schema,
     )
-    from backwater.errors import InputError, Interrupted, ResultError
-    from backwater.results import Run, open_run
+    from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
+    from backwater.reading import Comparison, Series, open_run
+    from backwater.results import Run
     from backwater.scenario import Scenario, build, load, parse
 else:
     # Imported when first used: the command must be ready for Ctrl-C before heavy libraries load,
@@ -40,8 +41,9 @@ else:
             "new_scenario",
             "schema",
         ),
-        "errors": ("InputError", "Interrupted", "ResultError"),
-        "results": ("Run", "open_run"),
+        "errors": ("InputError", "Interrupted", "OtherBuildWarning", "ResultError"),
+        "reading": ("Comparison", "Series", "open_run"),
+        "results": ("Run",),
         "scenario": ("Scenario", "build", "load", "parse"),
     }
 
@@ -61,13 +63,16 @@ else:
 
 __all__ = [
     "Capture",
+    "Comparison",
     "InputError",
     "Interrupted",
+    "OtherBuildWarning",
     "ResultError",
     "Run",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Series",
     "Status",
     "build",
     "explain",

@@ -219,5 +219,8 @@ def sample_frames() -> list[tuple[str, bytes]]:
 def write_capture(path: str, frames: Sequence[bytes]) -> None:
     """Write frames one microsecond apart."""
 
+def empty_tables() -> list[tuple[str, Any]]:
+    """Every result table without rows: (name, object with `__arrow_c_array__`)."""
+
 def version() -> dict[str, str]:
     """What a run's numbers depend on: the package's version, and `build`, a hash of the sources."""

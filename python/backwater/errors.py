@@ -40,3 +40,7 @@ class Interrupted(KeyboardInterrupt):
         super().__init__("stopped before the end")
         self.runs = runs
         """The runs as far as they came; unfinished flows are in their tables."""
+
+
+class OtherBuildWarning(UserWarning):
+    """Results were made by another version or build: the same scenario may give others now."""

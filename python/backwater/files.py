@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import json
 import os
 import re
@@ -23,6 +24,8 @@ from backwater.wording import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from _typeshed import ReadableBuffer
 
 # Where a directory takes no new file, or a file cannot be renamed over (another's in a sticky
 # directory, a file that is a mount point), the file itself may still be written to.
@@ -97,6 +100,37 @@ def sync_directory(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+class Hashing(io.RawIOBase):
+    """A file that is written from beginning to end, and hashed on the way; or a hash alone."""
+
+    def __init__(self, file: IO[bytes] | None = None) -> None:
+        super().__init__()
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._size = 0
+
+    def writable(self) -> bool:
+        """Say that it may be written to."""
+        return True
+
+    def write(self, octets: ReadableBuffer) -> int:
+        """Take octets."""
+        content = bytes(octets)
+        self._hash.update(content)
+        self._size += len(content)
+        if self._file is not None:
+            self._file.write(content)
+        return len(content)
+
+    def tell(self) -> int:
+        """Say how much was written."""
+        return self._size
+
+    def hexdigest(self) -> str:
+        """Give the SHA-256 of all that was written."""
+        return self._hash.hexdigest()
 
 
 def digest(path: Path) -> str:

@@ -6,47 +6,44 @@ A result directory holds
     scenario.toml             the resolved scenario; runs again as it is, flow tables named in full
     flows/part-00000.parquet  one directory a table, in closed part files
 
-A part is written under a temporary name and renamed when it is whole, so whatever carries the name
-of a part is readable, also when the run was killed. The columns' meaning and unit are in the files.
+A part is written under a temporary name and renamed when it is whole and on the disk, so whatever
+carries the name of a part is readable, also when the run was killed. The manifest of a run that has
+ended holds the SHA-256 of each part. The columns' meaning and unit are in the files.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
 import time
 import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
-from pathlib import Path
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backwater import _core
+from backwater.directory import SCENARIO, clear, standing
+from backwater.directory import TABLES as TABLES
 from backwater.errors import InputError, ResultError
-from backwater.files import json_text, write_text
+from backwater.files import Hashing, replacing, sync_directory, write_text
+from backwater.manifest import (
+    AGAIN,
+    FORMAT,
+    MANIFEST,
+    RUN,
+    check_file,
+    read_manifest,
+    sealed,
+    write_manifest,
+)
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from backwater.plot import RunPlots
-
-TABLES = (
-    "flows",
-    "ports",
-    "control",
-    "series",
-    "switches",
-    "collectives",
-    "counters",
-    "waits",
-    "pauses",
-)
-MANIFEST = "manifest.json"
-FORMAT = 1
 
 # A part closes when it has grown to either size, or when its first rows have waited long enough:
 # what has not closed is what a killed run loses. The wait grows with the run, from the first to the
@@ -160,23 +157,15 @@ class Run:
         return warnings
 
 
-def open_run(directory: str | os.PathLike[str]) -> Run:
-    """Open a result directory, of a finished run or of one that was killed."""
-    path = Path(directory)
-    try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ResultError(
-            f"{path}: not a result directory, it has no {MANIFEST}",
-            "name the directory that `backwater run --out` wrote",
-        ) from None
-    except (OSError, ValueError) as error:
-        raise ResultError(f"{path / MANIFEST}: {error}") from None
-    if not isinstance(manifest, dict) or manifest.get("kind") != "run":
-        raise ResultError(
-            f"{path}: its {MANIFEST} is not that of one run",
-            "a study or a set of seeds holds one result directory a run, further down",
-        )
+def load_run(path: Path, *, checked: bool = True) -> Run:
+    """Open the directory of one run, of a finished one or of one that was killed.
+
+    Every part of a run that has ended is held against its hash, but for `checked`: who has just
+    written them knows them. Raises `ResultError` if the results are not what was written.
+    """
+    manifest = read_manifest(path, RUN)
+    if checked and manifest["status"] != "running":
+        check_parts(path, manifest)
     return Run(manifest, path, lambda table: _read_parts(path, manifest, table))
 
 
@@ -186,25 +175,71 @@ def parts_of(directory: Path, manifest: Mapping[str, Any], table: str) -> list[P
     Raises `ResultError` if they are fewer than the run has written.
     """
     place = directory / table
-    parts = sorted(place.glob("part-*.parquet"))
-    written = manifest.get("tables", {}).get(table, {}).get("parts", 0)
-    if len(parts) < written:
+    if manifest["status"] == "running":
+        return sorted(place.glob("part-*.parquet"))
+    entry = (manifest.get("tables") or {}).get(table) or {}
+    parts = [_part(place, number) for number in range(len(entry.get("sha256", ())))]
+    missing = sum(not part.is_file() for part in parts)
+    if missing:
         raise ResultError(
-            f"{place}: {written - len(parts)} of {written} parts are not there",
+            f"{place}: {missing} of {len(parts)} parts are not there",
             "files of the results have been removed; run it again, with --force",
         )
     return parts
+
+
+def check_parts(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Hold every part of a run that has ended against its hash. Raises `ResultError`."""
+    tables = manifest.get("tables")
+    if tables is None:
+        raise ResultError(f"{directory / MANIFEST}: is damaged: it has no `tables`", AGAIN)
+    for table, entry in tables.items():
+        if table not in TABLES:
+            place = f"{directory / MANIFEST}: tables.{table}"
+            raise ResultError(f"{place}: there is no such table", AGAIN)
+        for part, wanted in zip(
+            parts_of(directory, manifest, table), entry.get("sha256", ()), strict=True
+        ):
+            check_file(part, wanted)
+
+
+def _part(place: Path, number: int) -> Path:
+    return place / f"part-{number:05}.parquet"
 
 
 def _read_parts(directory: Path, manifest: Mapping[str, Any], table: str) -> pa.Table:
     parts = parts_of(directory, manifest, table)
     if not parts:
         return pa.table({})
+    for part in parts:
+        check_part(part, table)
     try:
         # Not `pq.read_table`, whose data sets take a second to import.
         return pa.concat_tables(pq.ParquetFile(part).read() for part in parts)
     except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{directory / table}: {error}") from None
+        raise ResultError(f"{directory / table}: {error}", f"it is damaged; {AGAIN}") from None
+
+
+def check_part(part: Path, table: str) -> None:
+    """Hold the columns of a part against those of its table. Raises `ResultError`."""
+    try:
+        found = pq.ParquetFile(part).schema_arrow
+    except (OSError, pa.ArrowException) as error:
+        raise ResultError(f"{part}: {error}", f"it is damaged; {AGAIN}") from None
+    known = _columns()[table]
+    if not set(known.names) & set(found.names):
+        raise ResultError(f"{part}: has no column of the table {table}", AGAIN)
+    for column in known:
+        numbers = found.get_all_field_indices(column.name)
+        if len(numbers) > 1:
+            raise ResultError(f"{part}: has {len(numbers)} columns {column.name}", AGAIN)
+        if numbers and (kind := found.field(numbers[0]).type) != column.type:
+            raise ResultError(f"{part}: {column.name} is {kind}, not {column.type}", AGAIN)
+
+
+@cache
+def _columns() -> dict[str, pa.Schema]:
+    return {name: pa.record_batch(empty).schema for name, empty in _core.empty_tables()}
 
 
 @dataclass
@@ -247,15 +282,22 @@ class DirectorySink:
         self.directory = directory
         self.manifest = manifest
         self._open: dict[str, _OpenPart] = {}
-        self._parts: dict[str, int] = {}
+        self._parts: dict[str, list[str]] = {}
         self._rows: dict[str, int] = {}
         self._kept: dict[str, list[pa.Table]] | None = {}
         self._kept_bytes = 0
         self._began = time.monotonic()
+        clear(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            write_text(directory / "scenario.toml", scenario)
-            write_text(directory / MANIFEST, json_text(manifest))
+            for table in TABLES:
+                if (directory / table).is_symlink() or (directory / table).is_file():
+                    raise InputError(
+                        f"{directory / table}: is in the way of a table", "give --out another name"
+                    )
+            # First of all: it says whose directory this is.
+            write_manifest(directory, manifest)
+            write_text(directory / SCENARIO, scenario)
         except OSError as error:
             raise _unwritable(directory, error) from None
 
@@ -284,15 +326,15 @@ class DirectorySink:
             self._close(table)
         self.manifest |= _closing(status, summary, error)
         self.manifest["tables"] = {
-            table: {"parts": count, "rows": self._rows[table]}
-            for table, count in sorted(self._parts.items())
+            table: {"parts": len(hashes), "rows": self._rows[table], "sha256": hashes}
+            for table, hashes in sorted(self._parts.items())
         }
         try:
-            write_text(self.directory / MANIFEST, json_text(self.manifest))
+            write_manifest(self.directory, self.manifest)
         except OSError as failure:
             raise _unwritable(self.directory, failure) from None
         if self._kept is None:
-            return open_run(self.directory)
+            return load_run(self.directory, checked=False)
         kept = self._kept
 
         def read(table: str) -> pa.Table:
@@ -302,23 +344,27 @@ class DirectorySink:
 
     def _close(self, table: str) -> None:
         part = self._open.pop(table)
-        number = self._parts.get(table, 0)
+        hashes = self._parts.setdefault(table, [])
         # An empty part tells the columns of a table without rows; one is enough.
-        if part.rows == 0 and number > 0:
+        if part.rows == 0 and hashes:
             return
         folder = self.directory / table
-        final = folder / f"part-{number:05}.parquet"
-        temporary = folder / f".{final.name}.tmp"
+        final = _part(folder, len(hashes))
+        content = pa.Table.from_batches(part.batches)
+        large = part.nbytes > COMPRESS_BYTES
         try:
-            folder.mkdir(exist_ok=True)
-            content = pa.Table.from_batches(part.batches)
-            large = part.nbytes > COMPRESS_BYTES
-            pq.write_table(content, temporary, compression="zstd" if large else "none")
-            temporary.replace(final)
+            if not folder.is_dir():
+                folder.mkdir()
+                sync_directory(self.directory)
+            with replacing(final) as file:
+                hashing = Hashing(file)
+                pq.write_table(
+                    content, pa.PythonFile(hashing, "w"), compression="zstd" if large else "none"
+                )
         except OSError as error:
             raise _unwritable(final, error) from None
         self._keep(table, content)
-        self._parts[table] = number + 1
+        hashes.append(hashing.hexdigest())
         self._rows[table] = self._rows.get(table, 0) + part.rows
 
     def _keep(self, table: str, content: pa.Table) -> None:
@@ -333,7 +379,7 @@ class DirectorySink:
 
 def opening(**facts: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
     """Begin the manifest of a run."""
-    return {"format": FORMAT, "kind": "run", "status": "running", "started": _now(), **facts}
+    return {"format": FORMAT, "kind": RUN, "status": "running", "started": _now(), **facts}
 
 
 def _closing(status: str, summary: dict[str, Any], error: str | None) -> dict[str, Any]:
@@ -354,70 +400,28 @@ def _unwritable(path: Path, error: OSError) -> ResultError:
 def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:
     """Give the complete run in a directory if it is the one that `manifest` would begin.
 
-    None if there is none, or one that did not come to its end: it is to be run (again). Raises
-    `InputError` if what is there is a run of something else.
+    None if there is none, or one that did not come to its end or is damaged: it is to be run
+    (again). Raises `InputError` if what is there is something else, or a run of something else.
     """
-    if not (directory / MANIFEST).is_file():
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise InputError(
-                f"{directory}: is in the way and holds no results of Backwater's",
-                "give --out the name of a new directory",
-            )
+    if standing(directory) is None:
+        return None
+    replace = "give --out another name, or --force to replace it"
+    try:
+        run = load_run(directory, checked=False)
+    except ResultError as error:
+        raise InputError(error.reason, replace) from None
+    for fact, what in (
+        ("scenario", "scenario"),
+        ("inputs", "scenario: files or tables of flows differ"),
+        ("seed", "seed"),
+        ("versions", "version"),
+    ):
+        if run.manifest.get(fact) != manifest.get(fact):
+            raise InputError(f"{directory}: holds a run of another {what}", replace)
+    if run.status != "done" or not sealed(directory):
         return None
     try:
-        run = open_run(directory)
-    except ResultError as error:
-        hint = "give --out another name, or --force to replace it"
-        raise InputError(error.reason, hint) from None
-    for fact, what in (("scenario", "scenario"), ("seed", "seed"), ("versions", "version")):
-        if run.manifest.get(fact) != manifest[fact]:
-            raise InputError(
-                f"{directory}: holds a run of another {what}",
-                "give --out another name, or --force to replace it",
-            )
-    if run.status != "done":
+        check_parts(directory, run.manifest)
+    except ResultError:
         return None
-    tables: dict[str, dict[str, int]] = run.manifest.get("tables") or {}
-    parts = {table: len(list((directory / table).glob("part-*.parquet"))) for table in tables}
-    return run if all(parts[table] == tables[table]["parts"] for table in tables) else None
-
-
-def fresh_directory(path: Path, *, force: bool) -> None:
-    """See that `path` can take new results: absent, empty, or (with `force`) earlier results.
-
-    Only what Backwater wrote is ever replaced.
-    """
-    if not path.exists():
-        return
-    if not path.is_dir():
-        raise InputError(f"{path}: is a file, not a directory", "give --out another name")
-    if not any(path.iterdir()):
-        return
-    if not (path / MANIFEST).is_file():
-        raise InputError(
-            f"{path}: is not empty and holds no results of Backwater's",
-            "give --out the name of a new directory",
-        )
-    if not force:
-        raise InputError(
-            f"{path}: holds earlier results", "give --out another name, or --force to replace them"
-        )
-
-
-def clear(path: Path) -> None:
-    """Remove earlier results that `fresh_directory` allowed to replace."""
-    if path.exists():
-        shutil.rmtree(path)
-
-
-def free_name(base: Path) -> Path:
-    """Give `base`, or `base-2`, `base-3`, ... whichever does not exist yet."""
-
-    def names() -> Iterator[Path]:
-        yield base
-        number = 2
-        while True:
-            yield base.with_name(f"{base.name}-{number}")
-            number += 1
-
-    return next(name for name in names() if not name.exists())
+    return run

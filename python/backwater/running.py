@@ -20,16 +20,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 
 from backwater import _core
+from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
-from backwater.results import (
-    MANIFEST,
-    DirectorySink,
-    MemorySink,
-    Run,
-    clear,
-    earlier_run,
-    opening,
-)
+from backwater.files import digest
+from backwater.results import DirectorySink, MemorySink, Run, earlier_run, opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,6 +57,11 @@ class Prepared:
     facts: dict[str, Any]
     """What the manifest says that does not depend on the seed."""
 
+    @property
+    def identity(self) -> str:
+        """What its runs are known by, but for seed and version: values, and its files' content."""
+        return repr((self.resolved, sorted(self.facts["inputs"].items())))
+
     @staticmethod
     def of(
         scenario: _core.Scenario,
@@ -84,6 +83,7 @@ class Prepared:
             {
                 "title": scenario.title,
                 **facts,
+                "inputs": {**facts.get("inputs", {}), **_inputs(resolved, base)},
                 "versions": _core.version(),
                 "warnings": warnings,
                 "scenario": resolved,
@@ -105,6 +105,20 @@ def _findable(scenario: _core.Scenario, resolved: str, base: Path | None) -> str
             place = ((base or Path()) / flow["table"]).absolute()
             scenario = scenario.with_set(f"flow.{number}.table", json.dumps(str(place)))
     return scenario.resolved_toml()
+
+
+def _inputs(resolved: str, base: Path | None) -> dict[str, str]:
+    """Give the SHA-256 of each file that a scenario's flows come from."""
+    if "\ntable = " not in resolved and "\nmatrix = " not in resolved:
+        return {}
+    flows = tomllib.loads(resolved).get("flow", [])
+    names = dict.fromkeys(
+        str(flow[key]) for flow in flows for key in ("table", "matrix") if key in flow
+    )
+    try:
+        return {name: digest((base or Path()) / name) for name in names}
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from None
 
 
 @dataclass(frozen=True)
@@ -151,8 +165,14 @@ def interruptible() -> Iterator[threading.Event]:
 def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Event) -> Run:
     """Run one job to its end, or to where `stop` was seen set; what was simulated is kept.
 
-    Raises `backwater.RunError` if the run broke a promise; its rows up to then are kept too.
+    Raises `backwater.RunError` if the run broke a promise; its rows up to then are kept too. What
+    an earlier run has left in its directory, which `find_done` has allowed, is removed first.
     """
+    with contextlib.nullcontext() if job.out is None else locked(job.out):
+        return _run(job, number, progress, stop)
+
+
+def _run(job: Job, number: int, progress: Progress | None, stop: threading.Event) -> Run:
     simulation = job.prepared.scenario.start(job.seed, job.capture)
     sink: DirectorySink | MemorySink = (
         MemorySink(job.manifest)
@@ -236,22 +256,27 @@ def run_jobs(
 def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
     """Find, for each job, the complete run of the same scenario, seed and version in its place.
 
-    A run of something else in its place is an error; `force` removes it, to be run anew.
+    A run of something else in its place is an error, unless `force` will have it replaced. What
+    Backwater did not write is an error always. Nothing is removed here.
     """
     found: list[Run | None] = []
     for job in jobs:
-        if job.out is None:
-            found.append(None)
-            continue
-        try:
-            run = earlier_run(job.out, job.manifest)
-        except InputError:
-            if not (force and (job.out / MANIFEST).is_file()):
-                raise
-            run = None
+        run = None
+        if job.out is not None:
+            try:
+                run = earlier_run(job.out, job.manifest)
+            except InputError:
+                if not force:
+                    raise
+                standing(job.out)
         found.append(run)
-    for job, run in zip(jobs, found, strict=True):
-        # Only now: an error has removed nothing.
-        if run is None and job.out is not None:
-            clear(job.out)
     return found
+
+
+def taken_up(job: Job, *, force: bool = False) -> Run | None:
+    """Find the complete run that a single job asks for; None: it is to be run.
+
+    `force` has it run anew, and so does a capture, which results do not hold.
+    """
+    [run] = find_done([job], force=force)
+    return None if force or job.capture is not None else run

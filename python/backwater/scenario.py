@@ -107,7 +107,21 @@ class Scenario:
         Columns: id, src, dst (host numbers), bytes, start_ps (picoseconds), and optionally class
         (0 to 7; missing or null: 3) and path (the nodes to pass).
         """
-        return Scenario(self._core.with_flows(table, label), self._facts, self._base)
+        import pyarrow as pa
+
+        from backwater.files import Hashing
+
+        if not hasattr(table, "__arrow_c_stream__"):
+            # For its words.
+            return Scenario(self._core.with_flows(table, label), self._facts, self._base)
+        # Read once, since a stream is over when it has been read.
+        content = pa.RecordBatchReader.from_stream(table).read_all()
+        core = self._core.with_flows(content, label)
+        hashing = Hashing()
+        with pa.ipc.new_stream(pa.PythonFile(hashing, "w"), content.schema) as stream:
+            stream.write_table(content)
+        inputs = {**self._facts.get("inputs", {}), f"table of {label}": hashing.hexdigest()}
+        return Scenario(core, self._facts | {"inputs": inputs}, self._base)
 
     def check(self) -> list[dict[str, str]]:
         """Check everything that a run would; gives the warnings as {key, value, reason, hint}."""
@@ -140,19 +154,19 @@ class Scenario:
         """Run to the end and give the results.
 
         With `out` the results go to that directory while the run goes on, in bounded memory;
-        without, they are kept in memory. `progress` is called about ten times a second. `force`
-        replaces earlier results in `out`. `capture` says which frames go to a pcapng file beside
-        them. Ctrl-C raises `backwater.Interrupted`, which carries what there is.
+        without, they are kept in memory. A complete run of the same scenario, seed and build that
+        is there already is given as it is; one that was cut short is done again. Anything else
+        there is an error (`InputError`), and so is another process that writes there. `force`
+        replaces earlier results in `out`, and only what Backwater wrote. `progress` is called about
+        ten times a second. `capture` says which frames go to a pcapng file beside the results.
+        Ctrl-C raises `backwater.Interrupted`, which carries what there is.
         """
-        from backwater.results import clear, fresh_directory
-        from backwater.running import interruptible, run_job
+        from backwater.running import interruptible, run_job, taken_up
 
-        directory = None if out is None else Path(out)
-        if directory is not None:
-            fresh_directory(directory, force=force)
-        job = self.job(seed, directory, capture)
-        if directory is not None:
-            clear(directory)
+        job = self.job(seed, None if out is None else Path(out), capture)
+        there = taken_up(job, force=force)
+        if there is not None:
+            return there
         listener = None if progress is None else _Listener(progress)
         with interruptible() as stop:
             run = run_job(job, 0, listener, stop)

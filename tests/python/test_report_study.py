@@ -14,6 +14,7 @@ import pytest
 
 import backwater
 from backwater import study
+from backwater.manifest import FORMAT
 from backwater.plot import StudyPlots, theme
 from backwater.report.page import Figure
 from backwater.report.study import OVER_TIME, _points, study_page
@@ -253,7 +254,8 @@ def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path:
 
 
 def test_an_unfinished_study_is_not_reported(command: Command, tmp_path: Path) -> None:
-    manifest = {"kind": "study", "study": "sfc-aidc-2025", "status": "interrupted", "points": []}
+    manifest = {"format": FORMAT, "kind": "study", "study": "sfc-aidc-2025", "points": []}
+    manifest |= {"status": "interrupted"}
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     said = command("report", "cut", "-o", "page.html")

@@ -7,6 +7,7 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::ArrowError;
+use backwater::results::columns::Table;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -45,6 +46,12 @@ impl Batch {
     fn __len__(&self) -> usize {
         self.0.num_rows()
     }
+}
+
+/// Every result table without rows, by its name: what its columns are.
+#[pyfunction]
+pub fn empty_tables() -> Vec<(&'static str, Batch)> {
+    Table::ALL.iter().map(|table| (table.name(), Batch(RecordBatch::new_empty(table.schema())))).collect()
 }
 
 /// The batches of any object with `__arrow_c_stream__`: a table of pyarrow, polars, pandas, DuckDB.

@@ -37,5 +37,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(capture::sample_frames, module)?)?;
     module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow::empty_tables, module)?)?;
     module.add_function(wrap_pyfunction!(describe::version, module)?)
 }

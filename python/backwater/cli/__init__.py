@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from typer import TyperException
 from backwater import _core
 from backwater.cli.app import app
 from backwater.cli.output import message
-from backwater.errors import InputError, Interrupted, ResultError
+from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +31,10 @@ DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
     try:
-        code = _command(arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", OtherBuildWarning)
+            warnings.showwarning = _warned  # type: ignore[assignment]
+            code = _command(arguments)
         # Here a closed pipe can still be answered quietly; at the interpreter's end it cannot.
         sys.stdout.flush()
     except BrokenPipeError:
@@ -71,6 +75,11 @@ def _command(arguments: Sequence[str] | None) -> int:
         _unexpected(error)
         return FAILED
     return code if isinstance(code, int) else DONE
+
+
+def _warned(what: Warning | str, *_where: object, **_more: object) -> None:
+    """Show a warning of Python's as one of the command's."""
+    message(f"warning: {what}")
 
 
 def _labelled(text: str) -> str:

@@ -54,6 +54,7 @@ def compare(
     """
     from backwater.cli.comparing import Plan, show_rows
     from backwater.cli.subjects import GRAMMAR, subject
+    from backwater.manifest import judging
     from backwater.metrics import metric
 
     writable(json)
@@ -65,15 +66,16 @@ def compare(
         )
     if len(set(subjects)) < len(subjects):
         raise InputError("compare: a scenario is given twice", "a name stands for one column")
-    cases = [subject(text, settings) for text in subjects]
-    for one in cases:
-        warn(one.scenario.check())
-    plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), force=force)
-    plan.see_groups(wanted)
-    message(*plan.words())
-    if plan_only:
-        return 0
-    code, rows, document = plan.carry_out(wanted)
+    with judging(*(Path(text) for text in subjects if Path(text).is_dir()), Path(out)):
+        cases = [subject(text, settings) for text in subjects]
+        for one in cases:
+            warn(one.scenario.check())
+        plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), force=force)
+        plan.see_groups(wanted)
+        message(*plan.words())
+        if plan_only:
+            return 0
+        code, rows, document = plan.carry_out(wanted)
     if rows is not None and document is not None:
         if json is not None:
             write_json(json, document)

@@ -15,7 +15,9 @@ from backwater import _core
 from backwater.cli.output import message, show, table
 from backwater.cli.progress import Reporter, fraction, reporting
 from backwater.comparison import Difference, Row, row
-from backwater.errors import InputError
+from backwater.directory import locked, standing
+from backwater.errors import InputError, ResultError
+from backwater.manifest import COMPARISON, FORMAT, write_manifest
 from backwater.metrics import usual
 from backwater.results import Run
 from backwater.running import SLICE_MS, Job, find_done, interruptible, run_jobs
@@ -51,10 +53,11 @@ class Plan:
     @staticmethod
     def of(cases: list[Subject], seeds: list[int], base: Path, *, force: bool) -> Plan:
         """Find what there is already: in `base`, or in the directories that are compared."""
+        _may_hold(base)
         folders, jobs, done = [], [], []
         for case in cases:
             prepared = case.scenario.prepare()
-            folder = base / _key(case.label, prepared.resolved)
+            folder = base / _key(case.label, prepared.identity)
             mine = [Job(prepared, seed, folder / f"seed-{seed}") for seed in seeds]
             found = find_done(mine, force=force)
             given = {run.seed: run for run in case.runs if _is_of(run, mine[0])}
@@ -102,6 +105,41 @@ class Plan:
         self, wanted: Sequence[Metric]
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped."""
+        with locked(self.base):
+            _may_hold(self.base)
+            self._keep("running", {})
+            code, rows, document = self._carry_out(wanted)
+            status = "interrupted" if document is None else "failed" if code else "done"
+            self._keep(status, document or {})
+        return code, rows, document
+
+    def _keep(self, status: str, document: dict[str, Any]) -> None:
+        """Leave what was compared last: which runs they are, and what came of them."""
+        scenarios: list[dict[str, Any]] = [
+            {"scenario": case.label, "directory": folder.name}
+            for case, folder in zip(self.cases, self.folders, strict=True)
+        ]
+        for entry, said in zip(scenarios, document.get("scenarios", ()), strict=False):
+            entry.update(complete=said["complete"], failed=said["failed"])
+        manifest: dict[str, Any] = {
+            "format": FORMAT,
+            "kind": COMPARISON,
+            "status": status,
+            "versions": _core.version(),
+            "seeds": self.seeds,
+            **{name: document[name] for name in ("interval", "rows", "errors") if name in document},
+            "scenarios": scenarios,
+        }
+        try:
+            write_manifest(self.base, manifest)
+        except OSError as error:
+            raise ResultError(
+                f"{self.base}: cannot write results: {error.strerror or error}"
+            ) from None
+
+    def _carry_out(
+        self, wanted: Sequence[Metric]
+    ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         missing = self.missing
         with interruptible() as stop, reporting() as display:
             progress = Reporter(max(1, len(missing)), display)
@@ -165,6 +203,12 @@ class Plan:
                 )
 
 
+def _may_hold(base: Path) -> None:
+    """See that a directory is absent, empty, or one of comparisons."""
+    if standing(base) not in (None, COMPARISON):
+        raise InputError(f"{base}: holds earlier results", "give --out another name")
+
+
 @dataclass(frozen=True)
 class _Measured:
     """What a run came to; its tables are not kept."""
@@ -212,9 +256,9 @@ def _labels(job: Job) -> list[str]:
     return flows + steps
 
 
-def _key(label: str, resolved: str) -> str:
-    """A folder by content: every value of the scenario, and the version that runs it."""
-    content = repr((resolved, sorted(_core.version().items())))
+def _key(label: str, identity: str) -> str:
+    """A folder by content: what the scenario is known by, and the version that runs it."""
+    content = repr((identity, sorted(_core.version().items())))
     name = re.sub(r"[^A-Za-z0-9]+", "-", label.rpartition("/")[2].replace(".toml", "")).strip("-")
     return f"{name or 'scenario'}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
@@ -223,7 +267,7 @@ def _is_of(run: Run, job: Job) -> bool:
     """Whether a run is complete and one of this scenario and version."""
     facts = job.manifest
     return run.status == "done" and all(
-        run.manifest.get(name) == facts[name] for name in ("scenario", "versions")
+        run.manifest.get(name) == facts[name] for name in ("scenario", "inputs", "versions")
     )
 
 

@@ -37,6 +37,7 @@ def report(
     """
     from backwater import report, study
     from backwater.cli.progress import reporting
+    from backwater.manifest import judging
 
     writable(output)
     folder = Path(target)
@@ -47,8 +48,9 @@ def report(
         if not folder.exists() and target in study.names():
             folder = Path("results") / target
             study.reproduce(target, out=folder, progress=listener)
-        page = report.of(folder, listener)
-        html = page.html()
+        with judging(folder):
+            page = report.of(folder, listener)
+            html = page.html()
     write(output, html)
     if figures is not None:
         place = Path(figures)

@@ -55,7 +55,7 @@ def reproduce(
     """
     from backwater.cli.outcome import show_outcome
     from backwater.cli.progress import reporting
-    from backwater.results import free_name
+    from backwater.directory import free_name
     from backwater.study import has_full_size, names
     from backwater.study import reproduce as reproduce_study
 

@@ -52,12 +52,14 @@ def run(
 
     Results are Parquet tables and a manifest in a directory of the run's own. Ctrl-C stops cleanly
     and keeps what has been simulated. With --json - the JSON is all that goes to stdout.
-    With --seeds and the --out of an earlier command, only runs that are not there yet are done.
+    With the --out of an earlier command, a run that is there, complete and of the same scenario,
+    seed and build, is not done again. --force replaces what Backwater has written there.
     With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
     """
-    from backwater.cli.runs import SEEDS, kind, once, repeat
-    from backwater.results import clear, free_name, fresh_directory
-    from backwater.running import Job, find_done
+    from backwater.cli.runs import once, repeat
+    from backwater.directory import clear, free_directory, locked, replaceable, standing
+    from backwater.manifest import SEEDS
+    from backwater.running import Job, find_done, taken_up
 
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
@@ -67,22 +69,23 @@ def run(
     writable(json)
     case = read(file, variant, settings)
     numbers = None if many is None else seeds(many, case.seed)
-    base = free_name(Path("results") / _name(file, variant)) if out is None else Path(out)
-    if numbers is None:
-        fresh_directory(base, force=force)
-        job = case.job(seed, base, captured)
-        warn(job.prepared.warnings)
-        clear(base)
-        return once(case, job, base, json)
-    prepared = case.prepare()
-    jobs = [Job(prepared, number, base / f"seed-{number}") for number in numbers]
-    if kind(base) != SEEDS:
-        fresh_directory(base, force=force)
-        clear(base)
-    done = find_done(jobs, force=force)
+    prepared = case.prepare(captured)
+    usual = Path("results") / _name(file, variant)
+    base = free_directory(usual) if out is None else Path(out)
     warn(prepared.warnings)
-    again = ["run", file, *_options("--set", settings), *_options("--variant", variant)]
-    return repeat(case, jobs, done, base, json, shlex.join([*again, "--seeds", str(many)]))
+    if numbers is None:
+        job = Job(prepared, case.seed if seed is None else seed, base, captured)
+        return once(case, job, taken_up(job, force=force), base, json)
+    jobs = [Job(prepared, number, base / f"seed-{number}") for number in numbers]
+    with locked(base):
+        of_others = standing(base) != SEEDS
+        if of_others:
+            replaceable(base, force=force)
+        done = find_done(jobs, force=force)
+        if of_others:
+            clear(base)
+        again = ["run", file, *_options("--set", settings), *_options("--variant", variant)]
+        return repeat(case, jobs, done, base, json, shlex.join([*again, "--seeds", str(many)]))
 
 
 def _name(file: str, variant: str | None) -> str:

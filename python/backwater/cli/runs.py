@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json as json_module
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,11 @@ from backwater import _core
 from backwater.cli.capture import told
 from backwater.cli.output import message, show, table, write_json
 from backwater.cli.progress import Reporter, reporting
+from backwater.directory import STATISTICS as STATISTICS_FILE
 from backwater.errors import ResultError
-from backwater.files import json_text, write_file, write_text
-from backwater.results import FORMAT, MANIFEST, Run
+from backwater.files import digest, write_file
+from backwater.manifest import FORMAT, SEEDS, write_manifest
+from backwater.results import Run
 from backwater.running import interruptible, run_jobs
 from backwater.stats import group_times, job_times, over_runs, port_totals, round_times, waiting
 from backwater.wording import count, figure, simulated, us
@@ -30,23 +31,16 @@ if TYPE_CHECKING:
 FAILED, INTERRUPTED = 1, 130
 # From here on a number is shown as a power of ten.
 LARGE = 1e7
-# The kind of a directory that holds the runs of several seeds.
-SEEDS = "seeds"
 
 
-def kind(base: Path) -> str | None:
-    """What kind of results a directory holds; None: none that can be read."""
-    try:
-        manifest = json_module.loads((base / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return manifest.get("kind") if isinstance(manifest, dict) else None
-
-
-def once(case: Scenario, job: Job, base: Path, json: str | None) -> int:
-    """Do one run, and print its report."""
+def once(case: Scenario, job: Job, there: Run | None, base: Path, json: str | None) -> int:
+    """Do one run unless it is `there` already, and print its report."""
     with interruptible() as stop, reporting() as display:
-        [outcome] = run_jobs([job], Reporter(1, display), stop, report)
+        if there is None:
+            [outcome] = run_jobs([job], Reporter(1, display), stop, report)
+        else:
+            message(f"the run is in {base} already; --force does it anew")
+            outcome = report(there)
     if isinstance(outcome, dict):
         if json is not None:
             write_json(json, outcome)
@@ -73,13 +67,13 @@ def repeat(
     missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
     if len(missing) < len(jobs):
         message(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {base} already")
-    base.mkdir(parents=True, exist_ok=True)
     manifest = {
         "format": FORMAT,
         "kind": SEEDS,
+        "versions": _core.version(),
         "runs": [str(job.out.name) for job in jobs if job.out is not None],
     }
-    write_text(base / MANIFEST, json_text({**manifest, "status": "running"}))
+    _write_manifest(base, manifest, "running")
     with interruptible() as stop, reporting() as display:
         fresh = dict(
             zip(
@@ -96,7 +90,8 @@ def repeat(
     status = "interrupted" if stop.is_set() else "failed" if errors else "done"
     statistics = over_runs(reports)
     _write_statistics(base, statistics)
-    write_text(base / MANIFEST, json_text({**manifest, "status": status}))
+    files = {STATISTICS_FILE: digest(base / STATISTICS_FILE)}
+    _write_manifest(base, {**manifest, "files": files}, status)
     if json is not None and reports:
         write_json(json, {"title": case.title, "statistics": statistics, "runs": reports})
     if json != "-" and reports:
@@ -138,8 +133,15 @@ def statistics_schema() -> pa.Schema:
     )
 
 
+def _write_manifest(base: Path, manifest: dict[str, Any], status: str) -> None:
+    try:
+        write_manifest(base, {**manifest, "status": status})
+    except OSError as error:
+        raise ResultError(f"{base}: cannot write results: {error.strerror or error}") from None
+
+
 def _write_statistics(base: Path, rows: list[dict[str, Any]]) -> None:
-    path = base / "statistics.parquet"
+    path = base / STATISTICS_FILE
     content = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, statistics_schema()), content)
     try:

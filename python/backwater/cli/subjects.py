@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING
 from backwater._core import ScenarioError
 from backwater.cli.arguments import overrides, read
 from backwater.errors import InputError
-from backwater.results import MANIFEST, Run, open_run
+from backwater.manifest import RUN, SEEDS, judging, read_manifest, say_build
+from backwater.reading import load_series
+from backwater.results import Run, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +50,11 @@ def subject(text: str, settings: Sequence[str] | None) -> Subject:
 
 
 def _results(text: str, path: Path, settings: Sequence[str] | None) -> Subject:
-    runs = [open_run(one) for one in _runs(path)]
+    runs = _runs(path)
     if not runs:
         raise InputError(f"{text}: holds no run", f"give {GRAMMAR}")
-    scenario = _original(runs[0]) or read(str((runs[0].directory or path) / "scenario.toml"))
+    with judging(path):
+        scenario = _original(runs[0]) or read(str((runs[0].directory or path) / "scenario.toml"))
     for key, value in overrides(settings):
         scenario = scenario.set(key, value)
     # With other settings it is another scenario, of which there is nothing yet.
@@ -71,12 +73,7 @@ def _original(run: Run) -> Scenario | None:
     return scenario if same else None
 
 
-def _runs(path: Path) -> list[Path]:
-    try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return [path]
-    if isinstance(manifest, dict) and manifest.get("kind") == "seeds":
-        folders = (path / str(name) for name in manifest.get("runs", []))
-        return [folder for folder in folders if (folder / MANIFEST).is_file()]
-    return [path]
+def _runs(path: Path) -> list[Run]:
+    manifest = read_manifest(path, RUN, SEEDS)
+    say_build(path, manifest)
+    return [load_run(path)] if manifest["kind"] == RUN else load_series(path).runs

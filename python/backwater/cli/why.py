@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,24 +50,25 @@ def why(
     """
     from backwater.cli.progress import Reporter, reporting
     from backwater.cli.subjects import subject
+    from backwater.manifest import judging
     from backwater.why import diverge, evidence, facts
     from backwater.why.words import divergence_words, run_words
 
     writable(json)
     names = [first] if second is None else [first, second]
-    subjects = [subject(name, settings) for name in names]
     found: list[Evidence] = []
-    for one in subjects:
-        wanted = one.seed if seed is None else seed
-        earlier = next((run for run in one.runs if run.seed == wanted), None)
-        if earlier is None:
-            warn(one.scenario.check())
-        with reporting() as display:
-            found.append(evidence(one.scenario, wanted, earlier, Reporter(1, display)))
-    told: list[dict[str, Any]] = [facts(one, flow or ()) for one in found]
     lines: list[str] = []
-    for name, said in zip(names, told, strict=True):
-        lines += [*([f"== {name}"] if second is not None else []), *run_words(said), ""]
+    with judging(*(Path(name) for name in names if Path(name).is_dir())):
+        for one in [subject(name, settings) for name in names]:
+            wanted = one.seed if seed is None else seed
+            earlier = next((run for run in one.runs if run.seed == wanted), None)
+            if earlier is None:
+                warn(one.scenario.check())
+            with reporting() as display:
+                found.append(evidence(one.scenario, wanted, earlier, Reporter(1, display)))
+        told: list[dict[str, Any]] = [facts(one, flow or ()) for one in found]
+        for name, said in zip(names, told, strict=True):
+            lines += [*([f"== {name}"] if second is not None else []), *run_words(said), ""]
     document: dict[str, Any] = {"runs": [{"run": n, **t} for n, t in zip(names, told, strict=True)]}
     if second is not None:
         apart = diverge(found[0], found[1])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater.errors import InputError, ResultError
-from backwater.results import parts_of
+from backwater.results import check_part, parts_of
 from backwater.study.measures import SIZES, quantity, time_ps
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def scan(run: Run, table: str) -> pl.LazyFrame | None:
         parts = parts_of(run.directory, run.manifest, table)
         if not parts:
             return None
+        for part in parts:
+            check_part(part, table)
         frame = pl.scan_parquet(parts)
         try:
             return frame if frame.select(pl.len()).collect().item() else None

@@ -10,15 +10,16 @@ for figure in page.figures:
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater.errors import ResultError
+from backwater.manifest import RUN, SEEDS, STUDY, judging, read_manifest, say_build
+from backwater.reading import load_series
 from backwater.report.page import Figure, Page
 from backwater.report.run import run_page, seeds_page
 from backwater.report.study import study_page
-from backwater.results import MANIFEST, open_run
+from backwater.results import load_run
 from backwater.study import open_study
 
 if TYPE_CHECKING:
@@ -40,20 +41,14 @@ def of(
     `ResultError` if it holds none of these.
     """
     path = Path(directory)
-    try:
-        kind = json.loads((path / MANIFEST).read_text(encoding="utf-8")).get("kind")
-    except (OSError, ValueError, AttributeError):
-        raise ResultError(
-            f"{path}: not a result directory, it has no {MANIFEST} that can be read",
-            "name the directory that `backwater run --out` or `backwater reproduce --out` wrote",
-        ) from None
-    if kind == "study":
-        return study_page(open_study(path), progress)
-    if kind == "seeds":
-        seeds = [folder for folder in path.glob("seed-*/") if folder.name[5:].isdecimal()]
-        found = sorted(seeds, key=lambda folder: int(folder.name[5:]))
-        runs = [open_run(folder) for folder in found]
-        if not runs:
+    manifest = read_manifest(path, RUN, SEEDS, STUDY)
+    say_build(path, manifest)
+    with judging(path):
+        if manifest["kind"] == STUDY:
+            return study_page(open_study(path), progress)
+        if manifest["kind"] == RUN:
+            return run_page(load_run(path))
+        series = load_series(path)
+        if not series.runs:
             raise ResultError(f"{path}: holds no runs", "its folders seed-N are gone")
-        return seeds_page(path, runs)
-    return run_page(open_run(path))
+        return seeds_page(series)

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 from markupsafe import Markup
 
-from backwater.errors import InputError, ResultError
+from backwater.errors import InputError
 from backwater.plot import data
 from backwater.report import draw
 from backwater.report.assumptions import Assumptions, recorded, tables_of
@@ -21,9 +19,9 @@ from backwater.report.page import Code, Column, Figure, Page, Section, Table, sc
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
+    from backwater.reading import Series
     from backwater.results import Run
 
 STILLS = 3
@@ -97,8 +95,9 @@ def run_page(run: Run) -> Page:
     )
 
 
-def seeds_page(base: Path, runs: Sequence[Run]) -> Page:
+def seeds_page(series: Series) -> Page:
     """Report repeated runs of one scenario: statistics over all, figures of the first."""
+    runs = series.runs
     first = next((run for run in runs if run.status == "done"), runs[0])
     assumptions = Assumptions(first)
     seeds = [run.seed for run in runs]
@@ -115,7 +114,7 @@ def seeds_page(base: Path, runs: Sequence[Run]) -> Page:
         lead=[lead] if partial else [],
         sections=[
             assumptions_section(assumptions),
-            Section("results", "Results over the seeds", [_statistics(base)]),
+            Section("results", "Results over the seeds", [_statistics(series)]),
             *whole,
             again_section(first, f"--seeds {seeds[0]}..{seeds[-1]}"),
         ],
@@ -171,12 +170,8 @@ def groups_table(run: Run) -> Table:
     return Table(columns, rows, note="Times are of complete flows, from the start of the flow.")
 
 
-def _statistics(base: Path) -> Table:
-    path = base / "statistics.parquet"
-    try:
-        rows = pq.read_table(path).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{path}: {error}") from None
+def _statistics(series: Series) -> Table:
+    rows = series.statistics.to_pylist()
     columns = [Column("of"), Column("quantity"), Column("unit"), Column("runs", number=True)]
     columns += [
         Column(c, number=True) for c in ("mean", "95 % interval from", "to", "least", "greatest")

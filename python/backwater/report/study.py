@@ -19,7 +19,7 @@ from backwater.report.assumptions import Assumptions
 from backwater.report.film import shoot
 from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import film_figure, film_part, made_by
-from backwater.results import open_run
+from backwater.results import load_run
 from backwater.study.definition import STUDIES
 from backwater.study.execute import TABLE, Key
 from backwater.study.observe import Observation, observe
@@ -221,7 +221,7 @@ def _mechanisms(outcome: Outcome) -> list[list[str]]:
         )
         if key is None or outcome.directory is None or not outcome.places.get(key):
             continue
-        manifest = open_run(outcome.directory / "runs" / outcome.places[key][0]).manifest
+        manifest = load_run(outcome.directory / "runs" / outcome.places[key][0]).manifest
         file = manifest["file"]
         for entry in manifest["origins"]:
             if entry["origin"].startswith("variant") and entry["value"] != "absent":

@@ -12,14 +12,15 @@ again = study.open_study("results/sfc-aidc-2025")  # what an earlier command has
 
 from __future__ import annotations
 
-import json
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater._core import version
-from backwater.errors import Interrupted
-from backwater.files import json_text, write_text
-from backwater.results import FORMAT, MANIFEST, clear, fresh_directory
+from backwater.directory import clear, locked, replaceable, standing
+from backwater.errors import InputError, Interrupted, ResultError
+from backwater.files import digest, json_text, write_text
+from backwater.manifest import FORMAT, STUDY, read_manifest, write_manifest
 from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Plan, execute, places, plan, seeds_of
@@ -66,10 +67,23 @@ def reproduce(
     """
     definition = load(study, full=full) if isinstance(study, str) else study
     directory = None if out is None else Path(out)
-    if directory is not None and (force or _study_in(directory) != definition.id):
-        fresh_directory(directory, force=force)
     planned = plan(definition, case, overrides, directory, seeds)
-    if directory is not None and force:
+    with contextlib.nullcontext() if directory is None else locked(directory):
+        return _reproduce(planned, case, overrides, directory, force, workers, progress)
+
+
+def _reproduce(
+    planned: Plan,
+    case: str | None,
+    overrides: Sequence[tuple[str, str]],
+    directory: Path | None,
+    force: bool,
+    workers: int | None,
+    progress: Callable[[int], Progress | None] | None,
+) -> Outcome:
+    definition = planned.study
+    if directory is not None and (force or _study_in(directory) != definition.id):
+        replaceable(directory, force=force)
         clear(directory)
     there = find_done(planned.jobs)
     if directory is not None:
@@ -90,30 +104,44 @@ def reproduce(
     )
     if directory is not None:
         manifest = _manifest(planned, case, overrides, "interrupted" if stop.is_set() else "done")
-        _write_manifest(directory, manifest | {"summary": str(outcome.summary)})
-        if not stop.is_set():
-            write_text(directory / ROWS, json_text([row.as_dict() for row in outcome.rows]))
-            write_text(directory / BESIDE, json_text(outcome.beside))
-            write_text(directory / POINTS, json_text(points_to_json(points, outcome.seeds)))
+        files = {} if stop.is_set() else _write_tables(directory, outcome)
+        _write_manifest(directory, manifest | {"summary": str(outcome.summary), "files": files})
     if stop.is_set():
         raise Interrupted([])
     return outcome
 
 
-def _study_in(directory: Path) -> str | None:
-    """Which study's results a directory holds; None: none that can be read."""
+def _write_tables(directory: Path, outcome: Outcome) -> dict[str, str]:
+    """Write what the study came to; gives each file's hash."""
+    contents: dict[str, object] = {
+        ROWS: [row.as_dict() for row in outcome.rows],
+        BESIDE: outcome.beside,
+        POINTS: points_to_json(outcome.points, outcome.seeds),
+    }
     try:
-        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        for name, content in contents.items():
+            write_text(directory / name, json_text(content))
+    except OSError as error:
+        raise ResultError(f"{directory}: cannot write results: {error.strerror or error}") from None
+    return {name: digest(directory / name) for name in contents}
+
+
+def _study_in(directory: Path) -> str | None:
+    """Which study's results a directory holds; None: none."""
+    if standing(directory) != STUDY:
         return None
-    found = manifest.get("study") if isinstance(manifest, dict) else None
-    return found if isinstance(found, str) else None
+    try:
+        return str(read_manifest(directory, STUDY)["study"])
+    except ResultError as error:
+        hint = "give --out another name, or --force to replace it"
+        raise InputError(error.reason, hint) from None
 
 
 def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
-    """Write a study's manifest, making its directory if need be."""
-    directory.mkdir(parents=True, exist_ok=True)
-    write_text(directory / MANIFEST, json_text(manifest))
+    try:
+        write_manifest(directory, manifest)
+    except OSError as error:
+        raise ResultError(f"{directory}: cannot write results: {error.strerror or error}") from None
 
 
 def _manifest(
@@ -122,7 +150,7 @@ def _manifest(
     """Say what was run and which run each point of the study rests on."""
     return {
         "format": FORMAT,
-        "kind": "study",
+        "kind": STUDY,
         "study": planned.study.id,
         "case": case,
         "size": planned.study.size,

@@ -120,7 +120,7 @@ def plan(
         numbers = own if seeds is None else seeds(own, scenario.seed)
         runs = []
         for seed in numbers or (scenario.seed,):
-            identity = (prepared.resolved, seed)
+            identity = (prepared.identity, seed)
             if identity not in known:
                 known[identity] = len(jobs)
                 inner = place / f"seed-{seed}" if place is not None and numbers else place

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import ResultError
-from backwater.results import MANIFEST, open_run
+from backwater.manifest import STUDY, check_files, read_manifest
+from backwater.results import load_run
 from backwater.study.definition import Study, load
 from backwater.study.execute import TABLE, Key, Point, Sample
 from backwater.study.verdict import Row, Summary, summarise
@@ -70,7 +71,7 @@ class Outcome:
         """Open the runs behind a point, one a seed; none if they were not kept."""
         if self.directory is not None:
             for place in self.places.get(key, []):
-                yield open_run(self.directory / "runs" / place)
+                yield load_run(self.directory / "runs" / place)
 
 
 def points_to_json(
@@ -98,17 +99,13 @@ def open_study(directory: str | os.PathLike[str]) -> Outcome:
     Raises `ResultError` if it holds no study, or one that was not run to its end.
     """
     path = Path(directory)
-    manifest = _json(path / MANIFEST)
-    if not isinstance(manifest, dict) or manifest.get("kind") != "study":
-        raise ResultError(
-            f"{path}: its {MANIFEST} is not that of a study",
-            "name the directory that `backwater reproduce --out` wrote",
-        )
+    manifest = read_manifest(path, STUDY)
     again = (
         f"take it up again: backwater reproduce {manifest['study']} --out {shlex.quote(str(path))}"
     )
     if manifest.get("status") != "done" or not (path / POINTS).is_file():
         raise ResultError(f"{path}: the study there is not complete", again)
+    check_files(path, manifest)
     study = load(manifest["study"])
     if manifest.get("size") != study.size:
         study = load(manifest["study"], full=True)

@@ -1,0 +1,306 @@
+"""Directories that results go to: who may write there, and what of their content may be removed.
+
+Nothing that Backwater did not write is ever removed. A directory holds results if its manifest is
+of a known kind and format, and of what is in it only known names are Backwater's own. The directory
+itself is never removed or replaced: it may be a mount point, `.`, or the target of a link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import socket
+from typing import TYPE_CHECKING
+
+from backwater.errors import InputError, ResultError
+from backwater.files import TEMPORARY
+from backwater.manifest import COMPARISON, MANIFEST, NAMES, RUN, SEEDS, STUDY, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TABLES = (
+    "flows",
+    "ports",
+    "control",
+    "series",
+    "switches",
+    "collectives",
+    "counters",
+    "waits",
+    "pauses",
+)
+SCENARIO = "scenario.toml"
+STATISTICS = "statistics.parquet"
+STUDY_FILES = ("table.json", "beside.json", "points.json")
+FOLDERS = ("runs", "observed")
+LOCK = ".backwater.lock"
+
+_PART = re.compile(r"part-\d{5,}\.parquet")
+_SEED = re.compile(r"seed-\d+")
+
+# A file system that knows no such locks.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+
+
+def standing(path: Path) -> str | None:
+    """Give the kind of results that stand in a directory; None: it is absent or empty.
+
+    Raises `InputError` if there is anything else.
+    """
+    try:
+        names = [entry.name for entry in path.iterdir() if not _transient(entry.name)]
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise InputError(
+                f"{path}: is a link to nothing", "make what it leads to, or give --out another name"
+            ) from None
+        return None
+    except NotADirectoryError:
+        raise InputError(f"{path}: is a file, not a directory", "give --out another name") from None
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be looked into: {error.strerror}", "give --out another name"
+        ) from None
+    if not names:
+        return None
+    kind = kind_of(path)
+    if kind is None and _damaged(path, names):
+        return RUN
+    if kind is None:
+        raise InputError(
+            f"{path}: is not empty and holds no results of Backwater's",
+            "give --out the name of a new directory",
+        )
+    return kind
+
+
+def _damaged(path: Path, names: list[str]) -> bool:
+    """Whether all in a directory has the names of a run's files, and its manifest is no JSON."""
+    known = {MANIFEST, SCENARIO, *TABLES}
+    if not (MANIFEST in names and known.issuperset(names) and len(names) > 1):
+        return False
+    import json
+
+    try:
+        json.loads((path / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return True
+    return False
+
+
+def replaceable(path: Path, *, force: bool) -> None:
+    """See that `path` can take results: absent, empty, or (with `force`) with earlier results."""
+    kind = standing(path)
+    if kind is not None and not force:
+        raise InputError(
+            f"{path}: holds earlier results, of a {NAMES[kind]}",
+            "give --out another name, or --force to replace them",
+        )
+
+
+def clear(path: Path) -> None:
+    """Remove what Backwater wrote into a directory, but for the manifest, which is to be replaced.
+
+    Until then it says whose directory this is. What has other names stays, and so does `path`.
+    """
+    try:
+        kind = standing(path)
+        if kind is not None:
+            _CLEAR[kind](path)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be cleared: {error.strerror or error}") from None
+
+
+def _clear_run(path: Path) -> None:
+    for table in TABLES:
+        folder = path / table
+        for file in _inside(folder):
+            name = TEMPORARY.fullmatch(file.name)
+            if _PART.fullmatch(name["name"] if name else file.name):
+                _remove(file)
+        _fold(folder)
+    _remove(path / SCENARIO)
+    _sweep(path)
+
+
+def _clear_seeds(path: Path) -> None:
+    for folder in _inside(path):
+        if _SEED.fullmatch(folder.name):
+            _drop_run(folder)
+    _remove(path / STATISTICS)
+    _sweep(path)
+
+
+def _clear_study(path: Path) -> None:
+    for name in FOLDERS:
+        for folder in _inside(path / name):
+            _drop_run(folder)
+            for inner in _inside(folder):
+                if _SEED.fullmatch(inner.name):
+                    _drop_run(inner)
+            _fold(folder)
+        _fold(path / name)
+    for name in STUDY_FILES:
+        _remove(path / name)
+    _sweep(path)
+
+
+def _clear_comparison(path: Path) -> None:
+    for folder in _inside(path):
+        for inner in _inside(folder):
+            if _SEED.fullmatch(inner.name):
+                _drop_run(inner)
+                _fold(folder)
+    _sweep(path)
+
+
+_CLEAR = {
+    RUN: _clear_run,
+    SEEDS: _clear_seeds,
+    STUDY: _clear_study,
+    COMPARISON: _clear_comparison,
+}
+
+
+def _drop_run(path: Path) -> None:
+    """Remove a run below other results, with its manifest."""
+    if path.is_symlink() or not path.is_dir() or kind_of(path) != RUN:
+        return
+    with locked(path):
+        _clear_run(path)
+        _remove(path / MANIFEST)
+    _fold(path)
+
+
+def _inside(folder: Path) -> list[Path]:
+    """What is in a directory that is one itself, and no link to one."""
+    return [] if folder.is_symlink() or not folder.is_dir() else sorted(folder.iterdir())
+
+
+def _remove(file: Path) -> None:
+    if file.is_file() and not file.is_symlink():
+        file.unlink()
+
+
+def _fold(folder: Path) -> None:
+    """Remove a directory if nothing is left in it."""
+    if not folder.is_symlink() and folder.is_dir():
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _sweep(path: Path) -> None:
+    """Remove temporary files that a killed command has left of its own files."""
+    for file in _inside(path):
+        if _transient(file.name) and file.name != LOCK:
+            _remove(file)
+
+
+def _transient(name: str) -> bool:
+    found = TEMPORARY.fullmatch(name)
+    return name == LOCK or (
+        found is not None and found["name"] in (MANIFEST, SCENARIO, STATISTICS, *STUDY_FILES)
+    )
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Be the only process that writes into a directory, which is made if it is not there.
+
+    The lock ends with its process, however that ends. Raises `InputError` if another holds it.
+    Where the file system knows no locks, there is none.
+    """
+    made = _make(path)
+    file = path / LOCK
+    descriptor = _lock(path, file)
+    try:
+        yield
+    finally:
+        # While it is held: after it, the file may be another's.
+        with contextlib.suppress(OSError):
+            file.unlink()
+        os.close(descriptor)
+        for one in made:
+            _fold(one)
+
+
+def _make(path: Path) -> list[Path]:
+    """Make a directory and those above it; gives those that were made, the innermost first."""
+    above = [one for one in (path, *path.parents) if not one.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultError(
+            f"{path}: cannot write results: {error.strerror or error}", "give --out another name"
+        ) from None
+    return above
+
+
+def _lock(path: Path, file: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    while True:
+        try:
+            descriptor = os.open(file, flags, 0o666)
+        except FileNotFoundError:
+            # Whoever made it has just removed it again, as it stayed empty.
+            _make(path)
+            continue
+        except OSError as error:
+            raise ResultError(
+                f"{path}: cannot write results: {error.strerror or error}",
+                "give --out another name",
+            ) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                return descriptor
+            holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip()
+            os.close(descriptor)
+            raise InputError(
+                f"{path}: another process writes its results there: {holder or 'unknown'}",
+                "wait until it has ended, or give --out another name",
+            ) from None
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), file.stat()):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(
+                    descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0
+                )
+                return descriptor
+        # Its holder removed the file between our opening and locking it.
+        os.close(descriptor)
+
+
+def free_name(base: Path) -> Path:
+    """Give `base`, or `base-2`, `base-3`, ... whichever does not exist yet."""
+
+    def names() -> Iterator[Path]:
+        yield base
+        number = 2
+        while True:
+            yield base.with_name(f"{base.name}-{number}")
+            number += 1
+
+    return next(name for name in names() if not name.exists() and not name.is_symlink())
+
+
+def free_directory(base: Path) -> Path:
+    """Make a directory by the first such name that nobody else makes."""
+    while True:
+        path = free_name(base)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise ResultError(
+                f"{path}: cannot write results: {error.strerror or error}", "give --out a name"
+            ) from None
+        return path

@@ -1,0 +1,241 @@
+"""The manifest of a directory of results: what it says, and by what it is known to be whole.
+
+Every directory of results has one: of a run, of repeated runs (`seeds`), of a study, of a
+comparison. It is sealed: its `sha256` is that of the rest of it, so that a manifest that was
+damaged or edited is told from one that was written. It names each file of results with its SHA-256.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backwater._core import RunError, ScenarioError, version
+from backwater.errors import InputError, OtherBuildWarning, ResultError
+from backwater.files import digest, json_text, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MANIFEST = "manifest.json"
+FORMAT = 2
+"""Of result directories. 1 had neither seal nor hashes."""
+
+RUN, SEEDS, STUDY, COMPARISON = "run", "seeds", "study", "comparison"
+NAMES = {RUN: "run", SEEDS: "series of runs", STUDY: "study", COMPARISON: "comparison"}
+COMMANDS = {
+    RUN: "backwater run --out",
+    SEEDS: "backwater run --seeds --out",
+    STUDY: "backwater reproduce --out",
+    COMPARISON: "backwater compare --out",
+}
+# A manifest larger than this is none: of the largest runs it has some megabytes.
+LARGEST = 256 << 20
+
+STATUSES = ("running", "done", "interrupted", "failed")
+AGAIN = "run it again, with --force"
+
+# What the entries of a manifest are, where there are such entries; others may be anything.
+_ENTRY = {"key": str, "value": str, "origin": str}
+_WARNING = {"key": str, "value": str, "reason": str}
+_COMMON = {"status": str, "versions": {str: str}, "files": {str: str}, "set": {str: str}}
+_TABLES = {str: {"parts": int, "rows": int, "sha256": [str]}}
+_RUN = {
+    "seed": int,
+    "title": str,
+    "scenario": str,
+    "started": str,
+    "origins": [_ENTRY],
+    "warnings": [_WARNING],
+    "inputs": {str: str},
+    "tables": _TABLES,
+    "summary": {"time_ps": int, "flows": int, "flows_done": int, "drops": int, "fingerprint": str},
+}
+_POINT = {"case": str, "mechanism": str, "runs": [str]}
+SHAPES: dict[str, dict[str, Any]] = {
+    RUN: _COMMON | _RUN,
+    SEEDS: _COMMON | {"runs": [str]},
+    STUDY: _COMMON | {"study": str, "points": [_POINT]},
+    COMPARISON: _COMMON | {"seeds": [int], "scenarios": [{"scenario": str, "directory": str}]},
+}
+NEEDED = {RUN: ("seed",), SEEDS: ("runs",), STUDY: ("study",), COMPARISON: ("scenarios",)}
+
+
+def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Write a manifest with its seal; when this returns, it is on the disk. Raises `OSError`."""
+    write_text(directory / MANIFEST, json_text({**manifest, "sha256": _seal(manifest)}))
+
+
+def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
+    """Read the manifest of a directory, of one of `kinds` (none given: of any).
+
+    Raises `ResultError` with place, reason and hint if there is none, if it is damaged, or if it is
+    of another kind or format.
+    """
+    path = directory / MANIFEST
+    wanted = kinds or tuple(NAMES)
+    name = f"name a directory that {' or '.join(f'`{COMMANDS[kind]}`' for kind in wanted)} wrote"
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ResultError(f"{path}: is too large for a manifest", name)
+        manifest: dict[str, Any] = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise ResultError(
+            f"{directory}: not a result directory, it has no {MANIFEST}", name
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ResultError(f"{path}: is damaged: octet {error.start} is no text", AGAIN) from None
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise ResultError(f"{place}: is damaged: {error.msg}", AGAIN) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ResultError(f"{path}: cannot be read: {error}", AGAIN) from None
+    if not _ours(manifest):
+        raise ResultError(f"{path}: is no manifest of Backwater's results", name)
+    if manifest["format"] != FORMAT:
+        raise ResultError(
+            f"{path}: format {manifest['format']} is another than this version's, {FORMAT}",
+            "read it with the version that wrote it, or run it again, with --force",
+        )
+    kind = manifest["kind"]
+    if kind not in wanted:
+        of = " or ".join(NAMES[one] for one in wanted)
+        raise ResultError(f"{path}: is that of a {NAMES[kind]}, not of a {of}", name)
+    for key in ("status", *NEEDED[kind]):
+        if manifest.get(key) is None:
+            raise ResultError(f"{path}: is damaged: it has no `{key}`", AGAIN)
+    if manifest["status"] not in STATUSES:
+        raise ResultError(f"{path}: status: {manifest['status']!r} is none", AGAIN)
+    _check(path, "", manifest, SHAPES[kind])
+    if kind == RUN and not 0 <= manifest["seed"] < 1 << 64:
+        raise ResultError(f"{path}: seed: {manifest['seed']} is none", AGAIN)
+    return {key: value for key, value in manifest.items() if key != "sha256"}
+
+
+def kind_of(directory: Path) -> str | None:
+    """Give the kind of results that a directory holds; None: none that Backwater wrote."""
+    try:
+        manifest = json.loads((directory / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return str(manifest["kind"]) if _ours(manifest) else None
+
+
+def _ours(manifest: object) -> bool:
+    """Whether this is a manifest of this program's, by kind and format."""
+    if not isinstance(manifest, dict):
+        return False
+    form = manifest.get("format")
+    known = isinstance(form, int) and not isinstance(form, bool) and form >= 1
+    return known and isinstance(kind := manifest.get("kind"), str) and kind in NAMES
+
+
+def _check(path: Path, place: str, value: Any, shape: Any) -> None:  # noqa: ANN401 - JSON
+    """Hold a part of a manifest against its shape. What may be absent may be null, too."""
+    if value is None and place:
+        return
+    kind = dict if isinstance(shape, dict) else list if isinstance(shape, list) else shape
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        names = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}
+        raise ResultError(f"{path}: {place}: {json.dumps(value)[:60]} is not {names[kind]}", AGAIN)
+    if isinstance(value, list):
+        for number, one in enumerate(value):
+            _required(path, f"{place}.{number}", one)
+            _check(path, f"{place}.{number}", one, shape[0])
+    elif isinstance(value, dict):
+        if str in shape:
+            shape = dict.fromkeys(value, shape[str])
+        elif shape in (_ENTRY, _WARNING, _POINT):
+            for key in shape:
+                _required(path, f"{place}.{key}", value.get(key))
+        for key, inner in shape.items():
+            if key in value:
+                _check(path, f"{place}.{key}".lstrip("."), value[key], inner)
+
+
+def _required(path: Path, place: str, value: object) -> None:
+    if value is None:
+        raise ResultError(f"{path}: {place}: is missing", AGAIN)
+
+
+def _seal(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def sealed(directory: Path) -> bool:
+    """Whether the manifest of a directory is as it was written."""
+    try:
+        content = json.loads((directory / MANIFEST).read_bytes())
+        return bool(content.pop("sha256", None) == _seal(content))
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return False
+
+
+def say_build(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Warn (`OtherBuildWarning`) if results were made by another version or build than this one."""
+    made, here = manifest.get("versions"), version()
+    if made and made != here:
+        of = " ".join(f"{name} {value}" for name, value in made.items())
+        this = " ".join(f"{name} {value}" for name, value in here.items())
+        said = f"{directory}: made by another version or build: {of}; this is {this}"
+        warnings.warn(said, OtherBuildWarning, stacklevel=3)
+
+
+def check_file(path: Path, wanted: str) -> None:
+    """Hold a file against the hash that its manifest has of it; raises `ResultError`."""
+    try:
+        found = digest(path)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror or error}", AGAIN) from None
+    if found != wanted:
+        raise ResultError(
+            f"{path}: is not what was written: its SHA-256 is {found[:12]}…, and was "
+            f"{wanted[:12]}…",
+            f"it is damaged; {AGAIN}",
+        )
+
+
+def check_files(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Hold the files that a manifest names itself (not tables' parts) against their hashes."""
+    for name, wanted in (manifest.get("files") or {}).items():
+        if Path(name).name != name:
+            raise ResultError(f"{directory / MANIFEST}: files: {name!r} is no name of a file")
+        check_file(directory / name, wanted)
+
+
+@contextlib.contextmanager
+def judging(*places: Path | None) -> Iterator[None]:
+    """Tell what goes wrong with results that cannot be trusted as their fault, not the program's.
+
+    Cannot be trusted: a manifest that was changed since it was written, and the tables of a run
+    that was killed. Of results that are as they were written an error is passed on as it is.
+    """
+    try:
+        yield
+    except (InputError, ResultError, ScenarioError, RunError, MemoryError, BrokenPipeError):
+        raise
+    except Exception as error:
+        for place in places:
+            if place is not None and (doubt := _doubt(place)) is not None:
+                what = f"{type(error).__name__}: {error}"
+                raise ResultError(f"{doubt} ({what})", AGAIN) from error
+        raise
+
+
+def _doubt(place: Path) -> str | None:
+    """Say why results in a directory, or below it, cannot be trusted."""
+    for path in sorted(place.rglob(MANIFEST)):
+        try:
+            manifest = read_manifest(path.parent)
+        except ResultError as error:
+            return error.reason
+        if not sealed(path.parent):
+            return f"{path}: was changed since it was written, and cannot be used"
+        if manifest["status"] == "running":
+            return f"{path.parent}: was killed, and what it left cannot be used"
+    return None

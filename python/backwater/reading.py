@@ -1,0 +1,150 @@
+"""Opens directories of results, whatever kind they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backwater.directory import STATISTICS
+from backwater.errors import ResultError
+from backwater.manifest import (
+    AGAIN,
+    COMPARISON,
+    MANIFEST,
+    NAMES,
+    RUN,
+    SEEDS,
+    STUDY,
+    check_files,
+    judging,
+    read_manifest,
+    say_build,
+)
+from backwater.results import Run, load_run
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Repeated runs of one scenario, as `backwater run --seeds` keeps them."""
+
+    manifest: dict[str, Any]
+    """Status, versions, names of the runs' directories."""
+    directory: Path
+    runs: list[Run]
+    """Those that were begun, in the order of their seeds."""
+
+    @property
+    def status(self) -> str:
+        """`done`, `interrupted`, `failed` or `running` (also what a killed series leaves)."""
+        return str(self.manifest["status"])
+
+    @cached_property
+    def statistics(self) -> pa.Table:
+        """One row a number of the runs' reports, over all runs. Raises `ResultError`."""
+        path = self.directory / STATISTICS
+        try:
+            return pq.ParquetFile(path).read()
+        except FileNotFoundError:
+            raise ResultError(
+                f"{path}: is not there: the series was killed",
+                "the command that made it takes it up again",
+            ) from None
+        except (OSError, pa.ArrowException) as error:
+            raise ResultError(f"{path}: {error}", AGAIN) from None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scenarios over the same seeds, as `backwater compare` left them."""
+
+    manifest: dict[str, Any]
+    """What `compare --json` says: scenarios, seeds, rows, errors; and status and versions."""
+    directory: Path
+    runs: dict[str, list[Run]]
+    """The runs of each scenario, by the name that it was given, in the order of their seeds."""
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a metric: values, differences with their intervals, and who wins."""
+        rows: list[dict[str, Any]] = self.manifest.get("rows") or []
+        return rows
+
+
+@overload
+def open_run(directory: str | os.PathLike[str]) -> Run | Any: ...  # noqa: ANN401
+@overload
+def open_run(directory: str | os.PathLike[str], of: type[T]) -> T: ...
+
+
+def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> Any:
+    """Open a directory of results, of what is finished or was killed.
+
+    Gives a `Run`, a `Series` of runs with several seeds, a `Comparison`, or a `study.Outcome`, as
+    the directory holds them. With `of`, one of these types, whatever is no such thing is an error,
+    and type checkers know what there is. Files are held against their hashes once, here.
+
+    Raises `ResultError` if there are no results, or not as they were written. Warns
+    (`OtherBuildWarning`) of results that another version or build made.
+    """
+    path = Path(directory)
+    with judging(path):
+        manifest = read_manifest(path)
+        opened: Any
+        kind = manifest["kind"]
+        if kind == STUDY:
+            from backwater.study import open_study
+
+            opened = open_study(path)
+        else:
+            load: dict[str, Callable[[Path], Any]] = {
+                RUN: load_run,
+                SEEDS: load_series,
+                COMPARISON: load_comparison,
+            }
+            opened = load[kind](path)
+    if of is not None and not isinstance(opened, of):
+        raise ResultError(f"{path}: holds a {NAMES[kind]}, not what was asked for ({of.__name__})")
+    say_build(path, manifest)
+    return opened
+
+
+def load_series(path: Path) -> Series:
+    """Open the runs of several seeds. Raises `ResultError`."""
+    manifest = read_manifest(path, SEEDS)
+    check_files(path, manifest)
+    return Series(manifest, path, _runs(path, manifest["runs"]))
+
+
+def load_comparison(path: Path) -> Comparison:
+    """Open what was compared last in a directory. Raises `ResultError`."""
+    manifest = read_manifest(path, COMPARISON)
+    runs = {}
+    for entry in manifest["scenarios"]:
+        names = [f"seed-{seed}" for seed in manifest.get("seeds") or ()]
+        runs[str(entry["scenario"])] = _runs(_below(path, str(entry["directory"])), names)
+    return Comparison(manifest, path, runs)
+
+
+def _runs(path: Path, names: list[str]) -> list[Run]:
+    """Open those runs that were begun; one that is broken is an error."""
+    places = [_below(path, name) for name in names]
+    return [load_run(place) for place in places if (place / MANIFEST).is_file()]
+
+
+def _below(path: Path, name: str) -> Path:
+    if Path(name).name != name:
+        raise ResultError(
+            f"{path}: its manifest names {name!r}, which is no directory in it", AGAIN
+        )
+    return path / name

@@ -1,0 +1,463 @@
+"""Where results go: what is used, taken up, replaced and refused, and that nothing else is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import backwater
+from backwater import directory, study
+from backwater.errors import InputError, ResultError
+from conftest import start
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+FOREIGN = b"the user's own"
+SEED_2 = ("--set", "seed=2")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def plant(*folders: Path) -> list[Path]:
+    """Put a user's own file and directory into each folder."""
+    planted = []
+    for folder in folders:
+        (folder / "mine").mkdir()
+        for file in (folder / "notes.txt", folder / "mine" / "data.parquet"):
+            file.write_bytes(FOREIGN)
+            planted.append(file)
+    return planted
+
+
+def survived(planted: list[Path]) -> bool:
+    return all(path.read_bytes() == FOREIGN for path in planted)
+
+
+def test_replacing_a_run_leaves_what_is_not_backwaters(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    assert command("run", str(small), "--out", "o").code == 0
+    out = tmp_path / "o"
+    planted = plant(out, out / "flows")
+    (out / "control" / "part-00009.parquet.bak").write_bytes(FOREIGN)
+    assert command("run", str(small), *SEED_2, "--out", "o", "--force").code == 0
+    assert survived([*planted, out / "control" / "part-00009.parquet.bak"])
+    assert backwater.open_run("o").seed == 2
+    # As a series, which has other names: those of a run go, the user's stay.
+    assert command("run", str(small), "--seeds", "2", "--out", "o", "--force").code == 0
+    assert survived(planted)
+    assert not (out / "scenario.toml").exists()
+    assert [path.name for path in (out / "flows").iterdir() if path.is_file()] == ["notes.txt"]
+    # And back: seeds go, but for what somebody put into them.
+    mine = plant(out / "seed-1")
+    (out / "seed-7").mkdir()
+    (out / "seed-7" / "manifest.json").write_text('{"kind": "web app"}', encoding="utf-8")
+    assert command("run", str(small), "--out", "o", "--force").code == 0
+    assert survived([*planted, *mine])
+    assert not (out / "seed-2").exists()
+    assert not (out / "statistics.parquet").exists()
+    assert json.loads((out / "seed-7" / "manifest.json").read_text()) == {"kind": "web app"}
+
+
+def test_an_unfinished_seed_is_cleared_of_backwaters_files_only(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    assert command("run", str(small), "--seeds", "1..2", "--out", "o").code == 0
+    folder = tmp_path / "o" / "seed-2"
+    planted = plant(folder, folder / "ports")
+    manifest = folder / "manifest.json"
+    text = manifest.read_text(encoding="utf-8").replace('"done"', '"running"', 1)
+    manifest.write_text(text, encoding="utf-8")
+    said = command("run", str(small), "--seeds", "1..2", "--out", "o")
+    assert said.code == 0, said.err
+    assert "1 of 2 runs are in o already" in said.err
+    assert backwater.open_run(folder).status == "done"
+    assert survived(planted)
+
+
+MANIFESTS = {
+    "none": None,
+    "another program's": '{"name": "app", "kind": "run"}',
+    "a list": "[1]",
+    "no format": '{"kind": "run", "format": "1"}',
+    "unknown kind": '{"kind": "site", "format": 1}',
+    "no JSON": "{",
+}
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+@pytest.mark.parametrize("where", ["o", "o/seed-1"])
+def test_a_directory_of_others_is_refused(
+    name: str, where: str, command: Command, small: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / where
+    folder.mkdir(parents=True)
+    plant(folder)
+    manifest = MANIFESTS[name]
+    if manifest is not None:
+        (folder / "manifest.json").write_text(manifest, encoding="utf-8")
+    before = content(tmp_path / "o")
+    many = ("--seeds", "2") if where == "o/seed-1" else ()
+    for force in ((), ("--force",)):
+        said = command("run", str(small), *many, "--out", "o", *force)
+        assert said.code == 2
+        assert "is not empty and holds no results of Backwater's" in said.err
+        assert content(tmp_path / "o") == before
+        if not many:
+            assert (
+                command("compare", "small.toml", "small.toml@sfc", "--out", "o", *force).code == 2
+            )
+            with pytest.raises(InputError):
+                backwater.load(small).run(out="o", force=bool(force))
+            with pytest.raises(InputError):
+                study.reproduce("bcn-delay-2007", out="o", force=bool(force))
+    assert content(tmp_path / "o") == before
+
+
+def test_a_table_that_is_a_link_is_not_followed(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    assert command("run", str(small), "--out", "o").code == 0
+    (tmp_path / "o" / "flows").rename(tmp_path / "kept")
+    (tmp_path / "o" / "flows").symlink_to(tmp_path / "kept")
+    before = content(tmp_path / "kept")
+    said = command("run", str(small), *SEED_2, "--out", "o", "--force")
+    assert said.code == 2
+    assert "o/flows: is in the way" in said.err
+    assert content(tmp_path / "kept") == before
+
+
+def test_replacing_a_study_leaves_what_is_not_backwaters(tmp_path: Path) -> None:
+    """Its layout by hand: a study takes long, and what is removed goes by names and manifests."""
+    out = tmp_path / "o"
+    run = backwater.parse(backwater.new_scenario())
+    for place in ("runs/a", "runs/b/seed-1", "observed/c"):
+        run.run(out=out / place)
+    (out / "manifest.json").write_text('{"kind": "study", "format": 2}', encoding="utf-8")
+    (out / "table.json").write_text("[]", encoding="utf-8")
+    planted = plant(out, out / "runs", out / "runs" / "a", out / "runs" / "b", out / "observed")
+    directory.clear(out)
+    assert survived(planted)
+    assert set(content(out)) == {
+        "manifest.json",
+        *(str(path.relative_to(out)) for path in planted),
+    }
+
+
+@pytest.mark.parametrize("many", [(), ("--seeds", "2")], ids=["run", "seeds"])
+def test_an_empty_directory_is_used_as_it_is(
+    many: tuple[str, ...],
+    command: Command,
+    small: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scenario = str(small)
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    (tmp_path / "link").symlink_to(target)
+    before = target.stat().st_ino
+    for force in ((), ("--force",)):
+        assert command("run", scenario, *many, "--out", "link", *force).code == 0
+        assert (tmp_path / "link").is_symlink()
+        assert target.stat().st_ino == before
+        assert (target / "manifest.json").is_file()
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    before = here.stat().st_ino
+    for force in ((), ("--force",)):
+        assert command("run", scenario, *many, "--out", ".", *force).code == 0
+        assert here.stat().st_ino == before
+        assert Path("manifest.json").is_file()
+
+
+def test_a_mount_point_is_used_as_it_is(small: Path, tmp_path: Path) -> None:
+    """A mount point can be neither removed nor renamed; this refuses both as the kernel does."""
+    out = tmp_path / "mount"
+    out.mkdir()
+    before = out.stat().st_ino
+
+    rmdir = Path.rmdir
+
+    def busy(self: Path) -> None:
+        if self == out:
+            raise OSError(16, "Device or resource busy")
+        rmdir(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "rmdir", busy)
+        first = backwater.load(small).run(out=out)
+        again = backwater.load(small).run(out=out, seed=2, force=True)
+    assert (first.seed, again.seed) == (1, 2)
+    assert out.stat().st_ino == before
+
+
+def test_a_link_to_nothing_is_named(command: Command, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    said = command("run", str(small), "--out", "link")
+    assert said.code == 2
+    assert "link: is a link to nothing" in said.err
+
+
+def test_a_wrong_scenario_is_told_before_what_is_in_the_way(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    assert command("run", str(small), "--out", "o").code == 0
+    for wrong in (("--set", "pfc.xof=1 KB"), ("--set", "pfc.xoff=1 GB")):
+        said = command("run", str(small), *wrong, "--out", "o")
+        assert said.code == 2
+        assert "earlier" not in said.err
+        assert "holds" not in said.err
+        assert "xof" in said.err
+    before = content(tmp_path / "o")
+    with pytest.raises(backwater.ScenarioError):
+        backwater.load(small).set("pfc.xoff", "1 GB").run(out="o", force=True)
+    assert content(tmp_path / "o") == before
+
+
+def test_the_same_run_is_taken_up(command: Command, small: Path, tmp_path: Path) -> None:
+    first = command("run", str(small), "--out", "o", "--json", "first.json")
+    before = content(tmp_path / "o")
+    again = command("run", str(small), "--out", "o", "--json", "again.json")
+    assert (again.code, again.out) == (first.code, first.out)
+    assert "the run is in o already" in again.err
+    assert Path("again.json").read_text() == Path("first.json").read_text()
+    run = backwater.load("small.toml").run(out="o")
+    assert run.flows.num_rows > 0
+    assert content(tmp_path / "o") == before, "nothing was run or written"
+    for change, what in ((SEED_2, "scenario"), (("--seed", "3"), "seed")):
+        other = command("run", str(small), *change, "--out", "o")
+        assert other.code == 2
+        assert f"o: holds a run of another {what}" in other.err
+        assert "--force" in other.err
+    with pytest.raises(InputError, match="holds a run of another seed"):
+        backwater.load(small).run(seed=3, out="o")
+    assert content(tmp_path / "o") == before
+    assert backwater.load(small).run(seed=3, out="o", force=True).seed == 3
+    assert backwater.open_run("o").seed == 3
+
+
+def test_a_capture_needs_the_run(command: Command, small: Path, tmp_path: Path) -> None:
+    assert command("run", str(small), "--out", "o").code == 0
+    capture = ("--capture", "leaf0", "-o", "leaf0.pcapng")
+    assert command("run", str(small), "--out", "o", *capture).code == 0
+    assert (tmp_path / "leaf0.pcapng").stat().st_size > 1000
+
+
+TABLE = "id,src,dst,bytes,start\n1,0,2,10000,0\n"
+
+
+def test_a_flow_table_is_part_of_the_scenario(command: Command, small: Path) -> None:
+    flows = Path("flows.csv")
+    flows.write_text(TABLE, encoding="utf-8")
+    text = small.read_text(encoding="utf-8").replace(
+        "[variant", '[[flow]]\nlabel = "mine"\ntable = "flows.csv"\n\n[variant', 1
+    )
+    small.write_text(text, encoding="utf-8")
+    assert command("run", str(small), "--out", "o").code == 0
+    assert "in o already" in command("run", str(small), "--out", "o").err
+    flows.write_text(TABLE.replace("10000", "20000"), encoding="utf-8")
+    said = command("run", str(small), "--out", "o")
+    assert said.code == 2
+    assert "o: holds a run of another scenario: files or tables of flows differ" in said.err
+
+
+def test_flows_from_python_are_part_of_the_scenario(tmp_path: Path) -> None:
+    def scenario(size: int) -> backwater.Scenario:
+        flow = {"id": [900], "src": [0], "dst": [2], "bytes": [size], "start_ps": [0]}
+        return backwater.parse(backwater.new_scenario()).flows(pa.table(flow), "mine")
+
+    first = scenario(10_000).run(out=tmp_path / "o")
+    assert scenario(10_000).run(out=tmp_path / "o").fingerprint == first.fingerprint
+    with pytest.raises(InputError, match="files or tables of flows differ"):
+        scenario(20_000).run(out=tmp_path / "o")
+
+
+def test_series_and_comparisons_are_opened_too(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--seeds", "1..3", "--out", "s").code == 0
+    series = backwater.open_run("s", backwater.Series)
+    assert [run.seed for run in series.runs] == [1, 2, 3]
+    assert series.status == "done"
+    assert series.statistics.num_rows > 10
+    assert isinstance(backwater.open_run("s"), backwater.Series)
+    assert isinstance(backwater.open_run("s/seed-1"), backwater.Run)
+    with pytest.raises(ResultError, match="s: holds a series of runs, not what was asked for"):
+        backwater.open_run("s", backwater.Run)
+    pair = ("small.toml", "small.toml@sfc")
+    assert command("compare", *pair, "--seeds", "2", "--out", "c", "--json", "c.json").code == 0
+    compared = backwater.open_run("c", backwater.Comparison)
+    assert {name: [run.seed for run in runs] for name, runs in compared.runs.items()} == {
+        name: [1, 2] for name in pair
+    }
+    assert compared.rows == json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
+    # Comparisons share a directory, and other results may not be among them.
+    assert command("compare", *pair, "--seeds", "2", "--out", "c").code == 0
+    assert command("compare", *pair, "--seeds", "2", "--out", "s").code == 2
+
+
+HASHED = {
+    "run": "run/flows/part-00000.parquet",
+    "seeds": "seeds/seed-2/ports/part-00000.parquet",
+    "statistics": "seeds/statistics.parquet",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with samples, and a series."""
+    base = tmp_path_factory.mktemp("made")
+    scenario = base / "small.toml"
+    scenario.write_text(backwater.new_scenario(), encoding="utf-8")
+    from backwater.cli import main
+
+    sampled = ["--set", "output.interval=1 us", "--set", "output.queues=true"]
+    assert main(["run", str(scenario), "--out", str(base / "run"), *sampled]) == 0
+    assert main(["run", str(scenario), "--out", str(base / "seeds"), "--seeds", "2"]) == 0
+    return base
+
+
+@pytest.mark.parametrize("what", HASHED)
+def test_overwritten_octets_are_found(
+    what: str, command: Command, made: Path, tmp_path: Path
+) -> None:
+    for name in ("run", "seeds", "small.toml"):
+        (shutil.copytree if (made / name).is_dir() else shutil.copy)(made / name, tmp_path / name)
+    file = tmp_path / HASHED[what]
+    octets = bytearray(file.read_bytes())
+    # Among the data, where no reader of Parquet looks twice.
+    octets[100:300] = bytes(octet ^ 0x55 for octet in octets[100:300])
+    file.write_bytes(octets)
+    folder = HASHED[what].partition("/")[0]
+    with pytest.raises(ResultError, match=f"{HASHED[what]}: is not what was written"):
+        backwater.open_run(folder)
+    commands: list[tuple[str, ...]] = [("report", folder, "-o", "page.html")]
+    if what != "statistics":
+        commands.append(("why", HASHED[what].rpartition("/")[0].rpartition("/")[0]))
+        commands.append(("compare", folder, "small.toml@sfc", "--seeds", "2"))
+    for one in commands:
+        said = command(*one)
+        assert (said.code, said.out) == (1, "")
+        assert f"{HASHED[what]}: is not what was written" in said.err
+        assert "hint: " in said.err
+    if what == "seeds":
+        said = command("run", "small.toml", "--out", "seeds", "--seeds", "2")
+        assert "1 of 2 runs are in seeds already" in said.err
+        assert backwater.open_run("seeds/seed-2").ports.num_rows > 0
+
+
+def test_the_manifest_has_what_sha256sum_prints(made: Path) -> None:
+    import hashlib
+
+    manifest = json.loads((made / "run" / "manifest.json").read_text(encoding="utf-8"))
+    for table, entry in manifest["tables"].items():
+        parts = sorted((made / "run" / table).iterdir())
+        assert len(parts) == entry["parts"]
+        assert entry["sha256"] == [hashlib.sha256(one.read_bytes()).hexdigest() for one in parts]
+
+
+def test_results_of_another_format_or_build_are_refused_or_said(
+    command: Command, made: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(made / "run", tmp_path / "run")
+    shutil.copy(made / "small.toml", tmp_path / "small.toml")
+    manifest = tmp_path / "run" / "manifest.json"
+    text = manifest.read_text(encoding="utf-8")
+    build = backwater._core.version()["build"]
+    manifest.write_text(text.replace(build, "0123456789abcdef", 1), encoding="utf-8")
+    said = "made by another version or build: backwater 0.1.0 build 0123456789abcdef"
+    for words in (
+        ("report", "run", "-o", "page.html"),
+        ("why", "run"),
+        ("compare", "run", "small.toml@sfc", "--seeds", "1"),
+    ):
+        assert f"warning: run: {said}" in command(*words).err
+    with pytest.warns(backwater.OtherBuildWarning, match="0123456789abcdef"):
+        backwater.open_run("run")
+    manifest.write_text(text.replace('"format": 2', '"format": 3', 1), encoding="utf-8")
+    for words in (
+        ("report", "run", "-o", "page.html"),
+        ("why", "run"),
+        ("compare", "run", "small.toml@sfc", "--seeds", "1"),
+    ):
+        refused = command(*words)
+        assert refused.code == 1
+        assert "format 3 is another than this version's, 2" in refused.err
+    with pytest.raises(ResultError, match="format 3"):
+        backwater.open_run("run")
+
+
+def wait_for(found: Path, process: object) -> None:
+    deadline = time.monotonic() + 60
+    while not found.exists():
+        assert process.poll() is None, process.communicate()  # type: ignore[attr-defined]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+SLOW = ("--set", "flow.incast.size=400 MB")
+
+
+def test_one_process_at_a_time_writes(command: Command, small: Path, tmp_path: Path) -> None:
+    first = start("run", str(small), *SLOW, "--out", "o", cwd=tmp_path)
+    try:
+        wait_for(tmp_path / "o" / "manifest.json", first)
+        for change in (SLOW, (*SLOW, "--force"), ("--force",), ("--seeds", "2", "--force")):
+            second = command("run", str(small), *change, "--out", "o")
+            assert second.code == 2
+            assert "o: another process writes its results there: process " in second.err
+            assert str(first.pid) in second.err
+        with pytest.raises(InputError, match="another process"):
+            backwater.load(small).run(out="o", force=True)
+        first.send_signal(signal.SIGKILL)
+        first.communicate(timeout=60)
+        assert backwater.open_run("o").status == "running"
+        # The lock has gone with its process, though its file is there still.
+        assert (tmp_path / "o" / directory.LOCK).exists()
+        said = command("run", str(small), "--out", "o", "--force")
+        assert said.code == 0, said.err
+        assert not (tmp_path / "o" / directory.LOCK).exists()
+    finally:
+        first.kill()
+        first.communicate()
+
+
+def test_a_run_killed_at_any_moment_is_taken_up(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    """Nothing, or a directory that says that it is unfinished; what is the user's stays."""
+    reference = backwater.load(small).set("flow.incast.size", "20 MB").run().fingerprint
+    out = tmp_path / "o"
+    out.mkdir()
+    for moment in (0.0, 0.01, 0.1, 0.4):
+        process = start(
+            "run", str(small), "--set", "flow.incast.size=20 MB", "--out", "o", cwd=tmp_path
+        )
+        deadline = time.monotonic() + 60
+        while process.poll() is None and not any(out.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        time.sleep(moment)
+        process.kill()
+        process.communicate()
+        left = directory.standing(out)
+        assert left in (None, "run")
+        if left is not None:
+            assert backwater.open_run(out).status in ("running", "done")
+    said = command("run", str(small), "--set", "flow.incast.size=20 MB", "--out", "o")
+    assert said.code == 0, said.err
+    assert backwater.open_run(out).fingerprint == reference
+    assert not list(out.rglob("*.tmp"))
