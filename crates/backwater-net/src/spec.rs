@@ -31,8 +31,19 @@ pub struct FlowSpec {
     pub ect: bool,
     /// Nodes from source to destination, both included, or `None` for ECMP.
     pub path: Option<Arc<[NodeId]>>,
+    /// Nodes from destination to source of its acknowledgements, both included, or `None` for the way that [`AckParams::path`] says.
+    pub ack_path: Option<Arc<[NodeId]>>,
     /// Payload that becomes available over time instead of all at the start.
     pub stream: Option<Stream>,
+}
+
+/// Where a flow is pinned to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Way {
+    /// See [`FlowSpec::path`].
+    pub data: Option<Arc<[NodeId]>>,
+    /// See [`FlowSpec::ack_path`].
+    pub acks: Option<Arc<[NodeId]>>,
 }
 
 /// A Bernoulli source: in each slot a full packet becomes available with a probability.

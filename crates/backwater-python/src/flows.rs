@@ -16,7 +16,8 @@ use pyo3::prelude::*;
 /// Most rows: 2 GB of memory.
 const MOST_ROWS: usize = 20_000_000;
 
-const HINT: &str = "columns are id, src, dst, bytes, start_ps (whole numbers) and maybe class (0 to 7) and path (text)";
+const HINT: &str =
+    "columns are id, src, dst, bytes, start_ps (whole numbers) and maybe class (0 to 7), path and ack_path (text)";
 
 /// Reads all rows of an object with `__arrow_c_stream__`.
 pub fn read(table: &Bound<'_, PyAny>) -> PyResult<Vec<TableFlow>> {
@@ -32,7 +33,7 @@ pub fn read(table: &Bound<'_, PyAny>) -> PyResult<Vec<TableFlow>> {
 }
 
 fn check(schema: &Schema) -> Result<(), ScenarioError> {
-    let known = ["id", "src", "dst", "bytes", "start_ps", "class", "path"];
+    let known = ["id", "src", "dst", "bytes", "start_ps", "class", "path", "ack_path"];
     for name in &known[..5] {
         if schema.field_with_name(name).is_err() {
             return Err(ScenarioError::new("the flow table has no such column").key(*name).hint(HINT));
@@ -58,7 +59,8 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
     let [ids, sizes, starts] = [column("id")?, column("bytes")?, column("start_ps")?];
     let [sources, targets] = [column("src")?, column("dst")?];
     let classes = batch.column_by_name("class").map(|array| classes(array.as_ref(), before)).transpose()?;
-    let paths = batch.column_by_name("path").map(|array| texts(array.as_ref())).transpose()?;
+    let names = |column: &str| batch.column_by_name(column).map(|array| texts(array.as_ref(), column)).transpose();
+    let [paths, ack_paths] = [names("path")?, names("ack_path")?];
     for row in 0..batch.num_rows() {
         let narrow = |name: &str, value: u64| {
             let wrong = || at(name, before + row, &value.to_string(), "too large");
@@ -72,6 +74,7 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
             start: Time::ps(starts[row]),
             class: classes.as_ref().and_then(|classes| classes[row]),
             path: paths.as_ref().and_then(|paths| paths[row].clone()),
+            ack_path: ack_paths.as_ref().and_then(|paths| paths[row].clone()),
         });
     }
     Ok(())
@@ -144,7 +147,7 @@ fn integers<'a>(array: &'a dyn Array, name: &str) -> Result<Integers<'a>, Scenar
     })
 }
 
-fn texts(array: &dyn Array) -> Result<Vec<Option<String>>, ScenarioError> {
+fn texts(array: &dyn Array, column: &str) -> Result<Vec<Option<String>>, ScenarioError> {
     let some = |text: Option<&str>| text.filter(|text| !text.trim().is_empty()).map(str::to_owned);
     Ok(match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().iter().map(some).collect(),
@@ -154,7 +157,7 @@ fn texts(array: &dyn Array) -> Result<Vec<Option<String>>, ScenarioError> {
         DataType::Null => vec![None; array.len()],
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            let values = texts(dictionary.values().as_ref())?;
+            let values = texts(dictionary.values().as_ref(), column)?;
             if values.is_empty() {
                 return Ok(vec![None; array.len()]);
             }
@@ -166,20 +169,20 @@ fn texts(array: &dyn Array) -> Result<Vec<Option<String>>, ScenarioError> {
         }
         DataType::List(_) => {
             let lists = array.as_list::<i32>().iter();
-            lists.map(|list| list.map_or(Ok(None), |names| joined(names.as_ref()))).collect::<Result<_, _>>()?
+            lists.map(|list| list.map_or(Ok(None), |names| joined(names.as_ref(), column))).collect::<Result<_, _>>()?
         }
         DataType::LargeList(_) => {
             let lists = array.as_list::<i64>().iter();
-            lists.map(|list| list.map_or(Ok(None), |names| joined(names.as_ref()))).collect::<Result<_, _>>()?
+            lists.map(|list| list.map_or(Ok(None), |names| joined(names.as_ref(), column))).collect::<Result<_, _>>()?
         }
         other => {
             let reason = format!("the column holds {other}, not names of nodes");
-            return Err(ScenarioError::new(reason).key("path").hint(HINT));
+            return Err(ScenarioError::new(reason).key(column).hint(HINT));
         }
     })
 }
 
-fn joined(names: &dyn Array) -> Result<Option<String>, ScenarioError> {
-    let names: Vec<String> = texts(names)?.into_iter().flatten().collect();
+fn joined(names: &dyn Array, column: &str) -> Result<Option<String>, ScenarioError> {
+    let names: Vec<String> = texts(names, column)?.into_iter().flatten().collect();
     Ok(if names.is_empty() { None } else { Some(names.join(" ")) })
 }

@@ -12,13 +12,13 @@ use crate::scenario::{RowsOf, is_parquet, place_of};
 use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
-use backwater_net::packet::{Class, HostId, NodeId};
-use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream};
+use backwater_net::packet::{Class, HostId};
+use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream, Way};
 use backwater_net::topology::Index;
 use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
-    Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, Gaps, Group, Incasts, List, Paths, Row, Sender, Sizes,
-    Table, Timing, To, placement,
+    Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, Gaps, Group, Incasts, List, Row, Sender, Sizes, Table,
+    Timing, To, Ways, placement,
 };
 use backwater_net::{HostQueues, Rate};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -274,13 +274,17 @@ impl Sources {
             Who::Random(sets) => {
                 let of = |(from, to): &'_ (Vec<HostId>, Arc<[HostId]>)| {
                     let to = to.clone();
-                    from.clone().into_iter().map(move |src| Sender { src, to: To::Any(to.clone()), path: None })
+                    from.clone().into_iter().map(move |src| Sender {
+                        src,
+                        to: To::Any(to.clone()),
+                        way: Way::default(),
+                    })
                 };
                 sets.iter().flat_map(of).collect()
             }
             Who::Matrix(from, matrix) => {
                 let row = |src: &HostId| To::Weighted(matrix.get(src).cloned().unwrap_or_default());
-                from.iter().map(|src| Sender { src: *src, to: row(src), path: None }).collect()
+                from.iter().map(|src| Sender { src: *src, to: row(src), way: Way::default() }).collect()
             }
             _ => {
                 let pairs = self.pairs_of(place, plan)?;
@@ -288,7 +292,7 @@ impl Sources {
                 pairs
                     .iter()
                     .enumerate()
-                    .map(|(i, (src, dst))| Sender { src: *src, to: To::One(*dst), path: way(i) })
+                    .map(|(i, (src, dst))| Sender { src: *src, to: To::One(*dst), way: way(i) })
                     .collect()
             }
         };
@@ -344,10 +348,10 @@ fn gathered<K: Ord>(all: impl Iterator<Item = (K, usize)>) -> BTreeMap<K, Vec<us
     by
 }
 
-fn way_of(plan: &Plan<'_>, pair: usize) -> Option<Arc<[NodeId]>> {
+fn way_of(plan: &Plan<'_>, pair: usize) -> Way {
     match &plan.who {
-        Who::Pairs(_, ways) => ways.get(pair).cloned().flatten(),
-        _ => None,
+        Who::Pairs(_, ways) => ways.get(pair).cloned().unwrap_or_default(),
+        _ => Way::default(),
     }
 }
 
@@ -360,27 +364,27 @@ impl Picked {
     }
 
     fn rows(&self, group: &Group, plan: &Plan<'_>) -> Table {
-        let mut paths = Paths::default();
+        let mut ways = Ways::default();
         let row = |(n, (i, (src, dst))): (usize, &(usize, (HostId, HostId)))| Row {
             id: group.flow_id(n as u64),
             bytes: 0,
             start: plan.group.start,
             src: *src,
             dst: *dst,
-            path: way_of(plan, *i).map_or(Row::ECMP, |way| paths.number(way)),
+            way: ways.number(way_of(plan, *i)),
             class: Class(plan.group.class),
         };
         let rows = self.0.iter().enumerate().map(row).collect();
-        Table::new(rows, paths)
+        Table::new(rows, ways)
     }
 }
 
 /// `count` flows of each pair, all at the start.
 fn numbered(group: &Group, plan: &Plan<'_>, pairs: &[(HostId, HostId)], count: u64, bytes: u64) -> Table {
-    let mut paths = Paths::default();
+    let mut ways = Ways::default();
     let mut rows = Vec::with_capacity(pairs.len() * count as usize);
     for (i, (src, dst)) in pairs.iter().enumerate() {
-        let path = way_of(plan, i).map_or(Row::ECMP, |way| paths.number(way));
+        let way = ways.number(way_of(plan, i));
         for _ in 0..count {
             rows.push(Row {
                 id: group.flow_id(rows.len() as u64),
@@ -388,10 +392,10 @@ fn numbered(group: &Group, plan: &Plan<'_>, pairs: &[(HostId, HostId)], count: u
                 start: plan.group.start,
                 src: *src,
                 dst: *dst,
-                path,
+                way,
                 class: Class(plan.group.class),
             });
         }
     }
-    Table::new(rows, paths)
+    Table::new(rows, ways)
 }

@@ -9,7 +9,8 @@ use crate::resolved::Resolved;
 use crate::ways::ways;
 use backwater_engine::Time;
 use backwater_net::Rate;
-use backwater_net::packet::{HostId, NodeId};
+use backwater_net::packet::HostId;
+use backwater_net::spec::Way;
 use backwater_net::topology::Index;
 use backwater_net::workload::{Crowd, Distribution, Sizes, permutation, sizes};
 use std::collections::{HashMap, HashSet};
@@ -48,7 +49,7 @@ impl<'a> Place<'a> {
 /// Who sends to whom.
 pub(crate) enum Who {
     /// Pairs, and the way of each where it is pinned.
-    Pairs(Vec<(HostId, HostId)>, Vec<Option<Arc<[NodeId]>>>),
+    Pairs(Vec<(HostId, HostId)>, Vec<Way>),
     /// A permutation of these.
     Permutation(Vec<HostId>),
     /// Sets of hosts, and to whom the flows of each set go: to any of those.
@@ -237,7 +238,11 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
         (false, true) => return fail("cluster", "is missing", "hosts of each cluster, as in cluster = 21"),
         _ => {}
     }
-    let pinned = [("path", &group.path), ("via", &group.via)].into_iter().find(|(_, w)| w.is_some());
+    if group.ack_path.is_some() && !resolved.file.ack.enabled {
+        return fail("ack_path", "nothing is acknowledged", "[ack] enabled = true, or leave it out");
+    }
+    let ways = [("path", &group.path), ("via", &group.via), ("ack_path", &group.ack_path)];
+    let pinned = ways.into_iter().find(|(_, w)| w.is_some());
     match (pinned, group.pattern) {
         (Some(("path", _)), _) if group.via.is_some() => fail("via", "`path` is given too", "give one of them"),
         (

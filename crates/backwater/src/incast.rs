@@ -163,7 +163,7 @@ impl<'p> Measure<'p> {
         let mut all = Vec::with_capacity(incast.senders.len());
         for &(host, (plan, pair)) in &incast.senders {
             let pinned = match &plans[plan as usize].who {
-                Who::Pairs(_, ways) => ways.get(pair as usize).and_then(Option::as_ref),
+                Who::Pairs(_, ways) => ways.get(pair as usize).and_then(|way| way.data.as_ref()),
                 _ => None,
             };
             let way = match (pinned, index.node_of(host)) {

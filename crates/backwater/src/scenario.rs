@@ -30,6 +30,8 @@ pub struct TableFlow {
     pub class: Option<u8>,
     /// Names of the nodes to pass with blanks between; hosts may be left out. `None`: ECMP.
     pub path: Option<String>,
+    /// The same for its acknowledgements, from the receiver on. `None`: as `ack.path` says.
+    pub ack_path: Option<String>,
 }
 
 /// Rows that the caller has read.

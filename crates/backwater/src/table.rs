@@ -1,13 +1,13 @@
 //! Tables of flows: from CSV, or from rows that the caller has read (Parquet, Arrow).
 //!
 //! ```text
-//! id,src,dst,bytes,start,class,path
-//! 0,h0,h120,20 MB,0,3,leaf0 spine6 leaf15
-//! 1,1,112,50000000,5 us,,
+//! id,src,dst,bytes,start,class,path,ack_path
+//! 0,h0,h120,20 MB,0,3,leaf0 spine6 leaf15,leaf15 spine2 leaf0
+//! 1,1,112,50000000,5 us,,,
 //! ```
 //!
 //! `src` and `dst` are host numbers or names, `bytes` and `start` bare numbers (B, ps) or quantities with a unit, `class` may be
-//! left out or empty for the group's, `path` for ECMP; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
+//! left out or empty for the group's, `path` for ECMP, `ack_path` for what `ack.path` says; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
 //! bytes a row.
 
 use crate::error::{ScenarioError, nearest};
@@ -16,8 +16,9 @@ use backwater_engine::Time;
 use backwater_engine::quantity::QuantityError;
 use backwater_net::Bytes;
 use backwater_net::packet::{Class, HostId};
+use backwater_net::spec::Way;
 use backwater_net::topology::Index;
-use backwater_net::workload::{Group, Paths, Row, Table};
+use backwater_net::workload::{Group, Row, Table, Ways};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -28,7 +29,7 @@ const MOST_ROWS: usize = 20_000_000;
 /// Longest line: what has longer ones is no table of flows.
 const LONGEST_LINE: usize = 64 << 10;
 
-const COLUMNS: [&str; 7] = ["id", "src", "dst", "bytes", "start", "class", "path"];
+const COLUMNS: [&str; 8] = ["id", "src", "dst", "bytes", "start", "class", "path", "ack_path"];
 
 /// What a flow cannot do without, in the order of the columns.
 const MEANINGS: [&str; 5] = [
@@ -67,8 +68,8 @@ pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index<'_>, group: &G
     let mut rows = Rows::new(index, group);
     for (number, flow) in flows.iter().enumerate() {
         let (src, dst) = (HostId(flow.src), HostId(flow.dst));
-        let (class, path) = (flow.class, flow.path.as_deref());
-        let flow = Flow { id: flow.id, src, dst, bytes: flow.bytes, start: flow.start, class, path };
+        let (class, path, ack_path) = (flow.class, flow.path.as_deref(), flow.ack_path.as_deref());
+        let flow = Flow { id: flow.id, src, dst, bytes: flow.bytes, start: flow.start, class, path, ack_path };
         rows.add(&flow).map_err(|wrong| Wrong { row: Some(number), ..wrong }.at(origin, None))?;
     }
     rows.finish().map_err(|wrong| wrong.at(origin, None))
@@ -83,6 +84,7 @@ struct Flow<'r> {
     start: Time,
     class: Option<u8>,
     path: Option<&'r str>,
+    ack_path: Option<&'r str>,
 }
 
 /// What is wrong with a table, before it is known where.
@@ -126,7 +128,8 @@ impl Wrong {
 
 fn unreadable(error: &csv::Error, origin: &str) -> ScenarioError {
     let line = error.position().map(csv::Position::line);
-    let hint = "a flow table is CSV text with the columns id, src, dst, bytes, start and maybe class and path";
+    let hint =
+        "a flow table is CSV text with the columns id, src, dst, bytes, start and maybe class, path and ack_path";
     let reason = match error.kind() {
         csv::ErrorKind::Io(error) => format!("cannot read the flow table: {error}"),
         csv::ErrorKind::Utf8 { .. } => "not text (UTF-8)".to_owned(),
@@ -162,7 +165,7 @@ impl Columns {
         }
         match at[..5].iter().position(Option::is_none) {
             Some(missing) => {
-                let hint = "the first line names the columns: id,src,dst,bytes,start,class,path";
+                let hint = "the first line names the columns: id,src,dst,bytes,start,class,path,ack_path";
                 Err(Wrong {
                     column: Some(COLUMNS[missing]),
                     reason: "the column is missing".into(),
@@ -180,7 +183,7 @@ impl Columns {
 
     fn flow<'r>(&self, record: &'r csv::StringRecord, index: &Index<'_>) -> Result<Flow<'r>, Wrong> {
         let text = |column| self.text(record, column);
-        // Everything but class and path.
+        // Everything but class and ways.
         if let Some(empty) = (0..5).find(|column| text(*column).is_empty()) {
             return Err(Wrong::new(COLUMNS[empty], "", "is empty").hint(MEANINGS[empty]));
         }
@@ -206,6 +209,7 @@ impl Columns {
             start: Time(quantity(text(4), COLUMNS[4], |text| Ok(text.parse::<Time>()?.0))?),
             class,
             path: Some(text(6)).filter(|path| !path.is_empty()),
+            ack_path: Some(text(7)).filter(|path| !path.is_empty()),
         })
     }
 }
@@ -223,12 +227,12 @@ struct Rows<'a> {
     index: &'a Index<'a>,
     group: &'a Group,
     rows: Vec<Row>,
-    paths: Paths,
+    ways: Ways,
 }
 
 impl<'a> Rows<'a> {
     fn new(index: &'a Index<'a>, group: &'a Group) -> Rows<'a> {
-        Rows { index, group, rows: Vec::new(), paths: Paths::default() }
+        Rows { index, group, rows: Vec::new(), ways: Ways::default() }
     }
 
     fn add(&mut self, flow: &Flow<'_>) -> Result<(), Wrong> {
@@ -260,15 +264,17 @@ impl<'a> Rows<'a> {
         if class.0 > 7 {
             return Err(Wrong::new("class", class.0, format!("{} is not a class from 0 to 7", class.0)));
         }
-        let path = match flow.path {
-            None => Row::ECMP,
-            Some(names) => {
-                let path = self.index.path(flow.src, flow.dst, names.split_whitespace());
-                self.paths.number(path.map_err(|error| Wrong::new("path", names, error.to_string()))?)
-            }
+        let pinned = |column: &'static str, names: Option<&str>, from: HostId, to: HostId| {
+            let path = |names: &str| {
+                let path = self.index.path(from, to, names.split_whitespace());
+                path.map_err(|error| Wrong::new(column, names, error.to_string()))
+            };
+            names.map(path).transpose()
         };
-        let id = self.group.flow_id(flow.id);
-        self.rows.push(Row { id, bytes: flow.bytes, start: flow.start, src: flow.src, dst: flow.dst, path, class });
+        let data = pinned("path", flow.path, flow.src, flow.dst)?;
+        let acks = pinned("ack_path", flow.ack_path, flow.dst, flow.src)?;
+        let (id, way) = (self.group.flow_id(flow.id), self.ways.number(Way { data, acks }));
+        self.rows.push(Row { id, bytes: flow.bytes, start: flow.start, src: flow.src, dst: flow.dst, way, class });
         Ok(())
     }
 
@@ -279,7 +285,7 @@ impl<'a> Rows<'a> {
             let id = twice[0] & (Group::MOST_FLOWS - 1);
             return Err(Wrong::new("id", id, format!("two flows have the id {id}")).hint("number the flows 0, 1, 2, …"));
         }
-        Ok(Table::new(self.rows, self.paths))
+        Ok(Table::new(self.rows, self.ways))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::file::{FlowGroup, Waypoints};
 use crate::flows::Place;
 use crate::hosts;
 use backwater_net::packet::{HostId, NodeId};
+use backwater_net::spec::Way;
 use std::sync::Arc;
 
 /// The way of each pair, where it is pinned.
@@ -13,12 +14,32 @@ pub(crate) fn ways(
     key: &str,
     group: &FlowGroup,
     pairs: &[(HostId, HostId)],
-) -> Result<Vec<Option<Arc<[NodeId]>>>, ScenarioError> {
-    let (name, waypoints) = match (&group.path, &group.via) {
-        (Some(path), _) => ("path", path),
-        (None, Some(via)) => ("via", via),
-        (None, None) => return Ok(vec![None; pairs.len()]),
+) -> Result<Vec<Way>, ScenarioError> {
+    let mut ways = vec![Way::default(); pairs.len()];
+    let data = match (&group.path, &group.via) {
+        (Some(path), _) => Some(("path", path)),
+        (None, Some(via)) => Some(("via", via)),
+        (None, None) => None,
     };
+    if let Some((name, waypoints)) = data {
+        let paths = pinned(place, key, name, waypoints, pairs.iter().copied())?;
+        ways.iter_mut().zip(paths).for_each(|(way, path)| way.data = Some(path));
+    }
+    if let Some(waypoints) = &group.ack_path {
+        let paths = pinned(place, key, "ack_path", waypoints, pairs.iter().map(|(src, dst)| (*dst, *src)))?;
+        ways.iter_mut().zip(paths).for_each(|(way, path)| way.acks = Some(path));
+    }
+    Ok(ways)
+}
+
+/// The path of each pair by a key of its group.
+fn pinned(
+    place: &Place<'_>,
+    key: &str,
+    name: &str,
+    waypoints: &Waypoints,
+    pairs: impl ExactSizeIterator<Item = (HostId, HostId)>,
+) -> Result<Vec<Arc<[NodeId]>>, ScenarioError> {
     let key = format!("{key}.{name}");
     if let Waypoints::Each(lists) = waypoints
         && lists.len() != pairs.len()
@@ -27,14 +48,14 @@ pub(crate) fn ways(
         return Err(place.resolved.error(&key, reason).hint("one list for all, or one for each pair"));
     }
     let mut out = Vec::with_capacity(pairs.len());
-    for (i, (src, dst)) in pairs.iter().enumerate() {
+    for (i, (src, dst)) in pairs.enumerate() {
         let names = waypoints.of(i).unwrap_or_default();
-        let way = if name == "path" { names.to_vec() } else { spelt_out(place, &key, names, *src, *dst)? };
-        let path = place.index.path(*src, *dst, way.iter().map(String::as_str)).map_err(|e| {
+        let way = if name == "via" { spelt_out(place, &key, names, src, dst)? } else { names.to_vec() };
+        let path = place.index.path(src, dst, way.iter().map(String::as_str)).map_err(|e| {
             let hint = "neighbours in a path are joined by a link; hosts may be left out at its ends";
-            place.resolved.error(&key, format!("from {} to {}: {e}", place.name(*src), place.name(*dst))).hint(hint)
+            place.resolved.error(&key, format!("from {} to {}: {e}", place.name(src), place.name(dst))).hint(hint)
         })?;
-        out.push(Some(path));
+        out.push(path);
     }
     Ok(out)
 }

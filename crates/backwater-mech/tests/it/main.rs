@@ -16,7 +16,6 @@ mod latency;
 mod laws;
 mod losses;
 mod nic_queues;
-mod peers;
 mod physics;
 mod qcn;
 mod queueing;

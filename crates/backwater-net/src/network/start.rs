@@ -121,9 +121,27 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Pins the paths of data and acknowledgements, where they are prescribed. Where switches choose a path for each packet, acknowledgements
-    /// that go back on the data's path take the one that ECMP would have given it.
+    /// Pins the paths of data and acknowledgements, where they are prescribed.
     fn pin(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
+        let (forward, back) = self.pin_data(spec, hash);
+        let Some(nodes) = &spec.ack_path else { return (forward, back) };
+        if nodes.len() > LONGEST {
+            self.too_long(spec.id, "the acknowledgements' path", nodes.len());
+            return (forward, back);
+        }
+        let ports = self.ports_along(nodes, hash);
+        (forward, self.paths.insert(&ports))
+    }
+
+    #[cold]
+    fn too_long(&mut self, id: u64, what: &str, nodes: usize) {
+        let reason = format!("{what} of flow {id} has {nodes} nodes, the longest has {LONGEST}");
+        self.broken(reason, "leave it out: ECMP has no such limit");
+    }
+
+    /// The path of data, and of acknowledgements by [`AckPath`]. Where switches choose a path for each packet, acknowledgements
+    /// that go back on the data's path take the one that ECMP would have given it.
+    fn pin_data(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
         let nodes: Option<Vec<NodeId>> = match &spec.path {
             Some(path) => Some(path.to_vec()),
             None if self.ack.path == AckPath::Reverse && self.ack.enabled => self.ecmp_nodes(spec.src, spec.dst, hash),
@@ -132,8 +150,7 @@ impl<A: Actors> Network<A> {
         let Some(nodes) = nodes else { return (NO_PATH, NO_PATH) };
         if nodes.len() > LONGEST {
             if spec.path.is_some() {
-                let reason = format!("flow {} has a path of {} nodes, the longest has {LONGEST}", spec.id, nodes.len());
-                self.broken(reason, "leave out its path: ECMP has no such limit");
+                self.too_long(spec.id, "the path", nodes.len());
             }
             return (NO_PATH, NO_PATH);
         }

@@ -4,8 +4,8 @@
 //! does not move an arrival, another sender does not move a draw.
 
 use super::{FlowSource, Group, Sizes, WorkloadError};
-use crate::packet::{HostId, NodeId};
-use crate::spec::FlowSpec;
+use crate::packet::HostId;
+use crate::spec::{FlowSpec, Way};
 use backwater_engine::rng::stream;
 use backwater_engine::{Rng, Time};
 use rand::RngExt as _;
@@ -56,7 +56,7 @@ pub struct Sender {
     /// To whom.
     pub to: To,
     /// Nodes from source to destination, both included, or `None` for ECMP.
-    pub path: Option<Arc<[NodeId]>>,
+    pub way: Way,
 }
 
 /// A sender with its state.
@@ -192,7 +192,8 @@ impl FlowSource for Arrivals {
             start,
             class: self.group.class,
             ect: self.group.ect,
-            path: process.sender.path.clone(),
+            path: process.sender.way.data.clone(),
+            ack_path: process.sender.way.acks.clone(),
             stream: None,
         };
         self.number += 1;
@@ -218,7 +219,7 @@ mod tests {
 
     fn random(hosts: u32) -> Vec<Sender> {
         let all: Arc<[HostId]> = (0..hosts).map(HostId).collect();
-        (0..hosts).map(|h| Sender { src: HostId(h), to: To::Any(Arc::clone(&all)), path: None }).collect()
+        (0..hosts).map(|h| Sender { src: HostId(h), to: To::Any(Arc::clone(&all)), way: Way::default() }).collect()
     }
 
     fn flows(seed: u64, senders: Vec<Sender>, timing: Timing) -> Vec<FlowSpec> {
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn periodic_flows_are_exact() {
-        let one = vec![Sender { src: HostId(0), to: To::One(HostId(1)), path: None }];
+        let one = vec![Sender { src: HostId(0), to: To::One(HostId(1)), way: Way::default() }];
         let timing =
             Timing { start: Time::us(5), gaps: Gaps::Periodic(Time::us(2)), until: Some(Time::us(11)), count: None };
         let starts: Vec<Time> = flows(1, one.clone(), timing).iter().map(|f| f.start).collect();
@@ -283,14 +284,18 @@ mod tests {
     #[test]
     fn weighted_receivers_come_by_their_weights() {
         let to: Arc<[(HostId, f64)]> = vec![(HostId(4), 1.0), (HostId(7), 4.0), (HostId(9), 4.5)].into();
-        let all = flows(3, vec![Sender { src: HostId(0), to: To::Weighted(to), path: None }], poisson(Time::ms(100)));
+        let all = flows(
+            3,
+            vec![Sender { src: HostId(0), to: To::Weighted(to), way: Way::default() }],
+            poisson(Time::ms(100)),
+        );
         let n = all.len() as f64;
         for (host, share) in [(4, 1.0 / 4.5), (7, 3.0 / 4.5), (9, 0.5 / 4.5)] {
             let got = all.iter().filter(|f| f.dst == HostId(host)).count() as f64;
             let sigma = (n * share * (1.0 - share)).sqrt();
             assert!((got - n * share).abs() < 4.0 * sigma, "h{host}: {got} of {n}");
         }
-        let none = vec![Sender { src: HostId(0), to: To::Weighted(Arc::new([])), path: None }];
+        let none = vec![Sender { src: HostId(0), to: To::Weighted(Arc::new([])), way: Way::default() }];
         let source = Arrivals::new(1, group(), none, poisson(Time::ms(1)), Sizes::Fixed(Bytes(1)));
         assert_eq!(source.err(), Some(WorkloadError::OnlyItself { host: 0 }));
     }
@@ -298,7 +303,7 @@ mod tests {
     #[test]
     fn a_receiver_outside_the_list_of_receivers_may_get_all() {
         let to: Arc<[HostId]> = vec![HostId(4), HostId(9)].into();
-        let sender = Sender { src: HostId(0), to: To::Any(to), path: None };
+        let sender = Sender { src: HostId(0), to: To::Any(to), way: Way::default() };
         let all = flows(3, vec![sender], poisson(Time::ms(1)));
         assert!(all.iter().any(|f| f.dst == HostId(4)) && all.iter().any(|f| f.dst == HostId(9)));
     }
@@ -325,13 +330,13 @@ mod tests {
         let still = Timing { gaps: Gaps::Poisson(Time::ZERO), ..poisson(Time::ms(1)) };
         assert_eq!(make(random(2), still), Some(WorkloadError::NoGap));
         assert_eq!(make(random(1), poisson(Time::ms(1))), Some(WorkloadError::OnlyItself { host: 0 }));
-        let own = vec![Sender { src: HostId(2), to: To::One(HostId(2)), path: None }];
+        let own = vec![Sender { src: HostId(2), to: To::One(HostId(2)), way: Way::default() }];
         assert_eq!(make(own, poisson(Time::ms(1))), Some(WorkloadError::OnlyItself { host: 2 }));
     }
 
     #[test]
     fn the_end_of_time_ends_arrivals() {
-        let one = vec![Sender { src: HostId(0), to: To::One(HostId(1)), path: None }];
+        let one = vec![Sender { src: HostId(0), to: To::One(HostId(1)), way: Way::default() }];
         let late = Timing { start: Time(u64::MAX - 5), gaps: Gaps::Periodic(Time(2)), until: None, count: None };
         assert_eq!(flows(1, one, late).len(), 3);
     }

@@ -68,7 +68,19 @@ mod tests {
             let (src, dst) = (HostId(self.0 % 64), HostId((self.0 + 1) % 64));
             let (id, bytes) = (u64::from(self.0), u64::from(self.0) * 1000);
             let (group, start, class) = (0, Time::ZERO, Class(3));
-            let flow = FlowSpec { id, group, src, dst, bytes, start, class, ect: true, path: None, stream: None };
+            let flow = FlowSpec {
+                id,
+                group,
+                src,
+                dst,
+                bytes,
+                start,
+                class,
+                ect: true,
+                path: None,
+                ack_path: None,
+                stream: None,
+            };
             (self.0 <= 64).then_some(flow)
         }
     }

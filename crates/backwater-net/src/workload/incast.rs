@@ -154,6 +154,7 @@ impl FlowSource for Incasts {
             class: self.group.class,
             ect: self.group.ect,
             path: None,
+            ack_path: None,
             stream: None,
         };
         self.number += 1;

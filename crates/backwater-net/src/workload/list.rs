@@ -1,8 +1,8 @@
 //! Flows that are known beforehand: groups that start once, tables of a million rows, Bernoulli streams.
 
 use super::{FlowSource, Group};
-use crate::packet::{Class, HostId, NodeId};
-use crate::spec::{FlowSpec, Stream};
+use crate::packet::{Class, HostId};
+use crate::spec::{FlowSpec, Stream, Way};
 use backwater_engine::Time;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ pub struct Row {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Which of the table's paths it takes, or [`Row::ECMP`].
-    pub path: u32,
+    /// Which of the table's ways it takes, or [`Row::ECMP`].
+    pub way: u32,
     /// Class of its data.
     pub class: Class,
 }
@@ -31,36 +31,39 @@ impl Row {
     pub const ECMP: u32 = u32::MAX;
 }
 
-/// Paths, each kept once: a million flows share a few thousand.
+/// Ways, each kept once: a million flows share a few thousand.
 #[derive(Clone, Debug, Default)]
-pub struct Paths {
-    list: Vec<Arc<[NodeId]>>,
-    numbers: HashMap<Arc<[NodeId]>, u32>,
+pub struct Ways {
+    list: Vec<Way>,
+    numbers: HashMap<Way, u32>,
 }
 
-impl Paths {
-    /// The number of a path, for [`Row::path`].
-    pub fn number(&mut self, path: Arc<[NodeId]>) -> u32 {
+impl Ways {
+    /// The number of a way, for [`Row::way`].
+    pub fn number(&mut self, way: Way) -> u32 {
+        if way == Way::default() {
+            return Row::ECMP;
+        }
         let next = self.list.len() as u32;
-        *self.numbers.entry(path).or_insert_with_key(|path| {
-            self.list.push(Arc::clone(path));
+        *self.numbers.entry(way).or_insert_with_key(|way| {
+            self.list.push(way.clone());
             next
         })
     }
 }
 
-/// Flows by ascending start, with their paths. Several runs may share one.
+/// Flows by ascending start, with their ways. Several runs may share one.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     rows: Vec<Row>,
-    paths: Vec<Arc<[NodeId]>>,
+    ways: Vec<Way>,
 }
 
 impl Table {
     /// Of rows in any order; flows of one start come in the order of their identities.
-    pub fn new(mut rows: Vec<Row>, paths: Paths) -> Table {
+    pub fn new(mut rows: Vec<Row>, ways: Ways) -> Table {
         rows.sort_unstable_by_key(|row| (row.start, row.id));
-        Table { rows, paths: paths.list }
+        Table { rows, ways: ways.list }
     }
 
     /// The flows.
@@ -68,9 +71,9 @@ impl Table {
         &self.rows
     }
 
-    /// The path of a row.
-    pub fn path(&self, row: &Row) -> Option<&Arc<[NodeId]>> {
-        self.paths.get(row.path as usize)
+    /// Where a row is pinned to.
+    pub fn way(&self, row: &Row) -> Way {
+        self.ways.get(row.way as usize).cloned().unwrap_or_default()
     }
 }
 
@@ -99,6 +102,7 @@ impl FlowSource for List {
     fn next_flow(&mut self) -> Option<FlowSpec> {
         let row = self.table.rows.get(self.next)?;
         self.next += 1;
+        let way = self.table.way(row);
         Some(FlowSpec {
             id: row.id,
             group: self.group,
@@ -108,7 +112,8 @@ impl FlowSource for List {
             start: row.start,
             class: row.class,
             ect: self.ect,
-            path: self.table.path(row).cloned(),
+            path: way.data,
+            ack_path: way.acks,
             stream: self.stream,
         })
     }
@@ -117,13 +122,14 @@ impl FlowSource for List {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::NodeId;
 
     fn group() -> Group {
         Group { index: 2, stream: "list".into(), class: Class(3), ect: true }
     }
 
     fn row(id: u64, start: u64) -> Row {
-        Row { id, bytes: 100, start: Time(start), src: HostId(0), dst: HostId(1), path: Row::ECMP, class: Class(3) }
+        Row { id, bytes: 100, start: Time(start), src: HostId(0), dst: HostId(1), way: Row::ECMP, class: Class(3) }
     }
 
     #[test]
@@ -133,23 +139,25 @@ mod tests {
 
     #[test]
     fn flows_come_by_start_and_then_by_identity() {
-        let mut paths = Paths::default();
-        let path: Arc<[NodeId]> = vec![NodeId(0), NodeId(9), NodeId(1)].into();
-        assert_eq!((paths.number(path.clone()), paths.number(path.clone())), (0, 0));
-        let rows = vec![row(5, 20), row(7, 10), Row { path: 0, ..row(6, 10) }];
-        let table = Arc::new(Table::new(rows, paths));
+        let mut ways = Ways::default();
+        let [path, ack_path]: [Arc<[NodeId]>; 2] = [[0, 9, 1], [1, 8, 0]].map(|nodes| nodes.map(NodeId).into());
+        let way = Way { data: Some(path.clone()), acks: Some(ack_path.clone()) };
+        assert_eq!((ways.number(way.clone()), ways.number(way.clone())), (0, 0));
+        assert_eq!((ways.number(Way { acks: None, ..way }), ways.number(Way::default())), (1, Row::ECMP));
+        let rows = vec![row(5, 20), row(7, 10), Row { way: 0, ..row(6, 10) }];
+        let table = Arc::new(Table::new(rows, ways));
         let mut list = List::new(&group(), table);
         let flows: Vec<FlowSpec> = std::iter::from_fn(|| list.next_flow()).collect();
         assert_eq!(flows.iter().map(|f| f.id).collect::<Vec<_>>(), [6, 7, 5]);
-        assert_eq!(flows[0].path, Some(path));
-        assert_eq!(flows[1].path, None);
+        assert_eq!((&flows[0].path, &flows[0].ack_path), (&Some(path), &Some(ack_path)));
+        assert_eq!((&flows[1].path, &flows[1].ack_path), (&None, &None));
         assert!(flows.iter().all(|f| f.group == 2 && f.ect && f.stream.is_none()));
     }
 
     #[test]
     fn streams_have_no_size() {
         let stream = Stream { slot: Time::ns(1200), probability: 0.5, until: Time::ms(1), queue: None };
-        let table = Arc::new(Table::new(vec![row(1, 0)], Paths::default()));
+        let table = Arc::new(Table::new(vec![row(1, 0)], Ways::default()));
         let flow = List::streams(&group(), table, stream).next_flow().unwrap();
         assert_eq!((flow.bytes, flow.stream), (0, Some(stream)));
     }

@@ -220,6 +220,7 @@ fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
         ("sizes", group.sizes.is_some()),
         ("path", group.path.is_some()),
         ("via", group.via.is_some()),
+        ("ack_path", group.ack_path.is_some()),
         ("load", group.load.is_some()),
         ("interval", group.interval.is_some()),
         ("until", group.until.is_some()),

@@ -88,6 +88,11 @@ pub struct FlowGroup {
     #[schemars(with = "Option<Waypoints>")]
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "nodes between which one shortest way leads"))]
     pub via: Option<Waypoints>,
+    /// Every node of the way that acknowledgements take back, from the receiver to the sender; a list of lists gives each pair its own. Absent: as `ack.path` says.
+    #[serde(default)]
+    #[schemars(with = "Option<Waypoints>")]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "a way that links join"))]
+    pub ack_path: Option<Waypoints>,
     /// When flows start: `once`, `periodic`, `poisson`, or as a stream, `bernoulli`.
     #[serde(default = "default_arrivals")]
     #[schemars(extend("x-source" = "Backwater's own; default: choice"))]
@@ -121,7 +126,7 @@ pub struct FlowGroup {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000), extend("x-source" = "choice; 4 is fitted to BCN + Pause Simulation Results, October 2006"))]
     pub queue: Option<u32>,
-    /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's) and path (node names with blanks between).
+    /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's), path and ack_path (node names with blanks between).
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
     pub table: Option<String>,

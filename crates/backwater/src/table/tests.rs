@@ -21,17 +21,18 @@ fn refused(text: impl AsRef<[u8]>) -> String {
 #[test]
 fn numbers_names_quantities_and_paths() {
     let table = read(
-        "id, src, dst, bytes, start, class, path\n\
+        "id, src, dst, bytes, start, class, path, ack_path\n\
          # a remark\n\
-         0, h0, h2, 20 MB, 5 us, 4, leaf0 spine1 leaf1\n\
-         1, 1, 3, 64, 0, ,\n",
+         0, h0, h2, 20 MB, 5 us, 4, leaf0 spine1 leaf1, h2 leaf1 spine0 leaf0\n\
+         1, 1, 3, 64, 0, , ,\n",
     )
     .unwrap();
     let [first, second] = table.rows() else { panic!("{:?}", table.rows()) };
-    assert_eq!((first.id, first.bytes, first.class, first.path), (1, 64, Class(3), Row::ECMP));
+    assert_eq!((first.id, first.bytes, first.class, first.way), (1, 64, Class(3), Row::ECMP));
     assert_eq!((second.src, second.dst, second.bytes), (HostId(0), HostId(2), 20_000_000));
     assert_eq!((second.start, second.class), (Time::us(5), Class(4)));
-    assert_eq!(table.path(second).map(|path| path.len()), Some(5));
+    let way = table.way(second);
+    assert_eq!([way.data, way.acks].map(|path| path.map(|path| path.len())), [Some(5), Some(5)]);
 }
 
 #[test]
@@ -120,9 +121,16 @@ fn rows_that_were_read_elsewhere() {
         start: Time(4),
         class: Some(5),
         path: Some("leaf0 spine0 leaf1".into()),
+        ack_path: Some("leaf1 spine1 leaf0".into()),
     };
     let table = from_rows(std::slice::from_ref(&flow), "table", &index, &group()).unwrap();
-    assert_eq!((table.rows()[0].id, table.rows()[0].class, table.rows()[0].path), (3, Class(5), 0));
+    assert_eq!((table.rows()[0].id, table.rows()[0].class, table.rows()[0].way), (3, Class(5), 0));
+    let way = table.way(&table.rows()[0]);
+    let spines = [way.data, way.acks].map(|path| graph.nodes[path.unwrap()[2].0 as usize].name.clone());
+    assert_eq!(spines, ["spine0", "spine1"]);
+    let forth = TableFlow { ack_path: flow.path.clone(), ..flow.clone() };
+    let error = from_rows(&[forth], "table", &index, &group()).unwrap_err();
+    assert_eq!((error.key.as_deref(), error.reason.contains("no link")), (Some("ack_path"), true), "{error}");
     let error = from_rows(&[flow.clone(), TableFlow { src: 4, ..flow }], "table", &index, &group()).unwrap_err();
     assert_eq!((error.reason.as_str(), error.key.as_deref()), ("row 1 (from 0): there is no host 4", Some("src")));
     assert_eq!(error.hint.as_deref(), Some("hosts are numbered 0 to 3"));
@@ -139,7 +147,8 @@ fn an_empty_cell_is_told_with_what_belongs_there() {
 #[test]
 fn rows_without_a_class_have_the_group_s() {
     let graph = graph();
-    let row = |id, class| TableFlow { id, src: 0, dst: 1, bytes: 1, start: Time::ZERO, class, path: None };
+    let row =
+        |id, class| TableFlow { id, src: 0, dst: 1, bytes: 1, start: Time::ZERO, class, path: None, ack_path: None };
     let table = from_rows(&[row(0, None), row(1, Some(5))], "rows", &Index::new(&graph), &group()).unwrap();
     assert_eq!(table.rows().iter().map(|row| row.class).collect::<Vec<_>>(), [Class(3), Class(5)]);
 }

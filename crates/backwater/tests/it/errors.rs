@@ -427,6 +427,7 @@ fn parquet_tables_wait_for_their_rows() {
         start: Default::default(),
         class: Some(3),
         path: None,
+        ack_path: None,
     };
     let read = scenario.with_table(Path::new("/data/big.parquet"), vec![row(5), row(6)].into());
     assert_eq!(read.flow_table(), None);

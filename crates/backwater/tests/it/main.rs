@@ -4,6 +4,7 @@
 mod capture;
 mod errors;
 mod fuzz;
+mod htsim;
 mod independence;
 mod jobs;
 mod keys;

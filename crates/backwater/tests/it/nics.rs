@@ -142,7 +142,16 @@ fn priorities_of_queues_are_those_that_nothing_else_uses() {
 /// What classes a table has is known when it is read.
 #[test]
 fn flows_of_a_table_are_kept_off_the_priorities_of_queues() {
-    let flow = |class| backwater::TableFlow { id: 9, src: 0, dst: 1, bytes: 10, start: Time::ZERO, class, path: None };
+    let flow = |class| backwater::TableFlow {
+        id: 9,
+        src: 0,
+        dst: 1,
+        bytes: 10,
+        start: Time::ZERO,
+        class,
+        path: None,
+        ack_path: None,
+    };
     let given = |class| {
         let read = scenario("[nic]\nqueues = 2\n").with_flows("given", vec![flow(class)].into());
         build(&read.resolve().unwrap(), 1).map(|_| ())

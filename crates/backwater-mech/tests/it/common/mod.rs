@@ -98,6 +98,7 @@ impl Bench {
             class: Class(3),
             ect: true,
             path: None,
+            ack_path: None,
             stream: None,
         });
         self.flows.last_mut().expect("just added")

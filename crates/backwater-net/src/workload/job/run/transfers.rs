@@ -109,8 +109,8 @@ impl Job {
         }
         let (class, ect) = (self.spec.class, self.spec.ect);
         let id = u64::from(group) << 40 | number;
-        let (bytes, start, path, stream) = (transfer.bytes, Time::ZERO, None, None);
-        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, stream });
+        let (bytes, start, path, ack_path, stream) = (transfer.bytes, Time::ZERO, None, None, None);
+        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, stream });
         false
     }
 
