@@ -89,12 +89,7 @@ impl Default for Params {
 impl Params {
     /// Kmin and Kmax of a port of `rate`.
     fn thresholds(&self, rate: Rate) -> (Bytes, Bytes) {
-        let Some(reference) = self.reference_rate else { return (self.kmin, self.kmax) };
-        let scaled = |Bytes(k): Bytes| {
-            let scaled = u128::from(k) * u128::from(rate.0) / u128::from(reference.0.max(1));
-            Bytes(u64::try_from(scaled).unwrap_or(u64::MAX))
-        };
-        (scaled(self.kmin), scaled(self.kmax))
+        (self.kmin.at_rate(rate, self.reference_rate), self.kmax.at_rate(rate, self.reference_rate))
     }
 }
 

@@ -3,19 +3,27 @@
 use crate::mac_control::{Counter, Signal};
 use crate::pfc::headroom;
 use backwater_engine::Time;
-use backwater_net::Bytes;
 use backwater_net::config::{BufferPer, LatencyAt, SwitchParams};
 use backwater_net::hooks::{CheckCx, Finding, SwitchShape};
+use backwater_net::{Bytes, Rate};
 
 /// What a pausing mechanism does, as far as headroom goes.
 pub(crate) struct Pausing {
     pub counter: Counter,
     /// The threshold; `None`: dynamic.
     pub xoff: Option<Bytes>,
+    /// Rate of the ports for which it is meant; `None`: all.
+    pub reference: Option<Rate>,
     /// Number of counters per port that have it.
     pub classes: u64,
     pub response: Time,
     pub signal: Signal,
+}
+
+impl Pausing {
+    fn xoff_at(&self, rate: Rate) -> Option<Bytes> {
+        self.xoff.map(|xoff| xoff.at_rate(rate, self.reference))
+    }
 }
 
 /// Compares thresholds with each switch's buffer. Too little headroom is fatal only where the scenario promises losslessness.
@@ -24,7 +32,8 @@ pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Find
         if switch.buffer_per == BufferPer::None {
             continue;
         }
-        if let Some(xoff) = pausing.xoff.filter(|xoff| *xoff >= switch.buffer) {
+        let xoffs = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate));
+        if let Some(xoff) = xoffs.max().filter(|xoff| *xoff >= switch.buffer) {
             return vec![Finding {
                 fatal: true,
                 key: "xoff",
@@ -58,16 +67,28 @@ fn shortage(
     let most = needs.iter().copied().max().unwrap_or(Bytes::ZERO);
     let advice = "`backwater advise pfc` itemises the headroom";
     let carved = matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress);
+    let short = |(port, need): &(&backwater_net::hooks::PortShape, &Bytes)| switch.headroom_at(port.rate) < **need;
+    let short = shape.ports.iter().zip(&needs).filter(short).max_by_key(|(_, need)| **need);
     // Whoever has a frame in headroom is paused, however little the pool before it holds.
-    if pausing.counter == Counter::Ingress && carved && switch.headroom >= most {
+    if pausing.counter == Counter::Ingress && carved && short.is_none() {
         return None;
     }
+    // What `headroom` has to be, given for ports of the reference rate.
+    let enough = shape.ports.iter().zip(&needs).map(|(port, need)| match switch.reference_rate {
+        Some(reference) => {
+            Bytes((u128::from(need.0) * u128::from(reference.0)).div_ceil(u128::from(port.rate.0.max(1))) as u64)
+        }
+        None => *need,
+    });
+    let enough = enough.max().unwrap_or(Bytes::ZERO);
     let Some(xoff) = pausing.xoff else {
+        let (port, need) = short?;
         let reason = format!(
-            "{} has a headroom of {} per port and class, but its links' delays need {most} beyond a dynamic threshold",
-            shape.name, switch.headroom
+            "{} has a headroom of {} per port and class, but its links' delays need {need} beyond a dynamic threshold",
+            shape.name,
+            switch.headroom_at(port.rate)
         );
-        return carved.then(|| ("threshold", reason, format!("switch.headroom = \"{most}\" at least; {advice}")));
+        return carved.then(|| ("threshold", reason, format!("switch.headroom = \"{enough}\" at least; {advice}")));
     };
     // Bytes that may stand above all thresholds that share one buffer, and how many such thresholds there are.
     let (need, thresholds) = match (pausing.counter, switch.buffer_per) {
@@ -81,14 +102,21 @@ fn shortage(
         // Every other port goes on until it has heard.
         (Counter::Egress | Counter::Queue, _) => (needs.iter().copied().sum::<Bytes>().saturating_sub(most), 1),
     };
-    let have = switch.buffer.saturating_sub(xoff * thresholds);
+    // Thresholds of all ports where one buffer is behind them, the highest where each has its own.
+    let each = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate));
+    let xoffs = match (pausing.counter, switch.buffer_per) {
+        (Counter::Ingress, BufferPer::Switch) => each.sum::<Bytes>() * pausing.classes,
+        _ => each.max().unwrap_or(xoff) * thresholds,
+    };
+    let have = switch.buffer.saturating_sub(xoffs);
     if have >= need {
         return None;
     }
-    let fitting = Bytes(switch.buffer.saturating_sub(need).0 / thresholds.max(1));
+    let left = switch.buffer.saturating_sub(need).0;
+    let fitting = Bytes((u128::from(xoff.0) * u128::from(left) / u128::from(xoffs.0.max(1))) as u64);
     let reason = format!("{} has {have} above xoff, but its links' delays need {need} of headroom", shape.name);
-    let carve = match carved && pausing.counter == Counter::Ingress {
-        true => format!("switch.headroom = \"{most}\", "),
+    let carve = match carved && pausing.counter == Counter::Ingress && switch.headroom > Bytes::ZERO {
+        true => format!("switch.headroom = \"{enough}\", "),
         false => String::new(),
     };
     Some(("xoff", reason, format!("{carve}lower xoff to {fitting} or enlarge switch.buffer; {advice}")))

@@ -113,6 +113,7 @@ impl Mechanism for Pause {
         let pausing = Pausing {
             counter: params.counter,
             xoff: Some(params.xoff),
+            reference: None,
             classes: 1,
             response: params.response,
             signal: params.signal,

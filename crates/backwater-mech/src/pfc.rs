@@ -21,6 +21,7 @@
 //! | XON | `xon` | bytes | `xoff` less 8 KB | choice: two frames of 4 KB |
 //! | alpha | `alpha` | – | 1/8 | HPCC's ns-3 switch (shift 3) |
 //! | – | `xon_offset` | bytes | 3 KB | HPCC's ns-3 switch |
+//! | C0 | `reference_rate` | rate | – | HPCC's ns-3 switch: at a port of rate C, XOFF, XON and alpha are as given times C / C0 |
 //! | time\[i\] | `quanta` | 512 bit times | 65535 | 802.3 annex 31D |
 //!
 //! A bridge may give up on a neighbour that pauses for too long: [`watchdog`].
@@ -82,6 +83,10 @@ pub struct Params {
     #[serde(default = "default_threshold")]
     #[schemars(extend("x-source" = "choice"))]
     pub threshold: Threshold,
+    /// Rate of the ports for which `xoff`, `xon` and `alpha` are meant; at other rates all are in proportion. Absent: the same at all ports.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "HPCC ns-3 configuration: an alpha of 1/8 at 100 Gb/s, 1/2 at 400 Gb/s", "x-range" = "1 b/s and more"))]
+    pub reference_rate: Option<Rate>,
     /// Static threshold: bytes above which the class is paused.
     #[serde(default)]
     #[schemars(extend("x-source" = "the study; IEEE 802.1Q leaves it to the implementer", "x-range" = "1 B to below the buffer, less the headroom"))]
@@ -155,6 +160,16 @@ impl Params {
 
     fn xon(&self) -> Bytes {
         self.xon.unwrap_or(self.xoff().saturating_sub(Bytes(8_000)))
+    }
+
+    /// At a port of `rate`.
+    fn thresholds(&self, rate: Rate) -> Thresholds {
+        let share = self.reference_rate.map_or(1.0, |reference| rate.0 as f64 / reference.0.max(1) as f64);
+        Thresholds {
+            xoff: self.xoff().at_rate(rate, self.reference_rate),
+            xon: self.xon().at_rate(rate, self.reference_rate),
+            alpha: self.alpha * share,
+        }
     }
 
     /// A watchdog that drops may break a promise, and parameters without a watchdog do nothing.
@@ -235,6 +250,10 @@ impl Mechanism for Pfc {
         if let Some(class) = params.classes.iter().find(|c| usize::from(**c) >= CLASSES) {
             return vec![fatal("classes", format!("there is no class {class}"), "classes are 0 to 7")];
         }
+        if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
+            let hint = "the rate of the ports for which xoff, xon and alpha are meant";
+            return vec![fatal("reference_rate", "no port has a rate of zero".into(), hint)];
+        }
         let mut findings = params.watchdog_findings(cx.lossless);
         if params.counter == Counter::Egress && cx.steered & params.class_bits() != 0 {
             let reason = "counter = \"egress\" pauses the class of the queue that is full, and flows that are moved there come in another";
@@ -248,6 +267,7 @@ impl Mechanism for Pfc {
         let pausing = |xoff| Pausing {
             counter: params.counter,
             xoff,
+            reference: params.reference_rate,
             classes: u64::from(params.class_bits().count_ones()),
             response: params.response,
             signal: params.signal,
@@ -272,9 +292,8 @@ impl Mechanism for Pfc {
         let ports = shape.ports.len();
         Some(Switch {
             classes: params.class_bits(),
-            xoff: params.xoff(),
-            xon: params.xon(),
-            dynamic: (params.threshold == Threshold::Dynamic).then_some((params.alpha, params.xon_offset)),
+            thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
+            dynamic: (params.threshold == Threshold::Dynamic).then_some(params.xon_offset),
             style: params.signal.style(params.quanta),
             overs: (0..CLASSES).map(|_| Overs::new(params.counter, ports)).collect(),
             feeders: Feeders::default(),
@@ -293,16 +312,25 @@ impl Mechanism for Pfc {
     }
 }
 
-/// Initiator and receiver of one bridge (802.1Q 36.1).
-pub struct Switch {
-    /// classes under PFC, a bit each
-    classes: u8,
+/// When one port pauses.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
     /// \[bytes\] pause above
     xoff: Bytes,
     /// \[bytes\] resume below
     xon: Bytes,
-    /// alpha and \[bytes\] resume offset of a dynamic threshold
-    dynamic: Option<(f64, Bytes)>,
+    /// dynamic: share of the free shared memory
+    alpha: f64,
+}
+
+/// Initiator and receiver of one bridge (802.1Q 36.1).
+pub struct Switch {
+    /// classes under PFC, a bit each
+    classes: u8,
+    /// by port
+    thresholds: Vec<Thresholds>,
+    /// \[bytes\] resume offset of dynamic thresholds
+    dynamic: Option<Bytes>,
     counter: Counter,
     style: HoldStyle,
     /// per class: ports over their threshold
@@ -329,14 +357,14 @@ impl SwitchSide for Switch {
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.counter == Counter::Egress
             && self.under_pfc(at.queue.into())
-            && cx.seen().egress(at.egress, at.queue) > self.xoff
+            && cx.seen().egress(at.egress, at.queue) > self.at(at.egress).xoff
             && !self.over(at.queue.into(), at.egress)
         {
             self.set(cx, at.queue.into(), at.egress, true);
         }
         if self.counter == Counter::Queue
             && self.under_pfc(at.class)
-            && cx.seen().egress(at.egress, at.queue) > self.xoff
+            && cx.seen().egress(at.egress, at.queue) > self.at(at.egress).xoff
             && self.feeders.joined(at)
         {
             cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
@@ -359,13 +387,13 @@ impl SwitchSide for Switch {
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.counter == Counter::Egress && self.over(at.queue.into(), at.egress) {
             let left = cx.seen().egress(at.egress, at.queue);
-            if left < self.xon || left == Bytes::ZERO {
+            if left < self.at(at.egress).xon || left == Bytes::ZERO {
                 self.set(cx, at.queue.into(), at.egress, false);
             }
         }
         if self.counter == Counter::Queue && self.feeders.is_over(at) {
             let left = cx.seen().egress(at.egress, at.queue);
-            if left < self.xon || left == Bytes::ZERO {
+            if left < self.at(at.egress).xon || left == Bytes::ZERO {
                 for (port, class) in self.feeders.relieved(at) {
                     cx.release_peer(port, Some(class));
                 }
@@ -413,6 +441,11 @@ impl Switch {
     }
 
     #[inline(always)]
+    fn at(&self, port: Port) -> &Thresholds {
+        &self.thresholds[usize::from(port.0)]
+    }
+
+    #[inline(always)]
     fn over(&self, class: Class, port: Port) -> bool {
         self.overs[usize::from(class.0)].is(port)
     }
@@ -423,10 +456,11 @@ impl Switch {
         match self.dynamic {
             // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped.
             None => {
-                seen.ingress(at.ingress, at.class) > self.xoff || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
+                seen.ingress(at.ingress, at.class) > self.at(at.ingress).xoff
+                    || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
             }
-            Some((alpha, _)) => {
-                let limit = Bytes((alpha * seen.free(at.ingress).0 as f64) as u64);
+            Some(_) => {
+                let limit = Bytes((self.at(at.ingress).alpha * seen.free(at.ingress).0 as f64) as u64);
                 seen.beyond_reserve(at.ingress, at.class) >= limit
                     || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
             }
@@ -442,19 +476,18 @@ impl Switch {
             return true;
         }
         match self.dynamic {
-            None => bytes < self.xon && seen.headroom_rests(at.ingress, Some(at.class), self.hysteresis()),
-            Some((alpha, offset)) => {
-                let limit = Bytes((alpha * seen.free(at.ingress).0 as f64) as u64);
+            None => {
+                let Thresholds { xoff, xon, .. } = *self.at(at.ingress);
+                // What has to be free again of a pool that was full.
+                bytes < xon && seen.headroom_rests(at.ingress, Some(at.class), xoff.saturating_sub(xon))
+            }
+            Some(offset) => {
+                let limit = Bytes((self.at(at.ingress).alpha * seen.free(at.ingress).0 as f64) as u64);
                 let beyond = seen.beyond_reserve(at.ingress, at.class);
                 seen.in_headroom(at.ingress, at.class) == Bytes::ZERO
                     && (beyond == Bytes::ZERO || beyond + offset <= limit)
             }
         }
-    }
-
-    /// What has to be free again of a pool that was full.
-    fn hysteresis(&self) -> Bytes {
-        self.xoff.saturating_sub(self.xon)
     }
 
     fn set(&mut self, cx: &mut SwitchCx<'_>, class: Class, port: Port, over: bool) {

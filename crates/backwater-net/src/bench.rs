@@ -30,8 +30,14 @@ pub struct SwitchBench {
 impl SwitchBench {
     /// With `ports` links of `rate`, 150 ns long, to hosts; `lossless` has a bit for each class that has headroom.
     pub fn new(params: &SwitchParams, ports: u16, rate: Rate, lossless: u8) -> SwitchBench {
+        SwitchBench::of_rates(params, &vec![rate; usize::from(ports)], lossless)
+    }
+
+    /// With a link of each of these rates.
+    pub fn of_rates(params: &SwitchParams, rates: &[Rate], lossless: u8) -> SwitchBench {
+        let ports = rates.len() as u16;
         let port = |p: u16| PortShape {
-            rate,
+            rate: rates[usize::from(p)],
             delay: Time::ns(150),
             peer: NodeId(u32::from(p)),
             host: Some(HostId(u32::from(p))),
@@ -48,7 +54,7 @@ impl SwitchBench {
         SwitchBench {
             now: Time::ZERO,
             home: Home { shape, rngs: vec![None], seed: 1 },
-            occupancy: Occupancy::new(params, usize::from(ports), lossless),
+            occupancy: Occupancy::new(params, rates, lossless),
             charged: BTreeMap::new(),
             notes: Vec::new(),
         }

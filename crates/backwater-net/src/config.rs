@@ -1,7 +1,7 @@
 //! The parameters of the stage: frames, acknowledgements, switches, NICs. Each field's text is what
 //! `backwater explain` prints; units are part of the types.
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -94,6 +94,9 @@ pub struct TransportParams {
     /// only the timeout and packets without their payload (trimmed) show a loss; for `selective-repeat`.
     #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7.5: true; false: transports made for multipath, such as MRC and UET (Ultra Ethernet 1.0)"))]
     pub in_order: bool,
+    /// Go-back-n: a receiver that still misses the packet which it has reported reports it again with the first packet that comes so long after. Absent: once for each gap.
+    #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7: one NAK until the expected packet has come; public ns-3 RDMA code: 500 us", "x-range" = "1 ps and more; a round-trip time and more"))]
+    pub nack_interval: Option<Time>,
     /// Time without progress after which everything unacknowledged is sent again.
     #[schemars(extend("x-source" = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)", "x-range" = "1 ns and more"))]
     pub timeout: Time,
@@ -114,6 +117,7 @@ impl Default for TransportParams {
         TransportParams {
             recovery: Recovery::None,
             in_order: true,
+            nack_interval: None,
             timeout: Time::ms(1),
             retries: Some(7),
             window: None,
@@ -313,6 +317,9 @@ pub struct SwitchParams {
     #[schemars(range(min = 0.0))]
     #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 1/8 at the rate of the interfaces"))]
     pub headroom_above: Option<f64>,
+    /// Rate of the ports for which `headroom` and `headroom_above` are meant; at other rates both are in proportion. Absent: the same at all ports.
+    #[schemars(extend("x-source" = "HPCC ns-3 configuration: 37.5 KB and 1/8 at 100 Gb/s, 150 KB and 1/2 at 400 Gb/s", "x-range" = "1 b/s and more"))]
+    pub reference_rate: Option<Rate>,
     /// DWRR weight of each of the 8 queues; queues of weight 0 are served before all others, the highest number first. Absent: strict priority for all.
     #[schemars(extend("x-source" = "Shreedhar and Varghese, SIGCOMM 1995; default: choice", "x-range" = "0 to 2^32 - 1 each"))]
     pub weights: Option<[u32; 8]>,
@@ -329,6 +336,19 @@ pub struct SwitchParams {
     pub staging: Bytes,
 }
 
+impl SwitchParams {
+    /// Headroom of a lossless class at a port of `rate`.
+    pub fn headroom_at(&self, rate: Rate) -> Bytes {
+        self.headroom.at_rate(rate, self.reference_rate)
+    }
+
+    /// [`SwitchParams::headroom_above`] at a port of `rate`.
+    pub fn headroom_above_at(&self, rate: Rate) -> Option<f64> {
+        let share = self.reference_rate.map_or(1.0, |reference| rate.0 as f64 / reference.0.max(1) as f64);
+        self.headroom_above.map(|above| above * share)
+    }
+}
+
 impl Default for SwitchParams {
     fn default() -> Self {
         SwitchParams {
@@ -343,6 +363,7 @@ impl Default for SwitchParams {
             alpha_ingress: 8.0,
             alpha_egress: 1.0,
             headroom_above: None,
+            reference_rate: None,
             weights: None,
             speedup: None,
             iterations: 4,

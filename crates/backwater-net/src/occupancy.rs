@@ -9,7 +9,7 @@ use crate::config::{Architecture, BufferPer, SwitchParams};
 use crate::held::Held;
 use crate::hooks::{Lane, Place};
 use crate::packet::{CLASSES, Class, Port, Queue};
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 /// Which memory a frame was charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,22 +20,27 @@ pub(crate) enum Pool {
     Aggregate,
 }
 
-/// \[bytes\] counters of one port, in one cache line because a frame touches them together. 32 bits are enough: see
-/// [`LARGEST`]. The counters of the whole port are sums, of eight words that are at hand anyway.
+/// \[bytes\] counters of one port. A frame touches those of its ingress and those of its egress, a cache line each. The counters of
+/// the whole port are sums, of eight words that are at hand anyway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(64))]
 struct Counts {
-    ingress: [u32; CLASSES],
-    egress: [u32; CLASSES],
+    ingress: [u64; CLASSES],
+    egress: [u64; CLASSES],
 }
 
-/// \[bytes\] No switch holds more than this, however large its buffer is said to be.
-const LARGEST: u64 = u32::MAX as u64;
+const _: () = assert!(size_of::<Counts>() == 128, "two cache lines");
 
 #[inline(always)]
-fn sum(counts: &[u32; CLASSES]) -> u64 {
-    // No overflow: all of them are in one switch.
-    u64::from(counts.iter().sum::<u32>())
+fn sum(counts: &[u64; CLASSES]) -> u64 {
+    counts.iter().sum()
+}
+
+/// \[bytes\] Shared memory of one unit of `buffer_per`.
+#[derive(Clone, Copy, Debug)]
+struct Shared {
+    used: u64,
+    size: u64,
 }
 
 /// \[bytes\] counters of one switch.
@@ -43,14 +48,13 @@ fn sum(counts: &[u32; CLASSES]) -> u64 {
 pub struct Occupancy {
     per: BufferPer,
     dynamic: Option<(f64, f64)>,
-    /// See [`SwitchParams::headroom_above`].
-    headroom_above: Option<f64>,
+    /// See [`SwitchParams::headroom_above`], by port; empty where there is none.
+    headroom_above: Vec<f64>,
     reserve: u64,
-    headroom: u64,
+    /// \[bytes\] for each lossless class, by port; empty where there is none.
+    headroom: Vec<u64>,
     /// Classes that have headroom and are exempt from dynamic limits, a bit each.
     lossless: u8,
-    /// Shared memory of one unit of `per`.
-    shared: u64,
     /// Nothing but the shared memory decides: no reserves, no headroom, no dynamic limits.
     plain: bool,
     ports: Vec<Counts>,
@@ -58,37 +62,42 @@ pub struct Occupancy {
     /// Bytes in reserves (of classes without headroom) and headrooms, by (ingress, class); empty when the switch has none.
     reserved: Vec<u64>,
     in_headroom: Vec<u64>,
-    /// Bytes in shared memory, one entry per unit of `per`.
-    pools: Vec<u64>,
+    /// One for each unit of `per`.
+    pools: Vec<Shared>,
     /// Bytes that wait before their egress queue.
     held: Held,
 }
 
+impl Shared {
+    #[inline(always)]
+    fn free(self) -> u64 {
+        self.size - self.used
+    }
+}
+
 impl Occupancy {
-    /// Counters of a switch with `ports` ports, all zero.
-    pub(crate) fn new(params: &SwitchParams, ports: usize, lossless: u8) -> Occupancy {
-        let queues = ports * CLASSES;
-        let units = match params.buffer_per {
-            BufferPer::Switch | BufferPer::None => 1,
-            BufferPer::Ingress | BufferPer::Egress => ports,
-            BufferPer::Queue => queues,
-        };
-        let (shared, partitioned) = shared_memory(params, ports, lossless);
+    /// Counters of a switch whose ports have these rates, all zero.
+    pub(crate) fn new(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Occupancy {
+        let (ports, queues) = (rates.len(), rates.len() * CLASSES);
+        let sizes = shared_memory(params, rates, lossless).unwrap_or_default();
         let dynamic = params.architecture == Architecture::SharedMemory;
+        let carved = is_carved(params.buffer_per);
+        let has_headroom = carved && lossless != 0 && params.headroom.0 != 0;
+        let partitioned = has_headroom || carved && params.reserve.0 != 0;
+        let above = rates.iter().filter_map(|rate| params.headroom_above_at(*rate));
         Occupancy {
             per: params.buffer_per,
             dynamic: dynamic.then_some((params.alpha_ingress, params.alpha_egress)),
-            headroom_above: params.headroom_above.filter(|_| dynamic && partitioned),
+            headroom_above: above.filter(|_| dynamic && partitioned).collect(),
             plain: !(dynamic || partitioned),
             reserve: if partitioned { params.reserve.0 } else { 0 },
-            headroom: if partitioned { params.headroom.0 } else { 0 },
+            headroom: rates.iter().map(|rate| params.headroom_at(*rate).0).filter(|_| has_headroom).collect(),
             lossless,
-            shared: if params.buffer_per == BufferPer::None { u64::MAX / 2 } else { shared.unwrap_or(0) },
             ports: vec![Counts::default(); ports],
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
             in_headroom: vec![0; if partitioned { queues } else { 0 }],
-            pools: vec![0; units],
+            pools: sizes.into_iter().map(|size| Shared { used: 0, size }).collect(),
             held: Held::default(),
         }
     }
@@ -96,7 +105,7 @@ impl Occupancy {
     /// Bytes that came in through `port` in `class` and have not left.
     #[inline(always)]
     pub fn ingress(&self, port: Port, class: Class) -> Bytes {
-        Bytes(u64::from(self.counts(port).ingress[within(class.0)]))
+        Bytes(self.counts(port).ingress[within(class.0)])
     }
     /// Bytes that came in through `port` and have not left.
     #[inline(always)]
@@ -107,7 +116,7 @@ impl Occupancy {
     /// counters fall.
     #[inline(always)]
     pub fn egress(&self, port: Port, queue: Queue) -> Bytes {
-        Bytes(u64::from(self.counts(port).egress[within(queue.0)]))
+        Bytes(self.counts(port).egress[within(queue.0)])
     }
     /// Bytes that wait for `port`.
     #[inline(always)]
@@ -129,7 +138,8 @@ impl Occupancy {
     #[inline]
     pub fn headroom_rests(&self, port: Port, class: Option<Class>, room: Bytes) -> bool {
         let uses = |class: u8| self.in_headroom(port, Class(class)) > Bytes::ZERO;
-        self.headroom == 0 || self.free(port) >= room && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
+        self.headroom.is_empty()
+            || self.free(port) >= room && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
     }
     /// Free shared memory of the pool that a frame at `port` would be charged to, as seen from its ingress; for buffers per
     /// egress port or queue, which an ingress cannot know, and for unlimited buffers: [`Bytes::MAX`].
@@ -140,7 +150,7 @@ impl Occupancy {
             BufferPer::Ingress => usize::from(port.0),
             BufferPer::Egress | BufferPer::Queue | BufferPer::None => return Bytes::MAX,
         };
-        Bytes(self.shared - self.pools[pool])
+        Bytes(self.pools[pool].free())
     }
     /// Bytes of (port, class) beyond its reserve.
     #[inline(always)]
@@ -183,14 +193,14 @@ impl Occupancy {
     #[inline]
     pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<Pool> {
         let unit = self.pool(at);
-        let used = &mut self.pools[unit];
-        let pool = if self.plain && *used + size <= self.shared && self.total + size <= LARGEST {
-            *used += size;
+        let shared = &mut self.pools[unit];
+        let pool = if self.plain && shared.used + size <= shared.size {
+            shared.used += size;
             Pool::Shared
         } else {
             self.admit_scarce(at, size, unit)?
         };
-        self.ports[usize::from(at.ingress.0)].ingress[within(at.class.0)] += size as u32;
+        self.ports[usize::from(at.ingress.0)].ingress[within(at.class.0)] += size;
         self.total += size;
         Some(pool)
     }
@@ -198,16 +208,13 @@ impl Occupancy {
     /// Where there is a choice of memory, or too little of it.
     #[cold]
     fn admit_scarce(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
-        if self.total + size > LARGEST {
-            return None;
-        }
-        if self.headroom != 0 && self.is_lossless(at.class) {
+        if !self.headroom.is_empty() && self.is_lossless(at.class) {
             return self.admit_with_headroom(at, size, unit);
         }
         let pool = self.pick(at, size, self.pools[unit])?;
         match pool {
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] += size,
-            Pool::Shared | Pool::Aggregate => self.pools[unit] += size,
+            Pool::Shared | Pool::Aggregate => self.pools[unit].used += size,
         }
         Some(pool)
     }
@@ -221,18 +228,19 @@ impl Occupancy {
     fn admit_with_headroom(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
         let slot = slot(at.ingress, at.class.0);
         let below = self.below_headroom(at) + size;
-        let free = self.shared - self.pools[unit];
+        let free = self.pools[unit].free();
         if below <= self.reserve {
             return Some(Pool::Aggregate);
         }
         let taken = size.min(below - self.reserve);
-        let within = self.headroom_above.is_none_or(|alpha| below - self.reserve <= (alpha * free as f64) as u64);
+        let above = self.headroom_above.get(usize::from(at.ingress.0));
+        let within = above.is_none_or(|alpha| below - self.reserve <= (alpha * free as f64) as u64);
         // Of more than one times what is free only that is there.
         if within && taken <= free {
-            self.pools[unit] += taken;
+            self.pools[unit].used += taken;
             return Some(Pool::Aggregate);
         }
-        if self.in_headroom[slot] + size > self.headroom {
+        if self.in_headroom[slot] + size > self.headroom[usize::from(at.ingress.0)] {
             return None;
         }
         self.in_headroom[slot] += size;
@@ -252,16 +260,16 @@ impl Occupancy {
         let drained = size.min(*headroom);
         *headroom -= drained;
         let shared = |below: u64| below.saturating_sub(self.reserve);
-        self.pools[unit] -= shared(below) - shared(below - (size - drained));
+        self.pools[unit].used -= shared(below) - shared(below - (size - drained));
     }
 
-    fn pick(&self, at: &Place, size: u64, used: u64) -> Option<Pool> {
+    fn pick(&self, at: &Place, size: u64, shared: Shared) -> Option<Pool> {
         let ingress = slot(at.ingress, at.class.0);
         if self.reserve != 0 && self.reserved[ingress] + size <= self.reserve {
             return Some(Pool::Reserve);
         }
-        let within = self.is_lossless(at.class) || self.within_dynamic_limits(at, size, self.shared - used);
-        (used + size <= self.shared && within).then_some(Pool::Shared)
+        let within = self.is_lossless(at.class) || self.within_dynamic_limits(at, size, shared.free());
+        (size <= shared.free() && within).then_some(Pool::Shared)
     }
 
     /// Choudhury and Hahne: a queue may hold alpha times the free memory.
@@ -286,14 +294,14 @@ impl Occupancy {
     #[inline]
     pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> u64 {
         let counts = &mut self.ports[usize::from(at.egress.0)];
-        counts.egress[within(at.queue.0)] += size as u32;
+        counts.egress[within(at.queue.0)] += size;
         sum(&counts.egress)
     }
 
     #[inline]
     pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) {
         let counts = &mut self.ports[usize::from(at.egress.0)];
-        counts.egress[within(at.queue.0)] -= size as u32;
+        counts.egress[within(at.queue.0)] -= size;
     }
 
     #[inline]
@@ -301,13 +309,13 @@ impl Occupancy {
         match pool {
             Pool::Shared => {
                 let unit = self.pool(at);
-                self.pools[unit] -= size;
+                self.pools[unit].used -= size;
             }
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] -= size,
             Pool::Aggregate => self.release_aggregate(at, size),
         }
         let counts = &mut self.ports[usize::from(at.ingress.0)];
-        counts.ingress[within(at.class.0)] -= size as u32;
+        counts.ingress[within(at.class.0)] -= size;
         self.total -= size;
     }
 
@@ -319,7 +327,7 @@ impl Occupancy {
             && self.ports.iter().all(|counts| *counts == Counts::default())
             && zero(&self.reserved)
             && zero(&self.in_headroom)
-            && zero(&self.pools)
+            && self.pools.iter().all(|shared| shared.used == 0)
     }
 }
 
@@ -334,21 +342,36 @@ fn slot(port: Port, within: u8) -> usize {
     usize::from(port.0) * CLASSES + usize::from(within)
 }
 
-/// Shared memory of one unit of `buffer_per` after reserves and headrooms (`None` when they exceed the buffer), and whether
-/// reserves and headrooms are carved out of it at all.
-pub fn shared_memory(params: &SwitchParams, ports: usize, lossless: u8) -> (Option<u64>, bool) {
-    let ports_per_unit = match params.buffer_per {
-        BufferPer::Switch => ports as u64,
-        BufferPer::Ingress => 1,
-        BufferPer::Egress | BufferPer::Queue | BufferPer::None => return (Some(params.buffer.0), false),
+/// Whether an ingress has memory set aside in a buffer.
+fn is_carved(per: BufferPer) -> bool {
+    matches!(per, BufferPer::Switch | BufferPer::Ingress)
+}
+
+/// \[bytes\] Shared memory of each unit of `buffer_per` after reserves and headrooms; `None` where they exceed the buffer.
+pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Option<Vec<u64>> {
+    let set_aside = |rate: &Rate| {
+        let headroom = params.headroom_at(*rate).0.checked_mul(u64::from(lossless.count_ones()))?;
+        params.reserve.0.checked_mul(CLASSES as u64)?.checked_add(headroom)
     };
-    let per_port = params.reserve.0 * CLASSES as u64 + params.headroom.0 * u64::from(lossless.count_ones());
-    (params.buffer.0.checked_sub(per_port * ports_per_unit), per_port != 0)
+    let buffer = params.buffer.0;
+    match params.buffer_per {
+        // Half of what can be counted: nothing that is added to it overflows.
+        BufferPer::None => Some(vec![u64::MAX / 2]),
+        BufferPer::Egress => Some(vec![buffer; rates.len()]),
+        BufferPer::Queue => Some(vec![buffer; rates.len() * CLASSES]),
+        BufferPer::Ingress => rates.iter().map(|rate| buffer.checked_sub(set_aside(rate)?)).collect(),
+        BufferPer::Switch => {
+            let all = rates.iter().try_fold(0u64, |sum, rate| sum.checked_add(set_aside(rate)?))?;
+            Some(vec![buffer.checked_sub(all)?])
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RATE: Rate = Rate::gbps(100);
 
     fn at(ingress: u16, egress: u16, class: u8) -> Place {
         Place { ingress: Port(ingress), egress: Port(egress), class: Class(class), queue: Queue(class) }
@@ -363,7 +386,7 @@ mod tests {
             ..SwitchParams::default()
         };
         // 2 ports: 2 x (8 x 100 + 1 x 1000) = 3600 carved out, 6400 shared.
-        let mut o = Occupancy::new(&params, 2, 1 << 3);
+        let mut o = Occupancy::new(&params, &[RATE; 2], 1 << 3);
         let here = at(0, 1, 3);
         let mut admitted = 0;
         while o.admit(&here, 100).is_some() {
@@ -393,7 +416,7 @@ mod tests {
             headroom_above: Some(0.25),
             ..SwitchParams::default()
         };
-        let mut o = Occupancy::new(&params, 2, 1 << 3);
+        let mut o = Occupancy::new(&params, &[RATE; 2], 1 << 3);
         let here = at(0, 1, 3);
         // Reserve 100, then shared while s + 100 <= (6400 - s) / 4: 1300; then 500 of headroom.
         let mut admitted = 0;
@@ -423,13 +446,59 @@ mod tests {
             headroom_above: Some(8.0),
             ..SwitchParams::default()
         };
-        let mut o = Occupancy::new(&params, 16, 1 << 3);
+        let mut o = Occupancy::new(&params, &[RATE; 16], 1 << 3);
         let mut admitted = 0;
         for n in 0..16 * 1_000u32 {
             admitted += o.admit(&at((n % 16) as u16, 15, 3), 130).map_or(0, |_| 130);
             assert!(o.free(Port(0)).0 <= 6_400, "after {admitted} B: {}", o.free(Port(0)));
         }
         assert!((12_000..=16 * 600 + 6_400).contains(&admitted), "{admitted}");
+    }
+
+    /// The fabrics that the ns-3 code of HPCC configures: 37.5 KB behind 1/8 of what is free at ports of 100 Gb/s, 150 KB behind 1/2 at 400 Gb/s.
+    #[test]
+    fn headroom_is_in_proportion_to_the_rate_of_the_port() {
+        let params = SwitchParams {
+            architecture: Architecture::SharedMemory,
+            buffer: Bytes(2 * 37_500 + 150_000 + 900_000),
+            headroom: Bytes(37_500),
+            headroom_above: Some(0.125),
+            reference_rate: Some(RATE),
+            ..SwitchParams::default()
+        };
+        let rates = [RATE, RATE, Rate::gbps(400)];
+        assert_eq!(shared_memory(&params, &rates, 1 << 3), Some(vec![900_000]));
+        // s <= a (900 000 - s): 100 000 B at a = 1/8, and 300 000 B at 1/2; and the headroom.
+        for (port, shared, headroom) in [(0, 100_000, 37_500), (2, 300_000, 150_000)] {
+            let mut o = Occupancy::new(&params, &rates, 1 << 3);
+            let mut admitted = 0;
+            while o.admit(&at(port, 1, 3), 100).is_some() {
+                admitted += 100;
+            }
+            assert_eq!((admitted, o.in_headroom(Port(port), Class(3))), (shared + headroom, Bytes(headroom)));
+        }
+        let ingress = SwitchParams { buffer_per: BufferPer::Ingress, buffer: Bytes(200_000), ..params.clone() };
+        assert_eq!(shared_memory(&ingress, &rates, 1 << 3), Some(vec![162_500, 162_500, 50_000]));
+        let scarce = SwitchParams { buffer: Bytes(149_999), ..ingress };
+        assert_eq!(shared_memory(&scarce, &rates, 1 << 3), None);
+        let beyond_counting = SwitchParams { headroom: Bytes(u64::MAX / 2), ..params };
+        assert_eq!(shared_memory(&beyond_counting, &rates, 1 << 3), None);
+    }
+
+    /// 10 GB in frames of 1 MB: more than 32 bits count, at every counter.
+    #[test]
+    fn memory_without_end_has_none() {
+        let params = SwitchParams { buffer_per: BufferPer::None, ..SwitchParams::default() };
+        let mut o = Occupancy::new(&params, &[RATE; 2], 0);
+        let here = at(0, 1, 3);
+        let mut last = 0;
+        for n in 1..=10_000u64 {
+            assert_eq!(o.admit(&here, 1_000_000), Some(Pool::Shared), "frame {n}");
+            last = o.join_egress(&here, 1_000_000);
+        }
+        let all = Bytes(10_000_000_000);
+        assert_eq!((o.total(), o.ingress(Port(0), Class(3)), o.ingress_port(Port(0))), (all, all, all));
+        assert_eq!((o.egress(Port(1), Queue(3)), o.egress_port(Port(1)), last), (all, all, all.0));
     }
 
     #[test]
@@ -440,7 +509,7 @@ mod tests {
             alpha_egress: 1.0,
             ..SwitchParams::default()
         };
-        let mut o = Occupancy::new(&params, 4, 0);
+        let mut o = Occupancy::new(&params, &[RATE; 4], 0);
         let here = at(0, 1, 0);
         let mut n = 0;
         while o.admit(&here, 100).is_some() {

@@ -59,8 +59,8 @@ pub(crate) struct Port {
     pub peer_latency: Time,
     /// What has arrived here, and when.
     pub lane: Fingerprint,
-    pub max_egress_bytes: u32,
-    pub max_ingress_bytes: u32,
+    pub max_egress_bytes: u64,
+    pub max_ingress_bytes: u64,
     queues: [Fifo; CLASSES],
     pub serialiser: Serialiser,
     pub tx_frames: u64,
@@ -250,8 +250,8 @@ impl Port {
             tx_data_frames: self.tx_data_frames,
             tx_bytes: self.tx_bytes,
             marked_frames: self.marked_frames,
-            max_egress_bytes: u64::from(self.max_egress_bytes),
-            max_ingress_bytes: u64::from(self.max_ingress_bytes),
+            max_egress_bytes: self.max_egress_bytes,
+            max_ingress_bytes: self.max_ingress_bytes,
             paused_ps: self.rest.held.total + self.rest.held.to.min(now).since(self.rest.held.from).0,
             ..self.rest.stats
         }

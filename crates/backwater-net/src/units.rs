@@ -53,6 +53,14 @@ impl Bytes {
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
+
+    /// What a threshold that is meant for ports of a `reference` rate is at a port of `rate`: in proportion, rounded down. Without a reference
+    /// the same at all.
+    pub fn at_rate(self, rate: Rate, reference: Option<Rate>) -> Bytes {
+        let Some(reference) = reference else { return self };
+        let scaled = u128::from(self.0) * u128::from(rate.0) / u128::from(reference.0.max(1));
+        Bytes(u64::try_from(scaled).unwrap_or(u64::MAX))
+    }
 }
 
 impl Rate {

@@ -14,6 +14,7 @@ pub(super) fn params(xoff: u64, xon: u64) -> Params {
     Params {
         classes: vec![3],
         threshold: Threshold::Static,
+        reference_rate: None,
         xoff,
         xon,
         alpha: 0.125,
@@ -107,6 +108,32 @@ fn dynamic_threshold_follows_free_memory() {
     at.bench.set_ingress(Port(2), C3, 60_000);
     assert_eq!(at.admitted(0, C3, 4_443), []);
     assert_eq!(at.admitted(0, C3, 4_444), [hold(0)]);
+}
+
+/// With a reference rate of 100 Gb/s a port of 400 Gb/s has four times the threshold, static or dynamic, as in the ns-3 code of HPCC (shift 3 and 1).
+#[test]
+fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
+    let at = |params: &Params, switch: &SwitchParams| {
+        let bench = SwitchBench::of_rates(switch, &[RATE, Rate::gbps(400), RATE, RATE], params.class_bits());
+        let pfc = Pfc::switch(params, bench.shape()).expect("PFC acts at switches");
+        At { bench, pfc }
+    };
+    let fixed = Params { reference_rate: Some(RATE), ..params(100_000, 90_000) };
+    let mut it = at(&fixed, &SwitchParams::default());
+    assert_eq!((it.admitted(0, C3, 100_000), it.admitted(0, C3, 100_001)), (vec![], vec![hold(0)]));
+    assert_eq!((it.admitted(1, C3, 400_000), it.admitted(1, C3, 400_001)), (vec![], vec![hold(1)]));
+    assert_eq!((it.released(1, C3, 360_000), it.released(1, C3, 359_999)), (vec![], vec![release(1)]));
+    let switch =
+        SwitchParams { architecture: Architecture::SharedMemory, buffer: Bytes(900_000), ..SwitchParams::default() };
+    let dynamic = Params { threshold: Threshold::Dynamic, xoff: None, xon: None, ..fixed };
+    // q >= (900 000 - q)/8 from 100 000 on, q >= (900 000 - q)/2 from 300 000 on.
+    for (port, threshold) in [(0, 100_000), (1, 300_000)] {
+        let mut it = at(&dynamic, &switch);
+        assert_eq!(
+            (it.admitted(port, C3, threshold - 1), it.admitted(port, C3, threshold)),
+            (vec![], vec![hold(port)])
+        );
+    }
 }
 
 #[test]

@@ -599,13 +599,13 @@ fn transports() -> impl Strategy<Value = (TransportParams, u32)> {
         select(vec![Time::us(3), Time::us(30), Time::us(300)]),
         select(vec![0u32, 7, 50]),
         select(vec![None, None, Some(Window::Bdp), Some(Window::Bytes(Bytes(1))), Some(Window::Bytes(Bytes(20_000)))]),
-        (any::<bool>(), any::<bool>()),
+        (any::<bool>(), any::<bool>(), select(vec![None, Some(Time::us(2)), Some(Time::us(20))])),
         select(vec![1u32, 1, 2, 7]),
     )
-        .prop_map(|(recovery, timeout, retries, window, (window_scaling, in_order), every)| {
+        .prop_map(|(recovery, timeout, retries, window, (window_scaling, in_order, nack_interval), every)| {
             let in_order = in_order || recovery == Recovery::GoBackN;
             let retries = Some(retries);
-            (TransportParams { recovery, in_order, timeout, retries, window, window_scaling }, every)
+            (TransportParams { recovery, in_order, nack_interval, timeout, retries, window, window_scaling }, every)
         })
 }
 

@@ -18,7 +18,7 @@ use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::Slab;
 use crate::spec::Spec;
 use crate::topology::{Graph, NodeKind};
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 use backwater_engine::{EventQueue, Time};
 use std::collections::HashMap;
 
@@ -66,6 +66,7 @@ impl<A: Actors> Network<A> {
             };
             let lossless = spec.actors.lossless_classes(name, tier);
             let n = shape.ports.len();
+            let rates: Vec<Rate> = shape.ports.iter().map(|port| port.rate).collect();
             let crossbar = match params.architecture {
                 Architecture::OutputQueued | Architecture::SharedMemory => None,
                 Architecture::InputQueued | Architecture::Voq => Some(Box::new(Crossbar::new(params, n))),
@@ -77,7 +78,7 @@ impl<A: Actors> Network<A> {
                 first_port: first_port[node.0 as usize],
                 latency: params.latency,
                 latency_at: params.latency_at,
-                occupancy: Occupancy::new(params, n, lossless),
+                occupancy: Occupancy::new(params, &rates, lossless),
                 stack,
                 crossbar,
                 watch: (recorded || follows || spec.causes.pauses).then(|| Box::new(Watch::new(n, recorded, follows))),

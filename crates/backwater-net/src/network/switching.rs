@@ -122,7 +122,7 @@ impl<A: Actors> Network<A> {
         };
         (slot.pool, slot.charged) = (pool, size);
         let p = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize];
-        p.max_ingress_bytes = p.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0 as u32);
+        p.max_ingress_bytes = p.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0);
         s.stack.on_admit(&mut cx!(self, s), &place, &mut slot.pkt);
         match s.latency_at {
             LatencyAt::Fabric if s.latency != Time::ZERO => {
@@ -206,7 +206,7 @@ impl<A: Actors> Network<A> {
         }
         s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
         let p = &mut self.ports[port as usize];
-        p.max_egress_bytes = p.max_egress_bytes.max(waiting as u32);
+        p.max_egress_bytes = p.max_egress_bytes.max(waiting);
         p.marked_frames += u64::from(slot.newly_marked());
         if s.crossbar.is_some() {
             self.enter_crossbar(switch, pkt);

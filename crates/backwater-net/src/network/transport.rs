@@ -4,7 +4,8 @@
 //! that begins before it is acknowledged again; one that begins beyond it shows a gap and causes one NACK per gap.
 //!
 //! ```text
-//! go-back-n          receiver drops what lies beyond the gap     NACK(expected): next packet sent = expected
+//! go-back-n          receiver drops what lies beyond the gap     NACK(expected): next packet sent = expected; one for each gap, or
+//!                                                                one every `nack_interval` while packets beyond it come
 //! selective-repeat   receiver keeps what lies beyond the gap     NACK(expected, this packet): what lies between and has not
 //!                                                                been reported is lost, is sent again before anything new
 //! both               no progress for `timeout`                   all that is unacknowledged (and unreported) is sent again
@@ -60,8 +61,19 @@ pub(crate) struct Sender {
 pub(crate) struct Receiver {
     /// Offset and end of packets beyond a gap.
     beyond: BTreeSet<(u64, u64)>,
-    /// The gap at `expected` has been reported.
-    reported: bool,
+    /// The gap at `expected` has been reported, and is not reported again before this.
+    silent_until: Time,
+}
+
+impl Receiver {
+    /// A packet has come beyond the gap: whether that is to be reported.
+    fn reports(&mut self, now: Time, again: Option<Time>) -> bool {
+        if now < self.silent_until {
+            return false;
+        }
+        self.silent_until = again.map_or(Time::NEVER, |interval| now.after(interval));
+        true
+    }
 }
 
 impl Sender {
@@ -145,16 +157,16 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
         let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
+        let (now, again) = (self.now, self.transport.nack_interval);
         let (recv, empty) = (&mut self.flows.recv[at], self.flows.send[at].is_empty());
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
         if header.payload == 0 && offset >= recv.expected && !empty {
             // A switch has cut its payload off: as good as lost, and known to be.
-            let reported = std::mem::replace(&mut receiver.reported, true) && offset > recv.expected;
-            return match self.transport.recovery {
-                Recovery::SelectiveRepeat => Answer::Trimmed(recv.expected),
-                _ if reported => Answer::Nothing,
-                _ => Answer::Nack(recv.expected),
-            };
+            if self.transport.recovery == Recovery::SelectiveRepeat {
+                return Answer::Trimmed(recv.expected);
+            }
+            let news = receiver.reports(now, again) || offset == recv.expected;
+            return if news { Answer::Nack(recv.expected) } else { Answer::Nothing };
         }
         if offset > recv.expected {
             if self.transport.recovery == Recovery::SelectiveRepeat {
@@ -164,18 +176,14 @@ impl<A: Actors> Network<A> {
                 let in_order = self.transport.in_order;
                 return if in_order { Answer::Nack(recv.expected) } else { Answer::Beyond(recv.expected) };
             }
-            return if std::mem::replace(&mut receiver.reported, true) {
-                Answer::Nothing
-            } else {
-                Answer::Nack(recv.expected)
-            };
+            return if receiver.reports(now, again) { Answer::Nack(recv.expected) } else { Answer::Nothing };
         }
         if end <= recv.expected {
             return Answer::Again(recv.expected);
         }
         recv.received += end - recv.expected;
         recv.expected = end;
-        receiver.reported = false;
+        receiver.silent_until = Time::ZERO;
         while let Some(&(from, to)) = receiver.beyond.first().filter(|(from, _)| *from <= recv.expected) {
             receiver.beyond.remove(&(from, to));
             recv.expected = recv.expected.max(to);

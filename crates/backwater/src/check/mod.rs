@@ -175,7 +175,12 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
         let params: &SwitchParams = resolved.switch.of(&shape.name, &shape.tier);
         let key = |name: &str| key_for(&overrides, "switch", name, shape);
         let lossless = resolved.mechanisms.lossless_classes(&shape.name, &shape.tier);
-        if let (None, _) = shared_memory_checked(params, shape.ports.len(), lossless) {
+        if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
+            let hint = "the rate of the ports for which headroom and headroom_above are meant";
+            return Err(resolved.error(&key("reference_rate"), "no port has a rate of zero").hint(hint));
+        }
+        let rates: Vec<Rate> = shape.ports.iter().map(|port| port.rate).collect();
+        if shared_memory(params, &rates, lossless).is_none() {
             let reason = format!(
                 "reserves ({} a class) and headrooms ({} a lossless class) of {} exceed its buffer ({})",
                 params.reserve, params.headroom, shape.name, params.buffer
@@ -195,17 +200,6 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
         }
     }
     Ok(())
-}
-
-/// As [`shared_memory`], for values whose product is beyond counting.
-fn shared_memory_checked(params: &SwitchParams, ports: usize, lossless: u8) -> (Option<u64>, bool) {
-    let classes = backwater_net::packet::CLASSES as u64;
-    let fits =
-        |bytes: Bytes, times: u64| bytes.0.checked_mul(times * ports.max(1) as u64).is_some_and(|n| n < u64::MAX / 4);
-    if !fits(params.reserve, classes) || !fits(params.headroom, classes) {
-        return (None, true);
-    }
-    shared_memory(params, ports, lossless)
 }
 
 /// Keys that a table of flows brings itself.

@@ -30,6 +30,22 @@ pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
         let reason = "go-back-n drops what comes out of order".into();
         return refuse("transport.in_order", reason, "transport.recovery = \"selective-repeat\"".into());
     }
+    if let Some(interval) = transport.nack_interval {
+        let refuse = |reason: &str, hint: &str| refuse("transport.nack_interval", reason.into(), hint.into());
+        match transport.recovery {
+            _ if interval == Time::ZERO => {
+                return refuse(
+                    "every packet beyond a gap would be reported",
+                    "a round-trip time and more, such as 500 us",
+                );
+            }
+            Recovery::GoBackN => {}
+            Recovery::SelectiveRepeat => {
+                return refuse("with selective repeat every packet beyond a gap is reported", "leave it out");
+            }
+            Recovery::None => return refuse("nothing is sent again", "transport.recovery = \"go-back-n\""),
+        }
+    }
     if let Some(name) =
         resolved.mechanisms.reorders().filter(|_| transport.recovery != Recovery::None && transport.in_order)
     {

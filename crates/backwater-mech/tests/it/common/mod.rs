@@ -365,6 +365,7 @@ pub fn pfc(xoff: u64, xon: u64, signal: Signal) -> pfc::Params {
     pfc::Params {
         classes: vec![3],
         threshold: pfc::Threshold::Static,
+        reference_rate: None,
         xoff: Some(Bytes(xoff)),
         xon: Some(Bytes(xon)),
         alpha: 0.125,
