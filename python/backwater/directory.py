@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING
 
 from backwater.errors import InputError, ResultError
 from backwater.files import TEMPORARY
-from backwater.manifest import COMPARISON, MANIFEST, NAMES, RUN, SEEDS, STUDY, kind_of
+from backwater.manifest import (
+    COMPARISON,
+    MANIFEST,
+    NAMES,
+    RUN,
+    SEEDS,
+    STUDY,
+    kind_of,
+    mark_unfinished,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,6 +120,7 @@ def clear(path: Path) -> None:
     try:
         kind = standing(path)
         if kind is not None:
+            mark_unfinished(path)
             _CLEAR[kind](path)
     except OSError as error:
         raise ResultError(f"{path}: cannot be cleared: {error.strerror or error}") from None
@@ -172,6 +182,7 @@ def _drop_run(path: Path) -> None:
     if path.is_symlink() or not path.is_dir() or kind_of(path) != RUN:
         return
     with locked(path):
+        mark_unfinished(path)
         _clear_run(path)
         _remove(path / MANIFEST)
     _fold(path)

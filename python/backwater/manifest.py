@@ -125,6 +125,15 @@ def kind_of(directory: Path) -> str | None:
     return str(manifest["kind"]) if _ours(manifest) else None
 
 
+def mark_unfinished(directory: Path) -> None:
+    """Have the manifest of results that are about to be removed say that they are not whole."""
+    if kind_of(directory) is not None:
+        content = json.loads((directory / MANIFEST).read_bytes())
+        gone = ("sha256", "tables", "files", "summary")
+        left = {key: value for key, value in content.items() if key not in gone}
+        write_manifest(directory, left | {"status": "running"})
+
+
 def _ours(manifest: object) -> bool:
     """Whether this is a manifest of this program's, by kind and format."""
     if not isinstance(manifest, dict):

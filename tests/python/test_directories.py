@@ -18,6 +18,8 @@ from backwater.errors import InputError, ResultError
 from conftest import start
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conftest import Command
 
 FOREIGN = b"the user's own"
@@ -126,6 +128,41 @@ def test_a_directory_of_others_is_refused(
             with pytest.raises(InputError):
                 study.reproduce("bcn-delay-2007", out="o", force=bool(force))
     assert content(tmp_path / "o") == before
+
+
+@pytest.mark.parametrize("kind", ["run", "seeds"])
+def test_results_being_replaced_are_unfinished_at_every_moment(
+    kind: str, made: Path, tmp_path: Path
+) -> None:
+    """As if the command were killed before each removal of a file, one after the other."""
+    removed = 0
+    ended = False
+    while not ended:
+        out = tmp_path / f"o{removed}"
+        shutil.copytree(made / kind, out)
+        left = removed
+
+        def remove(file: Path, _remove: Callable[[Path], None] = directory._remove) -> None:
+            nonlocal left
+            if left == 0:
+                raise KeyboardInterrupt
+            left -= 1
+            _remove(file)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(directory, "_remove", remove)
+            try:
+                directory.clear(out)
+            except KeyboardInterrupt:
+                pass
+            else:
+                ended = True
+        opened = backwater.open_run(out)
+        assert opened.status == "running"
+        assert directory.standing(out) == kind
+        shutil.rmtree(out)
+        removed += 3
+    assert removed > 10
 
 
 def test_a_table_that_is_a_link_is_not_followed(
