@@ -41,8 +41,15 @@ class Scenario:
     def with_variant(self, name: str) -> Scenario:
         """Merge the table `[variant.NAME]` of the file over the scenario."""
 
-    def with_set(self, key: str, value: str) -> Scenario:
-        """Override one dotted key; `value` is TOML text, a bare word or quantity is a string."""
+    def with_mechanism(self, name: str) -> Scenario:
+        """Switch a mechanism on, with its defaults where the scenario has no values for it."""
+
+    def with_set(self, key: str, value: str, *, where_on: bool = False) -> Scenario:
+        """Override one dotted key; `value` is TOML text, a bare word or quantity is a string.
+
+        Where the key's mechanism is off it is skipped with `where_on`, and an error once the
+        scenario is used without.
+        """
 
     def with_flows(self, table: object, label: str) -> Scenario:
         """Add a group of flows from an Arrow stream.
@@ -57,6 +64,10 @@ class Scenario:
     def title(self) -> str: ...
     @property
     def variants(self) -> list[str]: ...
+    @property
+    def skipped(self) -> list[dict[str, str]]:
+        """Settings of mechanisms that are off, as {key, value, mechanism, reason}."""
+
     @property
     def seed(self) -> int: ...
     @property

@@ -69,7 +69,7 @@ class Prepared:
         capture: _core.Capture | None = None,
         base: Path | None = None,
     ) -> Prepared:
-        """Check a scenario; `facts` is what it does not know itself: file, variant, overrides.
+        """Check a scenario; `facts` is where it comes from and what was changed.
 
         `base` is the directory that the names of its flow tables are relative to.
         """

@@ -89,16 +89,51 @@ class Scenario:
         """The seed that a run uses unless told otherwise."""
         return self._core.seed
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Where it comes from, and what was changed: file, variant, with, set, skipped.
+
+        `set` has what took effect, `skipped` what did not.
+        """
+        skipped = self.skipped
+        off = {one["key"] for one in skipped}
+        settings = {key: text for key, text in self._facts.get("set", {}).items() if key not in off}
+        with_ = list(self._facts.get("with", ()))
+        return self._facts | {"with": with_, "set": settings, "skipped": skipped}
+
+    @property
+    def skipped(self) -> list[dict[str, str]]:
+        """Settings that change nothing, their mechanism being off: {key, value, mechanism, reason}.
+
+        Only those that were set with `where_on`; any other is an error once the scenario is used.
+        """
+        return self._core.skipped
+
     def variant(self, name: str) -> Scenario:
-        """Merge the table `[variant.NAME]` of the scenario over it."""
+        """Merge the table `[variant.NAME]` of the scenario over it, below all that is set."""
         core = self._core.with_variant(name)
         return Scenario(core, self._facts | {"variant": name}, self._base)
 
-    def set(self, key: str, value: Value) -> Scenario:
-        """Override one value by its dotted key, for example `("switch.buffer", "400 KB")`."""
+    def enable(self, mechanism: str) -> Scenario:
+        """Switch a mechanism on, such as `"sfc"`; one that is on stays as it is.
+
+        It has the values that file and variants have for it, else its defaults; what is set comes
+        over them, before or after.
+        """
+        core = self._core.with_mechanism(mechanism)
+        names = dict.fromkeys((*self._facts.get("with", ()), mechanism))
+        return Scenario(core, self._facts | {"with": list(names)}, self._base)
+
+    def set(self, key: str, value: Value, *, where_on: bool = False) -> Scenario:
+        """Override one value by its dotted key, for example `("switch.buffer", "400 KB")`.
+
+        A key of a mechanism, such as `"sfc.pause"`, does not switch the mechanism on. Where it is
+        off, the setting is an error once the scenario is used; with `where_on` it is skipped there,
+        and `skipped` lists it. `("sfc", True)` and `("sfc", False)` switch it on and off.
+        """
         text = value if isinstance(value, str) else json.dumps(value)
         overrides = {**self._facts.get("set", {}), key: text}
-        core = self._core.with_set(key, text)
+        core = self._core.with_set(key, text, where_on=where_on)
         return Scenario(core, self._facts | {"set": overrides}, self._base)
 
     def flows(self, table: object, label: str = "table") -> Scenario:
@@ -185,7 +220,7 @@ class Scenario:
         """Check this scenario, and work out what all its runs have in common."""
         from backwater.running import Prepared
 
-        return Prepared.of(self.complete(), self._facts, capture, self._base)
+        return Prepared.of(self.complete(), self.facts, capture, self._base)
 
     def complete(self) -> _core.Scenario:
         """Read the Parquet flow tables that the scenario may refer to, each file once."""

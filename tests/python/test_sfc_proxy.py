@@ -13,7 +13,7 @@ from backwater.errors import InputError
 from backwater.scenario import load as load_scenario
 from backwater.study import definition
 from backwater.study.claims import NotKnownError, predicates
-from backwater.study.execute import plan
+from backwater.study.execute import Changes, plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def test_the_full_size_is_the_published_one() -> None:
     assert small.size != full.size
     for known, ends in ((small, (160, 60, 30)), (full, (320, 120, 60))):
         count, senders, nic = ends
-        jobs = plan(known, None, (), None).jobs
+        jobs = plan(known, None, Changes(), None).jobs
         scenarios = {job.prepared.resolved for job in jobs}
         told = [(number(text, "pods"), number(text, "tors_per_pod")) for text in scenarios]
         assert {pods * tors * 16 for pods, tors in told} == {count}

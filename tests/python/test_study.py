@@ -87,7 +87,7 @@ def outcome(change: dict[Key, Point] | None = None) -> list[Row]:
     points[Key("2", "pfc", "output-queued")] = measured(1, 1, paused=9)
     points[Key("2", "pfc", "voq")] = measured(1, 1, paused=3)
     points |= change or {}
-    plan = Plan(STUDY, {key: [0] for key in points}, [], ())
+    plan = Plan(STUDY, {key: [0] for key in points}, [])
     return compare(plan, points)
 
 
@@ -154,7 +154,7 @@ def test_claims_wait_for_their_cases() -> None:
     points: dict[Key, Point] = {}
     for key in keys:
         points |= point(key)
-    rows = compare(Plan(STUDY, {key: [0] for key in keys}, [], ()), points)
+    rows = compare(Plan(STUDY, {key: [0] for key in keys}, []), points)
     assert {r.quantity for r in rows} == {INCAST, VICTIM, "dcqcn-short"}
 
 

@@ -233,7 +233,7 @@ def test_a_mark_is_a_difference_and_other_networks_are_refused(
     command: Command, small: Path
 ) -> None:
     plain = backwater.load(small)
-    marked = plain.set("ecn.kmin", "10 KB").set("ecn.kmax", "20 KB")
+    marked = plain.enable("ecn").set("ecn.kmin", "10 KB").set("ecn.kmax", "20 KB")
     a, b = (evidence(one, 1, None) for one in (plain, marked))
     found = diverge(a, b)
     one, other = found["frames"]

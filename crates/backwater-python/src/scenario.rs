@@ -51,8 +51,19 @@ impl Scenario {
         call(py, || self.scenario.with_variant(name).map(Scenario::new))
     }
 
-    fn with_set(&self, py: Python<'_>, key: &str, value: &str) -> PyResult<Scenario> {
-        call(py, || self.scenario.with_set(key, value).map(Scenario::new))
+    fn with_mechanism(&self, py: Python<'_>, name: &str) -> PyResult<Scenario> {
+        call(py, || self.scenario.with_mechanism(name).map(Scenario::new))
+    }
+
+    #[pyo3(signature = (key, value, *, where_on = false))]
+    fn with_set(&self, py: Python<'_>, key: &str, value: &str, where_on: bool) -> PyResult<Scenario> {
+        call(py, || {
+            let changed = match where_on {
+                true => self.scenario.with_set_where_on(key, value),
+                false => self.scenario.with_set(key, value),
+            };
+            changed.map(Scenario::new)
+        })
     }
 
     fn with_flows(&self, table: &Bound<'_, PyAny>, label: &str) -> PyResult<Scenario> {
@@ -73,6 +84,19 @@ impl Scenario {
     #[getter]
     fn variants(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         call(py, || Ok(self.scenario.variants()))
+    }
+
+    #[getter]
+    fn skipped<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let setting = |one: &backwater::Skipped| {
+            let dict = PyDict::new(py);
+            dict.set_item("key", &one.key)?;
+            dict.set_item("value", &one.value)?;
+            dict.set_item("mechanism", &one.mechanism)?;
+            dict.set_item("reason", &one.reason)?;
+            Ok(dict)
+        };
+        self.scenario.skipped().iter().map(setting).collect()
     }
 
     #[getter]

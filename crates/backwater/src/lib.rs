@@ -1,7 +1,7 @@
 //! TOML in, results out: scenario files, their checks, and the runs and advice made from them.
 //!
 //! ```text
-//! text ──▶ Scenario ── with_variant, with_set, with_flows ──▶ resolve() ──▶ Resolved ── build() ──▶ Spec ──▶ Network
+//! text ──▶ Scenario ── with_variant, with_mechanism, with_set, with_flows ──▶ resolve() ──▶ Resolved ── build() ──▶ Spec ──▶ Network
 //! ```
 //!
 //! Nothing here panics on what a user gives, whatever it is: every failure is a [`ScenarioError`].
@@ -9,6 +9,7 @@
 pub mod advise;
 mod build;
 pub mod capture;
+mod changes;
 mod check;
 pub mod diverge;
 mod error;
@@ -34,6 +35,7 @@ mod tree;
 mod ways;
 
 pub use build::build;
+pub use changes::Skipped;
 pub use error::{ScenarioError, Warning};
 pub use explain::{Explain, explain, keys, schema};
 pub use items::{Item, items, new_scenario, version};

@@ -1,5 +1,6 @@
 //! A scenario as read: a tree into which variants and overrides are merged until it is resolved.
 
+use crate::changes::{self, Changes, Merged, Setting, Skipped};
 use crate::error::{ScenarioError, nearest};
 use crate::resolved::{self, Resolved};
 use crate::schema;
@@ -55,9 +56,14 @@ pub(crate) enum RowsOf {
 pub struct Scenario {
     source: Arc<Source>,
     base_dir: PathBuf,
-    /// Everything but the variants.
-    root: Node,
+    /// Everything in the file but the variants.
+    file: Arc<Node>,
     variants: Arc<Table>,
+    changes: Changes,
+    /// The file with all changes.
+    root: Node,
+    skipped: Vec<Skipped>,
+    refused: Option<ScenarioError>,
     tables: Vec<Rows>,
 }
 
@@ -82,7 +88,17 @@ impl Scenario {
             &mut Vec::new(),
             &Conform { source: &source, complete: false, entries: false },
         )?;
-        Ok(Scenario { source, base_dir: base_dir.to_owned(), root, variants: Arc::new(variants), tables: Vec::new() })
+        Ok(Scenario {
+            source,
+            base_dir: base_dir.to_owned(),
+            file: Arc::new(root.clone()),
+            variants: Arc::new(variants),
+            changes: Changes::default(),
+            root,
+            skipped: Vec::new(),
+            refused: None,
+            tables: Vec::new(),
+        })
     }
 
     /// Reads a file.
@@ -93,9 +109,9 @@ impl Scenario {
         Scenario::from_text(&text, &name, base)
     }
 
-    /// With `[variant.NAME]` merged over it.
+    /// With `[variant.NAME]` merged over the file and the variants before it, below mechanisms that are switched on and settings.
     pub fn with_variant(&self, name: &str) -> Result<Scenario, ScenarioError> {
-        let Some(variant) = self.variants.get(name) else {
+        if !self.variants.contains_key(name) {
             let names: Vec<&str> = self.variants.keys().map(String::as_str).collect();
             let hint = match (nearest(name, names.iter().copied()), names.is_empty()) {
                 (_, true) => "the file has no [variant.NAME] tables".to_owned(),
@@ -104,12 +120,30 @@ impl Scenario {
             };
             let error = ScenarioError::new(format!("there is no variant `{name}`")).file(self.source.name());
             return Err(ScenarioError { value: Some(name.into()), ..error }.key("variant").hint(hint));
-        };
-        self.merged(variant)
+        }
+        self.changed(|changes| changes.variants.push(name.to_owned()))
+    }
+
+    /// With a mechanism switched on, whatever file and variants say: with the values that they have for it, else its defaults.
+    pub fn with_mechanism(&self, name: &str) -> Result<Scenario, ScenarioError> {
+        let name = changes::mechanism(name)?;
+        self.changed(|changes| changes.with.push(name))
     }
 
     /// With one dotted key overridden; `value` is TOML text, a bare word or quantity is a string.
+    ///
+    /// A key of a mechanism does not switch it on: where the mechanism is off, [`Scenario::resolve`] refuses it. Of the mechanism
+    /// itself `true` and `false` switch it on and off, before all other settings.
     pub fn with_set(&self, key: &str, value: &str) -> Result<Scenario, ScenarioError> {
+        self.with_setting(key, value, false)
+    }
+
+    /// The same, but skipped where the key's mechanism is off: [`Scenario::skipped`] lists it then.
+    pub fn with_set_where_on(&self, key: &str, value: &str) -> Result<Scenario, ScenarioError> {
+        self.with_setting(key, value, true)
+    }
+
+    fn with_setting(&self, key: &str, value: &str, where_on: bool) -> Result<Scenario, ScenarioError> {
         let text = format!("{key}={value}");
         let error = || ScenarioError {
             key: Some(key.to_owned()),
@@ -145,13 +179,16 @@ impl Scenario {
             &mut Vec::new(),
             &Conform { source: &self.source, complete: false, entries: true },
         )?;
-        self.merged(&node)
+        let setting = Setting { key: key.to_owned(), value: value.trim().to_owned(), node, where_on };
+        self.changed(|changes| changes.settings.push(setting))
     }
 
-    fn merged(&self, over: &Node) -> Result<Scenario, ScenarioError> {
-        let mut root = self.root.clone();
-        tree::merge(&mut root, over, &mut Vec::new()).map_err(|misfit| self.misfit(misfit))?;
-        Ok(Scenario { root, ..self.clone() })
+    fn changed(&self, change: impl FnOnce(&mut Changes)) -> Result<Scenario, ScenarioError> {
+        let mut changes = self.changes.clone();
+        change(&mut changes);
+        let merged = changes.over(&self.file, &self.variants, &self.source);
+        let Merged { root, skipped, refused } = merged.map_err(|misfit| self.misfit(misfit))?;
+        Ok(Scenario { changes, root, skipped, refused, ..self.clone() })
     }
 
     fn misfit(&self, misfit: Misfit) -> ScenarioError {
@@ -185,6 +222,11 @@ impl Scenario {
         self.variants.keys().cloned().collect()
     }
 
+    /// Settings of mechanisms that are off, which therefore change nothing.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
     /// Its title; empty if it has none.
     pub fn title(&self) -> String {
         let title = self.root.table().and_then(|t| t.get("title")).and_then(Node::text);
@@ -210,6 +252,9 @@ impl Scenario {
 
     /// Merges everything and checks it, apart from the rows of flow tables, which [`build`](crate::build) reads.
     pub fn resolve(&self) -> Result<Resolved, ScenarioError> {
+        if let Some(refused) = &self.refused {
+            return Err(refused.clone());
+        }
         resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables)
     }
 }

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from backwater import _core
-from backwater.cli.arguments import Json, Set, Variant, read
+from backwater.cli.arguments import Json, Set, Variant, With, read
 from backwater.cli.output import message, show, table, writable, write_json
 from backwater.errors import InputError
 
@@ -53,6 +53,7 @@ def sfc(
         ),
     ] = None,
     settings: Set = None,
+    mechanisms: With = None,
     variant: Variant = None,
     rate: Annotated[
         str | None, typer.Option("--rate", help=_help("Rate of every link.", "rate"))
@@ -114,7 +115,7 @@ def sfc(
     code 1 if there is no legal setting, or if the one in mind is not legal.
     """
     writable(json)
-    facts = _facts(scenario, variant, settings)
+    facts = _facts(scenario, variant, settings, mechanisms)
     if senders is None and facts.get("senders") is None:
         raise InputError(*_no_senders(scenario))
     given = {
@@ -146,14 +147,19 @@ def sfc(
     return _show(advice, json, source)
 
 
-def _facts(file: str | None, variant: str | None, settings: list[str] | None) -> dict[str, Any]:
+def _facts(
+    file: str | None,
+    variant: str | None,
+    settings: list[str] | None,
+    mechanisms: list[str] | None,
+) -> dict[str, Any]:
     if file is None:
-        if variant is not None or settings:
+        if variant is not None or settings or mechanisms:
             raise InputError(
-                "--variant and --set are about a scenario", "name it with --scenario FILE"
+                "--variant, --with and --set are about a scenario", "name it with --scenario FILE"
             )
         return {}
-    facts = read(file, variant, settings).sfc_facts()
+    facts = read(file, variant, settings, mechanisms).sfc_facts()
     return facts | {"switches": facts["links"]}
 
 

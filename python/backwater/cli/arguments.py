@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +18,18 @@ File = Annotated[str, typer.Argument(help="A scenario file; - reads stdin.", met
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Override one value; may be given more than once."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one value; may be given more than once. A key of a mechanism that is off "
+        "does not switch it on.",
+    ),
+]
+With = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="MECHANISM",
+        help="Switch a mechanism on, as `--with sfc`; may be given more than once.",
     ),
 ]
 Variant = Annotated[
@@ -57,18 +68,55 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def read(
-    file: str, variant: str | None = None, settings: Sequence[str] | None = None
+    file: str,
+    variant: str | None = None,
+    settings: Sequence[str] | None = None,
+    mechanisms: Sequence[str] | None = None,
+    *,
+    where_on: bool = False,
 ) -> scenario.Scenario:
-    """Read a scenario as the command line asks for it."""
+    """Read a scenario as the command line asks for it.
+
+    With `where_on` a setting of a mechanism that is off is skipped; else it is an error, once the
+    scenario is used.
+    """
     from backwater import scenario
 
     pairs = overrides(settings)
     case = scenario.parse(_stdin(), "<stdin>") if file == "-" else scenario.load(file)
     if variant is not None:
         case = case.variant(variant)
+    return changed(case, pairs, mechanisms, where_on=where_on)
+
+
+def changed(
+    case: scenario.Scenario,
+    pairs: Iterable[tuple[str, str]],
+    mechanisms: Iterable[str] | None = None,
+    *,
+    where_on: bool = False,
+) -> scenario.Scenario:
+    """Give a scenario with mechanisms switched on and keys set."""
+    for name in mechanisms or ():
+        case = case.enable(name)
     for key, value in pairs:
-        case = case.set(key, value)
+        case = case.set(key, value, where_on=where_on)
     return case
+
+
+def see_used(
+    pairs: Sequence[tuple[str, str]], cases: Iterable[scenario.Scenario], everywhere: str
+) -> None:
+    """Refuse a setting whose mechanism is on in none of the scenarios; `everywhere` names them."""
+    skipped = [{one["key"]: one for one in case.skipped} for case in cases]
+    for key, value in pairs:
+        if skipped and all(key in mine for mine in skipped):
+            name = skipped[0][key]["mechanism"]
+            raise InputError(
+                f"--set {key}={value}: `{name}` is off in {everywhere}, and a setting does not "
+                "switch it on",
+                f"--with {name} switches it on",
+            )
 
 
 def _stdin() -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backwater.cli.arguments import Force, Json, Set, seeds
+from backwater.cli.arguments import Force, Json, Set, With, seeds
 from backwater.cli.output import message, put, warn, writable, write_json
 from backwater.errors import InputError
 
@@ -15,14 +15,16 @@ Subjects = Annotated[
     list[str],
     typer.Argument(
         metavar="A B ...",
-        help="Two or more of FILE, FILE@VARIANT, or a directory of `backwater run --out`.",
+        help="Two or more of FILE, FILE@VARIANT, or a directory of `backwater run --out`; each "
+        "perhaps with changes of its own, as in FILE@VARIANT+MECHANISM,KEY=VALUE.",
     ),
 ]
 
 
 def compare(
-    subjects: Subjects,
+    scenarios: Subjects,
     settings: Set = None,
+    mechanisms: With = None,
     many: Annotated[
         str,
         typer.Option(
@@ -51,23 +53,27 @@ def compare(
     All run with the same seeds, and differences are taken seed by seed: each has its 95 % interval
     (Student's t). Where that covers zero it is a tie. The plan comes first; what has been run
     before is not run again, and Ctrl-C may stop it at any time.
+
+    mine.toml@sfc,sfc.threshold=150KB sets a value for one scenario, and mine.toml+ecn switches a
+    mechanism on for one. --set and --with go for all: a setting of a mechanism applies where the
+    mechanism is on, and is skipped elsewhere.
     """
     from backwater.cli.comparing import Plan, show_rows
-    from backwater.cli.subjects import GRAMMAR, subject
+    from backwater.cli.subjects import GRAMMAR, folders, subjects
     from backwater.manifest import judging
     from backwater.metrics import metric
 
     writable(json)
     wanted = [metric(name) for name in metrics or ()]
-    if len(subjects) < 2:
+    if len(scenarios) < 2:
         raise InputError(
             "compare: one scenario is given, and it takes two or more",
             f"give two or more of {GRAMMAR}",
         )
-    if len(set(subjects)) < len(subjects):
+    if len(set(scenarios)) < len(scenarios):
         raise InputError("compare: a scenario is given twice", "a name stands for one column")
-    with judging(*(Path(text) for text in subjects if Path(text).is_dir()), Path(out)):
-        cases = [subject(text, settings) for text in subjects]
+    with judging(*folders(scenarios), Path(out)):
+        cases = subjects(scenarios, settings, mechanisms)
         for one in cases:
             warn(one.scenario.check())
         plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), force=force)

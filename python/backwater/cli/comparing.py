@@ -35,6 +35,9 @@ FAILED, INTERRUPTED = 1, 130
 
 INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for their number"
 
+# Of the part of a folder's name that people read.
+LONGEST_NAME = 60
+
 # Wall time for which a run is tried, to see how long it will take.
 TRIAL_SLICES = 3
 
@@ -57,7 +60,7 @@ class Plan:
         folders, jobs, done = [], [], []
         for case in cases:
             prepared = case.scenario.prepare()
-            folder = base / _key(case.label, prepared.identity)
+            folder = base / _key(case.name, prepared.identity)
             mine = [Job(prepared, seed, folder / f"seed-{seed}") for seed in seeds]
             found = find_done(mine, force=force)
             given = {run.seed: run for run in case.runs if _is_of(run, mine[0])}
@@ -90,6 +93,7 @@ class Plan:
         left = Counter(number for number, _ in missing)
         for number, case in enumerate(self.cases):
             lines.append(f"  {case.label}: {left[number]} to do, {self.folders[number]}")
+        lines += [f"  {said}" for case in self.cases for said in case.skipped]
         if missing:
             cores = os.cpu_count() or 1
             each = {number: _trial(self.jobs[number][0]) for number in left}
@@ -178,12 +182,13 @@ class Plan:
         document = {
             "scenarios": [
                 {
-                    "scenario": label,
+                    "scenario": case.label,
+                    **_changes(case),
                     "directory": str(folder),
                     "complete": sum(one.complete for one in mine),
                     "failed": sum(not one.complete for one in mine),
                 }
-                for label, folder, mine in zip(labels, self.folders, found, strict=True)
+                for case, folder, mine in zip(self.cases, self.folders, found, strict=True)
             ],
             "seeds": self.seeds,
             "interval": INTERVAL,
@@ -256,11 +261,17 @@ def _labels(job: Job) -> list[str]:
     return flows + steps
 
 
-def _key(label: str, identity: str) -> str:
+def _changes(case: Subject) -> dict[str, Any]:
+    """What was changed over a scenario's file."""
+    facts = case.scenario.facts
+    return {name: facts.get(name) for name in ("file", "variant", "with", "set", "skipped")}
+
+
+def _key(name: str, identity: str) -> str:
     """A folder by content: what the scenario is known by, and the version that runs it."""
     content = repr((identity, sorted(_core.version().items())))
-    name = re.sub(r"[^A-Za-z0-9]+", "-", label.rpartition("/")[2].replace(".toml", "")).strip("-")
-    return f"{name or 'scenario'}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    short = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:LONGEST_NAME].strip("-")
+    return f"{short or 'scenario'}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
 def _is_of(run: Run, job: Job) -> bool:
@@ -333,6 +344,7 @@ def _remarks(plan: Plan, rows: Sequence[Row], failed: Sequence[int]) -> list[str
             "Some metrics have fewer values than seeds: a row is over the seeds that all scenarios "
             "with values have (--json names them)."
         )
+    remarks += [f"{said}." for case in plan.cases for said in case.skipped]
     lost = [
         f"{_letter(number)} failed {count} of {n}" for number, count in enumerate(failed) if count
     ]

@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from backwater import _core
-from backwater.cli.arguments import File, Force, Json, Set, Variant, read
+from backwater.cli.arguments import (
+    File,
+    Force,
+    Json,
+    Set,
+    Variant,
+    With,
+    overrides,
+    read,
+    see_used,
+)
 from backwater.cli.output import message, put, show, table, warn, writable, write, write_json
 from backwater.errors import InputError
 
@@ -23,17 +33,39 @@ class Listable(StrEnum):
     STUDIES = "studies"
 
 
-def check(file: File, settings: Set = None, variant: Variant = None, json: Json = None) -> None:
+def check(
+    file: File,
+    settings: Set = None,
+    mechanisms: With = None,
+    variant: Variant = None,
+    json: Json = None,
+) -> None:
     """Check a scenario and all its variants; show every value and where it comes from."""
     writable(json)
-    case = read(file, variant, settings)
-    warnings = case.check()
+    case = read(file, variant, settings, mechanisms, where_on=variant is None)
     # A file's variants are checked with it: a mistake in one would show only when it is run.
-    for name in case.variants if variant is None else ():
-        warnings += [one for one in case.variant(name).check() if one not in warnings]
+    others = {name: case.variant(name) for name in case.variants} if variant is None else {}
+    checked = f" and its variants {', '.join(others)}" if others else ""
+    if variant is None:
+        see_used(overrides(settings), [case, *others.values()], f"{file}{checked}")
+    warnings = case.check()
+    for other in others.values():
+        warnings += [one for one in other.check() if one not in warnings]
     warn(warnings)
+    for one in case.skipped:
+        used = [
+            name
+            for name, other in others.items()
+            if one["key"] not in (there["key"] for there in other.skipped)
+        ]
+        message(
+            f"skipped: --set {one['key']}={one['value']}: {one['reason']}; "
+            f"it applies to the variants {', '.join(used)}"
+        )
     if json is not None:
-        write_json(json, {"title": case.title, "values": case.values(), "warnings": warnings})
+        values, skipped = case.values(), case.skipped
+        told = {"title": case.title, "values": values, "warnings": warnings, "skipped": skipped}
+        write_json(json, told)
     if json != "-":
         view = table()
         for column in ("key", "value", "from"):
@@ -41,8 +73,7 @@ def check(file: File, settings: Set = None, variant: Variant = None, json: Json 
         for value in case.values():
             view.add_row(value["key"], value["value"], value["origin"])
         show(view, case.title)
-    checked = f" and its variants {', '.join(case.variants)}" if case.variants else ""
-    message(f"{file}: good{checked if variant is None else ''}")
+    message(f"{file}: good{checked}")
 
 
 def explain(

@@ -8,10 +8,10 @@ from rich.text import Text
 
 from backwater.cli.output import put, show, table
 from backwater.study.texts import (
-    FEWER,
     as_shown,
     band_text,
     compared,
+    conditions,
     measured_text,
     over_text,
     value_text,
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from backwater.study.definition import Beside, Measure, Study
 
 
-def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
+def show_outcome(outcome: Outcome) -> None:
     """Print a study's tables."""
     study = outcome.study
-    changed = "".join(f", {key} = {value}" for key, value in pairs)
-    put(f"{study.title}{changed}", style="bold")
+    put(study.title, style="bold")
     put(f"Published: {study.document}\n", style="dim")
     if study.size is not None:
         put(f"Size: {study.size}\n", style="dim")
+    for said in conditions(outcome):
+        put(f"{said}\n", style="yellow")
     if study.numbers:
         show(_numbers(outcome), None, "", *_remarks(outcome))
     claims = [row for row in outcome.rows if row.is_claim]
@@ -53,8 +54,6 @@ def show_outcome(outcome: Outcome, pairs: list[tuple[str, str]]) -> None:
     put("\n" + "\n".join(outcome.summary.sentences), style="bold")
     if outcome.summary.required_off:
         put(f"{outcome.summary.required_off} of the required rows and claims are off.")
-    if any(FEWER.match(row.note or "") for row in outcome.rows):
-        put("These are fewer seeds than the study's own: rows over seeds and claims may differ.")
 
 
 def _remarks(outcome: Outcome) -> list[str]:
@@ -85,7 +84,7 @@ def _remarks(outcome: Outcome) -> list[str]:
 
 
 def _verdict(row: Row) -> Text:
-    style = "green" if row.good else "red" if row.required else "yellow"
+    style = "green" if row.good else "red" if row.required and row.judged else "yellow"
     return Text(row.verdict, style=style)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater.cli import arguments
-from backwater.cli.arguments import Force, Json, Out, Set, overrides
+from backwater.cli.arguments import Force, Json, Out, Set, With, overrides
 from backwater.cli.output import message, writable, write_json
 from backwater.errors import Interrupted
 
@@ -32,6 +32,7 @@ def reproduce(
         str | None, typer.Option("--case", metavar="C", help="Only this case of the study.")
     ] = None,
     settings: Set = None,
+    mechanisms: With = None,
     many: Annotated[
         str | None,
         typer.Option(
@@ -50,8 +51,10 @@ def reproduce(
     """Rerun a published study and compare: published, measured, deviation, verdict.
 
     Ends with code 1 if a number or claim that the study marks as required is off. --set overrides a
-    value in every case, for example --set switch.architecture=voq. With the --out of an earlier
-    command, only runs that are not there yet are done; --force does all anew.
+    value in every model, for example --set switch.architecture=voq; a key of a mechanism only where
+    that is on. Models that --set or --with changes are not judged: bands and claims are for the
+    study's own values. With the --out of an earlier command, only runs that are not there yet are
+    done; --force does all anew.
     """
     from backwater.cli.outcome import show_outcome
     from backwater.cli.progress import reporting
@@ -77,6 +80,7 @@ def reproduce(
                     pairs,
                     base,
                     seeds=seeds,
+                    mechanisms=mechanisms or (),
                     full=full and (study != "all" or has_full_size(name)),
                     force=force,
                     progress=listening(display),
@@ -84,6 +88,7 @@ def reproduce(
         except Interrupted:
             place = base if len(wanted) == 1 else base.parent
             options: list[tuple[str, str | None]] = [("--case", case), ("--seeds", many)]
+            options += [("--with", name) for name in mechanisms or ()]
             options += [("--set", text) for text in settings or ()]
             options += [("--json", json), ("--out", str(place))]
             again = ["backwater", "reproduce", study, *(["--full"] if full else [])]
@@ -97,7 +102,7 @@ def reproduce(
         rows += [row.as_dict() for row in outcome.rows]
         met = met and outcome.met
         if json != "-":
-            show_outcome(outcome, pairs)
+            show_outcome(outcome)
         message(f"results: {base}")
     if json is not None:
         write_json(json, rows)

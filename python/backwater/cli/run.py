@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from backwater.cli.arguments import File, Force, Json, Out, Set, Variant, read, seeds
+from backwater.cli.arguments import File, Force, Json, Out, Set, Variant, With, read, seeds
 from backwater.cli.capture import (
     CaptureClasses,
     CaptureFile,
@@ -28,6 +28,7 @@ from backwater.errors import InputError
 def run(
     file: File,
     settings: Set = None,
+    mechanisms: With = None,
     variant: Variant = None,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed; by default the scenario's own.")
@@ -67,10 +68,10 @@ def run(
         raise InputError("--capture and --seeds exclude each other", "a capture is of one run")
     captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
     writable(json)
-    case = read(file, variant, settings)
+    case = read(file, variant, settings, mechanisms)
     numbers = None if many is None else seeds(many, case.seed)
     prepared = case.prepare(captured)
-    usual = Path("results") / _name(file, variant)
+    usual = Path("results") / _name(file, variant, mechanisms)
     base = free_directory(usual) if out is None else Path(out)
     warn(prepared.warnings)
     if numbers is None:
@@ -84,13 +85,15 @@ def run(
         done = find_done(jobs, force=force)
         if of_others:
             clear(base)
-        again = ["run", file, *_options("--set", settings), *_options("--variant", variant)]
+        again = ["run", file, *_options("--variant", variant), *_options("--with", mechanisms)]
+        again += _options("--set", settings)
         return repeat(case, jobs, done, base, json, shlex.join([*again, "--seeds", str(many)]))
 
 
-def _name(file: str, variant: str | None) -> str:
+def _name(file: str, variant: str | None, mechanisms: list[str] | None) -> str:
     stem = "stdin" if file == "-" else Path(file).stem
-    return stem if variant is None else f"{stem}-{variant}"
+    named = stem if variant is None else f"{stem}-{variant}"
+    return "+".join([named, *(mechanisms or ())])
 
 
 def _options(name: str, values: str | list[str] | None) -> list[str]:

@@ -1,4 +1,9 @@
-"""What `compare` and `why` speak of: `scenario.toml`, `scenario.toml@variant`, or results."""
+"""What `compare` and `why` speak of: a scenario, perhaps with changes of its own, or results.
+
+    FILE[@VARIANT][+MECHANISM...][,KEY=VALUE...]
+
+No shell takes any of it apart: `mine.toml@sfc+ecn,sfc.threshold=150KB,ecn.kmin=100KB`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater._core import ScenarioError
-from backwater.cli.arguments import overrides, read
+from backwater.cli.arguments import changed, overrides, read, see_used
 from backwater.errors import InputError
 from backwater.manifest import RUN, SEEDS, judging, read_manifest, say_build
 from backwater.reading import load_series
@@ -18,7 +23,12 @@ if TYPE_CHECKING:
 
     from backwater.scenario import Scenario
 
-GRAMMAR = "scenario.toml, scenario.toml@VARIANT, or a directory that `backwater run --out` wrote"
+GRAMMAR = (
+    "FILE, FILE@VARIANT, or a directory that `backwater run --out` wrote, each perhaps with "
+    "+MECHANISM and ,KEY=VALUE behind it, as in mine.toml@sfc+ecn,sfc.threshold=150KB"
+)
+VARIANT, MECHANISM, SETTING = "@+,"
+OPENING, CLOSING = "[{", "]}"
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,9 @@ class Subject:
     """A scenario with its settings, and what there already is of it."""
 
     label: str
+    """As it was asked for."""
+    name: str
+    """The same without the directory of its file."""
     scenario: Scenario
     runs: list[Run]
     """Of a result directory: its run, or the runs of its seeds."""
@@ -35,30 +48,126 @@ class Subject:
         """The seed of its run, or the scenario's own."""
         return self.runs[0].seed if self.runs else self.scenario.seed
 
-
-def subject(text: str, settings: Sequence[str] | None) -> Subject:
-    """Read what a command is given; `settings` are its `--set`."""
-    path = Path(text)
-    if path.is_dir():
-        return _results(text, path, settings)
-    file, at, variant = text.rpartition("@")
-    if not at or path.is_file():
-        file, variant = text, ""
-    if file != "-" and not Path(file).exists():
-        raise InputError(f"{text}: there is no such file or directory", f"give {GRAMMAR}")
-    return Subject(text, read(file, variant or None, settings), [])
+    @property
+    def skipped(self) -> list[str]:
+        """Say which settings for all change nothing here, a sentence each."""
+        return [
+            f"{self.label}: skipped --set {one['key']}={one['value']}: {one['reason']}"
+            for one in self.scenario.skipped
+        ]
 
 
-def _results(text: str, path: Path, settings: Sequence[str] | None) -> Subject:
-    runs = _runs(path)
-    if not runs:
+def subjects(
+    texts: Sequence[str], settings: Sequence[str] | None, mechanisms: Sequence[str] | None
+) -> list[Subject]:
+    """Read what a command is given; `settings` and `mechanisms` are its `--set` and `--with`.
+
+    A setting of a mechanism applies where that is on, and is an error if it is on nowhere.
+    """
+    pairs = overrides(settings)
+    found = [_subject(text, pairs, mechanisms or ()) for text in texts]
+    everywhere = texts[0] if len(texts) == 1 else "each of these scenarios"
+    see_used(pairs, [one.scenario for one in found], everywhere)
+    return found
+
+
+def _subject(text: str, pairs: Sequence[tuple[str, str]], mechanisms: Sequence[str]) -> Subject:
+    place = _place(text)
+    rest = text[len(place) :]
+    path = Path(place)
+    folder = _is_folder(place)
+    runs = _runs(path) if folder else []
+    if folder and not runs:
         raise InputError(f"{text}: holds no run", f"give {GRAMMAR}")
-    with judging(path):
-        scenario = _original(runs[0]) or read(str((runs[0].directory or path) / "scenario.toml"))
-    for key, value in overrides(settings):
-        scenario = scenario.set(key, value)
+    scenario = _scenario_of(runs[0], path) if runs else read(place)
+    if rest.startswith(VARIANT):
+        if runs:
+            raise InputError(f"{text}: results are of one variant already", f"give {GRAMMAR}")
+        variant = _variant(rest[1:], scenario.variants)
+        scenario = scenario.variant(variant)
+        rest = rest[1 + len(variant) :]
+    switched, _, _ = rest.partition(SETTING)
+    rest = rest[len(switched) :]
+    own = _settings(text, rest)
+    names = [name for name in switched.split(MECHANISM) if name]
+    if any(VARIANT in name for name in names):
+        raise InputError(f"{text}: the variant comes before mechanisms", f"give {GRAMMAR}")
+    scenario = changed(scenario, [*pairs, *own], [*mechanisms, *names], where_on=True)
+    _see_on(text, text[: len(text) - len(rest)], own, scenario)
     # With other settings it is another scenario, of which there is nothing yet.
-    return Subject(text, scenario, [] if settings else runs)
+    same = not names and not mechanisms and len(scenario.skipped) == len(pairs) + len(own)
+    name = path.name.removesuffix(".toml") + text[len(place) :]
+    return Subject(text, name, scenario, runs if same else [])
+
+
+def folders(texts: Sequence[str]) -> list[Path]:
+    """Give the result directories among what a command is given."""
+    return [Path(place) for place in map(_place, texts) if _is_folder(place)]
+
+
+def _is_folder(place: str) -> bool:
+    return place != "-" and Path(place).is_dir()
+
+
+def _place(text: str) -> str:
+    """Give the file or directory that a text begins with: the longest that there is."""
+    ends = [n for n, letter in enumerate(text) if letter in (VARIANT, MECHANISM, SETTING)]
+    for end in (len(text), *reversed(ends)):
+        if text[:end] == "-" or (end and Path(text[:end]).exists()):
+            return text[:end]
+    raise InputError(f"{text}: there is no such file or directory", f"give {GRAMMAR}")
+
+
+def _variant(text: str, known: Sequence[str]) -> str:
+    """Give the variant that a text begins with; its name may hold what else ends it."""
+    for name in sorted(known, key=len, reverse=True):
+        if text.startswith(name) and text[len(name) :][:1] in ("", MECHANISM, SETTING):
+            return name
+    return text.partition(SETTING)[0].partition(MECHANISM)[0]
+
+
+def _settings(text: str, rest: str) -> list[tuple[str, str]]:
+    """Read `,KEY=VALUE,KEY=VALUE`; commas within quotes or brackets are of a value."""
+    parts: list[str] = []
+    depth, quote = 0, ""
+    for letter in rest:
+        if letter == SETTING and depth == 0 and not quote:
+            parts.append("")
+            continue
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        else:
+            depth += (letter in OPENING) - (letter in CLOSING)
+        parts[-1] += letter
+    for part in parts:
+        key, equals, _ = part.partition("=")
+        if not equals or not key.strip():
+            raise InputError(
+                f"{text}: {part or 'nothing'} after a comma, which is not of the form KEY=VALUE",
+                f"give {GRAMMAR}",
+            )
+    return overrides(parts)
+
+
+def _see_on(text: str, before: str, own: Sequence[tuple[str, str]], scenario: Scenario) -> None:
+    """Refuse a scenario's own setting of a mechanism that is off there.
+
+    `before` is the text before the settings.
+    """
+    for one in scenario.skipped:
+        if (one["key"], one["value"]) in own:
+            name = one["mechanism"]
+            raise InputError(
+                f"{text}: {one['key']}: {one['reason']}, and a setting does not switch it on",
+                f"+{name} switches it on: {before}+{name}{text[len(before) :]}",
+            )
+
+
+def _scenario_of(run: Run, path: Path) -> Scenario:
+    with judging(path):
+        return _original(run) or read(str((run.directory or path) / "scenario.toml"))
 
 
 def _original(run: Run) -> Scenario | None:
@@ -66,7 +175,7 @@ def _original(run: Run) -> Scenario | None:
     facts = run.manifest
     settings = [f"{key}={value}" for key, value in (facts.get("set") or {}).items()]
     try:
-        scenario = read(str(facts.get("file")), facts.get("variant"), settings)
+        scenario = read(str(facts.get("file")), facts.get("variant"), settings, facts.get("with"))
         same = scenario.prepare().resolved == facts.get("scenario")
     except (ScenarioError, InputError):
         return None

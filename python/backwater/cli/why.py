@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater.cli.arguments import Json, Set
-from backwater.cli.output import warn, writable, write, write_json
+from backwater.cli.arguments import Json, Set, With
+from backwater.cli.output import message, warn, writable, write, write_json
 
 if TYPE_CHECKING:
     from backwater.why import Evidence
 
 RunArgument = Annotated[
     str,
-    typer.Argument(metavar="RUN", help="A result directory, or a scenario: FILE or FILE@VARIANT."),
+    typer.Argument(
+        metavar="RUN",
+        help="A result directory, or a scenario: FILE, FILE@VARIANT, FILE+MECHANISM,KEY=VALUE.",
+    ),
 ]
 Second = Annotated[
     str | None, typer.Argument(metavar="RUN2", help="Another one, to see where the two part.")
@@ -26,6 +28,7 @@ def why(
     first: RunArgument,
     second: Second = None,
     settings: Set = None,
+    mechanisms: With = None,
     seed: Annotated[
         int | None,
         typer.Option("--seed", min=0, help="Seed; by default the run's, or the scenario's own."),
@@ -49,7 +52,7 @@ def why(
     mechanism had fired.
     """
     from backwater.cli.progress import Reporter, reporting
-    from backwater.cli.subjects import subject
+    from backwater.cli.subjects import folders, subjects
     from backwater.manifest import judging
     from backwater.why import diverge, evidence, facts
     from backwater.why.words import divergence_words, run_words
@@ -58,8 +61,9 @@ def why(
     names = [first] if second is None else [first, second]
     found: list[Evidence] = []
     lines: list[str] = []
-    with judging(*(Path(name) for name in names if Path(name).is_dir())):
-        for one in [subject(name, settings) for name in names]:
+    with judging(*folders(names)):
+        for one in subjects(names, settings, mechanisms):
+            message(*one.skipped)
             wanted = one.seed if seed is None else seed
             earlier = next((run for run in one.runs if run.seed == wanted), None)
             if earlier is None:

@@ -27,6 +27,7 @@ from backwater.study.texts import (
     as_shown,
     band_text,
     compared,
+    conditions,
     measured_text,
     over_text,
     value_text,
@@ -80,9 +81,15 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
     figures, left = _figures(outcome, wanted, runs)
     first = next(iter(outcome.points))
     assumptions = Assumptions(next(iter(outcome.runs(first))))
+    said = [*conditions(outcome), *outcome.summary.sentences]
     sections = [
         _assumptions(outcome, assumptions, first),
-        Section("results", "Published and measured", _tables(outcome), outcome.summary.sentences),
+        Section(
+            "results",
+            "Published and measured",
+            _tables(outcome),
+            said,
+        ),
         Section("figures", "Figures", figures, left),
     ]
     films = []
@@ -191,9 +198,8 @@ def _assumptions(outcome: Outcome, assumptions: Assumptions, first: Key) -> Sect
         "document's, which follow from its digits and which are choices stands in "
         f"studies/{study.id}/README.md."
     )
-    if outcome.overrides:
-        changed = ", ".join(f"{key} = {value}" for key, value in outcome.overrides)
-        where += f" Set by the user in every case: {changed}."
+    if outcome.changes:
+        where += f" Changed by the user: {', '.join(outcome.changes.words())}."
     parts = [topology, cases, *([mechanisms] if mechanisms.rows else []), given, defaults]
     return Section("assumptions", "Assumptions", parts, [where])
 
@@ -282,7 +288,13 @@ def _number(outcome: Outcome, row: Row) -> list[str]:
 
 
 def _again(outcome: Outcome) -> Section:
-    sets = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in outcome.overrides)
+    changes = outcome.changes
+    sets = " ".join(
+        [
+            *(f"--with {name}" for name in changes.mechanisms),
+            *(f"--set {shlex.quote(f'{key}={value}')}" for key, value in changes.settings),
+        ]
+    )
     name = outcome.study.id
     folder = shlex.quote(str(outcome.directory))
     full = " --full" if _is_full(outcome) else ""

@@ -23,7 +23,7 @@ from backwater.files import digest, json_text, write_text
 from backwater.manifest import FORMAT, STUDY, read_manifest, write_manifest
 from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, has_full_size, load, names
-from backwater.study.execute import Plan, execute, places, plan, seeds_of
+from backwater.study.execute import Changes, Plan, execute, places, plan, seeds_of
 from backwater.study.outcome import BESIDE, POINTS, ROWS, Outcome, open_study, points_to_json
 from backwater.study.verdict import Row, Summary, compare, compare_beside, summarise
 
@@ -51,6 +51,7 @@ def reproduce(
     out: str | os.PathLike[str] | None = None,
     *,
     seeds: Callable[[tuple[int, ...], int], tuple[int, ...]] | None = None,
+    mechanisms: Sequence[str] = (),
     full: bool = False,
     force: bool = False,
     workers: int | None = None,
@@ -58,24 +59,26 @@ def reproduce(
 ) -> Outcome:
     """Rerun a study (one case of it) and compare.
 
-    `overrides` are keys and values set over what the study says, `seeds` makes other repetitions
-    of those that the study says and the scenario's own seed; `full` runs a study that has two sizes
-    as it was published. With `out` every run and the tables are kept there; what an earlier
+    `overrides` are keys and values set over what the study says, in every model where their
+    mechanism is on; `mechanisms` are switched on in all. A model that is changed by that gets no
+    verdict: bands and claims are for the study's own values. `seeds` makes other repetitions of
+    those that the study says and the scenario's own seed; `full` runs a study that has two sizes as
+    it was published. With `out` every run and the tables are kept there; what an earlier
     reproduction has completed there is not run again, unless `force` replaces it. `workers` is the
     number of runs at a time, the number of cores if not given; the results do not depend on it.
     `progress` makes a listener once it is known how many runs are to be done.
     """
     definition = load(study, full=full) if isinstance(study, str) else study
     directory = None if out is None else Path(out)
-    planned = plan(definition, case, overrides, directory, seeds)
+    changes = Changes(tuple(overrides), tuple(mechanisms))
+    planned = plan(definition, case, changes, directory, seeds)
     with contextlib.nullcontext() if directory is None else locked(directory):
-        return _reproduce(planned, case, overrides, directory, force, workers, progress)
+        return _reproduce(planned, case, directory, force, workers, progress)
 
 
 def _reproduce(
     planned: Plan,
     case: str | None,
-    overrides: Sequence[tuple[str, str]],
     directory: Path | None,
     force: bool,
     workers: int | None,
@@ -87,7 +90,7 @@ def _reproduce(
         clear(directory)
     there = find_done(planned.jobs)
     if directory is not None:
-        _write_manifest(directory, _manifest(planned, case, overrides, "running"))
+        _write_manifest(directory, _manifest(planned, case, "running"))
     with interruptible() as stop:
         points = execute(planned, there, progress, stop, workers)
     rows = compare(planned, points)
@@ -100,10 +103,10 @@ def _reproduce(
         points=points,
         places=places(planned),
         seeds=seeds_of(planned),
-        overrides=tuple(overrides),
+        changes=planned.changes,
     )
     if directory is not None:
-        manifest = _manifest(planned, case, overrides, "interrupted" if stop.is_set() else "done")
+        manifest = _manifest(planned, case, "interrupted" if stop.is_set() else "done")
         files = {} if stop.is_set() else _write_tables(directory, outcome)
         _write_manifest(directory, manifest | {"summary": str(outcome.summary), "files": files})
     if stop.is_set():
@@ -144,9 +147,7 @@ def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
         raise ResultError(f"{directory}: cannot write results: {error.strerror or error}") from None
 
 
-def _manifest(
-    planned: Plan, case: str | None, overrides: Sequence[tuple[str, str]], status: str
-) -> dict[str, Any]:
+def _manifest(planned: Plan, case: str | None, status: str) -> dict[str, Any]:
     """Say what was run and which run each point of the study rests on."""
     return {
         "format": FORMAT,
@@ -154,7 +155,8 @@ def _manifest(
         "study": planned.study.id,
         "case": case,
         "size": planned.study.size,
-        "set": dict(overrides),
+        "set": dict(planned.changes.settings),
+        "with": list(planned.changes.mechanisms),
         "status": status,
         "versions": version(),
         "points": [
@@ -164,6 +166,9 @@ def _manifest(
                 "setup": key.setup or None,
                 "run": runs[0] if len(runs) == 1 else None,
                 "runs": runs,
+                "changed": planned.changed.get(key, []),
+                "skipped": planned.skipped.get(key, []),
+                "other_seeds": key in planned.own_seeds,
             }
             for key, runs in places(planned).items()
         ],

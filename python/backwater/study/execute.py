@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backwater import _core
+from backwater.errors import InputError
 from backwater.running import Job, Progress, run_jobs
 from backwater.scenario import load as load_scenario
 from backwater.stats import Spread
@@ -15,12 +16,34 @@ from backwater.study.measures import Observed, Reading, read
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from backwater.results import Run
     from backwater.scenario import Scenario
     from backwater.study.definition import Case, Study
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a user changes over what a study says, in every model."""
+
+    settings: tuple[tuple[str, str], ...] = ()
+    """Keys and values; where a key's mechanism is off, it is skipped."""
+    mechanisms: tuple[str, ...] = ()
+    """Mechanisms that are switched on."""
+
+    def __bool__(self) -> bool:
+        return bool(self.settings or self.mechanisms)
+
+    def words(self, skipped: Sequence[Mapping[str, str]] = ()) -> list[str]:
+        """Say each as a command line does, but for those skipped."""
+        off = {one["key"] for one in skipped}
+        return [
+            *(f"--with {name}" for name in self.mechanisms),
+            *(f"--set {key}={value}" for key, value in self.settings if key not in off),
+        ]
+
 
 TABLE = ""
 """The setup of the published table itself, as against those beside it."""
@@ -43,8 +66,15 @@ class Plan:
     points: dict[Key, list[int]]
     """For each point its runs, one a seed; points with equal scenario and seed share them."""
     jobs: list[Job]
-    changed: tuple[str, ...]
-    """Keys that the user overrides over what the study says."""
+    changes: Changes = field(default_factory=lambda: Changes())
+    """What the user changes over what the study says."""
+    changed: Mapping[Key, list[str]] = field(default_factory=dict)
+    """The settings by which a point is another model than the study's, as a command line has them;
+    none where all of them are skipped or say what the study says."""
+    skipped: Mapping[Key, list[dict[str, str]]] = field(default_factory=dict)
+    """Settings whose mechanism is off at a point: {key, value, mechanism, reason}."""
+    own_seeds: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
+    """The study's own seeds of the points that are run with others."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +127,7 @@ Point = dict[str, Sample]
 def plan(
     study: Study,
     case: str | None,
-    overrides: Sequence[tuple[str, str]],
+    changes: Changes,
     out: Path | None,
     seeds: Callable[[tuple[int, ...], int], tuple[int, ...]] | None = None,
 ) -> Plan:
@@ -110,14 +140,31 @@ def plan(
     points: dict[Key, list[int]] = {}
     jobs: list[Job] = []
     known: dict[tuple[str, int], int] = {}
+    changed: dict[Key, list[str]] = {}
+    skipped: dict[Key, list[dict[str, str]]] = {}
+    own_seeds: dict[Key, tuple[int, ...]] = {}
 
     def add(
-        key: Key, one: Case, variant: str, sets: Sequence[tuple[str, str]], own: tuple[int, ...]
+        key: Key,
+        one: Case,
+        variant: str,
+        setup: Mapping[str, str],
+        own: tuple[int, ...],
     ) -> None:
-        scenario = _change(bases[one.scenario], variant, sets)
+        before = one.changes(key.mechanism)
+        # What makes a setup the one it is stays, whatever the user sets.
+        scenario = _change(bases[one.scenario], variant, before, changes, setup)
         prepared = scenario.prepare()
+        asked = [name for name, _ in changes.settings]
+        skipped[key] = [one for one in scenario.skipped if one["key"] in asked]
+        if changes:
+            plain = _change(bases[one.scenario], variant, before, Changes(), setup)
+            if plain.complete().resolved_toml() != prepared.resolved:
+                changed[key] = changes.words(skipped[key])
         place = None if out is None else out / "runs" / _folder(key)
         numbers = own if seeds is None else seeds(own, scenario.seed)
+        if (numbers or (scenario.seed,)) != (own or (scenario.seed,)):
+            own_seeds[key] = own or (scenario.seed,)
         runs = []
         for seed in numbers or (scenario.seed,):
             identity = (prepared.identity, seed)
@@ -130,18 +177,29 @@ def plan(
 
     for one in wanted:
         for mechanism in study.mechanisms_of(one.id):
-            sets = [*one.changes(mechanism), *overrides]
             key = Key(one.id, mechanism, TABLE)
-            add(key, one, study.mechanisms[mechanism], sets, one.seeds)
+            add(key, one, study.mechanisms[mechanism], {}, one.seeds)
     for beside in study.beside:
         for one in (one for one in wanted if one.id in beside.cases):
             for mechanism, setup in itertools.product(beside.mechanisms, beside.setups):
                 variant = study.mechanisms[mechanism] if setup.variant is None else setup.variant
-                # What makes a setup the one it is stays, whatever the user sets.
-                sets = [*one.changes(mechanism), *overrides, *setup.set.items()]
                 key = Key(one.id, mechanism, setup.id)
-                add(key, one, variant, sets, beside.seeds or one.seeds)
-    return Plan(study, points, jobs, tuple(name for name, _ in overrides))
+                add(key, one, variant, setup.set, beside.seeds or one.seeds)
+    _see_used(study, changes, skipped)
+    return Plan(study, points, jobs, changes, changed, skipped, own_seeds)
+
+
+def _see_used(study: Study, changes: Changes, skipped: Mapping[Key, list[dict[str, str]]]) -> None:
+    """Refuse a setting whose mechanism is on at no point."""
+    found = [{one["key"]: one["mechanism"] for one in here} for here in skipped.values()]
+    for key, value in changes.settings:
+        if all(key in here for here in found):
+            name = found[0][key]
+            raise InputError(
+                f"--set {key}={value}: `{name}` is off in every model of {study.id} that would be "
+                "run, and a setting does not switch it on",
+                f"--with {name} switches it on in all of them",
+            )
 
 
 def places(plan: Plan) -> dict[Key, list[str]]:
@@ -164,17 +222,26 @@ def seeds_of(plan: Plan) -> dict[Key, list[int]]:
     return {key: [plan.jobs[n].seed for n in numbers] for key, numbers in plan.points.items()}
 
 
-def changed(study: Study, key: Key, overrides: Sequence[tuple[str, str]]) -> Scenario:
-    """Give the scenario of a point of the table: its case under its mechanism, then `overrides`."""
+def changed(study: Study, key: Key, changes: Changes) -> Scenario:
+    """Give the scenario of a point of the table: its case under its mechanism, then `changes`."""
     case = study.case(key.case)
-    sets = [*case.changes(key.mechanism), *overrides]
-    return _change(load_scenario(case.scenario), study.mechanisms[key.mechanism], sets)
+    base, variant = load_scenario(case.scenario), study.mechanisms[key.mechanism]
+    return _change(base, variant, case.changes(key.mechanism), changes, {})
 
 
-def _change(base: Scenario, variant: str, sets: Sequence[tuple[str, str]]) -> Scenario:
+def _change(
+    base: Scenario,
+    variant: str,
+    before: Sequence[tuple[str, str]],
+    changes: Changes,
+    after: Mapping[str, str],
+) -> Scenario:
     scenario = base.variant(variant) if variant else base
-    for name, value in sets:
-        scenario = scenario.set(name, value)
+    for name in changes.mechanisms:
+        scenario = scenario.enable(name)
+    # The study's own settings fail where their mechanism is off, unless the user switched it off.
+    for name, value in (*before, *changes.settings, *after.items()):
+        scenario = scenario.set(name, value, where_on=bool(changes))
     return scenario
 
 
@@ -235,11 +302,14 @@ class MeasuredNumbers:
 
     plan: Plan
     points: dict[Key, Point]
+    asked: dict[Key, None] = field(default_factory=dict)
+    """The points that were asked for so far."""
 
     def _sample(self, case: str, mechanism: str, quantity: str, setup: str) -> Sample:
         key = Key(case, mechanism, setup)
         if key not in self.plan.points:
             raise NotKnownError(case, mechanism, setup)
+        self.asked[key] = None
         point = self.points.get(key)
         problem = "not run to its end" if point is None else point[quantity].problem
         if point is None or problem is not None:

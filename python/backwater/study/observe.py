@@ -81,9 +81,7 @@ def observe(
 
 
 def _job(outcome: Outcome, one: Observation) -> Job:
-    scenario = changed(outcome.study, one.key, outcome.overrides).set(
-        "output.interval", one.interval
-    )
+    scenario = changed(outcome.study, one.key, outcome.changes).set("output.interval", one.interval)
     for name in SAMPLES:
         scenario = scenario.set(f"output.{name}", name in one.samples)
     scenario = scenario.set("output.backlogs", False).set("output.nodes", list(one.nodes))

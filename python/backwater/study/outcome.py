@@ -21,7 +21,7 @@ from backwater.errors import ResultError
 from backwater.manifest import STUDY, check_files, read_manifest
 from backwater.results import load_run
 from backwater.study.definition import Study, load
-from backwater.study.execute import TABLE, Key, Point, Sample
+from backwater.study.execute import TABLE, Changes, Key, Point, Sample
 from backwater.study.verdict import Row, Summary, summarise
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class Outcome:
     """Where the runs of each point lie, below `runs` of the directory."""
     seeds: Mapping[Key, list[int]] = field(default_factory=dict)
     """Seeds of each point, in the order of its values."""
-    overrides: tuple[tuple[str, str], ...] = ()
-    """Keys and values that were set over what the study says."""
+    changes: Changes = field(default_factory=Changes)
+    """What was changed over what the study says."""
 
     @property
     def met(self) -> bool:
@@ -133,7 +133,9 @@ def open_study(directory: str | os.PathLike[str]) -> Outcome:
         points=points,
         places=places,
         seeds=seeds,
-        overrides=tuple((manifest.get("set") or {}).items()),
+        changes=Changes(
+            tuple((manifest.get("set") or {}).items()), tuple(manifest.get("with") or ())
+        ),
     )
 
 

@@ -9,11 +9,43 @@ from typing import TYPE_CHECKING
 from backwater.wording import figure, percent, us
 
 if TYPE_CHECKING:
-    from backwater.study import Row
+    from backwater.study import Outcome, Row
     from backwater.study.definition import Measure
 
 # What a row says when it is over fewer seeds than the study asks for.
 FEWER = re.compile(r"over \d+ seeds instead of (\d+)")
+
+
+def conditions(outcome: Outcome) -> list[str]:
+    """Say how what was run differs from what the study says, and what that means for verdicts."""
+    rows = outcome.rows
+    changed = dict.fromkeys(word for row in rows for word in row.changed)
+    changed |= dict.fromkeys(word for row in outcome.beside for word in row["changed"])
+    said = []
+    if changed:
+        said.append(
+            f"Changed: {', '.join(changed)}. Claims and bands are for the study's own values: a "
+            "model that was changed is not judged."
+        )
+    under: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for one in () if row.is_claim else row.skipped:
+            said_so = (f"--set {one['key']}={one['value']}", one["reason"])
+            under.setdefault(said_so, []).append(row.mechanism)
+    for beside in outcome.beside:
+        for one in beside["skipped"]:
+            said_so = (f"--set {one['key']}={one['value']}", one["reason"])
+            under.setdefault(said_so, []).append(beside["mechanism"])
+    said += [
+        f"Skipped: {setting} in {', '.join(dict.fromkeys(mechanisms))}, where {reason}."
+        for (setting, reason), mechanisms in under.items()
+    ]
+    if any(row.other_seeds for row in rows):
+        said.append(
+            "Other seeds than the study's: claims and bands are for its own, and verdicts on these "
+            "may differ."
+        )
+    return said
 
 
 def compared(row: Row) -> str:
@@ -41,7 +73,9 @@ def measured_text(row: Row, measure: Measure) -> str:
 
 
 def band_text(row: Row) -> str:
-    """Say how near a number must come to agree."""
+    """Say how near a number must come to agree; of a changed model there is nothing to say."""
+    if not row.judged:
+        return "-"
     if row.band is None or row.band_kind == "relative":
         return f"±{percent(row.band, signed=False)}"
     return f"±{row.band:g}" if row.band_kind == "absolute" else f"{row.band:g}x"

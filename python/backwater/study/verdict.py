@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backwater.study.bounds import BOUNDS
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 OWN = "table"
 """How the rows beside the table call the table's own setup."""
+
+NOT_JUDGED = "not judged"
+"""The verdict on a model whose settings were changed: bands and claims are for other values."""
 
 NEAR = 0.05
 """The second, common yardstick of the summary beside each row's own band."""
@@ -39,7 +42,8 @@ class Row:
     band_kind: str | None
     """`relative` or `absolute` to either side, or a `factor` either way."""
     verdict: str
-    """`agrees` or `differs` for a number, `holds` or `fails` for a claim."""
+    """`agrees` or `differs` for a number, `holds` or `fails` for a claim; `not judged` for either
+    where the settings of a model were changed, since band and claim are for other values."""
     statistic: str
     lower_bound: float | None
     """No congestion control can take less; None where an override changed what it rests on."""
@@ -53,6 +57,14 @@ class Row:
     """Which statistic over the seeds it is: mean, min, max or std."""
     against: str | None = None
     """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
+    is_claim: bool = False
+    """Whether this is a claim rather than a number."""
+    changed: list[str] = field(default_factory=list)
+    """Settings by which it is of another model than the study's, as on the command line."""
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    """Settings that change nothing here: {key, value, mechanism, reason}."""
+    other_seeds: bool = False
+    """Whether it is over other seeds than the study's, for which band and claim are."""
 
     @property
     def good(self) -> bool:
@@ -60,9 +72,9 @@ class Row:
         return self.verdict in ("agrees", "holds")
 
     @property
-    def is_claim(self) -> bool:
-        """Whether this is a claim rather than a number."""
-        return self.verdict in ("holds", "fails")
+    def judged(self) -> bool:
+        """Whether it is of the study's own model."""
+        return not self.changed
 
     def as_dict(self) -> dict[str, Any]:
         """Give the row as JSON has it."""
@@ -81,6 +93,7 @@ class Summary:
     claims: int
     hold: int
     required_off: int
+    not_judged: int
 
     @property
     def sentences(self) -> list[str]:
@@ -94,6 +107,10 @@ class Summary:
         sentences = [", ".join(parts) + "."] if self.numbers else []
         if self.claims:
             sentences.append(f"{self.hold} of {self.claims} claims hold.")
+        if self.not_judged:
+            sentences.append(
+                f"{self.not_judged} numbers and claims are not judged: their models were changed."
+            )
         return sentences
 
     def __str__(self) -> str:
@@ -141,6 +158,8 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
                         },
                         "note": _problem(point, beside.shows),
                         "seeds": first,
+                        "changed": list(plan.changed.get(key, ())),
+                        "skipped": list(plan.skipped.get(key, ())),
                         "units": {m.name: m.unit for m in plan.study.measures},
                         "ci": {m.name: point[m.name].interval(first) for m in plan.study.measures},
                     }
@@ -161,8 +180,9 @@ def _problem(point: Point, names: Iterable[str]) -> str | None:
 
 
 def summarise(study: Study, rows: Iterable[Row]) -> Summary:
-    """Count verdicts."""
-    rows = list(rows)
+    """Count verdicts: on the study's own models."""
+    every = list(rows)
+    rows = [row for row in every if row.judged]
     numbers = [row for row in rows if not row.is_claim]
     claims = [row for row in rows if row.is_claim]
     tolerances = {(n.case, n.mechanism, n.quantity): n.tolerance for n in study.numbers}
@@ -180,6 +200,7 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
         claims=len(claims),
         hold=sum(row.good for row in claims),
         required_off=sum(row.required and not row.good for row in rows),
+        not_judged=len(every) - len(rows),
     )
 
 
@@ -212,6 +233,8 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
         notes.insert(0, f"must be met to {number.tolerance} {measure.unit}")
     if number.first is not None and measured is not None and count < number.first:
         notes.insert(0, f"over {count} seeds instead of {number.first}")
+    keys = [Key(number.case, name, TABLE) for name in (number.mechanism, number.against) if name]
+    basis = _basis(plan, keys, number.first)
     return Row(
         study=study.id,
         case=number.case,
@@ -225,15 +248,49 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
         else None,
         band=number.band.width,
         band_kind=number.band.kind,
-        verdict="agrees" if agrees else "differs",
+        verdict=NOT_JUDGED if basis.changed else "agrees" if agrees else "differs",
         statistic=_statistic(number, measure) + _over(number.over, count),
-        lower_bound=None if number.against is not None else _bound(plan, measure, sample),
+        lower_bound=None if number.against is not None else _bound(plan, keys[0], measure, sample),
         required=number.required,
         note="; ".join(notes) or None,
         seeds=count,
         ci=sample.interval(number.first) if number.over == "mean" else None,
         over=number.over if count > 1 else None,
         against=number.against,
+        **asdict(basis),
+    )
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """How what was run differs from what the study says, over the points of a row."""
+
+    changed: list[str]
+    skipped: list[dict[str, str]]
+    other_seeds: bool
+
+
+def _basis(plan: Plan, keys: Iterable[Key], first: int | None = None) -> _Basis:
+    """`first`: only so many seeds count; None: all."""
+    keys = list(keys)
+    changed = dict.fromkeys(word for key in keys for word in plan.changed.get(key, ()))
+    first_skipped = plan.skipped.get(keys[0], ()) if keys else ()
+    skipped = [
+        one
+        for one in first_skipped
+        if all(
+            one["key"] in (there["key"] for there in plan.skipped.get(key, ())) for key in keys[1:]
+        )
+    ]
+    other = [key for key in keys if key in plan.own_seeds]
+    return _Basis(
+        list(changed),
+        skipped,
+        any(
+            [plan.jobs[n].seed for n in plan.points[key]][:first]
+            != list(plan.own_seeds[key])[:first]
+            for key in other
+        ),
     )
 
 
@@ -250,11 +307,13 @@ def _over(over: str, count: int) -> str:
     return f"; {OVER[over]} of {count} seeds" if count > 1 else ""
 
 
-def _bound(plan: Plan, measure: Measure, sample: Sample) -> float | None:
+def _bound(plan: Plan, key: Key, measure: Measure, sample: Sample) -> float | None:
     study = plan.study
     if study.model is None or measure.bound is None or not sample.sizes:
         return None
-    if any(key not in study.bound_ignores for key in plan.changed):
+    keys = [name for name, _ in plan.changes.settings]
+    moved = plan.changes.mechanisms or any(name not in study.bound_ignores for name in keys)
+    if moved and plan.changed.get(key):
         return None
     return BOUNDS[measure.bound](study.model, sample.sizes)
 
@@ -285,8 +344,9 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
     study = plan.study
     predicate = predicates(study.id)[claim.id]
     finding: Finding | None = None
+    measured = MeasuredNumbers(plan, points)
     try:
-        finding = predicate(MeasuredNumbers(plan, points))
+        finding = predicate(measured)
         detail = finding.detail
     except NotKnownError:
         return None
@@ -296,6 +356,8 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         published = predicate(_PublishedNumbers(study)).value
     except NotKnownError:
         published = None
+    basis = _basis(plan, measured.asked)
+    holds = "holds" if finding and finding.holds else "fails"
     return Row(
         study=study.id,
         case=finding.cases if finding else "",
@@ -307,7 +369,7 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         deviation=None,
         band=None,
         band_kind=None,
-        verdict="holds" if finding and finding.holds else "fails",
+        verdict=NOT_JUDGED if basis.changed else holds,
         statistic=claim.predicate,
         lower_bound=None,
         required=claim.required,
@@ -315,4 +377,6 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         seeds=None,
         ci=None,
         over=None,
+        is_claim=True,
+        **asdict(basis),
     )

@@ -59,6 +59,8 @@ pub(crate) enum Layer {
     File,
     /// A variant in it.
     Variant(Arc<str>),
+    /// A mechanism of this name, switched on.
+    With(Arc<str>),
     /// An override, `key=value`.
     Set(Arc<str>),
     /// A mechanism's preset of this name.
@@ -80,6 +82,7 @@ impl Origin {
         match &self.layer {
             Layer::File => place(),
             Layer::Variant(name) => format!("variant {name} ({})", place()),
+            Layer::With(_) => "--with".into(),
             Layer::Set(_) => "--set".into(),
             Layer::Preset(name) => format!("preset {name}"),
         }
@@ -99,6 +102,7 @@ impl Origin {
         let elsewhere = |name: String| ScenarioError { file: Some(name), ..ScenarioError::default() };
         match &self.layer {
             Layer::File | Layer::Variant(_) => source.place(span),
+            Layer::With(name) => elsewhere(format!("--with {name}")),
             Layer::Set(text) => elsewhere(format!("--set {text}")),
             Layer::Preset(name) => elsewhere(format!("preset {name}")),
         }

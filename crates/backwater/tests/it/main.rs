@@ -13,5 +13,6 @@ mod nics;
 mod ns3;
 mod scenarios;
 mod series;
+mod settings;
 mod sfc;
 mod waits;
