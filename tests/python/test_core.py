@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,31 @@ def test_flow_tables_of_every_library(frame: Any, path: list[Any] | None) -> Non
     status = _core.Scenario.from_text(SCENARIO).with_flows(table, "rows").start(1).advance(5000)
     assert status.done
     assert status.flows_done == status.flows_total == len(ROWS["id"])
+
+
+def test_acknowledgements_take_the_way_of_their_column(tmp_path: Path) -> None:
+    fabric = """
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 1
+rate = "10 Gb/s"
+link_delay = "100 ns"
+"""
+    rows = {"id": [0], "src": [0], "dst": [1], "bytes": [4096 * 25], "path": ["leaf0 spine0 leaf1"]}
+    table = pa.table(rows | {"start_ps": [0], "ack_path": ["leaf1 spine1 leaf0"]})
+    pq.write_table(table, tmp_path / "jobs.parquet")
+    file = tmp_path / "case.toml"
+    file.write_text(fabric + '[[flow]]\ntable = "jobs.parquet"\n', "utf-8")
+    for run in (backwater.load(file).run(), backwater.parse(fabric).flows(table, "rows").run()):
+        frames = {(row["node"], row["peer"]): row["tx_frames"] for row in run.ports.to_pylist()}
+        there, back = ("leaf0", "spine0", "leaf1"), ("leaf1", "spine1", "leaf0")
+        assert all(frames[hop] == 25 for way in (there, back) for hop in pairwise(way))
+        assert all(frames[hop[::-1]] == 0 for way in (there, back) for hop in pairwise(way))
+    numbers = table.set_column(6, "ack_path", pa.array([7]))
+    with pytest.raises(backwater.ScenarioError, match="ack_path"):
+        backwater.parse(fabric).flows(numbers, "rows")
 
 
 @pytest.mark.parametrize("start", ["start", "start_ps"])
