@@ -41,7 +41,7 @@ AGAIN = "run it again, with --force"
 
 # What the entries of a manifest are, where there are such entries; others may be anything.
 _ENTRY = {"key": str, "value": str, "origin": str}
-_WARNING = {"key": str, "value": str, "reason": str}
+_WARNING = {"kind": str, "message": str, "hint": str}
 _COMMON = {"status": str, "versions": {str: str}, "files": {str: str}, "set": {str: str}}
 _TABLES = {str: {"parts": int, "rows": int, "sha256": [str]}}
 _RUN = {
@@ -58,7 +58,7 @@ _RUN = {
 _POINT = {"case": str, "mechanism": str, "runs": [str]}
 SHAPES: dict[str, dict[str, Any]] = {
     RUN: _COMMON | _RUN,
-    SEEDS: _COMMON | {"runs": [str]},
+    SEEDS: _COMMON | {"runs": [str], "warnings": [_WARNING]},
     STUDY: _COMMON | {"study": str, "points": [_POINT]},
     COMPARISON: _COMMON | {"seeds": [int], "scenarios": [{"scenario": str, "directory": str}]},
 }

@@ -28,6 +28,7 @@ from backwater.directory import SCENARIO, clear, standing
 from backwater.directory import TABLES as TABLES
 from backwater.errors import InputError, ResultError
 from backwater.files import Hashing, replacing, sync_directory, write_text
+from backwater.findings import failures
 from backwater.manifest import (
     AGAIN,
     FORMAT,
@@ -151,10 +152,19 @@ class Run:
         return int(self.manifest["seed"])
 
     @property
-    def warnings(self) -> list[dict[str, str]]:
-        """What the check had to say: {key, value, reason, hint}."""
-        warnings: list[dict[str, str]] = self.manifest.get("warnings") or []
+    def warnings(self) -> list[dict[str, Any]]:
+        """What the check had to say, and what the run has found: {kind, message, hint}.
+
+        Those of the check (kind `setting`) have key, value and reason, too; those of the run have
+        `failure`: whether it has not done what its scenario asked for.
+        """
+        warnings: list[dict[str, Any]] = self.manifest.get("warnings") or []
         return warnings
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end, and did what its scenario asked for (see `warnings`)."""
+        return self.status == "done" and not failures(self.warnings)
 
 
 def load_run(path: Path, *, checked: bool = True) -> Run:
@@ -266,7 +276,7 @@ class MemorySink:
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
         """Close the run and give its results."""
-        self.manifest |= _closing(status, summary, error)
+        self.manifest |= _closing(self.manifest, status, summary, error)
         batches = self._batches
 
         def read(table: str) -> pa.Table:
@@ -324,7 +334,7 @@ class DirectorySink:
         """Close every part and the manifest, and give the results as they lie on disk."""
         for table in list(self._open):
             self._close(table)
-        self.manifest |= _closing(status, summary, error)
+        self.manifest |= _closing(self.manifest, status, summary, error)
         self.manifest["tables"] = {
             table: {"parts": len(hashes), "rows": self._rows[table], "sha256": hashes}
             for table, hashes in sorted(self._parts.items())
@@ -382,8 +392,18 @@ def opening(**facts: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON hol
     return {"format": FORMAT, "kind": RUN, "status": "running", "started": _now(), **facts}
 
 
-def _closing(status: str, summary: dict[str, Any], error: str | None) -> dict[str, Any]:
-    closing: dict[str, Any] = {"status": status, "ended": _now(), "summary": summary}
+def _closing(
+    manifest: Mapping[str, Any], status: str, summary: dict[str, Any], error: str | None
+) -> dict[str, Any]:
+    totals = {name: value for name, value in summary.items() if name != "findings"}
+    # A part of the manifest that is known beforehand, and what the run has found of itself.
+    warnings = [*manifest.get("warnings", []), *summary.get("findings", [])]
+    closing: dict[str, Any] = {
+        "status": status,
+        "ended": _now(),
+        "summary": totals,
+        "warnings": warnings,
+    }
     if error is not None:
         closing["error"] = error
     return closing

@@ -159,7 +159,10 @@ class Scenario:
         return Scenario(core, self._facts | {"inputs": inputs}, self._base)
 
     def check(self) -> list[dict[str, str]]:
-        """Check everything that a run would; gives the warnings as {key, value, reason, hint}."""
+        """Check everything that a run would; gives the warnings.
+
+        Each is {kind, message, hint, key, value, reason}; the kind is `setting`.
+        """
         return self.complete().check()
 
     def resolved(self) -> str:

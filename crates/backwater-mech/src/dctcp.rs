@@ -33,7 +33,7 @@
 
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs,
+    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Reach,
 };
 use backwater_net::packet::Packet;
 use schemars::JsonSchema;
@@ -72,6 +72,7 @@ impl Mechanism for Dctcp {
     const NAME: &'static str = "dctcp";
     const DEFINED_BY: &'static str = "RFC 8257; Alizadeh et al., SIGCOMM 2010";
     const SUMMARY: &'static str = "narrows each flow's window by the share of its bytes that is marked";
+    const IDLE: &'static str = "never narrowed a window, since no mark and no loss reached it";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
@@ -119,6 +120,7 @@ impl Mechanism for Dctcp {
             bytes_marked: 0,
             window_end: 0,
             cut_until: 0,
+            cuts: 0,
         })
     }
 }
@@ -144,6 +146,8 @@ pub struct Sender {
     window_end: u64,
     /// \[bytes\] no further cut until this is acknowledged
     cut_until: u64,
+    /// times that the window was narrowed
+    cuts: u64,
 }
 
 // The specification.
@@ -182,6 +186,10 @@ impl FlowSide for Sender {
         self.ssthresh = (self.flight() as f64 / 2.0).max(self.least.max(2.0 * self.smss));
         self.cut(if loss == Loss::Timeout { self.smss } else { self.ssthresh });
     }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.cuts, margin: None }
+    }
 }
 
 impl Sender {
@@ -200,6 +208,7 @@ impl Sender {
     }
 
     fn cut(&mut self, to: f64) {
+        self.cuts += 1;
         self.cwnd = to;
         self.cut_until = self.snd_nxt;
     }

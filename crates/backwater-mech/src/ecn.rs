@@ -23,7 +23,9 @@
 
 use crate::average::{Averages, weight_findings};
 use backwater_engine::Time;
-use backwater_net::hooks::{Absent, CheckCx, Finding, Mechanism, Place, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{
+    Absent, CheckCx, Finding, Margin, Mechanism, Place, Reach, SwitchCx, SwitchShape, SwitchSide,
+};
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
 use rand::RngExt;
@@ -100,6 +102,7 @@ impl Mechanism for Marker {
     const NAME: &'static str = "ecn";
     const DEFINED_BY: &'static str = "RFC 3168; RED curve of Zhu et al., SIGCOMM 2015";
     const SUMMARY: &'static str = "marks packets by the length of the egress queue";
+    const IDLE: &'static str = "never marked a packet";
     type Params = Params;
     type Shared = ();
     type Switch = CongestionPoint;
@@ -142,7 +145,8 @@ impl Mechanism for Marker {
             (None, At::Enqueue) => Mode::Enqueue,
             (None, At::Dequeue) => Mode::Dequeue,
         };
-        Some(CongestionPoint { params: params.clone(), mode, thresholds, least, classes, averages })
+        let (marks, peaks) = (0, vec![Bytes::ZERO; thresholds.len()]);
+        Some(CongestionPoint { params: params.clone(), mode, thresholds, least, classes, averages, marks, peaks })
     }
 }
 
@@ -168,6 +172,9 @@ pub struct CongestionPoint {
     /// classes that are marked, a bit each
     classes: u8,
     averages: Option<Averages>,
+    marks: u64,
+    /// \[bytes\] by port, the longest queue by which a packet could have been marked
+    peaks: Vec<Bytes>,
 }
 
 // The specification.
@@ -197,6 +204,15 @@ impl SwitchSide for CongestionPoint {
         }
         self.mark(cx, at, q, pkt);
     }
+
+    fn reach(&self) -> Reach {
+        let mut reach = Reach { acts: self.marks, margin: None };
+        for (peak, (kmin, _)) in self.peaks.iter().zip(&self.thresholds) {
+            let of = "longest queue of packets that can be marked";
+            reach.join(Reach { acts: 0, margin: Some(Margin::bytes(of, *peak, *kmin)) });
+        }
+        reach
+    }
 }
 
 impl CongestionPoint {
@@ -219,8 +235,12 @@ impl CongestionPoint {
 
     #[inline(always)]
     fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
-        if q > self.least && pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
-            self.mark_by_curve(cx, at, q, pkt);
+        if pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
+            let peak = &mut self.peaks[usize::from(at.egress.0)];
+            *peak = (*peak).max(q);
+            if q > self.least {
+                self.mark_by_curve(cx, at, q, pkt);
+            }
         }
     }
 
@@ -232,10 +252,12 @@ impl CongestionPoint {
         }
         let pmax = self.params.pmax;
         if q >= kmax || kmin == kmax {
+            self.marks += 1;
             pkt.mark();
         } else {
             let p = pmax * (q.0 - kmin.0) as f64 / (kmax.0 - kmin.0) as f64;
             if cx.rng().random::<f64>() < p {
+                self.marks += 1;
                 pkt.mark();
             }
         }

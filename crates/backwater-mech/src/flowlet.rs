@@ -24,7 +24,7 @@
 //! **Where we differ:** CONGA ages an entry by a bit at a fixed period, so that its gap is between one and two periods; here it is exact.
 
 use backwater_engine::Time;
-use backwater_net::hooks::{Absent, Claims, Mechanism, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Absent, Claims, Mechanism, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{FlowRef, Kind, Packet, Port};
 use rand::RngExt;
 use schemars::JsonSchema;
@@ -59,6 +59,7 @@ impl Mechanism for Flowlet {
     const NAME: &'static str = "flowlet";
     const DEFINED_BY: &'static str = "Kandula et al., ACM CCR 2007; Alizadeh et al., SIGCOMM 2014, section 5.3";
     const SUMMARY: &'static str = "sends each burst of a flow over the least-loaded of the equal-cost paths";
+    const IDLE: &'static str = "never chose a path, since no packet of its classes had two";
     type Params = Params;
     type Shared = ();
     type Switch = Table;
@@ -73,7 +74,7 @@ impl Mechanism for Flowlet {
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<Table> {
         let classes = crate::class_bits_or_all(params.classes.as_deref());
-        Some(Table { gap: params.gap, classes, flowlets: HashMap::new(), looked_through: SMALL })
+        Some(Table { gap: params.gap, classes, flowlets: HashMap::new(), looked_through: SMALL, chosen: 0 })
     }
 }
 
@@ -93,6 +94,8 @@ pub struct Table {
     flowlets: HashMap<FlowRef, Entry>,
     /// entries at which it is looked through for old ones
     looked_through: usize,
+    /// flowlets whose next hop it chose
+    chosen: u64,
 }
 
 // The specification.
@@ -109,8 +112,13 @@ impl SwitchSide for Table {
         }
         let port = least_loaded(cx, next_hops);
         self.forget_old(t);
+        self.chosen += 1;
         self.flowlets.insert(pkt.flow, Entry { port, last: t });
         Some(port)
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.chosen, margin: None }
     }
 }
 

@@ -28,8 +28,8 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
-    SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Margin, Mechanism, NicCx, NicShape, NicSide,
+    Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, HostId, Packet, Port};
 use schemars::JsonSchema;
@@ -89,6 +89,7 @@ impl Mechanism for Pause {
     const NAME: &'static str = "pause";
     const DEFINED_BY: &'static str = "IEEE 802.3 annex 31B";
     const SUMMARY: &'static str = "stops the whole link when a counter passes a threshold";
+    const IDLE: &'static str = "never paused a neighbour";
     type Params = Params;
     type Shared = ();
     type Switch = Switch;
@@ -130,6 +131,8 @@ impl Mechanism for Pause {
             style: params.signal.style(params.quanta),
             overs: Overs::new(params.counter, ports),
             receiver: Receiver::new(ports, params.response),
+            pauses: 0,
+            peak: Bytes::ZERO,
         })
     }
 
@@ -148,6 +151,10 @@ pub struct Switch {
     /// ports whose counter has passed `xoff` and not yet fallen below `xon`
     overs: Overs,
     receiver: Receiver,
+    /// pauses asked for
+    pauses: u64,
+    /// \[bytes\] the most that was held against `xoff`
+    peak: Bytes,
 }
 
 // The specification.
@@ -155,7 +162,7 @@ impl SwitchSide for Switch {
     #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.overs.counter() == Counter::Ingress {
-            let over = cx.seen().ingress_port(at.ingress) > self.xoff;
+            let over = self.passes(cx.seen().ingress_port(at.ingress));
             self.filled(cx, at.ingress, over || cx.seen().in_headroom(at.ingress, at.class) > Bytes::ZERO);
         }
     }
@@ -163,7 +170,8 @@ impl SwitchSide for Switch {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.overs.counter() == Counter::Egress {
-            self.filled(cx, at.egress, cx.seen().egress_port(at.egress) > self.xoff);
+            let over = self.passes(cx.seen().egress_port(at.egress));
+            self.filled(cx, at.egress, over);
         }
     }
 
@@ -204,6 +212,14 @@ impl SwitchSide for Switch {
     fn awaits(&self, _: Owner, port: Port, class: Option<Class>) -> Awaits {
         if class.is_none() { self.overs.awaits(port, None) } else { Awaits::Unknown }
     }
+
+    fn reach(&self) -> Reach {
+        let of = match self.overs.counter() {
+            Counter::Ingress => "most bytes from one port",
+            Counter::Egress | Counter::Queue => "most bytes for one port",
+        };
+        Reach { acts: self.pauses, margin: Some(Margin::bytes(of, self.peak, self.xoff)) }
+    }
 }
 
 fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty]) {
@@ -216,6 +232,12 @@ fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty]) {
 }
 
 impl Switch {
+    #[inline(always)]
+    fn passes(&mut self, bytes: Bytes) -> bool {
+        self.peak = self.peak.max(bytes);
+        bytes > self.xoff
+    }
+
     #[inline(always)]
     fn filled(&mut self, cx: &mut SwitchCx<'_>, port: Port, over: bool) {
         if over && !self.overs.is(port) {
@@ -233,6 +255,7 @@ impl Switch {
     fn set(&mut self, cx: &mut SwitchCx<'_>, port: Port, over: bool) {
         for (port, pause) in self.overs.set(port, over) {
             if pause {
+                self.pauses += 1;
                 cx.hold_peer(port, None, Time::NEVER, self.style);
             } else {
                 cx.release_peer(port, None);

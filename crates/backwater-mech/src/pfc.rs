@@ -39,8 +39,8 @@ use crate::pause::{default_counter, default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
-    SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Margin, Mechanism, NicCx, NicShape, NicSide,
+    Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -227,6 +227,7 @@ impl Mechanism for Pfc {
     const NAME: &'static str = "pfc";
     const DEFINED_BY: &'static str = "IEEE 802.1Qbb-2011";
     const SUMMARY: &'static str = "pauses one class of a link when its ingress counter passes a threshold";
+    const IDLE: &'static str = "never paused a neighbour";
     type Params = Params;
     type Shared = ();
     type Switch = Switch;
@@ -299,6 +300,8 @@ impl Mechanism for Pfc {
             feeders: Feeders::default(),
             counter: params.counter,
             receiver: Receiver::new(ports * CLASSES, params.response),
+            pauses: 0,
+            nearest: (Bytes::ZERO, params.xoff()),
             watchdog: params.watchdog.map(|detect| {
                 let (restore, action) = (params.watchdog_restore, params.watchdog_action);
                 Box::new(Watchdog::new(ports * CLASSES, detect, restore, action))
@@ -338,6 +341,10 @@ pub struct Switch {
     feeders: Feeders,
     receiver: Receiver,
     watchdog: Option<Box<Watchdog>>,
+    /// pauses asked for
+    pauses: u64,
+    /// \[bytes\] the most that was held against the threshold, and the threshold then
+    nearest: (Bytes, Bytes),
 }
 
 // The specification.
@@ -357,16 +364,17 @@ impl SwitchSide for Switch {
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.counter == Counter::Egress
             && self.under_pfc(at.queue.into())
-            && cx.seen().egress(at.egress, at.queue) > self.at(at.egress).xoff
+            && self.passes(at.egress, cx.seen().egress(at.egress, at.queue))
             && !self.over(at.queue.into(), at.egress)
         {
             self.set(cx, at.queue.into(), at.egress, true);
         }
         if self.counter == Counter::Queue
             && self.under_pfc(at.class)
-            && cx.seen().egress(at.egress, at.queue) > self.at(at.egress).xoff
+            && self.passes(at.egress, cx.seen().egress(at.egress, at.queue))
             && self.feeders.joined(at)
         {
+            self.pauses += 1;
             cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
         }
         if let Some(watchdog) = &self.watchdog
@@ -432,6 +440,16 @@ impl SwitchSide for Switch {
     fn gives_up(&self, _: Port) -> bool {
         self.watchdog.is_some()
     }
+
+    fn reach(&self) -> Reach {
+        let of = match (self.counter, self.dynamic) {
+            (Counter::Ingress, None) => "most bytes of a class from one port",
+            (Counter::Ingress, Some(_)) => "most bytes of a class from one port beyond its reserve",
+            (Counter::Egress | Counter::Queue, _) => "longest egress queue",
+        };
+        let (peak, threshold) = self.nearest;
+        Reach { acts: self.pauses, margin: Some(Margin::bytes(of, peak, threshold)) }
+    }
 }
 
 impl Switch {
@@ -450,19 +468,33 @@ impl Switch {
         self.overs[usize::from(class.0)].is(port)
     }
 
+    /// Whether a counter is above the static threshold.
     #[inline(always)]
-    fn is_full(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+    fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
+        let xoff = self.at(port).xoff;
+        if bytes > self.nearest.0 {
+            self.nearest = (bytes, xoff);
+        }
+        bytes > xoff
+    }
+
+    #[inline(always)]
+    fn is_full(&mut self, cx: &SwitchCx<'_>, at: &Place) -> bool {
         let seen = cx.seen();
         match self.dynamic {
             // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped.
             None => {
-                seen.ingress(at.ingress, at.class) > self.at(at.ingress).xoff
+                self.passes(at.ingress, seen.ingress(at.ingress, at.class))
                     || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
             }
             Some(_) => {
                 let limit = Bytes((self.at(at.ingress).alpha * seen.free(at.ingress).0 as f64) as u64);
-                seen.beyond_reserve(at.ingress, at.class) >= limit
-                    || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
+                let beyond = seen.beyond_reserve(at.ingress, at.class);
+                // The threshold falls while memory fills: with the most bytes it was nearest.
+                if beyond > self.nearest.0 {
+                    self.nearest = (beyond, limit);
+                }
+                beyond >= limit || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
             }
         }
     }
@@ -493,6 +525,7 @@ impl Switch {
     fn set(&mut self, cx: &mut SwitchCx<'_>, class: Class, port: Port, over: bool) {
         for (port, pause) in self.overs[usize::from(class.0)].set(port, over) {
             if pause {
+                self.pauses += 1;
                 cx.hold_peer(port, Some(class), Time::NEVER, self.style);
             } else {
                 cx.release_peer(port, Some(class));

@@ -51,7 +51,7 @@ use crate::pause::{default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Claims, Fate, Finding, Lane, Mechanism, NicShape, Place, SwitchCx, SwitchShape,
+    Absent, Carrier, CheckCx, Claims, Fate, Finding, Lane, Mechanism, NicShape, Place, Reach, SwitchCx, SwitchShape,
     SwitchSide, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, class_bits};
@@ -235,6 +235,7 @@ impl Mechanism for Sfc {
     const NAME: &'static str = "sfc";
     const DEFINED_BY: &'static str = "IEEE P802.1Qdw (draft), contributions of 2025";
     const SUMMARY: &'static str = "a congested queue pauses the sources of its packets for a time";
+    const IDLE: &'static str = "never paused a source";
     type Params = Params;
     type Shared = ();
     type Switch = Bridge;
@@ -401,6 +402,10 @@ impl SwitchSide for Bridge {
 
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
         self.edge.on_timer(cx, token);
+    }
+
+    fn reach(&self) -> Reach {
+        self.point.reach()
     }
 }
 

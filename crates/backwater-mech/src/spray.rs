@@ -22,7 +22,7 @@
 //! **Where we differ:** the paper keeps TCP, whose duplicate acknowledgements take reordering for loss; flows here have RoCEv2's
 //! transport.
 
-use backwater_net::hooks::{Absent, Claims, Mechanism, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Absent, Claims, Mechanism, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{Kind, Packet, Port};
 use rand::RngExt;
 use schemars::JsonSchema;
@@ -63,6 +63,7 @@ impl Mechanism for Spray {
     const NAME: &'static str = "spray";
     const DEFINED_BY: &'static str = "Dixit et al., INFOCOM 2013";
     const SUMMARY: &'static str = "sends each packet over another of the equal-cost paths";
+    const IDLE: &'static str = "never chose a path, since no packet of its classes had two";
     type Params = Params;
     type Shared = ();
     type Switch = Sprayer;
@@ -81,6 +82,7 @@ impl Mechanism for Spray {
             order: params.order,
             classes: crate::class_bits_or_all(params.classes.as_deref()),
             turns: Vec::new(),
+            chosen: 0,
         })
     }
 }
@@ -92,6 +94,8 @@ pub struct Sprayer {
     classes: u8,
     /// n of each set of next hops
     turns: Vec<(Vec<Port>, usize)>,
+    /// packets whose next hop it chose
+    chosen: u64,
 }
 
 // The specification.
@@ -100,6 +104,7 @@ impl SwitchSide for Sprayer {
         if pkt.kind != Kind::Data || self.classes & (1 << pkt.class.0) == 0 {
             return None;
         }
+        self.chosen += 1;
         match self.order {
             Order::Random => Some(next_hops[cx.rng().random_range(0..next_hops.len() as u32) as usize]),
             Order::RoundRobin => {
@@ -109,6 +114,10 @@ impl SwitchSide for Sprayer {
                 Some(out)
             }
         }
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.chosen, margin: None }
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Entry {
     pub defined_by: &'static str,
     /// One line.
     pub summary: &'static str,
+    /// What it has not done where it never acted.
+    pub idle: &'static str,
     /// Named parameter sets.
     pub presets: &'static [Preset],
     /// Schema of its parameters.
@@ -78,6 +80,7 @@ impl Entry {
             name: M::NAME,
             defined_by: M::DEFINED_BY,
             summary: M::SUMMARY,
+            idle: M::IDLE,
             presets: M::PRESETS,
             schema: |generator| generator.subschema_for::<M::Params>(),
         }
@@ -120,7 +123,7 @@ macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
             Ack, Awaits, Carrier, CheckCx, Claims, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Loss, Mechanism,
-            NicCx, NicShape, NicSide, Owner, Place, RateKey, Steering, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
+            NicCx, NicShape, NicSide, Owner, Place, RateKey, Reach, Steering, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
         };
         use backwater_engine::Time;
         use backwater_net::packet::{Class, Control, HostId, Packet, Port};
@@ -483,6 +486,20 @@ macro_rules! mechanisms {
             fn steering(&self) -> Option<Steering> { Config::steering(self) }
             fn switch_counts(side: &SwitchStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
             fn nic_counts(side: &NicStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
+            fn on(&self) -> Vec<(Owner, &'static str)> {
+                let mut all = Vec::new();
+                $(if self.$name.is_some() { all.push((Owner(Number::$name as u8), <$mechanism as Mechanism>::NAME)); })+
+                all
+            }
+            fn switch_reach(side: &SwitchStack, tell: &mut dyn FnMut(Owner, Reach)) {
+                $(if let Some(side) = &side.$name { tell(Owner(Number::$name as u8), SwitchSide::reach(&**side)); })+
+            }
+            fn nic_reach(side: &NicStack, tell: &mut dyn FnMut(Owner, Reach)) {
+                $(if let Some(side) = &side.$name { tell(Owner(Number::$name as u8), NicSide::reach(&**side)); })+
+            }
+            fn flow_reach(side: &FlowStack, tell: &mut dyn FnMut(Owner, Reach)) {
+                $(if let Some(side) = &side.$name { tell(Owner(Number::$name as u8), FlowSide::reach(side)); })+
+            }
             fn shared(&self) -> Shared { Config::shared(self) }
             fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
             fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }

@@ -41,7 +41,7 @@
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs,
+    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Reach, Unit,
 };
 use backwater_net::packet::Packet;
 use schemars::JsonSchema;
@@ -116,6 +116,7 @@ impl Mechanism for Swift {
     const NAME: &'static str = "swift";
     const DEFINED_BY: &'static str = "Kumar et al., SIGCOMM 2020";
     const SUMMARY: &'static str = "adapts each flow's window so that the delay of its packets stays at a target";
+    const IDLE: &'static str = "never narrowed a window";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
@@ -183,6 +184,8 @@ impl Mechanism for Swift {
             t_last_decrease: None,
             retransmit_cnt: 0,
             sent: Time::ZERO,
+            cuts: 0,
+            nearest: (0.0, fixed.0 as f64),
             params: Box::new(params.clone()),
         })
     }
@@ -207,6 +210,10 @@ pub struct Sender {
     retransmit_cnt: u32,
     /// when the last packet went
     sent: Time,
+    /// times that the window was narrowed
+    cuts: u64,
+    /// \[ps\] the greatest delay, and the target then
+    nearest: (f64, f64),
     params: Box<Params>,
 }
 
@@ -233,6 +240,9 @@ impl FlowSide for Sender {
         self.rtt = ack.rtt;
         self.retransmit_cnt = 0;
         let (delay, target) = (ack.rtt.0 as f64, self.target_delay());
+        if delay > self.nearest.0 {
+            self.nearest = (delay, target);
+        }
         if delay < target {
             let each = if self.cwnd >= 1.0 { self.params.ai / self.cwnd } else { self.params.ai };
             self.cwnd = (self.cwnd + each * num_acked).min(self.params.max_cwnd);
@@ -246,11 +256,18 @@ impl FlowSide for Sender {
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
         self.retransmit_cnt = if loss == Loss::Timeout { self.retransmit_cnt + 1 } else { 0 };
         if self.retransmit_cnt >= self.params.retx_reset_threshold {
+            self.cuts += 1;
             self.cwnd = self.params.min_cwnd;
             self.t_last_decrease = Some(cx.now());
         } else {
             self.decrease(cx.now(), 1.0 - self.params.max_mdf);
         }
+    }
+
+    fn reach(&self) -> Reach {
+        let (peak, threshold) = (self.nearest.0 as u64, self.nearest.1 as u64);
+        let margin = Margin { of: "greatest delay of a packet", unit: Unit::Time, peak, threshold };
+        Reach { acts: self.cuts, margin: Some(margin) }
     }
 }
 
@@ -265,6 +282,7 @@ impl Sender {
         let can_decrease = self.t_last_decrease.is_none_or(|last| now.since(last) >= self.rtt);
         let narrower = (share * self.cwnd).max(self.params.min_cwnd);
         if can_decrease && narrower < self.cwnd {
+            self.cuts += 1;
             self.cwnd = narrower;
             self.t_last_decrease = Some(now);
         }

@@ -90,6 +90,9 @@ pub struct TransportParams {
     /// What is sent again: `none`, from the gap on (`go-back-n`), or only what is missing (`selective-repeat`).
     #[schemars(extend("x-source" = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7)"))]
     pub recovery: Recovery,
+    /// What it means that frames are lost for good, since nothing sends them again or `retries` are used up: `unexpected` (the run counts as incomplete) or `expected` (it is an outcome like another).
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub loss: Losses,
     /// Whether a receiver takes a packet beyond a gap for the sign of a loss, and reports it at once. `false`: packets are placed as they come, whatever their order, and
     /// only the timeout and packets without their payload (trimmed) show a loss; for `selective-repeat`.
     #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7.5: true; false: transports made for multipath, such as MRC and UET (Ultra Ethernet 1.0)"))]
@@ -116,6 +119,7 @@ impl Default for TransportParams {
     fn default() -> Self {
         TransportParams {
             recovery: Recovery::None,
+            loss: Losses::Unexpected,
             in_order: true,
             nack_interval: None,
             timeout: Time::ms(1),
@@ -164,6 +168,16 @@ pub enum Recovery {
     GoBackN,
     /// What is missing: receivers keep what lies beyond a gap.
     SelectiveRepeat,
+}
+
+/// Whether frames may be lost for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Losses {
+    /// The scenario does not say so: a run that does not complete for it has failed its purpose.
+    Unexpected,
+    /// The scenario is about them.
+    Expected,
 }
 
 /// How much a flow may leave unacknowledged.

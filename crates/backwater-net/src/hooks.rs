@@ -24,7 +24,9 @@ use backwater_engine::{Rng, Time};
 
 mod mechanism;
 
-pub use mechanism::{Carrier, CheckCx, Claims, Finding, Mechanism, Needs, Preset, RateKey, WireCx};
+pub use mechanism::{
+    Carrier, CheckCx, Claims, Finding, Margin, Mechanism, Needs, Preset, RateKey, Reach, Unit, WireCx,
+};
 
 /// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -499,6 +501,10 @@ pub trait SwitchSide {
     fn counts(&self, now: Time) -> Vec<Count> {
         Vec::new()
     }
+    /// What it has done, and how near it came.
+    fn reach(&self) -> Reach {
+        Reach::default()
+    }
 }
 
 /// What a mechanism does at a NIC.
@@ -518,6 +524,10 @@ pub trait NicSide {
     /// What it has counted, for the results.
     fn counts(&self, now: Time) -> Vec<Count> {
         Vec::new()
+    }
+    /// What it has done, and how near it came.
+    fn reach(&self) -> Reach {
+        Reach::default()
     }
 }
 
@@ -577,6 +587,10 @@ pub trait FlowSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {}
+    /// What it has done, and how near it came; asked when its flow is over, or the run.
+    fn reach(&self) -> Reach {
+        Reach::default()
+    }
 }
 
 /// The side that a mechanism does not have.

@@ -1,6 +1,6 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
-use crate::hooks::Owner;
+use crate::hooks::{Owner, Reach};
 use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue};
 use backwater_engine::Time;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub trait Sink {
     fn switch(&mut self, _row: &SwitchRow) {}
     /// A counter of a mechanism, at the end.
     fn counter(&mut self, _row: &CounterRow) {}
+    /// What a mechanism has done in all, at the end.
+    fn reach(&mut self, _row: &ReachRow) {}
     /// A recorded flow is over, or the run: one of the things that it waited for.
     fn wait(&mut self, _row: &WaitRow) {}
     /// A recorded pause is over, or the run.
@@ -278,6 +280,17 @@ pub struct CounterRow {
     pub counter: &'static str,
     /// Value at the end of the run.
     pub value: u64,
+}
+
+/// What a mechanism has done in the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReachRow {
+    /// Its mechanism.
+    pub mechanism: &'static str,
+    /// How often it acted, and how near it came where it was nearest.
+    pub reach: Reach,
+    /// Where that was; `None`: at no node that can be named.
+    pub node: Option<NodeId>,
 }
 
 /// Something that a flow waited for, along the path that ended with its last byte (`waits.rs`).

@@ -124,6 +124,8 @@ impl Scenario {
         let resolved = built.map_err(|failure| failure.raise(py))?;
         let warning = |warning: &backwater::Warning| {
             let dict = PyDict::new(py);
+            dict.set_item("kind", "setting")?;
+            dict.set_item("message", warning.to_string())?;
             dict.set_item("key", &warning.key)?;
             dict.set_item("value", &warning.value)?;
             dict.set_item("reason", &warning.reason)?;

@@ -6,7 +6,7 @@ use crate::errors;
 use backwater::capture::{Tap, ports};
 use backwater::file::{LoadCounts, LoadOf};
 use backwater::load::offers;
-use backwater::results::{Names, Tables, Tally};
+use backwater::results::{End, Names, Tables, Tally, Verdict};
 use backwater::{Resolved, ScenarioError};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
@@ -43,6 +43,8 @@ struct Run {
     /// As of the last slice: what is known even after a defect.
     progress: Progress,
     over: bool,
+    /// Ended by its user, or by a promise that it broke.
+    cut: bool,
     /// A defect has left the network in an unknown state.
     defective: bool,
     handed_over: Instant,
@@ -70,7 +72,7 @@ impl Simulation {
     ) -> Result<Simulation, ScenarioError> {
         let spec = backwater::build(resolved, seed)?;
         let tally = Tally::new(offers(resolved)?, &spec.packet, &spec.groups);
-        let tables = Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally);
+        let tables = Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally).judging(Verdict::new(&spec));
         let (end, flows_total) = (spec.stop_at, spec.flows_total);
         let at = capture.map_or(Ok(Vec::new()), |(capture, _)| ports(&spec.graph, &capture.options.ports))?;
         capture.map_or(Ok(()), |(capture, _)| capture.options.room(&spec, &at))?;
@@ -81,8 +83,9 @@ impl Simulation {
             network.capture_at(node, port);
         }
         let (progress, handed_over) = (Progress::default(), Instant::now());
-        let (over, defective) = (false, false);
-        let run = Run { network, tables, capture: begun, end, flows_total, progress, over, defective, handed_over };
+        let (over, cut, defective) = (false, false, false);
+        let run =
+            Run { network, tables, capture: begun, end, flows_total, progress, over, cut, defective, handed_over };
         Ok(Simulation { run: Mutex::new(run) })
     }
 
@@ -138,6 +141,7 @@ impl Run {
                     }
                 }
                 Err(broken) => {
+                    self.cut = true;
                     self.finish()?;
                     return Err(Mishap::Broken(broken));
                 }
@@ -215,6 +219,7 @@ impl Simulation {
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let mut run = self.lock()?;
+        run.cut |= !run.over;
         run.finish().map_err(|mishap| run.raise(py, &mishap))
     }
 
@@ -279,6 +284,23 @@ impl Simulation {
             group.set_item("until_ps", one.until.as_ps())?;
             Ok(group)
         });
+        let end = End {
+            rounds: run.network.rounds(),
+            deadlock: run.network.deadlock().map(|found| found.cycle.clone()),
+            cut: run.cut || run.defective,
+        };
+        let findings = run.tables.findings(&end).into_iter().map(|finding| {
+            let said = PyDict::new(py);
+            said.set_item("kind", finding.kind)?;
+            if let Some(mechanism) = finding.mechanism {
+                said.set_item("mechanism", mechanism)?;
+            }
+            said.set_item("failure", finding.failure)?;
+            said.set_item("message", finding.message)?;
+            said.set_item("hint", finding.hint)?;
+            Ok::<_, PyErr>(said)
+        });
+        summary.set_item("findings", findings.collect::<PyResult<Vec<_>>>()?)?;
         summary.set_item("offered", offered.collect::<PyResult<Vec<_>>>()?)?;
         Ok(summary)
     }

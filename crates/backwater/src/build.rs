@@ -1,5 +1,6 @@
 //! From a resolved scenario to what a run is built from.
 
+use crate::check::losses;
 use crate::error::ScenarioError;
 use crate::faults;
 use crate::file::{Arrivals, FlowGroup, Places};
@@ -12,7 +13,7 @@ use crate::scenario::{RowsOf, is_parquet, place_of};
 use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
-use backwater_net::packet::{Class, HostId};
+use backwater_net::packet::{Class, HostId, class_bits};
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream, Way};
 use backwater_net::topology::Index;
 use backwater_net::workload::job::Dependent;
@@ -157,6 +158,9 @@ fn tables(place: &Place<'_>, queues: &HostQueues, run: &mut Sources) -> Result<(
     for (own, table) in read {
         let classes: BTreeSet<u8> = table.rows().iter().map(|row| row.class.0).collect();
         nics::keeps_off(resolved, queues, &classes)?;
+        if resolved.file.lossless {
+            losses::promised(resolved, &resolved.graph, class_bits(&classes))?;
+        }
         run.total = run.total.map(|n| n + table.rows().len() as u64);
         run.sources.push(Box::new(List::new(&own, Arc::new(table))));
     }

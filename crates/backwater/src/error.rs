@@ -111,6 +111,15 @@ pub struct Warning {
     pub hint: String,
 }
 
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value.as_str() {
+            "" => write!(f, "{}: {}", self.key, self.reason),
+            value => write!(f, "{} = {value}: {}", self.key, self.reason),
+        }
+    }
+}
+
 /// The most similar of `names`, where one is similar enough to be meant.
 pub(crate) fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_ascii_lowercase();

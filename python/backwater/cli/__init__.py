@@ -1,6 +1,7 @@
 """The command `backwater`.
 
 Exit codes: 0 done; 1 the run failed, or a study's required row or claim is off; 2 bad input;
+3 a run is incomplete (flows or rounds are not, though the scenario asked for no such end);
 130 stopped by Ctrl-C, with what had been simulated kept. Data goes to stdout, messages and progress
 to stderr. Nothing a user does ends in a traceback; BACKWATER_DEBUG=1 shows it.
 """

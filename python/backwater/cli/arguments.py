@@ -45,6 +45,12 @@ Out = Annotated[
     typer.Option("--out", metavar="DIR", help="Where results go; by default below results/."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+Allow = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unfinished", help="End with code 0, not 3, if runs are incomplete (see above)."
+    ),
+]
 
 # As much as the simulator reads of a file.
 LONGEST = 16 << 20

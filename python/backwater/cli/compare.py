@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backwater.cli.arguments import Force, Json, Set, With, seeds
+from backwater.cli.arguments import Allow, Force, Json, Set, With, seeds
 from backwater.cli.output import message, put, warn, writable, write_json
 from backwater.errors import InputError
 
@@ -47,18 +47,21 @@ def compare(
     ] = False,
     json: Json = None,
     force: Force = False,
+    allow: Allow = False,
 ) -> int:
     """Compare scenarios: who is better in what, and by how much.
 
     All run with the same seeds, and differences are taken seed by seed: each has its 95 % interval
     (Student's t). Where that covers zero it is a tie. The plan comes first; what has been run
     before is not run again, and Ctrl-C may stop it at any time.
+    A run whose flows or jobs are not complete, though its scenario asked for no such end, is no
+    value to compare: the output says so first, and the command ends with code 3.
 
     mine.toml@sfc,sfc.threshold=150KB sets a value for one scenario, and mine.toml+ecn switches a
     mechanism on for one. --set and --with go for all: a setting of a mechanism applies where the
     mechanism is on, and is skipped elsewhere.
     """
-    from backwater.cli.comparing import Plan, show_rows
+    from backwater.cli.comparing import Plan, beginning, show_rows
     from backwater.cli.subjects import GRAMMAR, folders, subjects
     from backwater.manifest import judging
     from backwater.metrics import metric
@@ -81,11 +84,12 @@ def compare(
         message(*plan.words())
         if plan_only:
             return 0
-        code, rows, document = plan.carry_out(wanted)
+        code, rows, document = plan.carry_out(wanted, allow=allow)
     if rows is not None and document is not None:
         if json is not None:
             write_json(json, document)
         if json != "-":
-            failed = [scenario["failed"] for scenario in document["scenarios"]]
-            show_rows(plan, rows, failed, put)
+            show_rows(plan, rows, document["scenarios"], put)
+        else:
+            message(*beginning(plan, document["scenarios"]))
     return code

@@ -17,6 +17,8 @@ from backwater.cli.progress import Reporter, fraction, reporting
 from backwater.comparison import Difference, Row, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
+from backwater.findings import failures, headlines, over_runs
+from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMAT, write_manifest
 from backwater.metrics import usual
 from backwater.results import Run
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from backwater.cli.subjects import Subject
     from backwater.metrics import Metric
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
 
 INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for their number"
 
@@ -106,14 +108,17 @@ class Plan:
         return lines
 
     def carry_out(
-        self, wanted: Sequence[Metric]
+        self, wanted: Sequence[Metric], *, allow: bool
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
-        """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped."""
+        """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped.
+
+        `allow`: the values of incomplete runs count, too.
+        """
         with locked(self.base):
             _may_hold(self.base)
             self._keep("running", {})
-            code, rows, document = self._carry_out(wanted)
-            status = "interrupted" if document is None else "failed" if code else "done"
+            code, rows, document = self._carry_out(wanted, allow=allow)
+            status = "interrupted" if document is None else "failed" if code == FAILED else "done"
             self._keep(status, document or {})
         return code, rows, document
 
@@ -124,7 +129,9 @@ class Plan:
             for case, folder in zip(self.cases, self.folders, strict=True)
         ]
         for entry, said in zip(scenarios, document.get("scenarios", ()), strict=False):
-            entry.update(complete=said["complete"], failed=said["failed"])
+            entry.update(
+                {name: said[name] for name in ("complete", "failed", "incomplete", "warnings")}
+            )
         manifest: dict[str, Any] = {
             "format": FORMAT,
             "kind": COMPARISON,
@@ -142,13 +149,15 @@ class Plan:
             ) from None
 
     def _carry_out(
-        self, wanted: Sequence[Metric]
+        self, wanted: Sequence[Metric], *, allow: bool
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         missing = self.missing
         with interruptible() as stop, reporting() as display:
             progress = Reporter(max(1, len(missing)), display)
             jobs = [job for _, job in missing]
-            outcomes = run_jobs(jobs, progress, stop, lambda run: _measure(run, wanted))
+            outcomes = run_jobs(
+                jobs, progress, stop, lambda run: _measure(run, wanted, allow=allow)
+            )
         errors = [
             f"error: {self.cases[number].label}, seed {job.seed}: {outcome}"
             for (number, job), outcome in zip(missing, outcomes, strict=True)
@@ -157,12 +166,12 @@ class Plan:
         fresh = {}
         for (_, job), outcome in zip(missing, outcomes, strict=True):
             if isinstance(outcome, _core.RunError):
-                fresh[job.out] = _measure(outcome.run, wanted)
-            elif isinstance(outcome, _Measured) and outcome.complete:
+                fresh[job.out] = _measure(outcome.run, wanted, allow=allow)
+            elif isinstance(outcome, _Measured) and outcome.done:
                 fresh[job.out] = outcome
         found = [
             [
-                fresh[job.out] if run is None else _measure(run, wanted)
+                fresh[job.out] if run is None else _measure(run, wanted, allow=allow)
                 for job, run in zip(jobs, done, strict=True)
                 if run is not None or job.out in fresh
             ]
@@ -171,7 +180,7 @@ class Plan:
         message(*errors)
         if stop.is_set():
             total = len(self.cases) * len(self.seeds)
-            complete = sum(one.complete for mine in found for one in mine)
+            complete = sum(one.done for mine in found for one in mine)
             message(
                 f"stopped; {complete} of {total} runs are complete in {self.base}",
                 "hint: the same command does the others",
@@ -185,8 +194,10 @@ class Plan:
                     "scenario": case.label,
                     **_changes(case),
                     "directory": str(folder),
-                    "complete": sum(one.complete for one in mine),
-                    "failed": sum(not one.complete for one in mine),
+                    "complete": sum(one.done and not failures(one.warnings) for one in mine),
+                    "failed": sum(not one.done for one in mine),
+                    "incomplete": sum(one.done and bool(failures(one.warnings)) for one in mine),
+                    "warnings": over_runs([(one.seed, one.warnings) for one in mine]),
                 }
                 for case, folder, mine in zip(self.cases, self.folders, found, strict=True)
             ],
@@ -195,7 +206,8 @@ class Plan:
             "rows": [one.told(labels) for one in rows],
             "errors": errors,
         }
-        return (FAILED if errors else 0), rows, document
+        short = not allow and any(failures(one.warnings) for mine in found for one in mine)
+        return (FAILED if errors else INCOMPLETE if short else 0), rows, document
 
     def see_groups(self, wanted: Sequence[Metric]) -> None:
         """Complain about groups that no scenario has, before anything is run."""
@@ -219,20 +231,22 @@ class _Measured:
     """What a run came to; its tables are not kept."""
 
     seed: int
-    complete: bool
+    done: bool
+    warnings: list[dict[str, Any]]
     values: dict[Metric, float | None]
 
 
-def _measure(run: Run, wanted: Sequence[Metric]) -> _Measured:
+def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     # A copy, so that its tables go when they have been read.
     run = Run(run.manifest, run.directory, run.read)
     metrics = wanted or usual(groups(run.flows) if run.flows.num_rows else [])
-    complete = run.status == "done"
+    # Times of the flows that were complete are those of survivors.
+    counts = run.complete or (allow and run.status == "done")
     values = {
-        metric: metric.of(run) if complete or metric.quantity.of_failed else None
+        metric: metric.of(run) if counts or metric.quantity.of_failed else None
         for metric in metrics
     }
-    return _Measured(run.seed, complete, values)
+    return _Measured(run.seed, run.status == "done", run.warnings, values)
 
 
 def _rows(found: list[list[_Measured]]) -> list[Row]:
@@ -298,12 +312,17 @@ def _trial(job: Job) -> float | None:
 
 
 def show_rows(
-    plan: Plan, rows: Sequence[Row], failed: Sequence[int], put: Callable[..., None]
+    plan: Plan,
+    rows: Sequence[Row],
+    scenarios: Sequence[dict[str, Any]],
+    put: Callable[..., None],
 ) -> None:
     """Print the table: a metric a row, values, differences against the first, who wins.
 
-    `failed`: how many runs of each scenario failed.
+    `scenarios`: what came of each, as JSON has it.
     """
+    for line in beginning(plan, scenarios):
+        put(line, style="bold red")
     letters = [_letter(number) for number in range(len(plan.cases))]
     for letter, case in zip(letters, plan.cases, strict=True):
         put(f"{letter} = {case.label}: {case.scenario.title}")
@@ -324,10 +343,19 @@ def show_rows(
             *(_against(one, number, letters) for number in range(1, len(letters))),
             _winner(one, letters),
         )
-    show(view, None, *_remarks(plan, rows, failed))
+    show(view, None, *_remarks(plan, rows, scenarios))
 
 
-def _remarks(plan: Plan, rows: Sequence[Row], failed: Sequence[int]) -> list[str]:
+def beginning(plan: Plan, scenarios: Sequence[dict[str, Any]]) -> list[str]:
+    """Say of which scenarios runs are incomplete, as the output begins."""
+    return [
+        f"{case.label}: {line}"
+        for case, one in zip(plan.cases, scenarios, strict=True)
+        for line in headlines(one["warnings"])
+    ]
+
+
+def _remarks(plan: Plan, rows: Sequence[Row], scenarios: Sequence[dict[str, Any]]) -> list[str]:
     n = len(plan.seeds)
     over = "Values of one seed" if n == 1 else f"Means over {n} seeds"
     remarks = [
@@ -346,13 +374,18 @@ def _remarks(plan: Plan, rows: Sequence[Row], failed: Sequence[int]) -> list[str
         )
     remarks += [f"{said}." for case in plan.cases for said in case.skipped]
     lost = [
-        f"{_letter(number)} failed {count} of {n}" for number, count in enumerate(failed) if count
+        f"{_letter(number)} {what} {one[what]} of {n}"
+        for number, one in enumerate(scenarios)
+        for what in ("failed", "incomplete")
+        if one[what]
     ]
     if lost:
         remarks.append(
             f"{', '.join(lost)}: of these runs only `unfinished` counts, and the other rows judge "
             "the scenarios that have values."
         )
+    for number, one in enumerate(scenarios):
+        remarks += [f"{_letter(number)}: {found['message']}." for found in noticed(one["warnings"])]
     return remarks
 
 

@@ -52,8 +52,7 @@ def message(*lines: str) -> None:
 def warn(warnings: list[dict[str, str]]) -> None:
     """Show what a check had to say."""
     for warning in warnings:
-        value = f" = {warning['value']}" if warning["value"] else ""
-        message(f"warning: {warning['key']}{value}: {warning['reason']}")
+        message(f"warning: {warning['message']}")
         if warning.get("hint"):
             message(f"  hint: {warning['hint']}")
 

@@ -11,7 +11,18 @@ from typing import Annotated
 
 import typer
 
-from backwater.cli.arguments import File, Force, Json, Out, Set, Variant, With, read, seeds
+from backwater.cli.arguments import (
+    Allow,
+    File,
+    Force,
+    Json,
+    Out,
+    Set,
+    Variant,
+    With,
+    read,
+    seeds,
+)
 from backwater.cli.capture import (
     CaptureClasses,
     CaptureFile,
@@ -42,6 +53,7 @@ def run(
     out: Out = None,
     json: Json = None,
     force: Force = False,
+    allow: Allow = False,
     capture: CapturePorts = None,
     capture_file: CaptureFile = None,
     kinds: CaptureKinds = None,
@@ -55,6 +67,8 @@ def run(
     and keeps what has been simulated. With --json - the JSON is all that goes to stdout.
     With the --out of an earlier command, a run that is there, complete and of the same scenario,
     seed and build, is not done again. --force replaces what Backwater has written there.
+    Where flows or rounds of jobs are not complete though the scenario asked for no such end, the
+    summary says so first, and the command ends with code 3.
     With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
     """
     from backwater.cli.runs import once, repeat
@@ -76,7 +90,7 @@ def run(
     warn(prepared.warnings)
     if numbers is None:
         job = Job(prepared, case.seed if seed is None else seed, base, captured)
-        return once(case, job, taken_up(job, force=force), base, json)
+        return once(case, job, taken_up(job, force=force), base, json, allow=allow)
     jobs = [Job(prepared, number, base / f"seed-{number}") for number in numbers]
     with locked(base):
         of_others = standing(base) != SEEDS
@@ -87,7 +101,8 @@ def run(
             clear(base)
         again = ["run", file, *_options("--variant", variant), *_options("--with", mechanisms)]
         again += _options("--set", settings)
-        return repeat(case, jobs, done, base, json, shlex.join([*again, "--seeds", str(many)]))
+        words = shlex.join([*again, "--seeds", str(many)])
+        return repeat(case, jobs, done, base, json, words, allow=allow)
 
 
 def _name(file: str, variant: str | None, mechanisms: list[str] | None) -> str:

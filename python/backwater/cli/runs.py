@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 
 from backwater import _core
 from backwater.cli.capture import told
-from backwater.cli.output import message, show, table, write_json
+from backwater.cli.output import message, put, show, table, write_json
 from backwater.cli.progress import Reporter, reporting
 from backwater.directory import STATISTICS as STATISTICS_FILE
 from backwater.errors import ResultError
 from backwater.files import digest, write_file
+from backwater.findings import failures, headlines, hints, remarks
+from backwater.findings import over_runs as over_seeds
 from backwater.manifest import FORMAT, SEEDS, write_manifest
 from backwater.results import Run
 from backwater.running import interruptible, run_jobs
@@ -28,13 +30,18 @@ if TYPE_CHECKING:
     from backwater.running import Job
     from backwater.scenario import Scenario
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
 # From here on a number is shown as a power of ten.
 LARGE = 1e7
 
 
-def once(case: Scenario, job: Job, there: Run | None, base: Path, json: str | None) -> int:
-    """Do one run unless it is `there` already, and print its report."""
+def once(
+    case: Scenario, job: Job, there: Run | None, base: Path, json: str | None, *, allow: bool
+) -> int:
+    """Do one run unless it is `there` already, and print its report.
+
+    `allow`: that it is incomplete is no failure.
+    """
     with interruptible() as stop, reporting() as display:
         if there is None:
             [outcome] = run_jobs([job], Reporter(1, display), stop, report)
@@ -44,14 +51,19 @@ def once(case: Scenario, job: Job, there: Run | None, base: Path, json: str | No
     if isinstance(outcome, dict):
         if json is not None:
             write_json(json, outcome)
-        if json != "-":
+        if json == "-":
+            message(*headlines(outcome["warnings"]))
+        else:
             _show_one(case, outcome)
+        message(*(f"hint: {hint}" for hint in hints(outcome["warnings"])))
     elif outcome is not None:
         message(f"error: {outcome}")
     if stop.is_set():
         message(f"stopped; what was simulated by then is in {base}", *told(job.capture, outcome))
         return INTERRUPTED
     message(f"results: {base}", *told(job.capture, outcome))
+    if isinstance(outcome, dict) and failures(outcome["warnings"]) and not allow:
+        return INCOMPLETE
     return FAILED if isinstance(outcome, _core.RunError) else 0
 
 
@@ -62,8 +74,10 @@ def repeat(
     base: Path,
     json: str | None,
     again: str,
+    *,
+    allow: bool,
 ) -> int:
-    """Do the runs that are not there yet, and sum up all of them."""
+    """Do the runs that are not there yet, and sum up all of them. `allow` is as of `once`."""
     missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
     if len(missing) < len(jobs):
         message(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {base} already")
@@ -89,13 +103,20 @@ def repeat(
     errors = [one for one in outcomes if isinstance(one, _core.RunError)]
     status = "interrupted" if stop.is_set() else "failed" if errors else "done"
     statistics = over_runs(reports)
+    found = over_seeds([(one["seed"], one["warnings"]) for one in reports])
     _write_statistics(base, statistics)
     files = {STATISTICS_FILE: digest(base / STATISTICS_FILE)}
-    _write_manifest(base, {**manifest, "files": files}, status)
+    _write_manifest(base, {**manifest, "files": files, "warnings": found}, status)
     if json is not None and reports:
-        write_json(json, {"title": case.title, "statistics": statistics, "runs": reports})
-    if json != "-" and reports:
-        _show_statistics(case, statistics, len(reports))
+        write_json(
+            json,
+            {"title": case.title, "statistics": statistics, "warnings": found, "runs": reports},
+        )
+    if json == "-":
+        message(*headlines(found))
+    elif reports:
+        _show_statistics(case, statistics, len(reports), found)
+    message(*(f"hint: {hint}" for hint in hints(found)))
     for error in errors:
         message(f"error: {error}")
     if stop.is_set():
@@ -105,7 +126,9 @@ def repeat(
         )
         return INTERRUPTED
     message(f"results: {base}")
-    return FAILED if errors else 0
+    if errors:
+        return FAILED
+    return INCOMPLETE if failures(found) and not allow else 0
 
 
 STATISTICS = (
@@ -173,7 +196,14 @@ def report(run: Run) -> dict[str, Any]:
     }
 
 
+def _begin(warnings: list[dict[str, Any]]) -> None:
+    """Say first what a run has not done."""
+    for line in headlines(warnings):
+        put(line, style="bold red")
+
+
 def _show_one(case: Scenario, one: dict[str, Any]) -> None:
+    _begin(one["warnings"])
     view = table()
     for column in ("group", "flows", "complete"):
         view.add_column(column, justify="left" if column == "group" else "right")
@@ -274,10 +304,7 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
     if deadlock := summary.get("deadlock"):
         cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
         said.append(f"Deadlock since {simulated(deadlock['time_ps'])}: {cycle}.")
-    lost = summary.get("drops", 0) + summary.get("fault_losses", 0)
-    again = any(group["retransmitted"] for group in one["groups"])
-    if lost and not again and summary.get("flows_unfinished", 0):
-        said.append("Frames were lost, and nothing sent them again: transport.recovery.")
+    said += [f"{found['message']}." for found in remarks(one["warnings"])]
     return said
 
 
@@ -311,7 +338,10 @@ def _offered(one: dict[str, Any]) -> str:
     return f"{one['group']} offered {shares}."
 
 
-def _show_statistics(case: Scenario, rows: list[dict[str, Any]], runs: int) -> None:
+def _show_statistics(
+    case: Scenario, rows: list[dict[str, Any]], runs: int, found: list[dict[str, Any]]
+) -> None:
+    _begin(found)
     view = table()
     view.add_column("of")
     view.add_column("quantity", no_wrap=True)
@@ -332,10 +362,11 @@ def _show_statistics(case: Scenario, rows: list[dict[str, Any]], runs: int) -> N
             *(_short(row[name]) for name in ("mean", "min", "max", "std")),
             "-" if row["std"] is None else f"±{_three(row['ci_high'] - row['mean'])}",
         )
-    remarks = ["n: runs that have the number. The interval is Student's t."]
+    below = ["n: runs that have the number. The interval is Student's t."]
     if same:
-        remarks.append(f"The same in all runs: {', '.join(same)}.")
-    show(view, f"{case.title} ({runs} runs)", "", *remarks)
+        below.append(f"The same in all runs: {', '.join(same)}.")
+    below += [f"{one['message']}." for one in remarks(found)]
+    show(view, f"{case.title} ({runs} runs)", "", *below)
 
 
 def _short(value: float | None) -> str:

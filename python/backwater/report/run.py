@@ -10,6 +10,7 @@ import polars as pl
 from markupsafe import Markup
 
 from backwater.errors import InputError
+from backwater.findings import headlines, over_runs, remarks
 from backwater.plot import data
 from backwater.report import draw
 from backwater.report.assumptions import Assumptions, recorded, tables_of
@@ -86,7 +87,7 @@ def run_page(run: Run) -> Page:
         lead=_lead(run),
         sections=[
             assumptions_section(assumptions),
-            Section("results", "Results", [groups_table(run)]),
+            Section("results", "Results", [groups_table(run)], _noticed(run.warnings)),
             *run_sections(run, assumptions),
             again_section(run),
         ],
@@ -107,14 +108,15 @@ def seeds_page(series: Series) -> Page:
         f"{len(seeds) - len(partial)} of these {len(seeds)} runs are complete; what is summed up "
         f"is theirs. Not complete: seed {', '.join(partial)}. Seeds that never began are not here."
     )
+    found = over_runs([(run.seed, run.warnings) for run in runs if run.status == "done"])
     whole = run_sections(first, assumptions, of)
     return Page(
         title=str(first.manifest.get("title") or "Repeated runs"),
         kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
-        lead=[lead] if partial else [],
+        lead=[*_headlines(found), *([lead] if partial else [])],
         sections=[
             assumptions_section(assumptions),
-            Section("results", "Results over the seeds", [_statistics(series)]),
+            Section("results", "Results over the seeds", [_statistics(series)], _noticed(found)),
             *whole,
             again_section(first, f"--seeds {seeds[0]}..{seeds[-1]}"),
         ],
@@ -133,9 +135,18 @@ def _lead(run: Run) -> list[str]:
         f"for want of memory; seed {run.seed}."
     )
     if run.status == "done":
-        return [said]
+        return [*_headlines(run.warnings), said]
     reason = str(run.manifest.get("error") or "").partition("\n")[0]
     return [f"The run is {run.status}{f': {reason}' if reason else ''}.", said]
+
+
+def _headlines(warnings: list[dict[str, Any]]) -> list[str]:
+    """Say first what has not been done."""
+    return [f"{line[0].upper()}{line[1:]}." for line in headlines(warnings)]
+
+
+def _noticed(warnings: list[dict[str, Any]]) -> list[str]:
+    return [f"{one['message']}." for one in remarks(warnings)]
 
 
 def assumptions_section(assumptions: Assumptions, text: list[str] | None = None) -> Section:

@@ -2,7 +2,7 @@
 
 use super::{MAX, NEGATIVE, POSITIVE, Params, STOP, Sampling, SignRule};
 use backwater_net::Bytes;
-use backwater_net::hooks::{Place, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{CLASSES, Class, Control, Kind, NodeId, Packet, class_bits};
 use rand::RngExt;
 
@@ -66,6 +66,10 @@ pub struct CongestionPoint {
     qeq: i64,
     qsc: Bytes,
     params: Params,
+    /// messages sent
+    sent: u64,
+    /// \[bytes\] the longest queue that was sampled
+    peak: u64,
 }
 
 impl CongestionPoint {
@@ -78,6 +82,8 @@ impl CongestionPoint {
             qeq: qeq.0 as i64,
             qsc,
             params: params.clone(),
+            sent: 0,
+            peak: 0,
         }
     }
 }
@@ -100,6 +106,11 @@ impl SwitchSide for CongestionPoint {
                 self.perhaps(cx, at, pkt, number);
             }
         }
+    }
+
+    fn reach(&self) -> Reach {
+        let margin = Margin::bytes("longest queue sampled", Bytes(self.peak), Bytes(self.qeq as u64));
+        Reach { acts: self.sent, margin: Some(margin) }
     }
 }
 
@@ -124,6 +135,7 @@ impl CongestionPoint {
     }
 
     fn sample(&mut self, cx: &mut SwitchCx<'_>, pkt: &Packet, number: usize, q: i64, severe: bool) {
+        self.peak = self.peak.max(q as u64);
         let (qoff, qdelta) = self.offsets(q, self.points[number].qold as i64);
         self.points[number] = Point { accepted: 0, interval: self.interval(cx), qold: q as u64 };
         if pkt.kind != Kind::Data {
@@ -151,6 +163,7 @@ impl CongestionPoint {
         };
         let size = self.params.message_size.0 as u32;
         let frame = Control { size, flow: Some(pkt.flow), ..message.frame(self.params.w) };
+        self.sent += 1;
         cx.route(pkt.src, Class(self.params.message_class), frame);
     }
 

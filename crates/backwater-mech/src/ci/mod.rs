@@ -58,8 +58,8 @@ use crate::average::{Averages, weight_findings};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Carrier, CheckCx, Claims, Count, Fate, Finding, Full, Mechanism, NicShape, Order, Place, Steering, SwitchCx,
-    SwitchShape, SwitchSide, WireCx,
+    Carrier, CheckCx, Claims, Count, Fate, Finding, Full, Margin, Mechanism, NicShape, Order, Place, Reach, Steering,
+    SwitchCx, SwitchShape, SwitchSide, WireCx,
 };
 use backwater_net::packet::{CLASSES, Class, Control, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue, class_bits};
 use rand::RngExt;
@@ -230,6 +230,7 @@ impl Mechanism for CongestionIsolation {
     const DEFINED_BY: &'static str = "IEEE 802.1Qcz-2023 (IEEE 802.1Q clause 49)";
     const SUMMARY: &'static str =
         "Congestion Isolation: flows that congest a queue wait in one of their own, here and upstream";
+    const IDLE: &'static str = "never isolated a flow";
     type Params = Params;
     type Shared = ();
     type Switch = Bridge;
@@ -299,7 +300,7 @@ impl Mechanism for CongestionIsolation {
         let ports = shape.ports.iter().map(|_| Egress::new(params.max_flow_life)).collect();
         let takes_part = roles.iter().any(|role| *role != Role::Other);
         let averages = params.weight.map(|weight| Averages::new(weight, shape));
-        takes_part.then(|| Bridge { params: params.clone(), roles, ports, averages })
+        takes_part.then(|| Bridge { params: params.clone(), roles, ports, averages, peak: Bytes::ZERO })
     }
 
     fn nic(params: &Params, _: &NicShape) -> Option<Station> {
@@ -402,6 +403,8 @@ pub struct Bridge {
     ports: Vec<Egress>,
     /// of monitored queues
     averages: Option<Averages>,
+    /// \[bytes\] the longest monitored queue that a packet was to join
+    peak: Bytes,
 }
 
 /// A flow as a bridge tells it from others.
@@ -421,12 +424,15 @@ fn flow_of(pkt: &Packet) -> Option<FlowId> {
 impl SwitchSide for Bridge {
     #[inline(always)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
-        if let Role::Monitored(cq) = self.roles[usize::from(at.queue.0) % CLASSES]
-            && (cx.seen().egress(at.egress, at.queue) > self.params.low
+        if let Role::Monitored(cq) = self.roles[usize::from(at.queue.0) % CLASSES] {
+            let length = cx.seen().egress(at.egress, at.queue);
+            self.peak = self.peak.max(length);
+            if length > self.params.low
                 || self.averages.is_some()
-                || !self.ports[usize::from(at.egress.0)].streams.is_empty())
-        {
-            self.monitored(cx, at, pkt, cq);
+                || !self.ports[usize::from(at.egress.0)].streams.is_empty()
+            {
+                self.monitored(cx, at, pkt, cq);
+            }
         }
     }
 
@@ -490,6 +496,11 @@ impl SwitchSide for Bridge {
             );
         }
         all
+    }
+
+    fn reach(&self) -> Reach {
+        let acts = self.ports.iter().map(|port| port.counts.isolations + port.counts.cims_received).sum();
+        Reach { acts, margin: Some(Margin::bytes("longest monitored queue", self.peak, self.params.low)) }
     }
 }
 

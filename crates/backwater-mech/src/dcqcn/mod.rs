@@ -38,7 +38,7 @@ mod wire;
 use backwater_engine::Time;
 use backwater_net::hooks::{
     Absent, Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx,
-    NicShape, NicSide, Preset, Token, WireCx,
+    NicShape, NicSide, Preset, Reach, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -187,6 +187,7 @@ impl Mechanism for Dcqcn {
     const NAME: &'static str = "dcqcn";
     const DEFINED_BY: &'static str = "Zhu et al., SIGCOMM 2015";
     const SUMMARY: &'static str = "adapts each flow's rate to congestion notifications caused by ECN marks";
+    const IDLE: &'static str = "never lowered a rate, since no mark reached it";
     type Params = Params;
     type Shared = SharedAlpha;
     type Switch = Absent;
@@ -273,6 +274,7 @@ shared_alpha = true
             class: params.cnp_class.map(Class),
             size: params.cnp_size.0 as u32,
             flows: BTreeMap::new(),
+            sent: 0,
         })
     }
 
@@ -303,6 +305,8 @@ pub struct NotificationPoint {
     size: u32,
     /// marked flows of the last interval
     flows: BTreeMap<FlowRef, LastCnp>,
+    /// CNPs sent
+    sent: u64,
 }
 
 // The specification.
@@ -324,6 +328,10 @@ impl NicSide for NotificationPoint {
             self.send(cx, flow, last.src, last.class);
         }
     }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.sent, margin: None }
+    }
 }
 
 impl NotificationPoint {
@@ -337,6 +345,7 @@ impl NotificationPoint {
 
     fn send(&mut self, cx: &mut NicCx<'_>, flow: FlowRef, src: HostId, class: Class) {
         let frame = Control { kind: CNP, size: self.size, flow: Some(flow), words: [0; 6] };
+        self.sent += 1;
         cx.reply(src, self.class.unwrap_or(class), frame);
         self.flows.insert(flow, LastCnp { at: cx.now(), src, class, owed: false });
         cx.arm(cx.now() + self.interval, 0);
@@ -390,6 +399,15 @@ impl FlowSide for ReactionPoint {
             ReactionPoint::Paper(rp) => rp.on_timer(cx, token),
             ReactionPoint::Ns3(rp) => rp.on_timer(cx, token),
         }
+    }
+
+    fn reach(&self) -> Reach {
+        let acts = match self {
+            // Its receiver's interface counts the messages that it acts on.
+            ReactionPoint::Paper(_) => 0,
+            ReactionPoint::Ns3(rp) => rp.has_seen_a_mark().into(),
+        };
+        Reach { acts, margin: None }
     }
 }
 

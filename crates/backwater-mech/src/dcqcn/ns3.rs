@@ -55,6 +55,10 @@ impl ReactionPoint {
         Rate(self.rc as u64)
     }
 
+    pub(super) fn has_seen_a_mark(&self) -> bool {
+        self.seen
+    }
+
     pub(super) fn on_mark(&mut self, cx: &mut FlowCx<'_>) {
         (self.since_alpha, self.since_decrease) = (true, true);
         if !self.seen {

@@ -2,7 +2,7 @@
 
 use super::{CNM, Params};
 use backwater_net::Bytes;
-use backwater_net::hooks::{Place, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{CLASSES, Class, Control, Kind, Packet, class_bits};
 use rand::RngExt;
 
@@ -65,6 +65,10 @@ pub struct CongestionPoint {
     priority: Class,
     /// \[bytes\] of CNMs
     size: u32,
+    /// CNMs sent
+    sent: u64,
+    /// \[bytes\] the longest queue that was sampled
+    peak: u64,
 }
 
 impl CongestionPoint {
@@ -80,6 +84,8 @@ impl CongestionPoint {
             jitter: params.cp_jitter,
             priority: Class(params.cnm_transmit_priority),
             size: size as u32,
+            sent: 0,
+            peak: 0,
         }
     }
 }
@@ -96,17 +102,24 @@ impl SwitchSide for CongestionPoint {
             }
         }
     }
+
+    fn reach(&self) -> Reach {
+        let margin = Margin::bytes("longest queue sampled", Bytes(self.peak), self.qsp);
+        Reach { acts: self.sent, margin: Some(margin) }
+    }
 }
 
 impl CongestionPoint {
     #[cold]
     fn sample(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, number: usize) {
         let (qlen, old) = (cx.seen().egress(at.egress, at.queue).0, self.points[number].qlen_old);
+        self.peak = self.peak.max(qlen);
         let qntz = self.feedback.quantised(qlen, old);
         if qntz > 0 && pkt.kind == Kind::Data {
             let cpid = u64::from(cx.shape().node.0) << 32 | number as u64;
             let (offset, delta) = (self.qsp.0.wrapping_sub(qlen), qlen.wrapping_sub(old));
             let words = [qntz, cpid, offset, delta, u64::from(at.class.0), 0];
+            self.sent += 1;
             cx.route(pkt.src, self.priority, Control { kind: CNM, size: self.size, flow: Some(pkt.flow), words });
         }
         let mut next = interval(self.base, qntz) as f64;

@@ -3,7 +3,7 @@
 use super::{Granularity, Message, Params, PointId, Points};
 use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::hooks::{Place, SwitchCx, SwitchShape};
+use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape};
 use backwater_net::packet::{Class, Dscp, FlowRef, HostId, Packet, Port, Queue};
 use std::collections::BTreeMap;
 
@@ -30,12 +30,17 @@ pub(super) struct CongestionPoint {
     /// classes that may cause a message, a bit each
     classes: u8,
     last: BTreeMap<Key, Paused>,
+    /// pauses asked for
+    pauses: u64,
+    /// \[bytes\] the longest of its queues
+    peak: Bytes,
 }
 
 impl CongestionPoint {
     pub(super) fn new(params: &Params, shape: &SwitchShape) -> CongestionPoint {
         let points = shape.ports.iter().map(|p| params.points == Points::All || p.host.is_some()).collect();
-        CongestionPoint { params: params.clone(), points, classes: params.class_bits(), last: BTreeMap::new() }
+        let (last, pauses, peak) = (BTreeMap::new(), 0, Bytes::ZERO);
+        CongestionPoint { params: params.clone(), points, classes: params.class_bits(), last, pauses, peak }
     }
 
     pub(super) fn params(&self) -> &Params {
@@ -43,10 +48,17 @@ impl CongestionPoint {
     }
 
     #[inline(always)]
-    pub(super) fn is_congested(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
-        self.points[usize::from(at.egress.0)]
-            && self.classes & (1 << at.class.0) != 0
-            && cx.seen().egress(at.egress, at.queue) > self.params.threshold
+    pub(super) fn is_congested(&mut self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+        self.points[usize::from(at.egress.0)] && self.classes & (1 << at.class.0) != 0 && {
+            let queue = cx.seen().egress(at.egress, at.queue);
+            self.peak = self.peak.max(queue);
+            queue > self.params.threshold
+        }
+    }
+
+    pub(super) fn reach(&self) -> Reach {
+        let margin = Margin::bytes("longest queue of a congestion point", self.peak, self.params.threshold);
+        Reach { acts: self.pauses, margin: Some(margin) }
     }
 
     #[inline(always)]
@@ -74,6 +86,7 @@ impl CongestionPoint {
             self.last.retain(|_, paused| paused.next > now);
         }
         let next = now.after(self.params.min_interval.unwrap_or(pause));
+        self.pauses += 1;
         self.last.insert(key, Paused { next, until: now.after(pause), flow: pkt.flow, to: pkt.dst, class: at.class });
         Some(Message { pause, class: at.class, dscp, flow_mode, point: point_id(cx, at), to: pkt.dst })
     }

@@ -605,7 +605,18 @@ fn transports() -> impl Strategy<Value = (TransportParams, u32)> {
         .prop_map(|(recovery, timeout, retries, window, (window_scaling, in_order, nack_interval), every)| {
             let in_order = in_order || recovery == Recovery::GoBackN;
             let retries = Some(retries);
-            (TransportParams { recovery, in_order, nack_interval, timeout, retries, window, window_scaling }, every)
+            let usual = TransportParams::default();
+            let transport = TransportParams {
+                recovery,
+                in_order,
+                nack_interval,
+                timeout,
+                retries,
+                window,
+                window_scaling,
+                ..usual
+            };
+            (transport, every)
         })
 }
 

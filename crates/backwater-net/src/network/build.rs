@@ -8,7 +8,7 @@ use super::waits::{Waits, Watch};
 use super::{Actors, Awaited, Network, Rows, STAGE, Switch, Totals};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;
-use crate::hooks::{Home, NicShape, PortShape, SwitchShape};
+use crate::hooks::{Home, NicShape, PortShape, Reach, SwitchShape};
 use crate::lineup::Lineup;
 use crate::occupancy::Occupancy;
 use crate::packet::{HostId, NodeId};
@@ -168,6 +168,7 @@ impl<A: Actors> Network<A> {
             flows: Flows::default(),
             controllers: Vec::new(),
             free_controllers: Vec::new(),
+            reach: vec![Reach::default(); A::OWNERS],
             kept_controllers: HashMap::new(),
             controller_tag: 0,
             awaited: Awaited {

@@ -1,8 +1,10 @@
 //! How far a run is, and what is left to say when it ends.
 
 use super::{Actors, Network};
+use crate::hooks::{Owner, Reach};
 use crate::packet::NodeId;
-use crate::record::{CounterRow, PortRow, Progress, Sink, State, SwitchRow};
+use crate::record::{CounterRow, PortRow, Progress, ReachRow, Sink, State, SwitchRow};
+use crate::workload::job::Rounds;
 use backwater_engine::{Fingerprint, Time};
 
 impl<A: Actors> Network<A> {
@@ -30,6 +32,11 @@ impl<A: Actors> Network<A> {
     /// Fingerprint of the trajectory so far.
     pub fn fingerprint(&self) -> u64 {
         Fingerprint::of(self.ports.iter().map(|port| port.lane))
+    }
+
+    /// How many of their rounds jobs have completed.
+    pub fn rounds(&self) -> Vec<Rounds> {
+        self.jobs.rounds().collect()
     }
 
     /// Ends the run here: hands out the rows of unfinished flows and of all ports.
@@ -63,6 +70,31 @@ impl<A: Actors> Network<A> {
             sink.switch(&SwitchRow { node: switch.home.shape.node, held });
         }
         self.hand_out_counts(sink);
+        self.hand_out_reach(sink);
+    }
+
+    /// Hands out what mechanisms have done in all, and how near they came to it.
+    fn hand_out_reach(&self, sink: &mut dyn Sink) {
+        let mut all: Vec<(Reach, Option<NodeId>)> = self.reach.iter().map(|reach| (*reach, None)).collect();
+        let mut tell = |node: Option<NodeId>, owner: Owner, done: Reach| {
+            let (reach, at) = &mut all[usize::from(owner.0)];
+            if reach.join(done) {
+                *at = node;
+            }
+        };
+        for switch in &self.switches {
+            A::switch_reach(&switch.stack, &mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
+        }
+        for (host, node) in self.hosts.iter().zip(&self.host_node) {
+            A::nic_reach(&host.stack, &mut |owner, done| tell(Some(NodeId(*node)), owner, done));
+        }
+        for controller in self.controllers.iter().flatten() {
+            A::flow_reach(&controller.side, &mut |owner, done| tell(None, owner, done));
+        }
+        for (owner, mechanism) in self.actors.on() {
+            let (reach, node) = all[usize::from(owner.0)];
+            sink.reach(&ReachRow { mechanism, reach, node });
+        }
     }
 
     /// Hands out what mechanisms have counted.

@@ -4,7 +4,7 @@
 
 use super::{Actors, Event, Network};
 use crate::record::CollectiveRow;
-use crate::workload::job::{Dependent, Due, Moment};
+use crate::workload::job::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
 use std::collections::BTreeSet;
 
@@ -45,6 +45,10 @@ impl Jobs {
 
     pub fn unfinished(&self) -> impl Iterator<Item = CollectiveRow> + '_ {
         self.list.iter().flat_map(|entry| entry.job.unfinished())
+    }
+
+    pub fn rounds(&self) -> impl Iterator<Item = Rounds> + '_ {
+        self.list.iter().map(|entry| entry.job.rounds())
     }
 }
 

@@ -32,7 +32,7 @@ mod waits;
 use crate::config::{AckParams, LatencyAt, NicParams, TransportParams};
 use crate::flow::{Controller, Flows};
 use crate::hooks::{
-    Count, FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, Steering, SwitchCx, SwitchShape,
+    Count, FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, Reach, Steering, SwitchCx, SwitchShape,
     SwitchSide,
 };
 use crate::occupancy::Occupancy;
@@ -83,6 +83,16 @@ pub trait Actors {
     fn nic_counts(_side: &Self::Nic, _now: Time) -> Vec<(&'static str, Count)> {
         Vec::new()
     }
+    /// The mechanisms that are on: each with its number.
+    fn on(&self) -> Vec<(Owner, &'static str)> {
+        Vec::new()
+    }
+    /// What mechanisms have done at a switch, by number, where they have a side there.
+    fn switch_reach(_side: &Self::Switch, _tell: &mut dyn FnMut(Owner, Reach)) {}
+    /// What they have done at a NIC.
+    fn nic_reach(_side: &Self::Nic, _tell: &mut dyn FnMut(Owner, Reach)) {}
+    /// What they have done at a flow.
+    fn flow_reach(_side: &Self::Flow, _tell: &mut dyn FnMut(Owner, Reach)) {}
     /// What all nodes share.
     fn shared(&self) -> Self::Shared;
     /// Sides at this switch.
@@ -226,6 +236,8 @@ pub struct Network<A: Actors> {
     flows: Flows,
     controllers: Vec<Option<Controller<A::Flow>>>,
     free_controllers: Vec<u32>,
+    /// What controllers that are gone have done, by mechanism.
+    reach: Vec<Reach>,
     kept_controllers: HashMap<(HostId, RateKey), u32>,
     controller_tag: u16,
     sources: Vec<Box<dyn FlowSource>>,

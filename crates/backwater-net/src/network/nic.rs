@@ -442,8 +442,13 @@ impl<A: Actors> Network<A> {
         let (path, back, controller) = (flow.path, flow.back, flow.controller);
         self.paths.remove(path);
         self.paths.remove(back);
-        if controller != NO_CONTROLLER && self.controllers[controller as usize].as_ref().is_some_and(|c| !c.kept) {
-            self.controllers[controller as usize] = None;
+        if controller != NO_CONTROLLER
+            && let Some(gone) = self.controllers[controller as usize].take_if(|c| !c.kept)
+        {
+            let reach = &mut self.reach;
+            A::flow_reach(&gone.side, &mut |owner, done| {
+                reach[usize::from(owner.0)].join(done);
+            });
             self.free_controllers.push(controller);
         }
         if listed {

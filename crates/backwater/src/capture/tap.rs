@@ -2,7 +2,8 @@
 
 use super::Capture;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, PauseRow, PortRow, SeriesRow, Sink, SwitchRow, WaitRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, PauseRow, PortRow, ReachRow, SeriesRow, Sink, SwitchRow,
+    WaitRow,
 };
 use std::io::Write;
 
@@ -47,6 +48,10 @@ impl<S: Sink, W: Write> Sink for Tap<'_, S, W> {
 
     fn counter(&mut self, row: &CounterRow) {
         self.tables.counter(row);
+    }
+
+    fn reach(&mut self, row: &ReachRow) {
+        self.tables.reach(row);
     }
 
     fn wait(&mut self, row: &WaitRow) {

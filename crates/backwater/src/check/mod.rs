@@ -2,6 +2,7 @@
 //! flows, faults, output.
 
 mod load;
+pub(crate) mod losses;
 mod mechanisms;
 mod sfc;
 mod transport;
@@ -41,6 +42,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     let mut plans = Vec::new();
     let mut warnings = warnings;
     warnings.extend(without_effect);
+    warnings.extend(losses::check(resolved, &graph)?);
     warnings.extend(nics::idle(resolved));
     for (i, group) in resolved.file.flow.iter().enumerate() {
         if group.table.is_some() {

@@ -6,8 +6,10 @@
 
 pub mod columns;
 mod offered;
+mod verdict;
 
 pub use offered::{Offered, Tally};
+pub use verdict::{End, Finding, Verdict};
 
 use arrow_array::builder::{
     ArrayBuilder, Float64Builder, Int64Builder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder,
@@ -18,7 +20,8 @@ use backwater_engine::Time;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::packet::NodeId;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, PauseRow, PortRow, SeriesRow, Sink, State, SwitchRow, WaitRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, PauseRow, PortRow, ReachRow, SeriesRow, Sink, State, SwitchRow,
+    WaitRow,
 };
 use backwater_net::topology::Graph;
 use columns::Table;
@@ -89,6 +92,7 @@ enum Cell<'a> {
 pub struct Tables {
     names: Names,
     tally: Tally,
+    verdict: Verdict,
     open: [Open; Table::ALL.len()],
     error: Option<ArrowError>,
 }
@@ -99,12 +103,28 @@ impl Tables {
 
     /// Empty tables.
     pub fn new(names: Names) -> Tables {
-        Tables { names, tally: Tally::default(), open: Table::ALL.map(Open::new), error: None }
+        Tables {
+            names,
+            tally: Tally::default(),
+            verdict: Verdict::default(),
+            open: Table::ALL.map(Open::new),
+            error: None,
+        }
     }
 
     /// Also counts what groups offer.
     pub fn counting(self, tally: Tally) -> Tables {
         Tables { tally, ..self }
+    }
+
+    /// Also counts what tells whether the run did what was asked for.
+    pub fn judging(self, verdict: Verdict) -> Tables {
+        Tables { verdict, ..self }
+    }
+
+    /// What the run has to say of itself.
+    pub fn findings(&self, end: &End) -> Vec<Finding> {
+        self.verdict.findings(&self.names, end)
     }
 
     /// What was counted.
@@ -209,6 +229,7 @@ impl Sink for Tables {
     fn flow(&mut self, row: &FlowRow) {
         use Cell::{F64, I64, Text, U8, U32, U64};
         self.tally.flow(row);
+        self.verdict.flow(row);
         let slowdown = row.fct_last_byte.zip(row.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64);
         let (state, waits_for) = match &row.state {
             State::Complete => ("complete", None),
@@ -304,6 +325,7 @@ impl Sink for Tables {
         use Cell::{I64, Text, U32, U64};
         let (node, tier) = (self.names.node(row.node), self.names.tier(row.node));
         let peer = self.names.node(row.peer);
+        self.verdict.port(row);
         let stats = &row.stats;
         let cells = [
             Text(Some(node)),
@@ -354,6 +376,10 @@ impl Sink for Tables {
             U64(Some(row.value)),
         ];
         keep(&mut self.error, self.open[Table::Counters as usize].push(cells));
+    }
+
+    fn reach(&mut self, row: &ReachRow) {
+        self.verdict.reach(row);
     }
 
     fn wait(&mut self, row: &WaitRow) {

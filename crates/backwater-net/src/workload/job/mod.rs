@@ -72,6 +72,19 @@ pub trait Dependent: Send {
     fn due(&mut self, now: Time, due: &mut Due) -> Option<Time>;
     /// What is under way and will not be completed, at the end of a run.
     fn unfinished(&self) -> Vec<CollectiveRow>;
+    /// How many of its rounds are complete.
+    fn rounds(&self) -> Rounds;
+}
+
+/// Rounds of a job, over all its instances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// Label of the job.
+    pub job: Arc<str>,
+    /// Those that are complete.
+    pub complete: u64,
+    /// Those that it is to have.
+    pub all: u64,
 }
 
 /// What the ranks of a communicator do.

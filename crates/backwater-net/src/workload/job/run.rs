@@ -4,7 +4,7 @@ mod transfers;
 
 use super::exchange::Transfer;
 use super::plan::{JobError, Plan};
-use super::{Dependent, Due, Exchange, JobSpec, Links, Moment, Work};
+use super::{Dependent, Due, Exchange, JobSpec, Links, Moment, Rounds, Work};
 use crate::record::CollectiveRow;
 use backwater_engine::Time;
 use std::cmp::Reverse;
@@ -268,5 +268,9 @@ impl Dependent for Job {
             }
         }
         rows
+    }
+    fn rounds(&self) -> Rounds {
+        let complete = self.instances.iter().map(|instance| instance.first).sum();
+        Rounds { job: self.spec.label.clone(), complete, all: self.spec.rounds.saturating_mul(self.spec.instances()) }
     }
 }

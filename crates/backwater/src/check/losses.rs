@@ -1,0 +1,132 @@
+//! Whether frames may be lost: against the promise of losslessness, or for good, since nothing sends them again.
+//!
+//! A class is *kept* at a switch if a mechanism says that it never lets it be dropped ([`Mechanism::lossless_classes`]), or if the
+//! switch's memory has no end. What is not kept shares the memory of what is: an acknowledgement in a class of its own finds it full
+//! as data does. Messages of mechanisms are not looked at: they are few, and those who send them count with their loss.
+//!
+//! [`Mechanism::lossless_classes`]: backwater_net::hooks::Mechanism::lossless_classes
+
+use crate::error::{ScenarioError, Warning};
+use crate::file::FaultEntry;
+use crate::resolved::Resolved;
+use backwater_net::config::{BufferPer, Losses, Recovery};
+use backwater_net::packet::class_bits;
+use backwater_net::topology::{Graph, NodeKind};
+
+/// Refuses what breaks a promise, and warns of what nobody keeps.
+pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, ScenarioError> {
+    let data = data_classes(resolved);
+    if resolved.file.lossless {
+        promised(resolved, graph, data)?;
+    }
+    let found = [unpromised(resolved, graph, data), for_good(resolved, graph, data)];
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Classes of the data of all flows but those of tables, a bit each.
+fn data_classes(resolved: &Resolved) -> u8 {
+    let file = &resolved.file;
+    let flows = file.flow.iter().filter(|group| group.table.is_none()).fold(0, |bits, group| {
+        let own = group.classes.as_deref().map_or(1 << group.class, class_bits);
+        bits | own | class_bits(&group.small_class)
+    });
+    file.job.iter().fold(flows, |bits, job| bits | 1 << job.class)
+}
+
+/// Classes of the acknowledgements of such data.
+fn ack_classes(resolved: &Resolved, data: u8) -> u8 {
+    match (resolved.file.ack.enabled && data != 0, resolved.file.ack.class) {
+        (false, _) => 0,
+        (true, None) => data,
+        (true, Some(class)) => 1 << class,
+    }
+}
+
+/// A switch at which some of `classes` are not kept, those that are not, and those that are.
+fn unkept<'g>(resolved: &Resolved, graph: &'g Graph, classes: u8) -> Option<(&'g str, u8, u8)> {
+    let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
+    let mut left = switches.filter_map(|node| {
+        let bounded = resolved.switch.of(&node.name, &node.tier).buffer_per != BufferPer::None;
+        let kept = resolved.mechanisms.lossless_classes(&node.name, &node.tier);
+        (bounded && classes & !kept != 0).then_some((node.name.as_str(), classes & !kept, kept))
+    });
+    left.next()
+}
+
+fn named(bits: u8) -> String {
+    let classes: Vec<String> = (0..8).filter(|class| bits & (1 << class) != 0).map(|class| class.to_string()).collect();
+    format!("class{} {}", if classes.len() == 1 { "" } else { "es" }, classes.join(", "))
+}
+
+/// In a scenario that promises losslessness: refuses data of these classes, and its acknowledgements, where others are kept and they
+/// are not.
+pub(crate) fn promised(resolved: &Resolved, graph: &Graph, data: u8) -> Result<(), ScenarioError> {
+    let cures = "name the class among those that are paused, or send in one that is";
+    for (key, what, classes) in
+        [("lossless", "data travels", data), ("ack.class", "acknowledgements travel", ack_classes(resolved, data))]
+    {
+        let Some((switch, left, kept)) = unkept(resolved, graph, classes).filter(|(.., kept)| *kept != 0) else {
+            continue;
+        };
+        let reason = format!(
+            "the scenario is lossless, and {what} in {}: at {switch} only {} is kept from being dropped, and its memory is shared",
+            named(left),
+            named(kept)
+        );
+        let hint = match key {
+            "ack.class" => format!("{cures}; without ack.class they go in the data's"),
+            _ => cures.into(),
+        };
+        return Err(resolved.error(key, reason).hint(hint));
+    }
+    Ok(())
+}
+
+/// In a scenario that promises losslessness: whether nothing at all keeps the promise.
+fn unpromised(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
+    let (switch, left, _) =
+        unkept(resolved, graph, data | ack_classes(resolved, data)).filter(|_| resolved.file.lossless)?;
+    Some(Warning {
+        key: "lossless".into(),
+        value: "true".into(),
+        reason: format!(
+            "no mechanism keeps {} from being dropped at {switch}: the first drop ends the run",
+            named(left)
+        ),
+        hint: "a mechanism that pauses them before memory is full; switch.buffer_per = \"none\" is memory without end"
+            .into(),
+    })
+}
+
+/// Whether frames may be lost that nothing sends again.
+fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
+    let transport = &resolved.file.transport;
+    if transport.recovery != Recovery::None || transport.loss == Losses::Expected {
+        return None;
+    }
+    let fault = resolved.file.fault.iter().position(loses).map(|number| format!("`fault.{number}` loses frames"));
+    let full = || {
+        let (switch, left, _) =
+            unkept(resolved, graph, data | ack_classes(resolved, data)).filter(|_| !resolved.file.lossless)?;
+        Some(format!("{switch} drops frames of {} when its memory is full", named(left)))
+    };
+    let why = fault.or_else(full)?;
+    Some(Warning {
+        key: "transport.recovery".into(),
+        value: "none".into(),
+        reason: format!("{why}, and nothing sends them again: flows that lose one never end"),
+        hint: "transport.recovery = \"go-back-n\", as RoCEv2 interfaces do; or transport.loss = \"expected\" where losses are what \
+               the scenario is about; or a mechanism that pauses before memory is full, and lossless = true"
+            .into(),
+    })
+}
+
+/// Whether it loses data or acknowledgements.
+fn loses(fault: &FaultEntry) -> bool {
+    match fault {
+        FaultEntry::Loss { probability, .. } => *probability > 0.0,
+        FaultEntry::DropNth { frame, .. } => ["data", "ack"].contains(&frame.0.as_str()),
+        FaultEntry::LinkDown { .. } => true,
+        FaultEntry::LinkUp { .. } | FaultEntry::RateChange { .. } | FaultEntry::SlowReceiver { .. } => false,
+    }
+}

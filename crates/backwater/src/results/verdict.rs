@@ -1,0 +1,245 @@
+//! Whether a run did what its scenario asked for: flows and rounds that are not complete, frames that are lost for good.
+//!
+//! | finding | when |
+//! |---|---|
+//! | `incomplete` | flows failed (`transport.retries`), or were not over at an end that the scenario did not ask for (`stop.at`, or `stop.when` for flows of other groups), or a job has rounds left; or frames were lost, nothing sends them again, and flows were not over, whatever the end |
+//!
+//! | `never-acted` | a mechanism is on and has not done once what it is there for; how near it came is said where it can be measured |
+//!
+//! Losses that the scenario expects (`transport.loss`), and flows that end for them, are no finding.
+
+use super::Names;
+use backwater_engine::Time;
+use backwater_mech::registry::ENTRIES;
+use backwater_net::Bytes;
+use backwater_net::config::{Losses, Recovery};
+use backwater_net::hooks::Unit;
+use backwater_net::network::Actors;
+use backwater_net::record::{FlowRow, PortRow, ReachRow, State};
+use backwater_net::spec::Spec;
+use backwater_net::workload::job::Rounds;
+use std::collections::BTreeMap;
+
+/// What a run has to say of itself at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What kind of finding it is, a word that does not change: `incomplete` or `never-acted`.
+    pub kind: &'static str,
+    /// The mechanism of which it speaks, if of one.
+    pub mechanism: Option<&'static str>,
+    /// Whether the run has not done what was asked for.
+    pub failure: bool,
+    /// What was found, in a sentence.
+    pub message: String,
+    /// What may help.
+    pub hint: String,
+}
+
+/// How a run came to its end, as the sink cannot see it.
+#[derive(Clone, Debug, Default)]
+pub struct End {
+    /// The rounds of each job.
+    pub rounds: Vec<Rounds>,
+    /// The paused queues of a deadlock that was recorded.
+    pub deadlock: Option<Vec<String>>,
+    /// Whether it was cut short, by its user or by a promise that it broke.
+    pub cut: bool,
+}
+
+/// Counts what a verdict rests on, row by row.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    recovers: bool,
+    losses_expected: bool,
+    /// The scenario asks for an end at a time.
+    stops: bool,
+    /// Groups that the run waits for; empty: all.
+    awaited: Vec<u32>,
+    flows_total: Option<u64>,
+    flows: u64,
+    failed: u64,
+    /// Not over, of groups that are awaited and of others.
+    unfinished: u64,
+    others: u64,
+    /// An unfinished flow that is awaited: its identity, and what it waits for.
+    waits: Option<(u64, String)>,
+    /// Frames by link, or by node.
+    faults: BTreeMap<(u32, u32), u64>,
+    drops: BTreeMap<u32, u64>,
+    flushed: BTreeMap<u32, u64>,
+    /// Mechanisms that never acted, and how near they came.
+    idle: Vec<ReachRow>,
+}
+
+impl Verdict {
+    /// For a run that is built from this.
+    pub fn new<A: Actors>(spec: &Spec<A>) -> Verdict {
+        Verdict {
+            recovers: spec.transport.recovery != Recovery::None,
+            losses_expected: spec.transport.loss == Losses::Expected,
+            stops: spec.stop_at.is_some(),
+            awaited: spec.awaited.clone(),
+            flows_total: spec.flows_total,
+            ..Verdict::default()
+        }
+    }
+
+    pub(super) fn flow(&mut self, row: &FlowRow) {
+        self.flows += 1;
+        match &row.state {
+            State::Complete => {}
+            State::Failed => self.failed += 1,
+            State::Unfinished(_) if !self.awaited.is_empty() && !self.awaited.contains(&row.group) => self.others += 1,
+            State::Unfinished(why) => {
+                self.unfinished += 1;
+                self.waits.get_or_insert_with(|| (row.id, why.clone()));
+            }
+        }
+    }
+
+    pub(super) fn port(&mut self, row: &PortRow) {
+        let stats = &row.stats;
+        let add = |map: &mut BTreeMap<u32, u64>, frames: u64| {
+            if frames > 0 {
+                *map.entry(row.node.0).or_default() += frames;
+            }
+        };
+        add(&mut self.drops, stats.drop_frames);
+        add(&mut self.flushed, stats.flushed_frames);
+        if stats.fault_frames > 0 {
+            *self.faults.entry((row.node.0, row.peer.0)).or_default() += stats.fault_frames;
+        }
+    }
+
+    pub(super) fn reach(&mut self, row: &ReachRow) {
+        if row.reach.acts == 0 {
+            self.idle.push(*row);
+        }
+    }
+
+    /// What there is to say, the worst first.
+    pub fn findings(&self, names: &Names, end: &End) -> Vec<Finding> {
+        let incomplete = if end.cut { None } else { self.incomplete(names, end) };
+        incomplete.into_iter().chain(self.idle.iter().map(|row| never_acted(names, row))).collect()
+    }
+
+    fn incomplete(&self, names: &Names, end: &End) -> Option<Finding> {
+        let lost = self.lost(names);
+        let for_good = !lost.is_empty() && !self.recovers;
+        let left = self.unfinished + self.others;
+        if self.losses_expected && (self.failed > 0 || for_good) {
+            return None;
+        }
+        let open = end.rounds.iter().filter(|job| job.complete < job.all);
+        let open: Vec<&Rounds> = open.collect();
+        let asked = self.stops || !self.awaited.is_empty();
+        let missing = if for_good { left } else { self.unfinished };
+        let unasked = !self.stops && self.unfinished > 0 || !asked && !open.is_empty();
+        if self.failed == 0 && !unasked && !(for_good && left > 0) {
+            return None;
+        }
+        let rounds = |job: &&Rounds| {
+            format!("job {}: {} of {} rounds complete", job.job, grouped(job.complete), grouped(job.all))
+        };
+        let mut said: Vec<String> = open.iter().map(rounds).collect();
+        let of = |number: u64| format!("{} of {} flows", grouped(number), grouped(self.flows));
+        if missing > 0 {
+            let when = if self.stops { " at `stop.at`" } else { "" };
+            said.push(format!("{} unfinished{when}", of(missing)));
+        }
+        if self.failed > 0 {
+            said.push(format!("{} failed after `transport.retries` timeouts", of(self.failed)));
+        }
+        if let Some(never) =
+            self.flows_total.map(|total| total.saturating_sub(self.flows)).filter(|n| *n > 0 && !self.stops)
+        {
+            said.push(format!("{} never began", counted(never, "flow")));
+        }
+        let (cause, hint) = self.cause(&lost, end);
+        Some(Finding {
+            kind: "incomplete",
+            mechanism: None,
+            failure: true,
+            message: format!("{}: {cause}", said.join("; ")),
+            hint,
+        })
+    }
+
+    /// Why flows are not complete, and what may help.
+    fn cause(&self, lost: &[String], end: &End) -> (String, String) {
+        if let Some(cycle) = &end.deadlock {
+            let hint = "paths without a cycle, a watchdog, or less load; stop.deadlock = true ends such a run at once";
+            return (format!("pauses wait for each other in a cycle of {} queues", cycle.len()), hint.into());
+        }
+        if !lost.is_empty() && !self.recovers {
+            let hint = "transport.recovery = \"go-back-n\" or \"selective-repeat\" sends again what is lost; \
+                        transport.loss = \"expected\" says that losses are what the scenario is about";
+            return (format!("{}, `transport.recovery` is none", lost.join(", ")), hint.into());
+        }
+        let waits = self.waits.as_ref().map(|(flow, why)| format!("flow {flow} waits for {why}"));
+        let cause = lost.iter().cloned().chain(waits).collect::<Vec<_>>().join("; ");
+        let cause = if cause.is_empty() { "nothing more came of it".into() } else { cause };
+        (cause, "the column waits_for of the flow table says it of each flow; stop.at ends a run on purpose".into())
+    }
+
+    /// Frames that are lost, by what has lost them.
+    fn lost(&self, names: &Names) -> Vec<String> {
+        let at = |node: &u32| names.node(backwater_net::packet::NodeId(*node)).to_owned();
+        let link = |(from, to): &(u32, u32)| format!("the link from {} to {}", at(from), at(to));
+        let kinds = [
+            lost_at(&self.faults, link, |frames, many| {
+                format!("{frames} lost by {} on", if many { "faults" } else { "the fault" })
+            }),
+            lost_at(&self.drops, at, |frames, _| format!("{frames} dropped for want of memory at")),
+            lost_at(&self.flushed, at, |frames, _| format!("{frames} flushed from queues at")),
+        ];
+        kinds.into_iter().flatten().collect()
+    }
+}
+
+/// That a mechanism was on for nothing, and how near it came.
+fn never_acted(names: &Names, row: &ReachRow) -> Finding {
+    let idle = ENTRIES.iter().find(|entry| entry.name == row.mechanism).map_or("never acted", |entry| entry.idle);
+    let measured = row.reach.margin.map(|margin| {
+        let told = |value: u64| match margin.unit {
+            Unit::Bytes => Bytes(value).to_string(),
+            Unit::Time => Time(value).to_string(),
+        };
+        let at = row.node.map(|node| format!(", at {}", names.node(node))).unwrap_or_default();
+        format!(": peak {} of {} ({}{at})", told(margin.peak), told(margin.threshold), margin.of)
+    });
+    Finding {
+        kind: "never-acted",
+        mechanism: Some(row.mechanism),
+        failure: false,
+        message: format!("`{}` {idle}{}", row.mechanism, measured.unwrap_or_default()),
+        hint: "the run says nothing about it: lower its threshold, load the network more, or leave it out".into(),
+    }
+}
+
+/// Frames lost at some places: all of them at one, or most of them.
+fn lost_at<K>(
+    at: &BTreeMap<K, u64>,
+    name: impl Fn(&K) -> String,
+    say: impl Fn(String, bool) -> String,
+) -> Option<String> {
+    // Of equals the first in order, so that the same run says the same.
+    let (most, frames) = at.iter().rev().max_by_key(|(_, frames)| **frames)?;
+    let said = say(counted(at.values().sum(), "frame"), at.len() > 1);
+    Some(match at.len() {
+        1 => format!("{said} {}", name(most)),
+        places => format!("{said} {} ({} of them) and {} more", name(most), grouped(*frames), places - 1),
+    })
+}
+
+fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// A number with its thousands set off.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap_or_default()).collect();
+    groups.join(",")
+}
