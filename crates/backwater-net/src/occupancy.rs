@@ -79,7 +79,8 @@ impl Occupancy {
     /// Counters of a switch whose ports have these rates, all zero.
     pub(crate) fn new(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Occupancy {
         let (ports, queues) = (rates.len(), rates.len() * CLASSES);
-        let sizes = shared_memory(params, rates, lossless).unwrap_or_default();
+        // The reader of scenarios refuses to set aside more than there is; who does so all the same shares nothing.
+        let sizes = shared_memory(params, rates, lossless).unwrap_or_else(|| vec![0; ports.max(1)]);
         let dynamic = params.architecture == Architecture::SharedMemory;
         let carved = is_carved(params.buffer_per);
         let has_headroom = carved && lossless != 0 && params.headroom.0 != 0;
