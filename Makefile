@@ -28,6 +28,7 @@ help:
 	@echo "make test    set up, and run every lint and test"
 	@echo "make lint    formatters, clippy, ruff, mypy"
 	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
+	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
 	@echo "make bench   instructions and time per packet-hop"
 	@echo "make lock    renew requirements.lock from pyproject.toml"
 	@echo "make clean   remove what was built; results stay"
@@ -64,6 +65,13 @@ lint: $(VENV)/built
 .PHONY: bench
 bench: $(VENV)/built
 	bash benches/run.sh
+
+# Without SOAK it goes on until Ctrl-C.
+SOAK ?=
+SEED ?= 1
+.PHONY: soak
+soak:
+	$(CARGO) run --profile soak --quiet --package backwater --example soak -- $(or $(SOAK),18446744073709551615) $(SEED)
 
 FUZZ_SECONDS ?= 300
 .PHONY: fuzz

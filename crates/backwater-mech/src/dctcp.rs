@@ -84,7 +84,7 @@ impl Mechanism for Dctcp {
     }
 
     fn needs(_: &Params) -> Needs {
-        Needs { marks: true, acks: true }
+        Needs { marks: true, acks: true, window: true }
     }
 
     fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {

@@ -192,6 +192,15 @@ macro_rules! mechanisms {
                 unmet
             }
 
+            /// A mechanism whose flows send within a window, which acknowledgements open, if there is one.
+            pub fn windowed(&self) -> Option<&'static str> {
+                let mut name = None;
+                $(if self.$name.as_ref().is_some_and(|scoped| <$mechanism as Mechanism>::needs(&scoped.base).window) {
+                    name = Some(<$mechanism as Mechanism>::NAME);
+                })+
+                name
+            }
+
             /// A mechanism that lets packets of a flow overtake each other, if there is one.
             pub fn reorders(&self) -> Option<&'static str> {
                 let mut name = None;

@@ -128,7 +128,7 @@ impl Mechanism for Swift {
     }
 
     fn needs(_: &Params) -> Needs {
-        Needs { marks: false, acks: true }
+        Needs { marks: false, acks: true, window: true }
     }
 
     fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {

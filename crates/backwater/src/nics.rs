@@ -1,6 +1,7 @@
 //! `[nic]` as the stage takes it: delays of some hosts, and priorities of the queues.
 
 use crate::error::{ScenarioError, Warning};
+use crate::file::File;
 use crate::flows::Place;
 use crate::hosts;
 use crate::resolved::Resolved;
@@ -34,8 +35,7 @@ pub(crate) fn control_delays(place: &Place<'_>) -> Result<Vec<(HostId, Time)>, S
 pub(crate) fn queues(resolved: &Resolved) -> Result<HostQueues, ScenarioError> {
     let (file, nic) = (&resolved.file, &resolved.file.nic);
     let class = nic.queue_class;
-    let flows = file.flow.iter().map(|group| &group.class);
-    let used = class_bits(flows.chain(&file.ack.class)) | resolved.mechanisms.classes();
+    let used = class_bits(flow_classes(file).iter().chain(&file.ack.class)) | resolved.mechanisms.classes();
     let upwards = (1..CLASSES as u8).map(|step| (class + step) % CLASSES as u8);
     let free = upwards.filter(|priority| used & (1 << priority) == 0);
     let priorities: Vec<Class> = std::iter::once(class).chain(free).take(usize::from(nic.queues)).map(Class).collect();
@@ -55,12 +55,20 @@ pub(crate) fn queues(resolved: &Resolved) -> Result<HostQueues, ScenarioError> {
     Ok(HostQueues::new(Class(class), &priorities).unwrap_or_default())
 }
 
+/// Classes that flows of the file may have, those of tables left out.
+fn flow_classes(file: &File) -> Vec<u8> {
+    let of_groups = file
+        .flow
+        .iter()
+        .flat_map(|group| group.classes.iter().flatten().copied().chain(group.small_class).chain([group.class]));
+    of_groups.chain(file.job.iter().map(|job| job.class)).collect()
+}
+
 /// Whether queues are asked for that nothing can use: no flow is of their class. The rows of a flow table say their own classes.
 pub(crate) fn idle(resolved: &Resolved) -> Option<Warning> {
     let (file, nic) = (&resolved.file, &resolved.file.nic);
     let tables = !resolved.tables.is_empty() || file.flow.iter().any(|group| group.table.is_some());
-    let used = file.flow.iter().map(|group| group.class).chain(file.job.iter().map(|job| job.class));
-    (nic.queues > 1 && !tables && !used.into_iter().any(|class| class == nic.queue_class)).then(|| Warning {
+    (nic.queues > 1 && !tables && !flow_classes(file).contains(&nic.queue_class)).then(|| Warning {
         key: "nic.queues".into(),
         value: nic.queues.to_string(),
         reason: format!("without effect: no flow is of class {}", nic.queue_class),

@@ -236,7 +236,7 @@ shared_alpha = true
     }
 
     fn needs(params: &Params) -> Needs {
-        Needs { marks: true, acks: params.law == Law::Ns3 }
+        Needs { marks: true, acks: params.law == Law::Ns3, window: false }
     }
 
     fn classes(params: &Params) -> u8 {

@@ -62,6 +62,8 @@ pub struct Needs {
     pub marks: bool,
     /// Acknowledgements.
     pub acks: bool,
+    /// These all the more, since they open its window: without, nothing is sent once it is full.
+    pub window: bool,
 }
 
 /// A named set of parameter values with its source, as TOML text of the mechanism's table.

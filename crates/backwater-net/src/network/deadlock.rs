@@ -91,14 +91,14 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Looks for a deadlock, and whether flows get on. `before`: the time of the event before.
-    pub(super) fn look(&mut self, before: Time) {
+    /// Looks for a deadlock, and whether flows get on.
+    pub(super) fn look(&mut self) {
         if self.now == self.totals.look_at {
             self.totals.look_at = Time::NEVER;
         }
-        if self.queue.is_empty() {
+        if self.queue.len() as u64 == self.totals.looks {
             // Nothing else happens any more: neither does time pass.
-            self.now = before;
+            self.now = self.last_happened();
         }
         let asks = self.asks();
         self.find_deadlock(&asks);
@@ -117,6 +117,7 @@ impl<A: Actors> Network<A> {
     /// Nothing but what keeps itself going is left to happen.
     #[cold]
     pub(super) fn nothing_left(&mut self) {
+        self.now = self.last_happened();
         self.find_deadlock(&self.asks());
         (self.totals.stopped, self.totals.at_rest) = (true, true);
     }

@@ -29,6 +29,11 @@ impl<A: Actors> Network<A> {
         }
     }
 
+    /// When the last event was, timers that had nothing to do any more included.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// Fingerprint of the trajectory so far.
     pub fn fingerprint(&self) -> u64 {
         Fingerprint::of(self.ports.iter().map(|port| port.lane))

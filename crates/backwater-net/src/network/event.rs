@@ -125,6 +125,12 @@ impl Event {
         matches!(self, Event::Sample | Event::Look | Event::Refresh { lifts: false, .. } | Event::FlowTimer { .. })
     }
 
+    /// Whether it changes nothing of what it looks at.
+    #[inline(always)]
+    pub(super) fn looks_on(&self) -> bool {
+        matches!(self, Event::Sample | Event::Look)
+    }
+
     /// Whether it may find that there is nothing to do any more.
     #[inline(always)]
     pub(super) fn is_timer(&self) -> bool {

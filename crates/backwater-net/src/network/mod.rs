@@ -179,6 +179,11 @@ struct Totals {
     idling: u64,
     /// When the last event happened that was neither a frame's nor a timer.
     last_deed: Time,
+    /// Pending events that only look on.
+    looks: u64,
+    /// When one of these last was, and when anything else had last happened by then.
+    looked: Time,
+    happened: Time,
     /// Nothing is left to happen.
     at_rest: bool,
     /// When the next look is due; `NEVER`: none is.
@@ -304,6 +309,9 @@ impl<A: Actors> Network<A> {
     #[inline(never)]
     fn rare(&mut self, event: Event, before: Time) {
         self.totals.idling -= u64::from(event.idles());
+        if event.looks_on() {
+            self.looks_on(before);
+        }
         if !event.is_timer() {
             self.totals.last_deed = self.now;
         }
@@ -336,7 +344,7 @@ impl<A: Actors> Network<A> {
             Event::Fault { fault } => self.apply_fault(fault as usize),
             Event::Sample => self.sample(),
             Event::Stop => self.totals.stopped = true,
-            Event::Look => self.look(before),
+            Event::Look => self.look(),
             Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt),
             Event::Sent { .. } | Event::Arrive { .. } | Event::Wake { .. } => unreachable!("handled in the loop"),
         }
@@ -345,6 +353,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn push(&mut self, at: Time, event: Event) {
         self.totals.idling += u64::from(event.idles());
+        self.totals.looks += u64::from(event.looks_on());
         self.queue.push(at, event.order(), event);
     }
 
@@ -358,6 +367,21 @@ impl<A: Actors> Network<A> {
 
     fn awaits_nothing(&self) -> bool {
         self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.holds(flow.group))
+    }
+
+    /// What only looks on is no part of what happens: a run ends when it would have ended without.
+    fn looks_on(&mut self, before: Time) {
+        self.totals.looks -= 1;
+        if before > self.totals.looked {
+            self.totals.happened = before;
+        }
+        self.totals.looked = self.now;
+    }
+
+    /// When something last happened. What happens at the moment of a look comes before it, or is no mere timer.
+    fn last_happened(&self) -> Time {
+        let looked_last = self.now == self.totals.looked;
+        if looked_last { self.totals.happened.max(self.totals.last_deed) } else { self.now }
     }
 
     /// Whether anything is pending but events that only keep themselves going.

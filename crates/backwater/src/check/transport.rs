@@ -22,6 +22,10 @@ pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
             return refuse(key, format!("{why}, and receivers send none"), "ack.enabled = true".into());
         }
     }
+    if let Some(name) = resolved.mechanisms.windowed().filter(|_| !ack.enabled) {
+        let reason = format!("the window of `{name}` opens by acknowledgements, and receivers send none");
+        return refuse(name, reason, format!("ack.enabled = true, or {name} = false"));
+    }
     if transport.recovery != Recovery::None && transport.timeout < Time::ns(1) {
         let reason = format!("a timeout of {} leaves no time for an acknowledgement", transport.timeout);
         return refuse("transport.timeout", reason, "some round-trip times, such as 500 us".into());

@@ -88,6 +88,39 @@ until = "200 s"
     }
 }
 
+/// A run whose flows lose frames, and which nothing sends again, ends with the last thing that happens: when that is does not depend
+/// on samples.
+#[test]
+fn samples_do_not_move_the_end() {
+    let lossy = r#"
+[topology]
+kind = "star"
+hosts = 3
+rate = "1 Gb/s"
+link_delay = "1 us"
+[[flow]]
+from = "h1"
+to = "h0"
+size = "1 B"
+[[fault]]
+kind = "link-down"
+at = "1 ns"
+a = "s0"
+b = "h0"
+"#;
+    let end = |text: &str| {
+        let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
+        let mut network = Network::new(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+        while !network.run(1 << 16, &mut Times::default()).unwrap().done {}
+        (network.progress().time, network.now())
+    };
+    let without = end(lossy);
+    for interval in ["7 ns", "1 us", "3 us"] {
+        let sampled = format!("{lossy}\n[output]\ninterval = \"{interval}\"\nlinks = true\n");
+        assert_eq!(end(&sampled), without, "{interval}");
+    }
+}
+
 /// A pause of three seconds is not the end of a run, timers of rate controllers or not.
 #[test]
 fn a_long_pause_is_not_the_end() {

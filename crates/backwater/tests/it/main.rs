@@ -15,4 +15,5 @@ mod scenarios;
 mod series;
 mod settings;
 mod sfc;
+mod soak;
 mod waits;

@@ -186,3 +186,33 @@ fn queues_of_a_class_that_no_flow_has_are_warned_of() {
     assert_eq!(keys(&queues(2)), ["nic.queues"]);
     assert_eq!(keys(&format!("{}class = 2\n", queues(2))), none);
 }
+
+/// A window that nothing opens is refused: the flow would stop for ever when it is full.
+#[test]
+fn windows_need_acknowledgements() {
+    for name in ["swift", "dctcp"] {
+        let text = format!("[ack]\nenabled = false\n[ecn]\n[{name}]\n{INCAST}");
+        let error = scenario(&text).resolve().map(|_| ()).unwrap_err();
+        assert!(error.key.as_deref() == Some(name) && error.reason.contains("acknowledgements"), "{error}");
+    }
+}
+
+/// Queues take no priority in which flows are, whatever puts them there: a job, one of several classes, or the size of a flow.
+#[test]
+fn queues_keep_off_every_class_of_flows() {
+    let nic = "[nic]\nqueues = 3\nqueue_class = 1\n";
+    let extra = |more: &str| {
+        let resolved = scenario(&format!("{nic}{more}")).resolve().unwrap();
+        build(&resolved, 1).unwrap().queues.extra()
+    };
+    let flow = "[[flow]]\nfrom = 0\nto = 1\nsize = \"1 B\"\nclass = 1\n";
+    for more in [
+        "[[job]]\nranks = 3\nclass = 3\n[[job.step]]\nkind = \"all-to-all\"\nsize = \"1 B\"\n".to_owned(),
+        format!("{flow}classes = [1, 3]\n"),
+        format!("{flow}small_below = \"10 B\"\nsmall_class = 3\n"),
+    ] {
+        // 1 is the class itself; of the two others the first is 2, and 3 is taken.
+        assert_eq!(extra(&more), 1 << 2 | 1 << 4, "{more}");
+        run(&format!("{nic}{more}"));
+    }
+}

@@ -1,0 +1,85 @@
+//! Topologies of 3 to 30 hosts.
+
+use super::super::dice::Dice;
+use serde_json::{Value as Json, json};
+
+const RATES: [&str; 7] = ["10 Gb/s", "25 Gb/s", "40 Gb/s", "100 Gb/s", "200 Gb/s", "400 Gb/s", "7 Gb/s"];
+const DELAYS: [&str; 4] = ["0 s", "150 ns", "500 ns", "2 us"];
+
+pub fn draw(dice: &mut Dice) -> Json {
+    let kinds = ["star", "dumbbell", "parking-lot", "leaf-spine", "leaf-spine", "fat-tree", "explicit"];
+    let kind = dice.pick(&kinds);
+    let (rate, link_delay) = (dice.pick(&RATES), dice.pick(&DELAYS));
+    let mut table = match kind {
+        "star" => json!({ "hosts": dice.between(3, 12) }),
+        "dumbbell" => {
+            json!({ "left_hosts": dice.between(1, 5), "right_hosts": dice.between(2, 5), "trunk_links": dice.one(&[1, 1, 2, 3]) })
+        }
+        "parking-lot" => json!({ "switches": dice.between(2, 5), "hosts_per_switch": dice.between(2, 4) }),
+        "leaf-spine" => {
+            let leaves = dice.between(2, 4);
+            let rails = if dice.chance(0.2) { leaves } else { 1 };
+            json!({
+                "leaves": leaves, "spines": dice.between(1, 4), "hosts_per_leaf": dice.between(2, 6), "rails": rails,
+                "links_per_pair": dice.one(&[1, 1, 1, 2]),
+            })
+        }
+        "fat-tree" => {
+            let aggs = dice.between(1, 2);
+            json!({
+                "pods": dice.between(2, 3), "tors_per_pod": dice.between(1, 2), "aggs_per_pod": aggs,
+                "cores": aggs * dice.between(1, 2), "hosts_per_tor": dice.between(2, 4), "core_wiring": dice.pick(&["groups", "all"]),
+            })
+        }
+        _ => return explicit(dice),
+    };
+    let others: &[&str] = match kind {
+        "dumbbell" | "parking-lot" => &["trunk"],
+        "leaf-spine" => &["fabric"],
+        "fat-tree" => &["fabric", "core"],
+        _ => &[],
+    };
+    table["kind"] = json!(kind);
+    table["rate"] = json!(rate);
+    table["link_delay"] = json!(link_delay);
+    for name in others {
+        if dice.chance(0.5) {
+            table[format!("{name}_rate")] = json!(dice.pick(&RATES));
+        }
+        if dice.chance(0.5) {
+            table[format!("{name}_delay")] = json!(dice.pick(&DELAYS));
+        }
+    }
+    table
+}
+
+/// Switches in a tree, maybe with one link more, and hosts at each.
+fn explicit(dice: &mut Dice) -> Json {
+    let switches = dice.between(1, 5);
+    let mut nodes: Vec<Json> = Vec::new();
+    let mut links: Vec<Json> = Vec::new();
+    let mut join = |dice: &mut Dice, a: String, b: String| {
+        links.push(json!({ "a": a, "b": b, "rate": dice.pick(&RATES), "delay": dice.pick(&DELAYS) }));
+    };
+    for s in 0..switches {
+        let mut node = json!({ "name": format!("s{s}"), "kind": "switch" });
+        if dice.chance(0.3) {
+            node["tier"] = json!(dice.pick(&["edge", "middle"]));
+        }
+        nodes.push(node);
+        if s > 0 {
+            let before = dice.between(0, s - 1);
+            join(dice, format!("s{before}"), format!("s{s}"));
+        }
+        for h in 0..dice.between(if s == 0 { 3 } else { 0 }, 4) {
+            nodes.push(json!({ "name": format!("h{s}-{h}"), "kind": "host" }));
+            join(dice, format!("h{s}-{h}"), format!("s{s}"));
+        }
+    }
+    if switches > 1 && dice.chance(0.4) {
+        let a = dice.between(0, switches - 2);
+        let b = dice.between(a + 1, switches - 1);
+        join(dice, format!("s{a}"), format!("s{b}"));
+    }
+    json!({ "kind": "explicit", "node": nodes, "link": links })
+}

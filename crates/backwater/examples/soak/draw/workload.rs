@@ -1,0 +1,380 @@
+//! Flows, jobs and faults for a network.
+
+use super::super::case::Case;
+use super::super::dice::Dice;
+use super::{schema, values};
+use backwater_net::topology::{Graph, NodeKind};
+use backwater_net::workload::sizes::BUILT_IN;
+use serde_json::{Map, Value as Json, json};
+use std::collections::VecDeque;
+
+/// Shapes of flow groups: pattern, and when flows arrive. The empty pattern is a table.
+const SHAPES: [(&str, &str); 22] = [
+    ("pairs", "once"),
+    ("pairs", "once"),
+    ("pairs", "once"),
+    ("pairs", "periodic"),
+    ("pairs", "poisson"),
+    ("pairs", "bernoulli"),
+    ("all-to-all", "once"),
+    ("all-to-all", "bernoulli"),
+    ("all-to-all", "poisson"),
+    ("permutation", "once"),
+    ("permutation", "poisson"),
+    ("permutation", "bernoulli"),
+    ("random", "poisson"),
+    ("random", "periodic"),
+    ("clusters", "poisson"),
+    ("gather", "once"),
+    ("matrix", "poisson"),
+    ("matrix", "periodic"),
+    ("incast", "once"),
+    ("incast", "poisson"),
+    ("incast", "periodic"),
+    ("", "once"),
+];
+
+pub struct Network<'a> {
+    graph: &'a Graph,
+    dice: &'a mut Dice,
+    hosts: Vec<usize>,
+}
+
+impl<'a> Network<'a> {
+    pub fn new(graph: &'a Graph, dice: &'a mut Dice) -> Network<'a> {
+        let hosts = (0..graph.nodes.len()).filter(|n| graph.nodes[*n].kind == NodeKind::Host).collect();
+        Network { graph, dice, hosts }
+    }
+
+    fn name(&self, node: usize) -> &str {
+        &self.graph.nodes[node].name
+    }
+
+    fn host(&mut self) -> usize {
+        self.hosts[self.dice.between(0, self.hosts.len() as u64 - 1) as usize]
+    }
+
+    /// Two different hosts.
+    fn two(&mut self) -> (usize, usize) {
+        let from = self.host();
+        loop {
+            let to = self.host();
+            if to != from {
+                return (from, to);
+            }
+        }
+    }
+
+    fn names(&self, nodes: &[usize]) -> Vec<String> {
+        nodes.iter().map(|node| self.name(*node).to_owned()).collect()
+    }
+
+    fn size(&mut self) -> String {
+        let least = if self.dice.chance(0.1) { 1 } else { 500 };
+        format!("{} B", self.dice.log_whole(least, 200_000))
+    }
+
+    /// A shortest way, one of several at random.
+    fn way(&mut self, from: usize, to: usize) -> Vec<String> {
+        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.graph.nodes.len()];
+        for link in &self.graph.links {
+            neighbours[link.a.0 as usize].push(link.b.0 as usize);
+            neighbours[link.b.0 as usize].push(link.a.0 as usize);
+        }
+        let mut far = vec![usize::MAX; self.graph.nodes.len()];
+        far[to] = 0;
+        let mut queue = VecDeque::from([to]);
+        while let Some(node) = queue.pop_front() {
+            for next in &neighbours[node] {
+                if far[*next] == usize::MAX {
+                    far[*next] = far[node] + 1;
+                    queue.push_back(*next);
+                }
+            }
+        }
+        let mut way = vec![from];
+        let mut at = from;
+        while at != to {
+            let nearer: Vec<usize> = neighbours[at].iter().copied().filter(|n| far[*n] < far[at]).collect();
+            at = nearer[self.dice.between(0, nearer.len() as u64 - 1) as usize];
+            way.push(at);
+        }
+        self.names(&way)
+    }
+
+    /// Interfaces that differ.
+    pub fn nic(&mut self, case: &mut Case) {
+        if self.dice.chance(0.1) {
+            let host = self.host();
+            let delay = format!("{} ns", self.dice.log_whole(100, 20_000));
+            case.set("nic.at", json!([{ "hosts": [self.name(host)], "control_delay": delay }]));
+        }
+    }
+
+    pub fn flows(&mut self, case: &mut Case) {
+        let number = self.dice.one(&[0, 1, 1, 2, 2, 3, 4]);
+        let groups: Vec<Json> = (0..number).map(|n| Json::Object(self.group(case, n, number))).collect();
+        if !groups.is_empty() {
+            case.tree.insert("flow".into(), Json::Array(groups));
+        }
+    }
+
+    fn group(&mut self, case: &mut Case, number: u64, of: u64) -> Map<String, Json> {
+        let mut group = Map::new();
+        let mut put = |key: &str, value: Json| group.insert(key.into(), value);
+        let (pattern, arrivals) = SHAPES[self.dice.between(0, SHAPES.len() as u64 - 1) as usize];
+        put("label", json!(if self.dice.chance(0.9) { format!("g{number}") } else { "g".into() }));
+        put("class", json!(if self.dice.chance(0.75) { 3 } else { self.dice.between(0, 7) }));
+        if self.dice.chance(0.2) {
+            put("ect", json!(self.dice.chance(0.5)));
+        }
+        if pattern.is_empty() {
+            let file = format!("flows{number}.csv");
+            let text = self.flow_table(number);
+            case.files.insert(file.clone(), text);
+            put("table", json!(file));
+            return group;
+        }
+        put("pattern", json!(pattern));
+        put("arrivals", json!(arrivals));
+        put("start", json!(format!("{} ns", self.dice.between(0, 20_000))));
+        let (some, one) = (self.dice.some(&self.hosts, 0.5), self.host());
+        let mut pinned = false;
+        match pattern {
+            "pairs" => {
+                let mut from: Vec<usize> = some.iter().copied().filter(|host| *host != one).collect();
+                let mut to = one;
+                if from.is_empty() {
+                    (from, to) = (vec![one], self.hosts[usize::from(one == self.hosts[0])]);
+                }
+                if self.dice.chance(0.3) {
+                    let ways: Vec<Vec<String>> = from.iter().map(|from| self.way(*from, to)).collect();
+                    put("path", json!(ways));
+                    pinned = true;
+                }
+                put("from", json!(self.names(&from)));
+                put("to", json!(self.name(to)));
+            }
+            "all-to-all" | "permutation" | "matrix" | "random" | "incast" if self.dice.chance(0.5) => {}
+            "all-to-all" | "permutation" | "random" => {
+                let some: Vec<usize> = some.into_iter().take(5).collect();
+                if some.len() > 1 {
+                    put("from", json!(self.names(&some)));
+                    if pattern != "permutation" {
+                        put("to", json!(self.names(&some)));
+                    }
+                }
+            }
+            "clusters" | "gather" => {
+                let size = self.dice.between(2, 4).min(self.hosts.len() as u64);
+                let whole = self.hosts.len() as u64 / size * size;
+                let from = self.names(&self.hosts[..whole as usize]);
+                put("from", json!(from));
+                put("cluster", json!(size));
+            }
+            _ => {}
+        }
+        match pattern {
+            "incast" => {
+                put("fan_in", json!(self.dice.between(1, (self.hosts.len() as u64 - 1).min(6))));
+            }
+            "matrix" => {
+                let file = format!("matrix{number}.csv");
+                let rows: Vec<String> = (0..self.dice.between(1, 6))
+                    .map(|_| {
+                        let ((from, to), weight) = (self.two(), self.dice.between(1, 9));
+                        format!("{},{},{weight}", self.name(from), self.name(to))
+                    })
+                    .collect();
+                case.files.insert(file.clone(), format!("src,dst,weight\n{}\n", rows.join("\n")));
+                put("matrix", json!(file));
+            }
+            _ => {}
+        }
+        if arrivals == "once" {
+            put("size", json!(self.size()));
+            if self.dice.chance(0.15) {
+                put("count", json!(self.dice.between(1, 3)));
+            }
+        } else {
+            let until = self.dice.between(2, 40);
+            put("until", json!(format!("{until} us")));
+            if arrivals == "bernoulli" {
+                put("load", json!(format!("{} %", self.dice.between(5, 95 / of))));
+                if self.dice.chance(0.4) {
+                    put("queue", json!(self.dice.between(1, 6)));
+                }
+            } else {
+                match self.dice.one(&[0, 1, 2]) {
+                    0 => put("sizes", json!(BUILT_IN[self.dice.between(0, BUILT_IN.len() as u64 - 1) as usize].name)),
+                    1 => {
+                        let file = format!("sizes{number}.txt");
+                        case.files.insert(file.clone(), "100 20\n3000 70\n60000 100\n".into());
+                        put("sizes", json!(file))
+                    }
+                    _ => put("size", json!(self.size())),
+                };
+                match self.dice.chance(0.6) {
+                    true => put("load", json!(format!("{} %", self.dice.between(5, 95 / of)))),
+                    false => put("interval", json!(format!("{} ns", self.dice.log_whole(500, 20_000)))),
+                };
+                if self.dice.chance(0.2) {
+                    put("load_counts", json!(self.dice.pick(&["wire", "payload"])));
+                    put("load_of", json!(self.dice.pick(&["sources", "network"])));
+                }
+                if self.dice.chance(0.6) {
+                    put("count", json!(self.dice.between(1, 4)));
+                }
+            }
+        }
+        if !pinned && self.dice.chance(0.1) {
+            put("placement", json!("random"));
+        }
+        if self.dice.chance(0.1) {
+            put("classes", json!([3, self.dice.between(0, 7)]));
+        }
+        if self.dice.chance(0.1) && arrivals != "bernoulli" {
+            put("small_below", json!("10 KB"));
+            put("small_class", json!(self.dice.between(0, 7)));
+        }
+        group
+    }
+
+    fn flow_table(&mut self, number: u64) -> String {
+        let mut text = String::from("id,src,dst,bytes,start,class,path\n");
+        for flow in 0..self.dice.between(1, 8) {
+            let (from, to) = self.two();
+            let path = if self.dice.chance(0.4) { self.way(from, to).join(" ") } else { String::new() };
+            let class = if self.dice.chance(0.3) { self.dice.between(0, 7).to_string() } else { String::new() };
+            let (start, bytes) = (self.dice.between(0, 20_000_000), self.dice.log_whole(1, 200_000));
+            let (from, to) = (self.name(from), self.name(to));
+            text.push_str(&format!("{},{from},{to},{bytes},{start},{class},{path}\n", number * 100 + flow));
+        }
+        text
+    }
+
+    pub fn jobs(&mut self, case: &mut Case) {
+        let number =
+            if case.tree.contains_key("flow") { self.dice.one(&[0, 0, 0, 1]) } else { self.dice.between(1, 2) };
+        let jobs: Vec<Json> = (0..number).map(|n| Json::Object(self.job(n))).collect();
+        if !jobs.is_empty() {
+            case.tree.insert("job".into(), Json::Array(jobs));
+        }
+    }
+
+    fn job(&mut self, number: u64) -> Map<String, Json> {
+        let mut job = Map::new();
+        let mut put = |key: &str, value: Json| job.insert(key.into(), value);
+        let hosts = self.hosts.len() as u64;
+        let per_server = self.dice.one(&[1, 1, 1, 2]);
+        let instances = if self.dice.chance(0.2) { 2 } else { 1 };
+        let servers = (hosts / instances / per_server).clamp(1, 8);
+        let ranks = if servers >= 4 && self.dice.chance(0.5) { 4 } else { self.dice.between(2.min(servers), servers) }
+            * per_server;
+        put("label", json!(format!("j{number}")));
+        put("ranks", json!(ranks));
+        put("instances", json!(instances));
+        put("ranks_per_server", json!(per_server));
+        put("placement", json!(self.dice.pick(&["consecutive", "strided", "random"])));
+        put("rounds", json!(self.dice.between(1, 3)));
+        put("rounds_in_flight", json!(self.dice.one(&[1, 1, 2, 3])));
+        put("complete_at", json!(self.dice.pick(&["last-byte", "last-ack"])));
+        put("class", json!(if self.dice.chance(0.8) { 3 } else { self.dice.between(0, 7) }));
+        put("start", json!(format!("{} ns", self.dice.between(0, 5_000))));
+        let steps: Vec<Json> = (0..self.dice.between(1, 4)).map(|n| Json::Object(self.step(n, ranks))).collect();
+        put("step", Json::Array(steps));
+        job
+    }
+
+    fn step(&mut self, number: u64, ranks: u64) -> Map<String, Json> {
+        let kinds = schema().pointer("/properties/job/items/properties/step/items/properties/kind/oneOf");
+        let kinds = kinds.and_then(Json::as_array).into_iter().flatten();
+        let kinds: Vec<&str> = kinds.filter_map(|kind| kind.get("const")?.as_str()).collect();
+        let kind = self.dice.pick(&kinds);
+        let mut step = Map::new();
+        let mut put = |key: &str, value: Json| step.insert(key.into(), value);
+        put("label", json!(format!("t{number}")));
+        put("kind", json!(kind));
+        if kind == "compute" {
+            put("time", json!(format!("{} ns", self.dice.between(0, 5_000))));
+        } else {
+            put("size", json!(format!("{} B", self.dice.log_whole(1, 100_000))));
+        }
+        match kind {
+            "point-to-point" => {
+                if self.dice.chance(0.5) || ranks < 2 {
+                    put("shift", json!(self.dice.between(1, ranks.max(2) - 1)));
+                    put("wrap", json!(self.dice.chance(0.5)));
+                } else {
+                    let from = self.dice.between(0, ranks - 1);
+                    put("pairs", json!([[from, (from + 1) % ranks]]));
+                }
+            }
+            "all-reduce" | "all-gather" | "reduce-scatter" => {
+                put("algorithm", json!(self.dice.pick(&["ring", "halving-doubling"])));
+            }
+            "all-to-all" => {
+                put("algorithm", json!(self.dice.pick(&["direct", "pairwise"])));
+            }
+            "all-to-all-v" => {
+                put("fan_out", json!(self.dice.between(1, (ranks - 1).max(1))));
+                put("choice", json!(self.dice.pick(&["random", "balanced"])));
+                put("with_self", json!(self.dice.chance(0.5)));
+                put("size_of", json!(self.dice.pick(&["transfer", "sender"])));
+            }
+            _ => {}
+        }
+        if kind != "point-to-point" && ranks.is_multiple_of(2) && ranks > 2 && self.dice.chance(0.2) {
+            put("group_size", json!(2));
+            put("group_stride", json!(self.dice.one(&[1, ranks / 2])));
+        }
+        if number > 0 && self.dice.chance(0.3) {
+            let before = format!("t{}", self.dice.between(0, number - 1));
+            put("after", if self.dice.chance(0.3) { json!([]) } else { json!([before]) });
+        }
+        step
+    }
+
+    pub fn faults(&mut self, case: &mut Case) {
+        if !self.dice.chance(0.25) {
+            return;
+        }
+        let forms =
+            schema().pointer("/properties/fault/items/oneOf").and_then(Json::as_array).cloned().unwrap_or_default();
+        let mut faults = Vec::new();
+        for _ in 0..self.dice.between(1, 3) {
+            let form = &forms[self.dice.between(0, forms.len() as u64 - 1) as usize];
+            faults.push(Json::Object(self.fault(form)));
+        }
+        case.tree.insert("fault".into(), Json::Array(faults));
+    }
+
+    /// A fault of a form of the schema.
+    fn fault(&mut self, form: &Json) -> Map<String, Json> {
+        let link = &self.graph.links[self.dice.between(0, self.graph.links.len() as u64 - 1) as usize];
+        let (a, b) = (link.a.0 as usize, link.b.0 as usize);
+        let (a, b) = if self.dice.chance(0.5) { (a, b) } else { (b, a) };
+        let mut fault = Map::new();
+        for (key, about) in form.get("properties").and_then(Json::as_object).into_iter().flatten() {
+            let value = match key.as_str() {
+                "kind" => about.get("const").cloned(),
+                "at" => Some(json!(format!("{} ns", self.dice.between(0, 30_000)))),
+                "from" | "a" => Some(json!(self.name(a))),
+                "to" | "b" => Some(json!(self.name(b))),
+                "host" => {
+                    let host = self.host();
+                    Some(json!(self.name(host)))
+                }
+                "frame" => Some(json!(self.dice.pick(&["data", "ack", "mac-control", "cnp"]))),
+                "nth" => Some(json!(self.dice.between(1, 20))),
+                "rate" => Some(json!(format!("{} Mb/s", self.dice.log_whole(500, 100_000)))),
+                "class" => Some(json!(3)),
+                _ => values::value(self.dice, key, about),
+            };
+            if let Some(value) = value {
+                fault.insert(key.clone(), value);
+            }
+        }
+        fault
+    }
+}

@@ -1,0 +1,457 @@
+//! What holds for every scenario, whatever it is.
+
+use super::dice::Dice;
+use super::run::{How, Outcome, Passage, Rows, SAMPLES, Sum, What, run};
+use backwater::Resolved;
+use backwater::file::{FaultEntry, Topology};
+use backwater_engine::Time;
+use backwater_mech::mac_control::Counter;
+use backwater_mech::pfc::Action;
+use backwater_net::Bytes;
+use backwater_net::config::{Architecture, BufferPer, Recovery};
+use backwater_net::packet::{NodeId, Port};
+use backwater_net::record::{FlowRow, State};
+use backwater_net::topology::{Graph, PortEnd};
+use std::collections::BTreeMap;
+
+/// A law that does not hold: its name, and what is seen instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    pub law: &'static str,
+    pub seen: String,
+}
+
+type Held = Result<(), Breach>;
+
+fn breach(law: &'static str, seen: impl Into<String>) -> Held {
+    Err(Breach { law, seen: seen.into() })
+}
+
+fn holds(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> Held {
+    if holds { Ok(()) } else { breach(law, seen()) }
+}
+
+/// Runs a scenario three times and holds all laws against it. Returns how many events the first run had, or the time at which one
+/// that has too many is to be cut off.
+///
+/// # Errors
+/// The first law that does not hold.
+pub fn judge(resolved: &Resolved, most: u64, dice: &mut Dice) -> Result<Judged, Breach> {
+    let runs = |how, most, dice: &mut Dice| {
+        run(resolved, how, most, dice).map_err(|seen| Breach { law: "what check accepts runs", seen })
+    };
+    let plain = runs(How::Plain, most, dice)?;
+    if !plain.ended {
+        return Ok(Judged::TooLong(plain.progress.time));
+    }
+    // Samples are events, too.
+    let most = plain.progress.events + SAMPLES + 1_000;
+    let (sliced, full) = (How::Sliced(plain.now), How::Full(plain.now));
+    let sliced = runs(sliced, most, dice)?;
+    holds("a run ends with outputs as it does without", sliced.ended, || format!("{:?}", sliced.progress))?;
+    same(&plain, &sliced, "a run in slices is the same run")?;
+    let full = runs(full, most, dice)?;
+    holds("a run ends with outputs as it does without", full.ended, || format!("{:?}", full.progress))?;
+    same(&plain, &full, "outputs and captures change nothing")?;
+    let laws = Laws::new(resolved, &full);
+    laws.all()?;
+    Ok(Judged::Good { events: plain.progress.events })
+}
+
+/// What came of a judgement without a breach.
+pub enum Judged {
+    Good {
+        events: u64,
+    },
+    /// It has to be cut off here.
+    TooLong(Time),
+}
+
+fn same(a: &Outcome, b: &Outcome, law: &'static str) -> Held {
+    // Samples are events, too.
+    let of = |outcome: &Outcome| backwater_net::record::Progress { events: 0, ..outcome.progress };
+    holds(law, a.broken == b.broken, || format!("{:?} / {:?}", a.broken, b.broken))?;
+    holds(law, a.fingerprint == b.fingerprint, || {
+        format!("fingerprints {:016x} / {:016x}", a.fingerprint, b.fingerprint)
+    })?;
+    holds(law, of(a) == of(b), || format!("{:?} / {:?}", a.progress, b.progress))?;
+    holds(law, a.deadlock == b.deadlock, || format!("{:?} / {:?}", a.deadlock, b.deadlock))?;
+    // What a flow waits for is a sentence for people, which says more where less is pending.
+    let flows = |outcome: &Outcome| -> Vec<FlowRow> {
+        let without = |state: &State| {
+            if let State::Unfinished(_) = state { State::Unfinished(String::new()) } else { state.clone() }
+        };
+        outcome.rows.flows.iter().map(|row| FlowRow { state: without(&row.state), ..row.clone() }).collect()
+    };
+    rows(law, "flows", &flows(a), &flows(b))?;
+    rows(law, "control", &a.rows.control, &b.rows.control)?;
+    rows(law, "ports", &a.rows.ports, &b.rows.ports)?;
+    rows(law, "switches", &a.rows.switches, &b.rows.switches)?;
+    rows(law, "counters", &a.rows.counters, &b.rows.counters)?;
+    rows(law, "collectives", &a.rows.collectives, &b.rows.collectives)
+}
+
+fn rows<T: PartialEq + std::fmt::Debug>(law: &'static str, table: &str, a: &[T], b: &[T]) -> Held {
+    holds(law, a.len() == b.len(), || format!("{} / {} rows of {table}", a.len(), b.len()))?;
+    match a.iter().zip(b).find(|(a, b)| a != b) {
+        Some((a, b)) => breach(law, format!("{table}: {a:?} / {b:?}")),
+        None => Ok(()),
+    }
+}
+
+struct Laws<'a> {
+    resolved: &'a Resolved,
+    graph: &'a Graph,
+    out: &'a Outcome,
+    rows: &'a Rows,
+    ends: Vec<Vec<PortEnd>>,
+    /// Links that are slower or faster than they were, that fail or come back, and on which frames may be lost.
+    rates_change: bool,
+    links_fail: bool,
+    frames_vanish: bool,
+    /// Nothing was lost in any way.
+    nothing_lost: bool,
+    /// Nothing ended the run before everything was over.
+    not_cut: bool,
+}
+
+impl<'a> Laws<'a> {
+    fn new(resolved: &'a Resolved, out: &'a Outcome) -> Laws<'a> {
+        let file = &resolved.file;
+        let faults = |of: fn(&FaultEntry) -> bool| file.fault.iter().any(of);
+        let links_fail = faults(|f| matches!(f, FaultEntry::LinkDown { .. } | FaultEntry::LinkUp { .. }));
+        let progress = &out.progress;
+        Laws {
+            resolved,
+            graph: &resolved.graph,
+            out,
+            rows: &out.rows,
+            ends: resolved.graph.ports().unwrap_or_default(),
+            rates_change: faults(|f| matches!(f, FaultEntry::RateChange { .. })),
+            links_fail,
+            frames_vanish: links_fail || faults(|f| matches!(f, FaultEntry::Loss { .. } | FaultEntry::DropNth { .. })),
+            nothing_lost: progress.drops + progress.fault_losses + progress.flushed == 0,
+            not_cut: file.stop.when.is_none()
+                && file.stop.at.is_none()
+                && out.broken.is_none()
+                && out.deadlock.is_none(),
+        }
+    }
+
+    fn all(&self) -> Held {
+        self.a_run_ends_for_a_reason()?;
+        self.no_loss_where_promised()?;
+        self.counters_agree()?;
+        self.flows()?;
+        self.jobs()?;
+        self.links()?;
+        self.switches()?;
+        self.waits()?;
+        self.rest()
+    }
+
+    fn of_switch(&self, node: NodeId) -> &backwater_net::config::SwitchParams {
+        let about = &self.graph.nodes[node.0 as usize];
+        self.resolved.switch.of(&about.name, &about.tier)
+    }
+
+    fn name(&self, node: NodeId) -> &str {
+        &self.graph.nodes[node.0 as usize].name
+    }
+
+    /// A cycle of pauses can only be where links form one, where an egress pauses all that comes in, or where frames for different ports
+    /// stand in one queue.
+    fn may_deadlock(&self) -> bool {
+        let mechanisms = &self.resolved.mechanisms;
+        let cyclic = matches!(self.resolved.file.topology, Topology::Explicit { .. })
+            && self.graph.links.len() >= self.graph.nodes.len();
+        let at_egress = mechanisms.pfc.as_ref().is_some_and(|pfc| pfc.all().any(|p| p.counter != Counter::Ingress))
+            || mechanisms.pause.as_ref().is_some_and(|pause| pause.all().any(|p| p.counter != Counter::Ingress));
+        cyclic || at_egress || self.frames_vanish
+    }
+
+    fn a_run_ends_for_a_reason(&self) -> Held {
+        let law = "a run ends for a reason";
+        if let Some(deadlock) = &self.out.deadlock {
+            holds(law, self.may_deadlock(), || format!("deadlock without a cycle: {deadlock:?}"))?;
+        }
+        let Some(broken) = &self.out.broken else { return Ok(()) };
+        let deadlock = self.out.deadlock.is_some() && broken.reason.contains("deadlock");
+        let promise = broken.reason.contains("lossless");
+        let stall = broken.reason.contains("no flow has got further");
+        holds(law, deadlock || promise || stall || self.links_fail, || format!("{}: {}", broken.time, broken.reason))?;
+        holds(law, !stall || !self.nothing_lost || self.out.deadlock.is_some(), || {
+            format!("nothing was lost, yet: {}", broken.reason)
+        })
+    }
+
+    /// `lossless`, accepted without a warning that takes the promise back, and without faults that the headroom is not made for.
+    fn no_loss_where_promised(&self) -> Held {
+        let file = &self.resolved.file;
+        let taken_back = self.resolved.warnings.iter().any(|w| w.key == "lossless" || w.key.ends_with("watchdog"));
+        let drops = self.resolved.mechanisms.pfc.as_ref();
+        let watchdog =
+            drops.is_some_and(|pfc| pfc.all().any(|p| p.watchdog.is_some() && p.watchdog_action == Action::Drop));
+        // The promise is one about classes that are paused everywhere.
+        let paused = self.graph.switches().fold(u8::MAX, |bits, node| {
+            let about = &self.graph.nodes[node.0 as usize];
+            bits & self.resolved.mechanisms.lossless_classes(&about.name, &about.tier)
+        });
+        let beside = self.rows.passed.keys().any(|passage| paused & (1 << passage.class) == 0);
+        if beside {
+            return Ok(());
+        }
+        if !file.lossless || taken_back || watchdog || self.frames_vanish || self.rates_change {
+            return Ok(());
+        }
+        let said = || self.out.broken.as_ref().map_or_else(String::new, |broken| broken.reason.clone());
+        holds("nothing is dropped where that is promised", self.out.progress.drops == 0, said)
+    }
+
+    fn sum(&self, of: impl Fn(&backwater_net::record::PortStats) -> u64) -> u64 {
+        self.rows.ports.iter().map(|row| of(&row.stats)).sum()
+    }
+
+    /// What ports count is what the run counts.
+    fn counters_agree(&self) -> Held {
+        let (law, progress) = ("counters agree", &self.out.progress);
+        for (name, ports, run) in [
+            ("drops", self.sum(|s| s.drop_frames), progress.drops),
+            ("fault losses", self.sum(|s| s.fault_frames), progress.fault_losses),
+            ("flushed", self.sum(|s| s.flushed_frames), progress.flushed),
+            ("hops", self.sum(|s| s.tx_frames), progress.hops),
+            ("data hops", self.sum(|s| s.tx_data_frames), progress.data_hops),
+        ] {
+            holds(law, ports == run, || format!("{name}: {ports} at ports, {run} in the run"))?;
+        }
+        let (at_ports, at_flows) =
+            (self.sum(|s| s.marked_frames), self.rows.flows.iter().map(|f| f.marked).sum::<u64>());
+        holds(law, at_ports >= at_flows, || format!("{at_flows} packets came marked, and ports marked {at_ports}"))?;
+        let of_state = |state: fn(&State) -> bool| self.rows.flows.iter().filter(|f| state(&f.state)).count() as u64;
+        let (complete, failed) = (of_state(|s| *s == State::Complete), of_state(|s| *s == State::Failed));
+        let active = of_state(|s| matches!(s, State::Unfinished(_)));
+        let seen = (complete, failed, active);
+        let counted = (progress.flows_done, progress.flows_failed, progress.flows_active);
+        holds(law, seen == counted, || format!("rows {seen:?}, run {counted:?} (complete, failed, under way)"))?;
+        for row in &self.rows.ports {
+            let paused = Time(row.stats.paused_ps);
+            holds(law, paused <= self.now(), || {
+                format!("{} was paused for {paused} of {}", self.name(row.node), self.now())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Timers that run out after everything is over are no part of the run, but pauses may.
+    fn now(&self) -> Time {
+        let ended = self.rows.pauses.iter().filter_map(|pause| pause.end).max().unwrap_or_default();
+        self.out.progress.time.max(ended)
+    }
+
+    fn flows(&self) -> Held {
+        let payload = self.resolved.file.packet.payload.0;
+        let recovers = self.resolved.file.transport.recovery != Recovery::None;
+        let mut ids: Vec<u64> = self.rows.flows.iter().map(|row| row.id).collect();
+        ids.dedup();
+        holds("one row for each flow", ids.len() == self.rows.flows.len(), || "an identity comes twice".into())?;
+        for row in &self.rows.flows {
+            let said = || format!("{row:?}");
+            holds("bytes are delivered once", row.received <= row.bytes, said)?;
+            let [sent, came] = self.rows.of_flow.get(&row.id).copied().unwrap_or_default();
+            // What is sent again may leave when its flow is over; then nobody knows whose it is.
+            let late = row.retransmitted > 0 || !self.complete(row);
+            holds("packets are sent as rows say", row.packets == sent || late && row.packets > sent, || {
+                format!("{sent} left the source: {row:?}")
+            })?;
+            holds("packets come from somewhere", came <= sent, || format!("{sent} left, {came} came: {row:?}"))?;
+            if self.complete(row) {
+                holds("what is complete is there", row.received == row.bytes && row.fct_last_byte.is_some(), said)?;
+                let least = row.bytes.div_ceil(payload).max(u64::from(row.ideal.is_some()));
+                holds("no packet too many", row.packets == least + row.retransmitted, said)?;
+            }
+            if let (Some(byte), Some(ack)) = (row.fct_last_byte, row.fct_last_ack) {
+                holds("acknowledgements come after bytes", ack >= byte, said)?;
+            }
+            self.in_order(row)?;
+            self.fast_enough_is_too_fast(row)?;
+            if self.nothing_lost && self.not_cut {
+                holds("what is not lost arrives", self.complete(row), said)?;
+                holds(
+                    "nothing is sent again without a loss",
+                    row.retransmitted == 0 || row.timeouts > 0 || row.reordered > 0,
+                    said,
+                )?;
+            }
+            if recovers && self.not_cut {
+                holds("what recovers completes or fails", !matches!(row.state, State::Unfinished(_)), said)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn complete(&self, row: &FlowRow) -> bool {
+        row.state == State::Complete
+    }
+
+    /// Where each flow has one way and nothing is sent twice.
+    fn in_order(&self, row: &FlowRow) -> Held {
+        let sprays = self.resolved.mechanisms.reorders().is_some() || self.resolved.mechanisms.flowlet.is_some();
+        let moves = sprays || self.links_fail;
+        let again = row.retransmitted > 0 || row.timeouts > 0;
+        holds("one way keeps the order", row.reordered == 0 || moves || again, || format!("{row:?}"))
+    }
+
+    /// Nothing is faster than alone on its way, and than its own link.
+    fn fast_enough_is_too_fast(&self, row: &FlowRow) -> Held {
+        let (Some(fct), false) = (row.fct_last_byte, self.rates_change) else { return Ok(()) };
+        // Ways of different length: what it would take alone is said of one of them.
+        let one_way = self.resolved.mechanisms.reorders().is_none()
+            && self.resolved.mechanisms.flowlet.is_none()
+            && !self.links_fail;
+        if let Some(ideal) = row.ideal.filter(|_| one_way) {
+            holds("no flow is faster than alone", fct >= ideal, || format!("ideal {ideal}: {row:?}"))?;
+        }
+        let hosts: Vec<NodeId> = self.graph.hosts().collect();
+        for host in [row.src, row.dst] {
+            let link = self.ends[hosts[host.0 as usize].0 as usize][0].link;
+            let least = self.graph.links[link as usize].rate.time_for(Bytes(row.received));
+            holds("no flow is faster than its links", fct >= least, || format!("{least} on the wire: {row:?}"))?;
+        }
+        Ok(())
+    }
+
+    fn jobs(&self) -> Held {
+        for row in &self.rows.collectives {
+            let all_there = self.nothing_lost && self.not_cut;
+            holds("collectives complete", row.end.is_some() || !all_there, || format!("{row:?}"))?;
+            if let (Some(end), false) = (row.end, self.rates_change) {
+                let took = end.since(row.start);
+                holds("no collective is faster than its bound", took >= row.bound, || format!("{took}: {row:?}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn passed(&self, node: NodeId, port: Port, outbound: bool, wanted: impl Fn(&Passage) -> bool) -> Sum {
+        let of = |p: &Passage| p.node == node && p.port == port && p.outbound == outbound && wanted(p);
+        self.rows
+            .passed
+            .iter()
+            .filter(|(p, _)| of(p))
+            .fold(Sum::default(), |sum, (_, one)| Sum { frames: sum.frames + one.frames, bytes: sum.bytes + one.bytes })
+    }
+
+    /// What leaves a port comes in at the other end, class by class, and no faster than the link carries.
+    fn links(&self) -> Held {
+        let packet = &self.resolved.file.packet;
+        let stats: BTreeMap<_, _> = self.rows.ports.iter().map(|row| ((row.node.0, row.port.0), &row.stats)).collect();
+        for (node, ends) in (0u32..).map(NodeId).zip(&self.ends) {
+            for (port, end) in (0u16..).map(Port).zip(ends) {
+                let Some(stats) = stats.get(&(node.0, port.0)) else { continue };
+                let place = || format!("{} port {} to {}", self.name(node), port.0, self.name(end.peer));
+                let mut missing = 0;
+                for class in 0..8 {
+                    for what in [What::Data, What::Ack, What::Control] {
+                        let here = |p: &Passage| p.class == class && p.what == what;
+                        let sent = self.passed(node, port, true, here);
+                        let came = self.passed(end.peer, end.peer_port, false, here);
+                        let (frames, bytes) = (sent.frames >= came.frames, sent.bytes >= came.bytes);
+                        holds("links make no frames", frames && bytes, || {
+                            format!("{what:?} of class {class}, {}: {sent:?} sent, {came:?} came", place())
+                        })?;
+                        missing += sent.frames - came.frames;
+                    }
+                }
+                let lost = stats.fault_frames;
+                let at_rest = self.out.unrest.is_empty();
+                holds("links lose what faults take", missing <= lost || !at_rest, || {
+                    format!("{}: {missing} missing, {lost} lost", place())
+                })?;
+                let data = self.passed(node, port, true, |p| p.what == What::Data).frames;
+                let begun = u64::from(!at_rest);
+                holds("frames on links are counted", (data..=data + begun).contains(&stats.tx_data_frames), || {
+                    format!("{}: {data} data frames left, {} counted", place(), stats.tx_data_frames)
+                })?;
+                if self.rates_change {
+                    continue;
+                }
+                let rate = self.graph.links[end.link as usize].rate;
+                let clock = packet.clock.unwrap_or_default();
+                let left = self.rows.left.get(&(node, port)).map_or(&[][..], Vec::as_slice);
+                for pair in left.windows(2) {
+                    let took = pair[1].0.since(pair[0].0).after(clock);
+                    let least = rate.time_for(Bytes(u64::from(pair[1].1)));
+                    holds("links are busy at most all the time", took >= least, || {
+                        format!("{}: {} B at {} in {took} after the frame before", place(), pair[1].1, pair[1].0)
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What comes into a switch leaves it, is lost there, or is there still.
+    fn switches(&self) -> Held {
+        let at_rest = self.out.unrest.is_empty();
+        for node in self.graph.switches() {
+            let about = self.of_switch(node);
+            let (mut came, mut left, mut lost) = (Sum::default(), Sum::default(), 0);
+            let routed = |p: &Passage| p.what != What::Control;
+            for row in self.rows.ports.iter().filter(|row| row.node == node) {
+                let (incoming, outgoing) =
+                    (self.passed(node, row.port, false, routed), self.passed(node, row.port, true, routed));
+                (came.frames, came.bytes) = (came.frames + incoming.frames, came.bytes + incoming.bytes);
+                (left.frames, left.bytes) = (left.frames + outgoing.frames, left.bytes + outgoing.bytes);
+                lost += row.stats.drop_frames + row.stats.flushed_frames;
+                let place = || format!("{} port {}", self.name(node), row.port.0);
+                // What has crossed a crossbar stands in a memory of its own (`switch.staging`).
+                let crossbar = matches!(about.architecture, Architecture::InputQueued | Architecture::Voq);
+                let (limit, most) = match about.buffer_per {
+                    BufferPer::Ingress => (about.buffer, row.stats.max_ingress_bytes),
+                    BufferPer::Egress if !crossbar => (about.buffer, row.stats.max_egress_bytes),
+                    BufferPer::Switch => (about.buffer, row.stats.max_ingress_bytes),
+                    _ => continue,
+                };
+                holds("memory holds no more than there is", most <= limit.0, || {
+                    format!("{}: {most} B of {limit}", place())
+                })?;
+            }
+            let said = || format!("{}: {came:?} came, {left:?} left, {lost} lost", self.name(node));
+            holds("switches make no frames", came.frames >= left.frames && came.bytes >= left.bytes, said)?;
+            let gone = came.frames.saturating_sub(left.frames);
+            // Frames that wait for a link that failed, or whose way has gone, are counted as lost elsewhere.
+            holds("switches lose what they count", gone <= lost || !at_rest || self.links_fail, said)?;
+            holds("switches lose no bytes without frames", gone > 0 || came.bytes == left.bytes, said)?;
+        }
+        Ok(())
+    }
+
+    /// A flow waits for no longer than it takes, and for a fabric only where there is one that takes time.
+    fn waits(&self) -> Held {
+        let mut sums: BTreeMap<u64, Time> = BTreeMap::new();
+        for row in &self.rows.waits {
+            *sums.entry(row.flow).or_default() += row.time;
+            if row.cause == "fabric" {
+                let about = self.of_switch(row.node);
+                let crossbar = matches!(about.architecture, Architecture::InputQueued | Architecture::Voq);
+                holds("only a fabric is waited for", crossbar || about.latency > Time::ZERO, || format!("{row:?}"))?;
+            }
+        }
+        for row in &self.rows.flows {
+            let waited = sums.get(&row.id).copied().unwrap_or_default();
+            let took = row.fct_last_byte.unwrap_or_else(|| self.now().since(row.start));
+            holds("no flow waits for longer than it takes", waited <= took, || format!("{waited} of {took}: {row:?}"))?;
+        }
+        Ok(())
+    }
+
+    /// When everything is over nothing is left.
+    fn rest(&self) -> Held {
+        if !self.not_cut || self.frames_vanish || self.out.progress.flows_active > 0 {
+            return Ok(());
+        }
+        holds("all comes to rest", self.out.unrest.is_empty(), || self.out.unrest.join("; "))?;
+        let open = self.rows.pauses.iter().find(|pause| pause.end.is_none());
+        holds("all comes to rest", open.is_none(), || format!("a pause has no end: {open:?}"))
+    }
+}

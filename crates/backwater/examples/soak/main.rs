@@ -1,0 +1,244 @@
+//! Random valid scenarios over everything that can be said in one, held against laws.
+//!
+//! `soak N` judges N scenarios, `soak` goes on until it is stopped; `soak N SEED` those of another seed. Two processes share them.
+//! `soak --one K SEED` judges scenario K alone and prints it.
+//!
+//! Scenario K of a seed is always the same. A law that does not hold is printed with a scenario as small as greedy steps make it. The
+//! exit code is 1 if there was any. In front of the laws stands what they are told of: `draw` makes scenarios out of the schema, so
+//! that new keys are found by themselves, `mend` makes them valid, `run` runs them, `laws` judges, `shrink` makes small.
+
+mod case;
+mod coverage;
+mod dice;
+mod draw;
+mod laws;
+mod mend;
+mod run;
+mod shrink;
+mod verdict;
+
+use case::Folder;
+use coverage::Coverage;
+use serde_json::{Map, Value as Json, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use verdict::{Effort, one};
+
+const EFFORT: Effort = Effort { events: 150_000, tries: 400 };
+
+/// A scenario that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let number = |text: &str| text.parse::<u64>().ok();
+    match args.as_slice() {
+        ["--work", from, step, seed] => match (number(from), number(step), number(seed)) {
+            (Some(from), Some(step), Some(seed)) => work(from, step, seed),
+            _ => usage(),
+        },
+        ["--one", which, seed] => match (number(which), number(seed)) {
+            (Some(which), Some(seed)) => alone(which, seed),
+            _ => usage(),
+        },
+        [] => soak(u64::MAX, 1),
+        [most] => number(most).map_or_else(usage, |most| soak(most, 1)),
+        [most, seed] => match (number(most), number(seed)) {
+            (Some(most), Some(seed)) => soak(most, seed),
+            _ => usage(),
+        },
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: soak [NUMBER [SEED]], or soak --one WHICH SEED");
+    ExitCode::from(2)
+}
+
+/// Prints a scenario and what becomes of it.
+fn alone(which: u64, seed: u64) -> ExitCode {
+    let Ok(folder) = Folder::new("one") else { return ExitCode::from(2) };
+    let drawn = draw::case(seed, which, &folder);
+    match mend::mend(drawn, &mut dice::Dice::new(seed, "mend", which), &folder) {
+        Ok(valid) => println!("{}", valid.case.paste()),
+        Err(why) => println!("refused: {why}"),
+    }
+    let verdict = one(seed, which, EFFORT, &folder);
+    println!("# refusals: {:?}, events: {}", verdict.refusals, verdict.events);
+    match verdict.breach {
+        None => ExitCode::SUCCESS,
+        Some((breach, case)) => {
+            println!("# {}\n# {}\n{}", breach.law, breach.seen, case.paste());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Judges scenarios `from`, `from + step`, … and writes a line about each, until nobody reads.
+fn work(from: u64, step: u64, seed: u64) -> ExitCode {
+    let Ok(folder) = Folder::new("work") else { return ExitCode::from(2) };
+    let mut out = std::io::stdout();
+    for number in (from..).step_by(step as usize) {
+        let begun = Instant::now();
+        let verdict = one(seed, number, EFFORT, &folder);
+        let mut line = json!({
+            "number": number, "refusals": verdict.refusals, "events": verdict.events, "ms": begun.elapsed().as_millis() as u64,
+            "found": coverage::to_json(&verdict.found),
+        });
+        if let Some((breach, case)) = verdict.breach {
+            line["law"] = json!(breach.law);
+            line["seen"] = json!(breach.seen);
+            line["scenario"] = json!(case.paste());
+        }
+        if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+            break;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// A process that judges every n-th scenario.
+struct Worker {
+    child: Child,
+    lines: Receiver<String>,
+    /// What it judges now.
+    next: u64,
+}
+
+impl Worker {
+    fn begin(next: u64, step: u64, seed: u64) -> std::io::Result<Worker> {
+        let args = [next, step, seed].map(|n| n.to_string());
+        let mut child =
+            Command::new(std::env::current_exe()?).arg("--work").args(args).stdout(Stdio::piped()).spawn()?;
+        let (to, lines) = channel();
+        if let Some(out) = child.stdout.take() {
+            std::thread::spawn(move || {
+                BufReader::new(out).lines().map_while(Result::ok).try_for_each(|line| to.send(line))
+            });
+        }
+        Ok(Worker { child, lines, next })
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a soak has seen.
+#[derive(Default)]
+struct Count {
+    scenarios: u64,
+    at_once: u64,
+    accepted: u64,
+    events: u64,
+    failures: Vec<(u64, String)>,
+    coverage: Coverage,
+    slowest: (u64, u64),
+}
+
+impl Count {
+    fn line(&mut self, line: &Map<String, Json>, number: u64, seed: u64) {
+        let of = |key: &str| line.get(key).and_then(Json::as_u64);
+        self.scenarios += 1;
+        self.events += of("events").unwrap_or_default();
+        self.slowest = self.slowest.max((of("ms").unwrap_or_default(), number));
+        if let Some(refusals) = of("refusals") {
+            self.accepted += 1;
+            self.at_once += u64::from(refusals == 0);
+            self.coverage.count(coverage::from_json(line));
+        }
+        if let Some(law) = line.get("law").and_then(Json::as_str) {
+            let text = |key: &str| line.get(key).and_then(Json::as_str).unwrap_or_default();
+            self.failure(number, seed, law, text("seen"), text("scenario"));
+        }
+    }
+
+    fn failure(&mut self, number: u64, seed: u64, law: &str, seen: &str, scenario: &str) {
+        println!("\n# scenario {number} of seed {seed} fails: {law}");
+        seen.lines().for_each(|line| println!("# {line}"));
+        println!("{scenario}");
+        self.failures.push((number, law.to_owned()));
+    }
+}
+
+fn soak(most: u64, seed: u64) -> ExitCode {
+    let step = std::thread::available_parallelism().map_or(2, |n| n.get() as u64).min(most.max(1));
+    let mut workers = Vec::new();
+    for next in 0..step {
+        match Worker::begin(next, step, seed) {
+            Ok(worker) => workers.push(worker),
+            Err(error) => {
+                eprintln!("error: {error}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let (mut count, begun, mut said) = (Count::default(), Instant::now(), Instant::now());
+    while workers.iter().any(|worker| worker.next < most) {
+        for worker in workers.iter_mut().filter(|worker| worker.next < most) {
+            let lost = match worker.lines.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    let line: Json = serde_json::from_str(&line).unwrap_or_default();
+                    count.line(line.as_object().unwrap_or(&Map::new()), worker.next, seed);
+                    None
+                }
+                Err(RecvTimeoutError::Timeout) => Some("it takes longer than three minutes"),
+                Err(RecvTimeoutError::Disconnected) => Some("the process died"),
+            };
+            worker.next += step;
+            if let Some(why) = lost {
+                let number = worker.next - step;
+                count.failure(
+                    number,
+                    seed,
+                    "every scenario comes to an end",
+                    why,
+                    &format!("# soak --one {number} {seed}"),
+                );
+                worker.end();
+                match Worker::begin(worker.next, step, seed) {
+                    Ok(other) => *worker = other,
+                    Err(_) => return ExitCode::from(2),
+                }
+            }
+        }
+        if said.elapsed() > Duration::from_secs(10) {
+            said = Instant::now();
+            println!(
+                "{} scenarios, {} failures, {} s",
+                count.scenarios,
+                count.failures.len(),
+                begun.elapsed().as_secs()
+            );
+        }
+    }
+    workers.iter_mut().for_each(Worker::end);
+    let share = |n: u64| 100.0 * n as f64 / count.scenarios.max(1) as f64;
+    println!("\n{}", count.coverage.report());
+    println!(
+        "accepted by check: {:.1} % as drawn, {:.1} % after keys that it refused were changed",
+        share(count.at_once),
+        share(count.accepted)
+    );
+    println!(
+        "{} million events; the slowest scenario, {}, took {} ms",
+        count.events / 1_000_000,
+        count.slowest.1,
+        count.slowest.0
+    );
+    for (number, law) in &count.failures {
+        println!("{number}: {law}");
+    }
+    println!(
+        "{} scenarios, {} failures (seed {seed}, {} s)",
+        count.scenarios,
+        count.failures.len(),
+        begun.elapsed().as_secs()
+    );
+    if count.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,237 @@
+//! Runs a scenario and keeps everything that it hands out.
+
+use super::dice::Dice;
+use backwater::capture::{Capture, Options};
+use backwater::results::{Names, Tables};
+use backwater::{Resolved, build};
+use backwater_engine::Time;
+use backwater_mech::registry::Config;
+use backwater_net::network::Network;
+use backwater_net::packet::{Kind, NodeId, Port};
+use backwater_net::record::{
+    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PauseRow, PortRow, Progress, SeriesRow,
+    Sink, SwitchRow, WaitRow,
+};
+use backwater_net::spec::{CausesSpec, SeriesSpec, Spec};
+use std::collections::BTreeMap;
+use std::io;
+
+/// How a scenario is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// Without any output, in slices as a program takes them.
+    Plain,
+    /// With the scenario's outputs, in short slices; the last event is known to be at this time.
+    Sliced(Time),
+    /// With all outputs, and every port captured.
+    Full(Time),
+}
+
+/// Most samples of a time series: timers may run on for a second after everything else.
+pub const SAMPLES: u64 = 2_000;
+
+/// Frames, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    pub frames: u64,
+    pub bytes: u64,
+}
+
+/// What has passed a captured port: data, acknowledgements and routed control frames of a class, out or in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Passage {
+    pub node: NodeId,
+    pub port: Port,
+    pub outbound: bool,
+    pub what: What,
+    pub class: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum What {
+    Data,
+    Ack,
+    Control,
+}
+
+/// Everything that a run has handed out, but samples of time series, of which sent bytes are kept.
+#[derive(Default)]
+pub struct Rows {
+    pub flows: Vec<FlowRow>,
+    pub control: Vec<ControlRow>,
+    pub ports: Vec<PortRow>,
+    pub switches: Vec<SwitchRow>,
+    pub counters: Vec<CounterRow>,
+    pub collectives: Vec<CollectiveRow>,
+    pub waits: Vec<WaitRow>,
+    pub pauses: Vec<PauseRow>,
+    pub sent: Vec<SeriesRow>,
+    pub passed: BTreeMap<Passage, Sum>,
+    /// Data packets of each flow that have left a port of its source, and come in at one of its receiver.
+    pub of_flow: BTreeMap<u64, [u64; 2]>,
+    /// When the last bit of each frame had left, and its length, by port.
+    pub left: BTreeMap<(NodeId, Port), Vec<(Time, u32)>>,
+    hosts: Vec<NodeId>,
+}
+
+impl Sink for Rows {
+    fn flow(&mut self, row: &FlowRow) {
+        self.flows.push(row.clone());
+    }
+    fn control(&mut self, row: &ControlRow) {
+        self.control.push(row.clone());
+    }
+    fn series(&mut self, row: &SeriesRow) {
+        if row.quantity == "sent_bytes" {
+            self.sent.push(row.clone());
+        }
+    }
+    fn collective(&mut self, row: &CollectiveRow) {
+        self.collectives.push(row.clone());
+    }
+    fn port(&mut self, row: &PortRow) {
+        self.ports.push(row.clone());
+    }
+    fn frame(&mut self, row: &FrameRow) {
+        let what = match row.packet.kind {
+            Kind::Data => What::Data,
+            Kind::Ack | Kind::Nack => What::Ack,
+            Kind::Control => What::Control,
+            // Some of these are signals without a frame.
+            Kind::Mac => return,
+        };
+        let FrameRow { node, port, outbound, packet, .. } = row;
+        let passage = Passage { node: *node, port: *port, outbound: *outbound, what, class: packet.class.0 };
+        let sum = self.passed.entry(passage).or_default();
+        sum.frames += 1;
+        sum.bytes += u64::from(packet.size);
+        if *outbound {
+            self.left.entry((*node, *port)).or_default().push((row.time, packet.size));
+        }
+        if what == What::Data
+            && let Some(flow) = &row.flow
+        {
+            let end = if *outbound { flow.src } else { flow.dst };
+            if self.hosts.get(end.0 as usize) == Some(node) {
+                self.of_flow.entry(flow.id).or_default()[usize::from(!*outbound)] += 1;
+            }
+        }
+    }
+    fn switch(&mut self, row: &SwitchRow) {
+        self.switches.push(row.clone());
+    }
+    fn counter(&mut self, row: &CounterRow) {
+        self.counters.push(row.clone());
+    }
+    fn wait(&mut self, row: &WaitRow) {
+        self.waits.push(row.clone());
+    }
+    fn pause(&mut self, row: &PauseRow) {
+        self.pauses.push(row.clone());
+    }
+}
+
+/// What came of a run.
+pub struct Outcome {
+    pub rows: Rows,
+    pub progress: Progress,
+    /// When its last event was.
+    pub now: Time,
+    pub fingerprint: u64,
+    pub unrest: Vec<String>,
+    pub broken: Option<Broken>,
+    pub deadlock: Option<Deadlock>,
+    /// Whether it came to its end, and was not left because it had had so many events.
+    pub ended: bool,
+}
+
+/// Gives every row to the rows that are kept, to the tables that would be written, and to a capture.
+struct All<'a> {
+    rows: &'a mut Rows,
+    tables: &'a mut Tables,
+    capture: Option<&'a mut Capture<io::Sink>>,
+}
+
+macro_rules! to_both {
+    ($($hook:ident: $row:ty),+) => {
+        $(fn $hook(&mut self, row: &$row) {
+            self.rows.$hook(row);
+            self.tables.$hook(row);
+        })+
+    };
+}
+
+impl Sink for All<'_> {
+    to_both!(flow: FlowRow, control: ControlRow, series: SeriesRow, collective: CollectiveRow, port: PortRow, switch: SwitchRow,
+        counter: CounterRow, wait: WaitRow, pause: PauseRow);
+    fn frame(&mut self, row: &FrameRow) {
+        self.rows.frame(row);
+        if let Some(capture) = &mut self.capture {
+            capture.frame(row);
+        }
+    }
+}
+
+/// Runs a scenario that the check has accepted for at most so many events.
+///
+/// # Errors
+/// If it cannot be built after all, or its rows not be written.
+pub fn run(resolved: &Resolved, how: How, most: u64, dice: &mut Dice) -> Result<Outcome, String> {
+    let mut spec =
+        build(resolved, resolved.seed()).map_err(|error| format!("build refuses what check accepts: {error}"))?;
+    recorded(&mut spec, how);
+    let ends = spec.graph.ports().map_err(|error| error.to_string())?;
+    let every: Vec<(NodeId, Port)> =
+        (0u32..).zip(&ends).flat_map(|(n, of)| (0..of.len()).map(move |p| (NodeId(n), Port(p as u16)))).collect();
+    let mut capture = match how {
+        How::Full(_) => {
+            Some(Capture::new(io::sink(), &spec, &every, &Options::default()).map_err(|e| format!("{e:?}"))?)
+        }
+        _ => None,
+    };
+    let hosts = spec.graph.hosts().collect();
+    let mut tables = Tables::new(Names::new(&spec.graph, &spec.groups));
+    let mut network = Network::new(spec).map_err(|error| format!("the stage refuses what check accepts: {error}"))?;
+    if matches!(how, How::Full(_)) {
+        every.iter().for_each(|(node, port)| assert!(network.capture_at(*node, *port)));
+    }
+    let mut rows = Rows { hosts, ..Rows::default() };
+    let (mut ended, mut broken, mut left) = (false, None, most);
+    {
+        let mut sink = All { rows: &mut rows, tables: &mut tables, capture: capture.as_mut() };
+        while !ended && left > 0 {
+            let slice = match how {
+                How::Plain => left,
+                _ => dice.log_whole(1, 3_000).min(left),
+            };
+            left -= slice;
+            match network.run(slice, &mut sink) {
+                Ok(progress) => ended = progress.done,
+                Err(error) => (ended, broken) = (true, Some(error)),
+            }
+        }
+    }
+    let (progress, unrest, fingerprint) = (network.progress(), network.unrest(), network.fingerprint());
+    let deadlock = network.deadlock().cloned();
+    network.finish(&mut All { rows: &mut rows, tables: &mut tables, capture: capture.as_mut() });
+    tables.finish().map_err(|error| format!("tables: {error}"))?;
+    capture.as_mut().map_or(Ok(()), Capture::finish).map_err(|error| format!("capture: {error}"))?;
+    rows.flows.sort_by_key(|flow| flow.id);
+    Ok(Outcome { rows, progress, now: network.now(), unrest, fingerprint, broken, deadlock, ended })
+}
+
+fn recorded(spec: &mut Spec<Config>, how: How) {
+    let long_enough = |interval: Time, end: Time| interval.max(Time(end.0 / SAMPLES));
+    match how {
+        How::Plain => (spec.series, spec.causes) = (None, CausesSpec::default()),
+        How::Sliced(end) => {
+            spec.series.iter_mut().for_each(|series| series.interval = long_enough(series.interval, end));
+        }
+        How::Full(end) => {
+            let interval = long_enough(spec.series.as_ref().map_or(Time::us(1), |series| series.interval), end);
+            let (queues, links, pauses, flows, backlogs) = (true, true, true, true, true);
+            spec.series = Some(SeriesSpec { interval, queues, links, pauses, flows, backlogs, nodes: Vec::new() });
+            spec.causes = CausesSpec { waits: vec![true; spec.groups.len()], pauses: true };
+        }
+    }
+}
