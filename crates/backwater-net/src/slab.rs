@@ -93,6 +93,17 @@ impl Slab {
         self.get(ix).map_or(0, |slot| slot.ready.0)
     }
 
+    /// All packets in flight.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        let mut free = vec![false; self.slots.len()];
+        let mut next = self.free.unwrap_or(NIL);
+        while next != NIL {
+            free[next as usize] = true;
+            next = self.slots[next as usize].next;
+        }
+        self.slots.iter().zip(free).filter(|(_, free)| !free).map(|(slot, _)| &slot.pkt)
+    }
+
     /// Packets in flight.
     pub fn len(&self) -> usize {
         self.used

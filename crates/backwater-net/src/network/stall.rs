@@ -13,7 +13,7 @@ use crate::record::Broken;
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use backwater_engine::Time;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How far all flows are together, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,14 @@ pub(super) fn patience(timeout: Time) -> Time {
     Time(timeout.0.saturating_mul(100)).max(Time::ms(100))
 }
 
-/// Where the first frame of each flow that is in a queue stands: a port, its queue, and how many of its frames are in queues.
-pub(super) type Whereabouts = HashMap<u32, (u32, u8, u64)>;
+/// Where the frames of flows are.
+#[derive(Default)]
+pub(super) struct Whereabouts {
+    /// Where the first of a flow's frames that are in queues stands: a port, its queue, and how many they are.
+    queued: HashMap<u32, (u32, u8, u64)>,
+    /// Flows of which anything is under way, be it on a link or in a fabric.
+    under_way: HashSet<u32>,
+}
 
 impl<A: Actors> Network<A> {
     /// A sender has timed out so many times in a row.
@@ -98,13 +104,15 @@ impl<A: Actors> Network<A> {
 
     /// Where flows have frames in queues of switches and hosts.
     pub(super) fn whereabouts(&self) -> Whereabouts {
-        let mut found = Whereabouts::new();
+        let mut found = Whereabouts::default();
+        let of_flows = self.slab.packets().filter(|pkt| !matches!(pkt.kind, Kind::Control | Kind::Mac));
+        found.under_way.extend(of_flows.filter_map(|pkt| self.flows.find(pkt.flow)).map(|at| at as u32));
         let mut note = |ix: Ix, port: u32, queue: u8| {
             let pkt = &self.slab[ix].pkt;
             if !matches!(pkt.kind, Kind::Control | Kind::Mac)
                 && let Some(at) = self.flows.find(pkt.flow)
             {
-                found.entry(at as u32).or_insert((port, queue, 0)).2 += 1;
+                found.queued.entry(at as u32).or_insert((port, queue, 0)).2 += 1;
             }
         };
         for (number, port) in self.ports.iter().enumerate() {
@@ -162,13 +170,14 @@ impl<A: Actors> Network<A> {
         if let Some(down) = self.break_on_way(slot) {
             return format!("; {down}");
         }
-        if let Some((port, queue, frames)) = found.get(&slot) {
+        if let Some((port, queue, frames)) = found.queued.get(&slot) {
             let why = self.why_shut(*port, *queue).map_or_else(String::new, |why| format!(", {why}"));
             let frames = if *frames == 1 { "1 frame waits".into() } else { format!("{frames} frames wait") };
             return format!("; {frames} at {}{why}", self.name_queue(*port, Some(Class(*queue))));
         }
-        // Whatever is under way on a link or in a fabric is an event.
-        if self.queue.is_empty() { "; nothing of it is under way: frames were lost".into() } else { String::new() }
+        // A receiver may have an acknowledgement to send that is to speak of more packets.
+        let lost = !found.under_way.contains(&slot) && self.flows.recv[slot as usize].pending == 0;
+        if lost { "; nothing of it is under way: frames were lost".into() } else { String::new() }
     }
 
     /// The link on a flow's way that is down, or the switch that knows no way on.

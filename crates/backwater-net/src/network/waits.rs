@@ -284,6 +284,10 @@ impl<A: Actors> Network<A> {
     /// A packet is lost.
     #[cold]
     pub(super) fn lose_waits(&mut self, pkt: Ix) {
+        // It may just have joined a queue. Nobody may look for it there later: its place in the slab will be another packet's.
+        for switch in 0..self.switches.len() as u32 {
+            self.enter_joined(switch);
+        }
         let Some(waits) = &mut self.waits else { return };
         let between = waits.carried.remove(&pkt).is_some();
         let header = &self.slab[pkt].pkt;
@@ -293,12 +297,7 @@ impl<A: Actors> Network<A> {
             return;
         }
         // It has waited somewhere.
-        for switch in 0..self.switches.len() as u32 {
-            self.enter_joined(switch);
-        }
-        let flow = self.slab[pkt].pkt.flow;
-        let Some(waits) = &mut self.waits else { return };
-        waits.carried.remove(&pkt);
+        let flow = header.flow;
         for stands in &mut waits.stands {
             stands.iter_mut().filter(|stand| stand.flow == flow).for_each(|stand| stand.lose(pkt));
             stands.retain(|stand| !stand.is_over());

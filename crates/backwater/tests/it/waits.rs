@@ -188,3 +188,30 @@ fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
         assert!(found.contains(&cause), "no example waits for {cause}: {found:?}");
     }
 }
+
+/// What a watchdog drops was somewhere, too: no flow waits for longer than it takes, and for a fabric only in a crossbar.
+#[test]
+fn waits_hold_where_a_watchdog_drops() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ns3-incast.toml");
+    let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+    for architecture in ["output-queued", "shared-memory", "input-queued", "voq"] {
+        let set = [
+            ("switch.architecture", architecture),
+            ("switch.latency", "0 s"),
+            ("pfc.watchdog", "1 us"),
+            ("transport.recovery", "selective-repeat"),
+            ("stop.at", "150 us"),
+        ];
+        let (rows, _) = run(&scenario, &[&set[..], &ON].concat());
+        let flushed: u64 = rows.ports.iter().map(|row| row.stats.flushed_frames).sum();
+        assert!(flushed > 0, "{architecture}: the watchdog drops nothing");
+        let sums = sums(&rows);
+        for flow in &rows.flows {
+            let waited = sums.get(&flow.id).copied().unwrap_or_default();
+            let fct = flow.fct_last_byte.unwrap_or(Time::us(150));
+            assert!(waited <= fct, "{architecture}: flow {} waited for {waited} of {fct}", flow.id);
+        }
+        let fabric = rows.waits.iter().any(|row| row.cause == "fabric");
+        assert!(!fabric || ["input-queued", "voq"].contains(&architecture), "{architecture} has no fabric");
+    }
+}

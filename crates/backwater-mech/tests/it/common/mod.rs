@@ -14,7 +14,7 @@ use backwater_net::config::{
 use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::record::{
-    Broken, ControlRow, CounterRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow,
+    Broken, ControlRow, CounterRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow, WaitRow,
 };
 use backwater_net::spec::{CausesSpec, Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
@@ -272,6 +272,7 @@ pub struct Rows {
     pub ports: Vec<PortRow>,
     pub switches: Vec<SwitchRow>,
     pub counters: Vec<CounterRow>,
+    pub waits: Vec<WaitRow>,
 }
 
 impl Sink for Rows {
@@ -292,6 +293,9 @@ impl Sink for Rows {
     }
     fn counter(&mut self, row: &CounterRow) {
         self.counters.push(row.clone());
+    }
+    fn wait(&mut self, row: &WaitRow) {
+        self.waits.push(row.clone());
     }
 }
 
