@@ -4,7 +4,7 @@ use crate::mac_control::{Counter, Signal};
 use crate::pfc::headroom;
 use backwater_engine::Time;
 use backwater_net::config::{BufferPer, LatencyAt, SwitchParams};
-use backwater_net::hooks::{CheckCx, Finding, SwitchShape};
+use backwater_net::hooks::{CheckCx, Finding, PortShape, SwitchShape};
 use backwater_net::{Bytes, Rate};
 
 /// What a pausing mechanism does, as far as headroom goes.
@@ -44,11 +44,17 @@ pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Find
                 hint: format!("xoff + headroom must fit into the buffer; is it KB or KiB? buffer: {}", switch.buffer),
             }];
         }
-        if let Some((key, reason, hint)) = shortage(pausing, shape, switch, cx.gap) {
+        if let Some((key, reason, hint)) = shortage(pausing, shape, switch, cx) {
             return vec![Finding { fatal: cx.lossless, key, reason, hint }];
         }
     }
     Vec::new()
+}
+
+/// A headroom for links that are faster than their rates: all that is sent until the stop grows, but for the two `whole` frames at its ends.
+fn faster(exact: Bytes, whole: Bytes, (more, than): (u64, u64)) -> Bytes {
+    let sent = u128::from(exact.saturating_sub(whole).0) * u128::from(more);
+    whole + Bytes(u64::try_from(sent.div_ceil(u128::from(than.max(1)))).unwrap_or(u64::MAX / 4))
 }
 
 /// The headroom that one switch lacks: key, reason and hint.
@@ -56,18 +62,20 @@ fn shortage(
     pausing: &Pausing,
     shape: &SwitchShape,
     switch: &SwitchParams,
-    gap: Bytes,
+    cx: &CheckCx<'_>,
 ) -> Option<(&'static str, String, String)> {
     // What no counter has seen yet cannot have caused a pause.
     let unseen = if switch.latency_at == LatencyAt::Input { switch.latency } else { Time::ZERO };
     let response = pausing.response.after(unseen);
-    let of_port =
-        |p: &backwater_net::hooks::PortShape| headroom(p.rate, p.delay, shape.max_frame, gap, response, pausing.signal);
+    let of_port = |p: &PortShape| {
+        let exact = headroom(p.rate, p.delay, shape.max_frame, cx.gap, response, pausing.signal);
+        faster(exact, shape.max_frame * 2, cx.overrun)
+    };
     let needs: Vec<Bytes> = shape.ports.iter().map(of_port).collect();
     let most = needs.iter().copied().max().unwrap_or(Bytes::ZERO);
     let advice = "`backwater advise pfc` itemises the headroom";
     let carved = matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress);
-    let short = |(port, need): &(&backwater_net::hooks::PortShape, &Bytes)| switch.headroom_at(port.rate) < **need;
+    let short = |(port, need): &(&PortShape, &Bytes)| switch.headroom_at(port.rate) < **need;
     let short = shape.ports.iter().zip(&needs).filter(short).max_by_key(|(_, need)| **need);
     // Whoever has a frame in headroom is paused, however little the pool before it holds.
     if pausing.counter == Counter::Ingress && carved && short.is_none() {

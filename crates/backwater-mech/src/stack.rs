@@ -95,6 +95,7 @@ pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_
             switches: std::slice::from_ref(shape),
             switch_params: std::slice::from_ref(params),
             gap: cx.gap,
+            overrun: cx.overrun,
             lossless: cx.lossless,
             steered: cx.steered,
         };

@@ -1,6 +1,7 @@
 //! The parameters of the stage: frames, acknowledgements, switches, NICs. Each field's text is what
 //! `backwater explain` prints; units are part of the types.
 
+use crate::packet::Control;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -21,8 +22,8 @@ pub struct PacketParams {
     /// Bytes per frame that only the link counts: preamble 8 and inter-frame gap 12. Several published models leave them out.
     #[schemars(extend("x-source" = "IEEE 802.3 clause 4A.4.2", "x-range" = "0 B to 1 MiB"))]
     pub gap: Bytes,
-    /// Times on a link are cut off to whole multiples of this, as simulators with a coarse clock do. Absent: exact. Only to reproduce results that were made so.
-    #[schemars(extend("x-source" = "choice; public ns-3 RDMA code: 1 ns", "x-range" = "1 ps to 4 ms"))]
+    /// Times on a link are cut off to whole multiples of this, as simulators with a coarse clock do; a link may then carry up to twice its rate. Absent: exact. Only to reproduce results that were made so.
+    #[schemars(extend("x-source" = "choice; public ns-3 RDMA code: 1 ns", "x-range" = "1 ps to below the time of the shortest frame on the fastest link"))]
     pub clock: Option<Time>,
 }
 
@@ -31,6 +32,22 @@ impl PacketParams {
     pub fn on_wire(&self, bytes: u64) -> u64 {
         let packets = bytes.div_ceil(self.payload.0.max(1));
         bytes.saturating_add(packets.saturating_mul(self.header.0 + self.gap.0))
+    }
+
+    /// Octets on the wire of the shortest frame: of data without payload, an acknowledgement (of length `ack`, where there are any), or
+    /// a control frame. A byte at least: of nothing there is no frame.
+    pub fn shortest(&self, ack: Option<Bytes>) -> Bytes {
+        let control = Bytes(u64::from(Control::MIN_FRAME));
+        let frames = self.header.min(control).min(ack.unwrap_or(control));
+        (frames + self.gap).max(Bytes(1))
+    }
+
+    /// By how much the clock may make a link faster than its `rate`, as a fraction, where no frame is shorter than `shortest`. A frame
+    /// that takes between k and k + 1 ticks takes k: at most (k + 1) / k, the most for the shortest.
+    pub fn overrun(&self, shortest: Bytes, rate: Rate) -> (u64, u64) {
+        let Some(clock) = self.clock else { return (1, 1) };
+        let ticks = (rate.time_for(shortest).0 / clock.0.max(1)).max(1);
+        (ticks.saturating_add(1), ticks)
     }
 }
 

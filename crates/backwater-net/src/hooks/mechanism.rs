@@ -86,6 +86,8 @@ pub struct CheckCx<'a> {
     pub switch_params: &'a [crate::config::SwitchParams],
     /// \[bytes\] per frame that only the link counts.
     pub gap: Bytes,
+    /// By how much `packet.clock` may make the fastest link faster than its rate, as a fraction; (1, 1) without a clock.
+    pub overrun: (u64, u64),
     /// Whether the scenario promises losslessness.
     pub lossless: bool,
     /// Queues between which some mechanism moves flows, a bit each.

@@ -7,9 +7,10 @@ use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, SwitchParams};
 use backwater_net::hooks::{CheckCx, Claims, Finding, FlowShape, RateKey, SwitchShape};
 use backwater_net::packet::{Class, HostId};
+use backwater_net::topology::Graph;
 use backwater_net::{Bytes, Rate};
 
-pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<Warning>, ScenarioError> {
+pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) -> Result<Vec<Warning>, ScenarioError> {
     clashes(resolved)?;
     let params: Vec<SwitchParams> = shapes.iter().map(|s| resolved.switch.of(&s.name, &s.tier).clone()).collect();
     let overrides = overrides(resolved);
@@ -22,11 +23,14 @@ pub(super) fn check(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<Vec<W
     let mut warnings: Vec<Warning> = unmet.collect();
     // Switch by switch, so that what is found can be shown where that switch's value stands.
     let mut said: Vec<(String, bool)> = Vec::new();
+    let (shortest, rate) = super::quickest(resolved, graph);
+    let overrun = resolved.file.packet.overrun(shortest, rate);
     for (shape, params) in shapes.iter().zip(&params) {
         let cx = CheckCx {
             switches: std::slice::from_ref(shape),
             switch_params: std::slice::from_ref(params),
             gap: resolved.file.packet.gap,
+            overrun,
             lossless: resolved.file.lossless,
             steered: resolved.mechanisms.steering().map_or(0, |steering| steering.queues),
         };

@@ -9,12 +9,14 @@ mod transport;
 
 use crate::error::{ScenarioError, Warning, nearest};
 use crate::faults;
+use crate::file::FaultEntry;
 use crate::flows::{Place, Plan};
 use crate::graph;
 use crate::hosts;
 use crate::jobs;
 use crate::nics;
 use crate::resolved::Resolved;
+use backwater_engine::Time;
 use backwater_mech::stack::Select;
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{PortShape, SwitchShape};
@@ -31,11 +33,12 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     let graph = Arc::new(graph::build(resolved)?);
     let index = Index::new(&graph);
     frames(resolved)?;
+    clock(resolved, &graph)?;
     let without_effect = transport::check(resolved)?;
     selectors(resolved, &graph)?;
     let shapes = shapes(resolved, &graph)?;
     switches(resolved, &shapes)?;
-    let warnings = mechanisms::check(resolved, &shapes)?;
+    let warnings = mechanisms::check(resolved, &graph, &shapes)?;
     let place = Place::new(resolved, &index);
     nics::control_delays(&place)?;
     nics::queues(resolved)?;
@@ -87,6 +90,33 @@ fn frames(resolved: &Resolved) -> Result<(), ScenarioError> {
         }
     }
     Ok(())
+}
+
+/// Octets on the wire of the shortest frame that may be, and the rate of the link on which it takes the least time.
+fn quickest(resolved: &Resolved, graph: &Graph) -> (Bytes, Rate) {
+    let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
+    let later = resolved.file.fault.iter().filter_map(|fault| match fault {
+        FaultEntry::RateChange { rate, .. } => Some(*rate),
+        _ => None,
+    });
+    let rates = graph.links.iter().map(|link| link.rate).chain(later);
+    (packet.shortest(ack.enabled.then_some(ack.size)), rates.max().unwrap_or(Rate(1)))
+}
+
+/// Frames that take no time on a link leave it and arrive at once: they overtake each other, and the link carries more than it can.
+fn clock(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
+    let packet = &resolved.file.packet;
+    let Some(clock) = packet.clock else { return Ok(()) };
+    let (shortest, rate) = quickest(resolved, graph);
+    let least = rate.time_for(shortest);
+    if clock >= Time(1) && clock < least {
+        return Ok(());
+    }
+    let reason = format!(
+        "{clock} is no possible clock: the shortest frame, {shortest} on the wire, takes {least} at {rate}, and frames that take no \
+         tick would overtake each other"
+    );
+    Err(resolved.error("packet.clock", reason).hint(format!("1 ps to below {least}; without it times are exact")))
 }
 
 /// The longest data frame.

@@ -124,6 +124,7 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("window below what is acknowledged", star("[ack]\nevery = 4\n[transport]\nwindow = \"10 KB\"\n")),
         ("window of no size", star("[transport]\nwindow = \"bpd\"\n")),
         ("scaled window that is none", star("[transport]\nwindow_scaling = true\n")),
+        ("a clock in whose tick the shortest frame is over", star("[packet]\nclock = \"4 ns\"\n")),
         ("no packets per acknowledgement", star("[ack]\nevery = 0\n")),
         ("negative seed", whole("seed = -1\n")),
         ("huge integer", whole("seed = 99999999999999999999\n")),

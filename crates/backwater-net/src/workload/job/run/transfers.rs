@@ -153,8 +153,11 @@ impl Job {
         let task = &self.plan.tasks[at.task as usize];
         let ranks = self.ranks(at).len() as u32;
         let Work::Exchange(exchange) = self.work(at) else { unreachable!("computations have no rows") };
+        let packet = &self.links.packet;
         let time = |(host, (out, into)): (&HostId, &(u64, u64))| {
-            self.links.rates[host.0 as usize].time_for(Bytes(*out.max(into)))
+            let rate = self.links.rates[host.0 as usize];
+            let (more, than) = packet.overrun(packet.shortest(None), rate);
+            Time((u128::from(rate.time_for(Bytes(*out.max(into))).0) * u128::from(than) / u128::from(more)) as u64)
         };
         let (size, bus) = exchange.quoted(ranks, active.bytes, active.kept);
         CollectiveRow {
