@@ -5,7 +5,8 @@ brings to the others, and the differences within a seed vary less than the value
 with mean d and standard deviation s (of the sample, n - 1), the 95 % interval of the true mean
 difference is d ± t s / sqrt(n), t being Student's with n - 1 degrees of freedom (A. M. Law,
 Simulation Modeling and Analysis, on paired-t intervals and common random numbers). Intervals are
-not corrected for their number.
+not corrected for their number. Who wins needs enough seeds, and a difference that matters
+(`backwater.samples`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backwater.samples import LEAST, PAIRS
 from backwater.stats import Spread
 
 if TYPE_CHECKING:
@@ -67,10 +69,16 @@ class Row:
     differences: list[Difference | None]
     """Of each scenario against `base`; None of that itself."""
     winners: list[int]
-    """The scenarios that no other beats: one is the winner, several are a tie."""
+    """The scenarios that no other beats: one is the winner, several differ by nothing that
+    matters."""
     verdict: str
-    """`winner`, `tie`, `no interval` (a single seed), `no values` (of two scenarios or more) or
-    `values missing` (no seed has values of all)."""
+    """`winner`, `no difference that matters`, `too few seeds`, `no values` (of two scenarios or
+    more) or `values missing` (no seed has values of all)."""
+    samples: list[int | None]
+    """Complete flows behind each scenario's values, of the seed with fewest; None: no number of
+    flows."""
+    reasons: list[str | None]
+    """Why a scenario has no value, where it has too few complete flows for the statistic."""
 
     def told(self, labels: Sequence[str]) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -87,6 +95,8 @@ class Row:
                     "scenario": label,
                     "mean": mean,
                     "n": count,
+                    "flows": flows,
+                    "reason": reason,
                     "difference": None
                     if difference is None
                     else {
@@ -96,15 +106,32 @@ class Row:
                         "ci_high": difference.ci_high,
                     },
                 }
-                for label, mean, count, difference in zip(
-                    labels, self.means, self.counts, self.differences, strict=True
+                for label, mean, count, flows, reason, difference in zip(
+                    labels,
+                    self.means,
+                    self.counts,
+                    self.samples,
+                    self.reasons,
+                    self.differences,
+                    strict=True,
                 )
             ],
         }
 
 
-def row(metric: Metric, values: Sequence[Mapping[int, float]]) -> Row:
-    """Compare the values of one metric, by seed, of all scenarios that have any."""
+def row(
+    metric: Metric,
+    values: Sequence[Mapping[int, float]],
+    samples: Sequence[int | None] | None = None,
+    least: float = LEAST,
+) -> Row:
+    """Compare the values of one metric, by seed, of all scenarios that have any.
+
+    `samples`: complete flows of each scenario, of the seed with fewest. `least`: the difference
+    that matters, as a share of the greater value.
+    """
+    samples = [None] * len(values) if samples is None else list(samples)
+    reasons = [None if one is None else metric.why_not(one) for one in samples]
     known = [number for number, one in enumerate(values) if one]
     # A seed that one scenario lacks may be an easy or a hard one: it would move the others' means.
     common = sorted(set.intersection(*(set(values[number]) for number in known))) if known else []
@@ -115,24 +142,34 @@ def row(metric: Metric, values: Sequence[Mapping[int, float]]) -> Row:
         None if base is None or number == base else Difference.of(one, paired[base])
         for number, one in enumerate(paired)
     ]
-    winners, verdict = _judged(metric, paired, known)
+    winners, verdict = _judged(metric, paired, known, least)
     counts = [len(one) for one in values]
-    return Row(metric, common, means, counts, base, differences, winners, verdict)
+    return Row(metric, common, means, counts, base, differences, winners, verdict, samples, reasons)
 
 
 def _judged(
-    metric: Metric, paired: Sequence[Mapping[int, float]], known: Sequence[int]
+    metric: Metric, paired: Sequence[Mapping[int, float]], known: Sequence[int], least: float
 ) -> tuple[list[int], str]:
     """Give who wins of the scenarios `known`, whose values are of the same seeds."""
     if len(known) < 2:
         return [], "no values"
-    if not paired[known[0]]:
+    seeds = len(paired[known[0]])
+    if not seeds:
         return [], "values missing"
+    if seeds < PAIRS:
+        return [], "too few seeds"
     sign = -1.0 if metric.quantity.more_is_better else 1.0
     best = min(known, key=lambda number: sign * math.fsum(paired[number].values()))
-    against = [(one, Difference.of(paired[one], paired[best])) for one in known if one != best]
-    signs = {one: None if found is None else found.sign for one, found in against}
-    if any(sign is None for sign in signs.values()):
-        return [], "no interval"
-    same = [one for one, sign in signs.items() if sign == 0]
-    return ([best], "winner") if not same else (sorted([best, *same]), "tie")
+    same = [one for one in known if one != best and not _matters(paired[one], paired[best], least)]
+    if same:
+        return sorted([best, *same]), "no difference that matters"
+    return [best], "winner"
+
+
+def _matters(one: Mapping[int, float], best: Mapping[int, float], least: float) -> bool:
+    """Whether the difference is clear of zero, and as large as one has to be."""
+    found = Difference.of(one, best)
+    if found is None or not found.sign:
+        return False
+    greater = max(abs(math.fsum(side.values())) for side in (one, best)) / found.n
+    return abs(found.mean) >= least * greater

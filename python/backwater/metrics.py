@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.samples import share_of, why_not
 from backwater.stats import BPS_PER_GBPS, PS_PER_US
 
 if TYPE_CHECKING:
@@ -116,22 +117,39 @@ class Metric:
         return self.quantity.unit
 
     def of(self, run: Run) -> float | None:
-        """Its value in a run; None where there is none, as no flow of the group is complete."""
+        """Its value in a run; None where there is none, as too few flows are complete."""
         if self.quantity.of_run is not None:
             return self.quantity.of_run(run)
-        flows = run.flows
-        if flows.num_rows == 0 or self.quantity.of_flows is None or self.statistic is None:
+        values = self._samples(run)
+        if values is None or self.statistic is None or self.why_not(len(values)) is not None:
             return None
+        return _statistic(values, self.statistic)
+
+    def count(self, run: Run) -> int | None:
+        """How many flows it is of; None: it is no number of flows."""
+        values = self._samples(run)
+        return None if values is None else len(values)
+
+    def why_not(self, count: int) -> str | None:
+        """Say why so many complete flows have no such number; None: they have."""
+        return None if self.statistic is None else why_not(self.statistic, count, "complete flows")
+
+    def _samples(self, run: Run) -> Any:  # noqa: ANN401 - pyarrow's stubs know no common type
+        """Give the values of the flows that it is of; None of a number of the run."""
+        if self.quantity.of_flows is None:
+            return None
+        flows = run.flows
+        if flows.num_rows == 0:
+            return []
         of = pc.field("state") == "complete"
         if self.group is not None:
             of = of & (pc.field("group") == self.group)
-        values = pc.drop_null(self.quantity.of_flows(flows.filter(of)))
-        return _statistic(values, self.statistic) if len(values) else None
+        return pc.drop_null(self.quantity.of_flows(flows.filter(of)))
 
 
 def _statistic(values: Any, name: str) -> float:  # noqa: ANN401 - pyarrow's stubs know no common type
-    if name.startswith("p"):
-        return float(pc.quantile(values, q=float(name[1:]) / 100)[0].as_py())
+    if (share := share_of(name)) is not None:
+        return float(pc.quantile(values, q=share)[0].as_py())
     if name == "median":
         return float(pc.quantile(values, q=0.5)[0].as_py())
     if name == "mean":

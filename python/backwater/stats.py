@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from backwater.samples import has
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -151,15 +153,26 @@ def _in_state(flows: pa.Table, state: str) -> int:
     return flows.filter(pc.field("state") == state).num_rows
 
 
-def spread(times_ps: pa.ChunkedArray[Any], divisor: float = PS_PER_US) -> dict[str, float] | None:
-    """Mean, median, 99th percentile, least and greatest of times in ps, as us; None of nothing."""
+def spread(
+    times_ps: pa.ChunkedArray[Any], divisor: float = PS_PER_US
+) -> dict[str, float | None] | None:
+    """Mean, median, 99th percentile, least and greatest of times in ps, as us; None of nothing.
+
+    A percentile of too few times is None (`backwater.samples`); `n` says how many they are.
+    """
     times = pc.drop_null(times_ps)
     if len(times) == 0:
         return None
-    p50, p99 = (pc.quantile(times, q=q)[0].as_py() for q in (0.5, 0.99))
+    quantiles = [
+        pc.quantile(times, q=q)[0].as_py() if has(q, len(times)) else None for q in (0.5, 0.99)
+    ]
     least, greatest = pc.min(times).as_py(), pc.max(times).as_py()
-    values = (pc.mean(times).as_py(), p50, p99, least, greatest)
-    return {name: value / divisor for name, value in zip(TIMES, values, strict=True)}
+    values = (pc.mean(times).as_py(), *quantiles, least, greatest)
+    told = {
+        name: None if value is None else value / divisor
+        for name, value in zip(TIMES, values, strict=True)
+    }
+    return told | {"n": len(times)}
 
 
 def port_totals(ports: pa.Table) -> dict[str, int]:

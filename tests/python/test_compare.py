@@ -61,51 +61,54 @@ def test_a_paired_difference() -> None:
 
 
 def test_pairing_sees_what_means_do_not() -> None:
-    """Seeds vary by 100, scenarios by 1: only the differences within a seed show it."""
+    """Seeds vary by 100, scenarios by 4: only the differences within a seed show it."""
     base = {seed: 100.0 * seed for seed in range(1, 6)}
-    more = {seed: value + 1 + 0.01 * seed for seed, value in base.items()}
+    more = {seed: value + 4 + 0.01 * seed for seed, value in base.items()}
     one = row(metric("mean_fct"), [base, more])
     assert (one.verdict, one.winners) == ("winner", [0])
     assert row(metric("mean_throughput"), [base, more]).winners == [1], "more is better"
     shuffled = dict(zip(base, [3.0, 1.0, 2.0, 5.0, 4.0], strict=True))
-    assert row(metric("mean_fct"), [{s: float(s) for s in base}, shuffled]).verdict == "tie"
+    assert row(metric("mean_fct"), [{s: float(s) for s in base}, shuffled]).verdict == (
+        "no difference that matters"
+    )
     three = row(metric("mean_fct"), [base, dict(base), more])
-    assert (three.verdict, three.winners) == ("tie", [0, 1])
-    assert row(metric("mean_fct"), [{1: 1.0}, {1: 2.0}]).verdict == "no interval"
+    assert (three.verdict, three.winners) == ("no difference that matters", [0, 1])
+    assert row(metric("mean_fct"), [{1: 1.0}, {1: 2.0}]).verdict == "too few seeds"
     assert row(metric("mean_fct"), [{1: 1.0}, {}]).verdict == "no values"
 
 
 def test_means_and_winner_are_of_the_seeds_that_all_have() -> None:
     """B is worse in each seed that both have; a hard seed that only A has must not hide that."""
-    hard = {1: 10.0, 2: 10.1, 3: 10.2, 4: 500.0}
-    found = row(metric("mean_fct"), [hard, {1: 12.0, 2: 12.1, 3: 12.2}])
+    hard = {1: 10.0, 2: 10.1, 3: 10.2, 4: 10.1, 5: 10.1, 6: 500.0}
+    found = row(metric("mean_fct"), [hard, {1: 12.0, 2: 12.1, 3: 12.2, 4: 12.1, 5: 12.1}])
     assert (found.verdict, found.winners) == ("winner", [0])
-    assert found.seeds == [1, 2, 3]
+    assert found.seeds == [1, 2, 3, 4, 5]
     assert found.means == pytest.approx([10.1, 12.1])
-    assert found.counts == [4, 3]
+    assert found.counts == [6, 5]
     apart = row(metric("mean_fct"), [{1: 1.0, 2: 1.0}, {3: 2.0, 4: 2.0}])
     assert (apart.verdict, apart.winners, apart.means) == ("values missing", [], [None, None])
 
 
 def test_who_has_no_values_voids_no_row() -> None:
-    found = row(metric("mean_fct"), [{}, {1: 3.0, 2: 3.0}, {1: 1.0, 2: 1.0}])
+    threes, ones = dict.fromkeys(range(5), 3.0), dict.fromkeys(range(5), 1.0)
+    found = row(metric("mean_fct"), [{}, threes, ones])
     assert (found.verdict, found.winners, found.base) == ("winner", [2], 1)
     assert found.means == [None, 3.0, 1.0]
-    assert found.differences == [None, None, Difference(2, -2.0, -2.0, -2.0)]
+    assert found.differences == [None, None, Difference(5, -2.0, -2.0, -2.0)]
 
 
 def test_runs_that_fail_are_counted(command: Command) -> None:
     ring = ROOT / "scenarios" / "ring-deadlock.toml"
     names = [f"{ring}", f"{ring}@sfc", f"{ring}@watchdog"]
-    said = command("compare", *names, "--seeds", "2", "--json", "c.json")
+    said = command("compare", *names, "--seeds", "5", "--json", "c.json")
     assert said.code == 1
-    assert "A failed 2 of 2" in said.out
+    assert "A failed 5 of 5" in said.out
     assert "C - B: " in said.out
     told = json.loads(Path("c.json").read_text())
     assert [(one["complete"], one["failed"]) for one in told["scenarios"]] == [
-        (0, 2),
-        (2, 0),
-        (2, 0),
+        (0, 5),
+        (5, 0),
+        (5, 0),
     ]
     rows = {one["metric"]: one for one in told["rows"]}
     left = rows["unfinished"]
@@ -145,34 +148,34 @@ def test_unknown_metrics_say_what_there_is(text: str) -> None:
 
 def test_plan_runs_and_what_is_found_again(command: Command, random: Path) -> None:
     names = [f"{random}", f"{random}@slow", f"{random}@same"]
-    said = command("compare", *names, "--seeds", "1..4", "--plan")
+    said = command("compare", *names, "--seeds", "1..5", "--plan")
     assert said.code == 0
-    assert "3 scenarios, 4 seeds (1..4): 12 runs; 0 are done already, 12 to do" in said.err
+    assert "3 scenarios, 5 seeds (1..5): 15 runs; 0 are done already, 15 to do" in said.err
     assert not Path("results").exists()
-    asked = ("compare", *names, "--seeds", "1..4", "--json", "c.json")
+    asked = ("compare", *names, "--seeds", "1..5", "--json", "c.json")
     said = command(*asked)
     assert said.code == 0, said.err
     rows = {one["metric"]: one for one in json.loads(Path("c.json").read_text())["rows"]}
     mean = rows["mean_fct:rpc"]
-    assert mean["verdict"] == "tie"
-    assert mean["winners"] == [names[0], names[2]], "what is the same is a tie, and slow loses"
+    assert mean["verdict"] == "no difference that matters"
+    assert mean["winners"] == [names[0], names[2]], "two are the same, and slow loses"
     slow = mean["scenarios"][1]["difference"]
-    assert slow["n"] == 4
+    assert slow["n"] == 5
     assert slow["ci_low"] > 3.0, "two ways through a switch of 2 us more, data and ACK"
     assert mean["scenarios"][2]["difference"] == {
-        "n": 4,
+        "n": 5,
         "mean": 0.0,
         "ci_low": 0.0,
         "ci_high": 0.0,
     }
-    assert "tie: A, C" in said.out
+    assert "no difference that matters: A, C" in " ".join(said.out.split())
     again = command(*asked[:-2])
-    assert "12 are done already, 0 to do" in again.err
+    assert "15 are done already, 0 to do" in again.err
     assert again.out == said.out
-    more = command("compare", *names, "--seeds", "1..5", "--plan")
-    assert "12 are done already, 3 to do" in more.err
-    changed = command("compare", *names, "--seeds", "1..4", "--set", "seed=3", "--plan")
-    assert "12 to do" in changed.err, "another scenario is kept elsewhere"
+    more = command("compare", *names, "--seeds", "1..6", "--plan")
+    assert "15 are done already, 3 to do" in more.err
+    changed = command("compare", *names, "--seeds", "1..5", "--set", "seed=3", "--plan")
+    assert "15 to do" in changed.err, "another scenario is kept elsewhere"
 
 
 def test_result_directories_lend_their_runs(command: Command, random: Path) -> None:
@@ -183,8 +186,7 @@ def test_result_directories_lend_their_runs(command: Command, random: Path) -> N
     assert "4 are done already, 2 to do" in said.err
     assert "mean_fct" in said.out
     single = command("compare", "mine", "one", "--seeds", "2..2", "--metric", "mean_fct")
-    assert "no interval" in single.out
-    assert "One seed gives no interval" in single.out
+    assert "One seed is too few to name a winner: --seeds 5 or more" in " ".join(single.out.split())
 
 
 def test_one_content_under_two_names_runs_once(command: Command, random: Path) -> None:
@@ -195,7 +197,7 @@ def test_one_content_under_two_names_runs_once(command: Command, random: Path) -
     assert said.code == 0, said.err
     assert "4 runs; 0 are done already, 2 to do" in said.err
     rows = json.loads(Path("c.json").read_text())["rows"]
-    assert {one["verdict"] for one in rows} == {"tie"}
+    assert {one["verdict"] for one in rows} == {"too few seeds"}
     assert all(one["scenarios"][1]["n"] == 2 for one in rows)
 
 

@@ -84,6 +84,32 @@ def test_throughput_adds_up_to_what_was_received(run: Run) -> None:
         assert gbps * 1e9 * step_us[0] * 1e-6 / 8 == pytest.approx(received, rel=0.02)
 
 
+def test_no_rate_is_beyond_what_links_carry(run: Run) -> None:
+    """A step holds what links carry in it, and of each flow or port a whole frame more."""
+    ports, flows = pl.DataFrame(run.ports), pl.DataFrame(run.flows)
+    rate = ports["rate_bps"].max() / 1e9  # type: ignore[operator]
+    frame = 8 * 4200 / 1e3  # Gb/s times us
+    sent = rows(run.plot.sent(most=99), "link", "value").sort("link", "time")
+    got = rows(run.plot.throughput(), "link", "value").sort("link", "time")
+    for shown, streams in ((sent, 1), (got, flows.height)):
+        step = shown["time"].diff().filter(shown["time"].diff() > 0).min()
+        receivers = 1 if streams == 1 else flows["dst"].n_unique()
+        assert shown["value"].max() <= receivers * rate + streams * frame / step  # type: ignore[operator]
+
+
+def test_what_was_not_sampled_is_not_drawn() -> None:
+    """Samples of other quantities are no reason to draw a flow's whole payload at its end."""
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
+    for name in ("queues", "links", "pauses"):
+        scenario = scenario.set(f"output.{name}", True)
+    with pytest.raises(backwater.InputError, match="no samples of flow_received_bytes"):
+        scenario.run().plot.throughput()
+    # Of flows, those of the nodes named are sampled: here none that sends.
+    elsewhere = scenario.set("output.flows", True).set("output.nodes", ["leaf0", "h0"]).run()
+    with pytest.raises(backwater.InputError):
+        elsewhere.plot.throughput()
+
+
 def test_completion_times_are_those_of_the_table(run: Run) -> None:
     flows = pl.DataFrame(run.flows)
     datasets = run.plot.completion().to_dict()["datasets"].values()

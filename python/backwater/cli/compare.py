@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from backwater.cli.arguments import Allow, Force, Json, Set, With, seeds
 from backwater.cli.output import message, put, warn, writable, write_json
 from backwater.errors import InputError
+from backwater.samples import LEAST
 
 Subjects = Annotated[
     list[str],
@@ -39,6 +41,12 @@ def compare(
             help="Such as p99_fct:victim, mean_slowdown, pause_time; may be given more than once.",
         ),
     ] = None,
+    least: Annotated[
+        str,
+        typer.Option(
+            "--least", metavar="SHARE", help="The difference that matters, as in 1% or 0.01."
+        ),
+    ] = f"{100 * LEAST:g}%",
     out: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where runs are kept, and found again.")
     ] = "results/compare",
@@ -52,8 +60,8 @@ def compare(
     """Compare scenarios: who is better in what, and by how much.
 
     All run with the same seeds, and differences are taken seed by seed: each has its 95 % interval
-    (Student's t). Where that covers zero it is a tie. The plan comes first; what has been run
-    before is not run again, and Ctrl-C may stop it at any time.
+    (Student's t). A winner takes 5 seeds, intervals clear of zero, and --least. The plan comes
+    first; what has been run before is not run again, and Ctrl-C may stop it at any time.
     A run whose flows or jobs are not complete, though its scenario asked for no such end, is no
     value to compare: the output says so first, and the command ends with code 3.
 
@@ -67,6 +75,7 @@ def compare(
     from backwater.metrics import metric
 
     writable(json)
+    matters = share(least)
     wanted = [metric(name) for name in metrics or ()]
     if len(scenarios) < 2:
         raise InputError(
@@ -84,12 +93,24 @@ def compare(
         message(*plan.words())
         if plan_only:
             return 0
-        code, rows, document = plan.carry_out(wanted, allow=allow)
+        code, rows, document = plan.carry_out(wanted, matters, allow=allow)
     if rows is not None and document is not None:
         if json is not None:
             write_json(json, document)
         if json != "-":
-            show_rows(plan, rows, document["scenarios"], put)
+            show_rows(plan, rows, document["scenarios"], matters, put)
         else:
             message(*beginning(plan, document["scenarios"]))
     return code
+
+
+def share(text: str) -> float:
+    """Read a share from 0 to below 1, as in `1%`, `1 %` or `0.01`."""
+    number = text.strip().removesuffix("%").strip()
+    try:
+        value = float(number) / (1 if number == text.strip() else 100)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 1:
+        raise InputError(f"--least {text} is no share", "as in 1% or 0.01, from 0 to below 1")
+    return value

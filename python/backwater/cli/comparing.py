@@ -23,6 +23,7 @@ from backwater.manifest import COMPARISON, FORMAT, write_manifest
 from backwater.metrics import usual
 from backwater.results import Run
 from backwater.running import SLICE_MS, Job, find_done, interruptible, run_jobs
+from backwater.samples import PAIRS
 from backwater.stats import groups
 from backwater.wording import duration, figure
 
@@ -108,16 +109,17 @@ class Plan:
         return lines
 
     def carry_out(
-        self, wanted: Sequence[Metric], *, allow: bool
+        self, wanted: Sequence[Metric], least: float, *, allow: bool
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped.
 
-        `allow`: the values of incomplete runs count, too.
+        `least`: the difference that matters, as a share. `allow`: the values of incomplete runs
+        count, too.
         """
         with locked(self.base):
             _may_hold(self.base)
             self._keep("running", {})
-            code, rows, document = self._carry_out(wanted, allow=allow)
+            code, rows, document = self._carry_out(wanted, least, allow=allow)
             status = "interrupted" if document is None else "failed" if code == FAILED else "done"
             self._keep(status, document or {})
         return code, rows, document
@@ -138,7 +140,11 @@ class Plan:
             "status": status,
             "versions": _core.version(),
             "seeds": self.seeds,
-            **{name: document[name] for name in ("interval", "rows", "errors") if name in document},
+            **{
+                name: document[name]
+                for name in ("interval", "least", "rows", "errors")
+                if name in document
+            },
             "scenarios": scenarios,
         }
         try:
@@ -149,7 +155,7 @@ class Plan:
             ) from None
 
     def _carry_out(
-        self, wanted: Sequence[Metric], *, allow: bool
+        self, wanted: Sequence[Metric], least: float, *, allow: bool
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         missing = self.missing
         with interruptible() as stop, reporting() as display:
@@ -186,7 +192,7 @@ class Plan:
                 "hint: the same command does the others",
             )
             return INTERRUPTED, None, None
-        rows = _rows(found)
+        rows = _rows(found, least)
         labels = [case.label for case in self.cases]
         document = {
             "scenarios": [
@@ -203,6 +209,7 @@ class Plan:
             ],
             "seeds": self.seeds,
             "interval": INTERVAL,
+            "least": least,
             "rows": [one.told(labels) for one in rows],
             "errors": errors,
         }
@@ -234,6 +241,8 @@ class _Measured:
     done: bool
     warnings: list[dict[str, Any]]
     values: dict[Metric, float | None]
+    flows: dict[Metric, int | None]
+    """Complete flows behind each value; None: it is no number of flows."""
 
 
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
@@ -246,10 +255,11 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
         metric: metric.of(run) if counts or metric.quantity.of_failed else None
         for metric in metrics
     }
-    return _Measured(run.seed, run.status == "done", run.warnings, values)
+    flows = {metric: metric.count(run) if counts else None for metric in metrics}
+    return _Measured(run.seed, run.status == "done", run.warnings, values, flows)
 
 
-def _rows(found: list[list[_Measured]]) -> list[Row]:
+def _rows(found: list[list[_Measured]], least: float) -> list[Row]:
     metrics = list(dict.fromkeys(metric for mine in found for one in mine for metric in one.values))
     # Groups first, in the order in which they come; then the totals of runs.
     metrics.sort(key=lambda metric: metric.statistic is None)
@@ -259,7 +269,11 @@ def _rows(found: list[list[_Measured]]) -> list[Row]:
             {one.seed: value for one in mine if (value := one.values.get(metric)) is not None}
             for mine in found
         ]
-        rows.append(row(metric, values))
+        flows = [
+            min((n for one in mine if (n := one.flows.get(metric)) is not None), default=None)
+            for mine in found
+        ]
+        rows.append(row(metric, values, flows, least))
     return rows
 
 
@@ -315,11 +329,12 @@ def show_rows(
     plan: Plan,
     rows: Sequence[Row],
     scenarios: Sequence[dict[str, Any]],
+    least: float,
     put: Callable[..., None],
 ) -> None:
     """Print the table: a metric a row, values, differences against the first, who wins.
 
-    `scenarios`: what came of each, as JSON has it.
+    `scenarios`: what came of each, as JSON has it; `least`: the difference that matters.
     """
     for line in beginning(plan, scenarios):
         put(line, style="bold red")
@@ -334,16 +349,20 @@ def show_rows(
         view.add_column(letter, justify="right")
     for letter in letters[1:]:
         view.add_column(f"{letter} - {letters[0]}\n(95 %)", justify="right", overflow="fold")
-    view.add_column("winner")
+    view.add_column("seeds", justify="right")
+    view.add_column("flows", justify="right")
+    view.add_column("winner", overflow="fold")
     for one in rows:
         view.add_row(
             one.metric.name,
             one.metric.unit,
             *(_value(mean) for mean in one.means),
             *(_against(one, number, letters) for number in range(1, len(letters))),
+            str(len(one.seeds)),
+            _flows(one),
             _winner(one, letters),
         )
-    show(view, None, *_remarks(plan, rows, scenarios))
+    show(view, None, *_remarks(plan, rows, scenarios, least, letters))
 
 
 def beginning(plan: Plan, scenarios: Sequence[dict[str, Any]]) -> list[str]:
@@ -355,18 +374,34 @@ def beginning(plan: Plan, scenarios: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _remarks(plan: Plan, rows: Sequence[Row], scenarios: Sequence[dict[str, Any]]) -> list[str]:
+def _remarks(
+    plan: Plan,
+    rows: Sequence[Row],
+    scenarios: Sequence[dict[str, Any]],
+    least: float,
+    letters: Sequence[str],
+) -> list[str]:
     n = len(plan.seeds)
     over = "Values of one seed" if n == 1 else f"Means over {n} seeds"
     remarks = [
         f"{over}; differences are taken seed by seed, ± half of their 95 % interval (Student's t).",
-        "Tie: the interval covers zero. Less is better, but for throughput. "
-        "Times are of complete flows.",
+        "A winner is clear of zero against each other one, and better by at least "
+        f"{100 * least:g} % (--least). Less is better, but for throughput. Times are of complete "
+        "flows; `flows` is how many, of the seed with fewest.",
     ]
-    if n == 1:
-        remarks.append("One seed gives no interval, and no winner can be named: --seeds 5 or more.")
-    elif n < 5:
-        remarks.append(f"{n} seeds give wide intervals: --seeds 5 or more narrows them.")
+    if n < PAIRS:
+        remarks.append(
+            f"{'One seed is' if n == 1 else f'{n} seeds are'} too few to name a winner: "
+            f"--seeds {PAIRS} or more."
+        )
+    missing = [
+        f"{one.metric.name}, {letter}: {reason}"
+        for one in rows
+        for letter, reason in zip(letters, one.reasons, strict=True)
+        if reason is not None
+    ]
+    if missing:
+        remarks.append(f"No value: {'; '.join(missing)}.")
     if any(0 < count < n for one in rows for count in one.counts):
         remarks.append(
             "Some metrics have fewer values than seeds: a row is over the seeds that all scenarios "
@@ -418,10 +453,14 @@ def _difference(found: Difference | None) -> str:
 def _winner(one: Row, letters: Sequence[str]) -> str:
     if one.verdict == "winner":
         return letters[one.winners[0]]
-    if one.verdict == "tie":
-        return (
-            "tie"
-            if len(one.winners) == len(letters)
-            else f"tie: {', '.join(letters[w] for w in one.winners)}"
-        )
-    return f"- ({one.verdict})"
+    if one.winners and len(one.winners) < len(letters):
+        return f"{one.verdict}: {', '.join(letters[w] for w in one.winners)}"
+    return one.verdict if one.winners else f"- ({one.verdict})"
+
+
+def _flows(one: Row) -> str:
+    known = [n for n in one.samples if n is not None]
+    if not known:
+        return "-"
+    least, most = min(known), max(known)
+    return str(least) if least == most else f"{least} to {most}"

@@ -21,6 +21,7 @@ from backwater.findings import over_runs as over_seeds
 from backwater.manifest import FORMAT, SEEDS, write_manifest
 from backwater.results import Run
 from backwater.running import interruptible, run_jobs
+from backwater.samples import why_not
 from backwater.stats import group_times, job_times, over_runs, port_totals, round_times, waiting
 from backwater.wording import count, figure, simulated, us
 
@@ -284,10 +285,14 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
     said = []
     for group in one["groups"]:
         if slowdown := group["slowdown"]:
+            tail = slowdown["p99"]
             said.append(
-                f"{group['group']}: slowdown {slowdown['p50']:.3g} (median), "
-                f"{slowdown['p99']:.3g} (99th percentile)."
+                f"{group['group']}: slowdown {slowdown['p50']:.3g} (median)"
+                + ("." if tail is None else f", {tail:.3g} (99th percentile).")
             )
+        few = group["fct_last_ack_us"] or group["fct_last_byte_us"]
+        if few and few["p99"] is None:
+            said.append(f"{group['group']}: no {why_not('p99', few['n'], 'complete flows')}.")
         if group["failed"]:
             said.append(f"{group['group']}: {group['failed']} flows failed (transport.retries).")
         if group["unfinished"]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from backwater.errors import InputError, ResultError
 from backwater.results import check_part, parts_of
+from backwater.samples import has
 from backwater.study.measures import SIZES, quantity, time_ps
 
 if TYPE_CHECKING:
@@ -70,8 +71,11 @@ def port_names(run: Run) -> pl.DataFrame:
 
 
 def series(run: Run, quantity: str) -> pl.LazyFrame:
-    """Give the samples of one quantity; raises `InputError` with the keys that record it."""
-    frame = scan(run, "series")
+    """Give the samples of one quantity; raises `InputError` with the keys that record it.
+
+    What was not sampled is not drawn, be there samples of other quantities.
+    """
+    frame = scan(run, "series") if recorded(run, quantity) else None
     if frame is None:
         raise InputError(
             f"the run has no samples of {quantity}", f"run it with {sampling(quantity)}"
@@ -174,7 +178,7 @@ def group_times(run: Run) -> list[dict[str, Any]]:
     for row in rows:
         # A group at a time, and of it one column: ten million flows fit into little memory.
         times = ordered(frame.filter((pl.col("group") == row["group"]) & complete), column)
-        p50, p99 = quantiles(times, [0.5, 0.99])
+        p50, p99 = (quantiles(times, [q])[0] if has(q, times.len()) else None for q in (0.5, 0.99))
         row |= {
             "mean": None if times.is_empty() else float(times.mean()) / 1e6,  # type: ignore[arg-type]
             "p50": None if p50 is None else p50 / 1e6,
@@ -236,7 +240,7 @@ SHARES = (0.5, 0.9, 0.99)
 
 def shares(count: int) -> list[float]:
     """Give those of SHARES that so many values have: the 99th percentile needs 100."""
-    return [share for share in SHARES if share == SHARES[0] or count * (1 - share) > 1 - 1e-9]
+    return [share for share in SHARES if has(share, count)]
 
 
 def time_text(ps: float) -> str:

@@ -56,18 +56,20 @@ class RunPlots(FlowPlots):
     ) -> ChartType:
         """Payload that the receivers of each group got, over time, in Gb/s.
 
-        `each` draws a line a flow instead of one a group. Needs `output.flows`.
+        `each` draws a line a flow instead of one a group. Needs `output.flows`; a group of which
+        `output.nodes` leaves out a sender is not drawn.
         """
-        lines = self._groups(*groups)
-        flows = self._lazy(*groups).with_columns(line=pl.col("group"))
-        if each:
-            first = self._first_flows(*groups)
-            lines = first["line"].to_list()
-            flows = flows.drop("line").join(first.lazy(), on="flow_id")
         sampled = data.series(self._run, "flow_received_bytes").select(
             flow_id="flow", time_ps=pl.col("time_ps").cast(pl.Int64), got="value"
         )
         interval = self._interval()
+        drawn = self._sampled_groups(sampled, interval, *groups)
+        lines = self._groups(*drawn)
+        flows = self._lazy(*drawn).with_columns(line=pl.col("group"))
+        if each:
+            first = self._first_flows(*drawn)
+            lines = first["line"].to_list()
+            flows = flows.drop("line").join(first.lazy(), on="flow_id")
         up = ((pl.col("time_ps") + interval - 1) // interval) * interval
         by = [up.alias("time_ps"), pl.col("line").alias("link")]
         new = pl.col("got").diff().over("flow_id").fill_null(pl.col("got"))
@@ -105,6 +107,24 @@ class RunPlots(FlowPlots):
             RATE_STEPS,
         )
 
+    def _sampled_groups(self, sampled: pl.LazyFrame, interval: int, *groups: str) -> list[str]:
+        """Give those of the groups of which every flow was sampled that a sample could find."""
+        start = pl.col("start_ps").cast(pl.Int64)
+        end = (start + pl.col("fct_last_byte_ps").cast(pl.Int64)).fill_null(data.end_ps(self._run))
+        missed = (
+            self._lazy(*groups)
+            .filter((start // interval + 1) * interval < end)
+            .join(sampled.select("flow_id").unique(), on="flow_id", how="anti")
+            .select(pl.col("group").unique())
+            .collect(engine="streaming")["group"]
+        )
+        drawn = [group for group in self._groups(*groups) if group not in set(missed.to_list())]
+        if not drawn:
+            raise InputError(
+                "no group has samples of all its flows", "output.nodes leaves out their senders"
+            )
+        return drawn
+
     def sent(self, *links: str, most: int = 4, window: Sequence[str] | None = None) -> ChartType:
         """What ports sent over time, in Gb/s of frames. Needs `output.links`."""
         names = data.port_names(self._run)
@@ -126,10 +146,6 @@ class RunPlots(FlowPlots):
         A bar spans samples in a row that found the port paused.
         """
         interval = self._interval()
-        if not data.recorded(self._run, "paused"):
-            raise InputError(
-                "the run has no samples of paused", f"run it with {data.sampling('paused')}"
-            )
         begin, end = data.window_of(self._run, window)
         scale, factor, unit = self._clock(begin, end)
         held = (

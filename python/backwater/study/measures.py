@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.samples import share_of, why_not
 from backwater.stats import PS_PER_US, count_control, port_totals
 
 if TYPE_CHECKING:
@@ -202,6 +203,9 @@ def interval(window: Sequence[str]) -> tuple[int, int]:
     return time_ps(window[0]), time_ps(window[1])
 
 
+EXACT = "exact-"
+"""Begins a percentile that is told of however few values."""
+
 Kind = Callable[..., Reading]
 KINDS: dict[str, Kind] = {}
 COUNTS: set[str] = set()
@@ -240,27 +244,29 @@ def read(run: Observed, kind: str, parameters: Mapping[str, Any]) -> Reading:
 
 
 def statistic_of(values: Sequence[float], statistic: str) -> float:
-    """Give a statistic of at least one value by its name."""
+    """Give a statistic of at least one value by its name.
+
+    Raises `NotThereError` for a percentile that so few values do not have (`backwater.samples`);
+    `exact-p99` is that of whatever values there are, where a published number is one of few.
+    """
     mean = math.fsum(values) / len(values)
     if statistic in ("variance", "std"):
         variance = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
         return variance if statistic == "variance" else math.sqrt(variance)
-    if (share := percentile(statistic)) is not None:
+    name = statistic.removeprefix(EXACT)
+    if (share := share_of(name)) is not None:
+        if name == statistic and (problem := why_not(name, len(values), "values")) is not None:
+            raise NotThereError(problem)
         quantile: float = pc.quantile(pa.array(values), q=share)[0].as_py()
         return quantile
     statistics: dict[str, float] = {"mean": mean, "min": min(values), "max": max(values)}
     if statistic not in statistics:
         raise InputError(
             f"{statistic!r} is no statistic",
-            "there are mean, min, max, std, variance, and percentiles such as p50 or p99.9",
+            "there are mean, min, max, std, variance, percentiles such as p50 or p99.9, "
+            "and exact-p99 of however few values",
         )
     return statistics[statistic]
-
-
-def percentile(statistic: str) -> float | None:
-    """Give the share below a percentile, 0.99 of `p99`; None of any other statistic."""
-    match = re.fullmatch(r"p(\d{1,2}(?:\.\d+)?)", statistic)
-    return None if match is None else float(match[1]) / 100
 
 
 @kind("fct")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.samples import needed, share_of
 from backwater.stats import PS_PER_US
 from backwater.study.measures import (
     SIZES,
@@ -18,7 +19,6 @@ from backwater.study.measures import (
     Observed,
     Reading,
     kind,
-    percentile,
     quantity,
     statistic_of,
     time_ps,
@@ -67,10 +67,10 @@ def message_time(
     times = _messages(run, group, sizes, after)[f"fct_{until}_ps"]
     if times.null_count:
         return Reading(None, f"{times.null_count} of {len(times)} {group} messages not complete")
-    share = percentile(of)
-    needed = 1 if share is None else round(BEYOND / (1 - share))
-    if len(times) < needed:
-        return Reading(None, f"{of} of {len(times)} messages; it takes {needed}")
+    share = share_of(of)
+    least = 1 if share is None else needed(share, BEYOND)
+    if len(times) < least:
+        return Reading(None, f"{of} of {len(times)} messages; it takes {least}")
     if of == "mean":
         # Without a Python number for each of a million messages.
         mean: float = pc.mean(times).as_py()
