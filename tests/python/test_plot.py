@@ -200,7 +200,11 @@ def test_charts_of_many_flows_hold_few_rows(run: Run) -> None:
     more = pl.concat([flows] * (many // flows.height + 1)).head(many)
     spread = pl.int_range(many, dtype=pl.UInt64)
     more = more.with_columns(
-        flow_id=spread, fct_last_ack_ps=pl.col("fct_last_ack_ps") + spread, slowdown=1.0 + spread
+        flow_id=spread,
+        fct_last_ack_ps=pl.col("fct_last_ack_ps") + spread,
+        # Over before any sample could find them: none but the run's own were sampled.
+        fct_last_byte_ps=pl.lit(1, pl.UInt64),
+        slowdown=1.0 + spread,
     )
     sink = MemorySink(dict(run.manifest))
     for batch in more.cast(flows.schema).to_arrow().cast(run.flows.schema).to_batches():
