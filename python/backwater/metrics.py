@@ -30,6 +30,9 @@ class Quantity:
     """Its values, one a flow; a metric says which statistic of them."""
     of_run: Callable[[Run], float] | None = None
     """Its one value of a run."""
+    of_jobs: Callable[[Run], pa.Table] | None = None
+    """What jobs have it: a table with `job`, perhaps `step`, and its `value`, null of what is not
+    complete; a metric says which statistic of them."""
     of_failed: bool = False
     """Whether a run that failed has it too: what else it has was cut short."""
 
@@ -53,7 +56,99 @@ def _sum(table: pa.Table, column: str) -> float:
     return float(pc.sum(table[column]).as_py() or 0) if table.num_rows else 0.0
 
 
+def _jobs(table: str, column: str, divisor: float) -> Callable[[Run], pa.Table]:
+    """Give the values of a column of one of the tables of jobs."""
+
+    def values(run: Run) -> pa.Table:
+        rows = run.read(table)
+        return _valued(rows, lambda: pc.divide(pc.cast(rows[column], pa.float64()), divisor))
+
+    return values
+
+
+def _above_bound(run: Run) -> pa.Table:
+    rows = run.collectives
+
+    def above() -> Any:  # noqa: ANN401 - pyarrow's stubs know no common type
+        return pc.cast(pc.subtract(rows["duration_ps"], rows["bound_ps"]), pa.float64())
+
+    return _valued(rows, lambda: pc.divide(above(), PS_PER_US))
+
+
+def _over_bound(run: Run) -> pa.Table:
+    # What no link needs time for has no ratio.
+    rows = run.collectives
+    if rows.num_rows:
+        rows = rows.filter(pc.field("bound_ps") > 0)
+
+    def ratio() -> Any:  # noqa: ANN401 - pyarrow's stubs know no common type
+        took = pc.cast(rows["duration_ps"], pa.float64())
+        return pc.divide(took, pc.cast(rows["bound_ps"], pa.float64()))
+
+    return _valued(rows, ratio)
+
+
+def _valued(rows: pa.Table, value: Callable[[], Any]) -> pa.Table:
+    if rows.num_rows == 0:
+        return pa.table({})
+    names = [name for name in ("job", "step") if name in rows.column_names]
+    return rows.select(names).append_column("value", value())
+
+
+def _unfinished_jobs(run: Run) -> float:
+    return float(run.jobs["end_ps"].null_count) if run.jobs.num_rows else 0.0
+
+
 QUANTITIES = {
+    "jct": Quantity(
+        "us",
+        "job completion time of an instance, from job.start",
+        False,
+        of_jobs=_jobs("jobs", "duration_ps", PS_PER_US),
+    ),
+    "round_time": Quantity(
+        "us",
+        "a round of an instance, from its first step to its last",
+        False,
+        of_jobs=_jobs("rounds", "duration_ps", PS_PER_US),
+    ),
+    "cct": Quantity(
+        "us",
+        "collective completion time",
+        False,
+        of_jobs=_jobs("collectives", "duration_ps", PS_PER_US),
+    ),
+    "algbw": Quantity(
+        "Gb/s",
+        "algorithm bandwidth of a collective, as nccl-tests has it",
+        True,
+        of_jobs=_jobs("collectives", "algbw_bps", BPS_PER_GBPS),
+    ),
+    "busbw": Quantity(
+        "Gb/s",
+        "bus bandwidth of a collective, as nccl-tests has it",
+        True,
+        of_jobs=_jobs("collectives", "busbw_bps", BPS_PER_GBPS),
+    ),
+    "bound": Quantity(
+        "us",
+        "what the busiest host link needs for a collective",
+        False,
+        of_jobs=_jobs("collectives", "bound_ps", PS_PER_US),
+    ),
+    "above_bound": Quantity(
+        "us", "a collective's completion time less its bound", False, of_jobs=_above_bound
+    ),
+    "over_bound": Quantity(
+        "", "a collective's completion time over its bound", False, of_jobs=_over_bound
+    ),
+    "unfinished_jobs": Quantity(
+        "instances",
+        "instances of jobs that did not complete",
+        False,
+        of_run=_unfinished_jobs,
+        of_failed=True,
+    ),
     "fct": Quantity("us", "completion time, to the last ACK (without ACKs: byte)", False, _fct),
     "fct_last_byte": Quantity("us", "time to the last byte", False, _last_byte),
     "slowdown": Quantity(
@@ -126,16 +221,19 @@ class Metric:
         return _statistic(values, self.statistic)
 
     def count(self, run: Run) -> int | None:
-        """How many flows it is of; None: it is no number of flows."""
+        """How many flows or parts of jobs it is of; None: it is a number of the run."""
         values = self._samples(run)
         return None if values is None else len(values)
 
     def why_not(self, count: int) -> str | None:
-        """Say why so many complete flows have no such number; None: they have."""
-        return None if self.statistic is None else why_not(self.statistic, count, "complete flows")
+        """Say why so many samples have no such number; None: they have."""
+        of = "complete flows" if self.quantity.of_jobs is None else "complete parts of jobs"
+        return None if self.statistic is None else why_not(self.statistic, count, of)
 
     def _samples(self, run: Run) -> Any:  # noqa: ANN401 - pyarrow's stubs know no common type
-        """Give the values of the flows that it is of; None of a number of the run."""
+        """Give the values of what it is of; None of a number of the run."""
+        if self.quantity.of_jobs is not None:
+            return self._of_jobs(self.quantity.of_jobs(run))
         if self.quantity.of_flows is None:
             return None
         flows = run.flows
@@ -145,6 +243,20 @@ class Metric:
         if self.group is not None:
             of = of & (pc.field("group") == self.group)
         return pc.drop_null(self.quantity.of_flows(flows.filter(of)))
+
+    def _of_jobs(self, rows: pa.Table) -> Any:  # noqa: ANN401 - pyarrow's stubs know no common type
+        """Give the values of parts of jobs; none if any is not complete: the rest would mislead.
+
+        The group is a job, or a step of one as `JOB/STEP`.
+        """
+        if self.group is not None and rows.num_rows:
+            of = pc.field("job") == self.group
+            if "step" in rows.column_names:
+                pairs = zip(rows["job"].to_pylist(), rows["step"].to_pylist(), strict=True)
+                rows = rows.append_column("named", pa.array([f"{a}/{b}" for a, b in pairs]))
+                of = of | (pc.field("named") == self.group)
+            rows = rows.filter(of)
+        return [] if rows.num_rows == 0 or rows["value"].null_count else rows["value"]
 
 
 def _statistic(values: Any, name: str) -> float:  # noqa: ANN401 - pyarrow's stubs know no common type
@@ -175,7 +287,7 @@ def metric(text: str) -> Metric:
         return Metric(match[2], found, None, None)
     if statistic is None:
         raise InputError(
-            f"--metric {text}: which statistic of the flows' {match[2]} is not said",
+            f"--metric {text}: which statistic of {match[2]} is not said",
             f"for example p99_{match[2]}; there are {STATISTICS}",
         )
     if statistic.startswith("p") and float(statistic[1:]) > 100:
@@ -186,15 +298,32 @@ def metric(text: str) -> Metric:
 def listed() -> str:
     """Say what metrics there are."""
     flows = ", ".join(name for name, one in QUANTITIES.items() if one.of_flows is not None)
+    jobs = ", ".join(name for name, one in QUANTITIES.items() if one.of_jobs is not None)
     runs = ", ".join(name for name, one in QUANTITIES.items() if one.of_run is not None)
     return (
         f"of flows STATISTIC_QUANTITY[:GROUP], as in p99_fct:victim, with {flows} "
-        f"({STATISTICS}); of the run {runs}"
+        f"({STATISTICS}); of jobs STATISTIC_QUANTITY[:JOB or :JOB/STEP], as in max_cct:train/sum, "
+        f"with {jobs}; of the run {runs}"
     )
 
 
-def usual(groups: Sequence[str]) -> list[Metric]:
-    """What is compared unless somebody says otherwise."""
+def usual(groups: Sequence[str], steps: Sequence[tuple[str, str]] = ()) -> list[Metric]:
+    """What is compared unless somebody says otherwise; `steps` are the job and step of each."""
+    named = {f"{job}/{step}" for job, step in steps}
+    groups = [group for group in groups if group not in named]
     names = [f"{statistic}_fct:{group}" for group in groups for statistic in ("mean", "p99", "max")]
-    totals = ("pauses", "pause_time", "drops", "retransmitted", "unfinished")
+    for job in dict.fromkeys(job for job, _ in steps):
+        names += [f"max_jct:{job}", f"mean_round_time:{job}", f"max_round_time:{job}"]
+    for job, step in steps:
+        quantities = ("mean_cct", "max_cct", "mean_algbw", "mean_busbw")
+        bounds = ("mean_bound", "mean_above_bound", "mean_over_bound")
+        names += [f"{quantity}:{job}/{step}" for quantity in (*quantities, *bounds)]
+    totals = (
+        *(["unfinished_jobs"] if steps else []),
+        "pauses",
+        "pause_time",
+        "drops",
+        "retransmitted",
+        "unfinished",
+    )
     return [metric(name) for name in (*names, *totals)]

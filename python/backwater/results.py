@@ -98,6 +98,26 @@ class Run:
         """One row a switch: what it held in lanes before its egress queues (bytes, over time)."""
         return self.read("switches")
 
+    @cached_property
+    def jobs(self) -> pa.Table:
+        """One row an instance of a job: start, end, completion time (ps), complete rounds."""
+        return self.read("jobs")
+
+    @cached_property
+    def rounds(self) -> pa.Table:
+        """One row a round of an instance of a job: start, end, time (ps), what was last."""
+        return self.read("rounds")
+
+    @cached_property
+    def transfers(self) -> pa.Table:
+        """One row a transfer of a job: ranks, hosts, bytes, start, end (ps), what released it."""
+        return self.read("transfers")
+
+    @cached_property
+    def job_links(self) -> pa.Table:
+        """One row a step of a job and a port: frames and bytes that it put on that link."""
+        return self.read("job_links")
+
     @property
     def collectives(self) -> pa.Table:
         """One row a collective or transfer of a job: when (ps), bytes, bandwidths, bound."""

@@ -110,6 +110,13 @@ def job_times(collectives: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
+def job_steps(collectives: pa.Table) -> list[tuple[str, str]]:
+    """The steps of jobs that have collectives, each as its job and its own label."""
+    if collectives.num_rows == 0:
+        return []
+    return _distinct(collectives.sort_by([("start_ps", "ascending")]), "job", "step")
+
+
 def round_times(collectives: pa.Table) -> list[dict[str, Any]]:
     """Give, for each round of each job, when its first collective began and its last ended, in us.
 

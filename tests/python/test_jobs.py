@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backwater
+from backwater.metrics import metric
 from backwater.stats import job_times, over_runs, round_times
 from conftest import ROOT, start
 
@@ -87,6 +88,55 @@ def test_a_graph_of_any_form() -> None:
     assert rows["e"]["start_ps"] == rows["a"]["end_ps"] + 10_000_000
     assert rows["f"]["start_ps"] == rows["b"]["end_ps"] + 50_000_000
     assert rows["g"]["start_ps"] == max(rows["e"]["end_ps"], rows["f"]["end_ps"])
+
+
+def test_metrics_of_jobs_are_their_closed_forms() -> None:
+    # Three rounds of 10 us of computing and a transfer of 100 KB to the neighbour.
+    think = {"label": "think", "kind": "compute", "time": "10 us", "after_previous": ["send"]}
+    send = {
+        "label": "send",
+        "kind": "point-to-point",
+        "size": "100 KB",
+        "shift": 1,
+        "wrap": True,
+        "after": ["think"],
+    }
+    run = job(think, send, rounds=3).run()
+    value = {
+        name: metric(name).of(run)
+        for name in (
+            "max_jct:j",
+            "max_round_time:j",
+            "max_cct:j/send",
+            "min_bound:j/send",
+            "min_above_bound:j",
+            "max_algbw:j",
+            "max_busbw:j",
+            "unfinished_jobs",
+        )
+    }
+    took = value["max_cct:j/send"]
+    assert took is not None
+    least = metric("min_cct").of(run)
+    assert least is not None
+    assert value["max_round_time:j"] == pytest.approx(10 + took)
+    assert 3 * (10 + least) <= (value["max_jct:j"] or 0) <= 3 * (10 + took) + 1e-6
+    assert value["min_above_bound:j"] == pytest.approx(least - (value["min_bound:j/send"] or 0))
+    assert value["max_algbw:j"] == value["max_busbw:j"] == pytest.approx(100_000 * 8 / least / 1e3)
+    assert value["unfinished_jobs"] == 0
+    assert run.jobs["complete_rounds"].to_pylist() == [3]
+    cut = job(think, send, rounds=3).set("stop.at", "25 us").run()
+    assert metric("unfinished_jobs").of(cut) == 1
+    assert metric("max_jct").of(cut) is None
+    assert metric("mean_round_time").of(cut) is None, "what is not complete is not averaged away"
+
+
+def test_a_comparison_shows_jobs(command: Command) -> None:
+    scenario = str(ROOT / "scenarios" / "ai-prefill.toml")
+    said = command("compare", scenario, f"{scenario}@balanced", "--seeds", "1", "--json", "c.json")
+    assert said.code == 0, said.err
+    for name in ("max_jct:prefill", "mean_busbw:prefill/experts", "mean_over_bound:prefill"):
+        assert name in said.out
 
 
 def test_the_command_tells_collectives_and_rounds(command: Command) -> None:

@@ -6,6 +6,9 @@ use backwater_engine::Time;
 use std::sync::Arc;
 
 pub use crate::waits::Met;
+pub use jobs::{InstanceRow, JobRows, LoadRow, Release, RoundRow, TransferRow};
+
+mod jobs;
 
 /// Takes rows as they come; a run never keeps them.
 pub trait Sink {
@@ -17,6 +20,14 @@ pub trait Sink {
     fn series(&mut self, row: &SeriesRow);
     /// A collective of a job is complete, or the run is over.
     fn collective(&mut self, _row: &CollectiveRow) {}
+    /// A transfer of a job is complete, or the run is over.
+    fn transfer(&mut self, _row: &TransferRow) {}
+    /// A round of an instance of a job is complete, or the run is over.
+    fn round(&mut self, _row: &RoundRow) {}
+    /// An instance of a job is complete, or the run is over.
+    fn instance(&mut self, _row: &InstanceRow) {}
+    /// What a step of a job put on a link, at the end.
+    fn load(&mut self, _row: &LoadRow) {}
     /// Totals of a port, at the end.
     fn port(&mut self, row: &PortRow);
     /// A frame has passed a captured port ([`crate::network::Network::capture_at`]).

@@ -24,7 +24,7 @@ from backwater.metrics import usual
 from backwater.results import Run
 from backwater.running import SLICE_MS, Job, find_done, interruptible, run_jobs
 from backwater.samples import PAIRS
-from backwater.stats import groups
+from backwater.stats import groups, job_steps
 from backwater.wording import duration, figure
 
 if TYPE_CHECKING:
@@ -248,7 +248,9 @@ class _Measured:
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     # A copy, so that its tables go when they have been read.
     run = Run(run.manifest, run.directory, run.read)
-    metrics = wanted or usual(groups(run.flows) if run.flows.num_rows else [])
+    metrics = wanted or usual(
+        groups(run.flows) if run.flows.num_rows else [], job_steps(run.collectives)
+    )
     # Times of the flows that were complete are those of survivors.
     counts = run.complete or (allow and run.status == "done")
     values = {
@@ -286,7 +288,7 @@ def _labels(job: Job) -> list[str]:
         for one in content.get("job", [])
         for step in one.get("step", [])
     ]
-    return flows + steps
+    return [*flows, *(str(one["label"]) for one in content.get("job", [])), *steps]
 
 
 def _changes(case: Subject) -> dict[str, Any]:

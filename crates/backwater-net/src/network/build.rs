@@ -136,6 +136,7 @@ impl<A: Actors> Network<A> {
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
         let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
         let waits = Waits::new(spec.causes.waits, ports.len());
+        let jobs = Jobs::new(spec.jobs, spec.groups.len(), ports.len());
         if waits.is_some() {
             ports.iter_mut().for_each(crate::port::Port::watch);
         }
@@ -180,7 +181,7 @@ impl<A: Actors> Network<A> {
             },
             coming: spec.sources.iter().map(|_| None).collect(),
             sources: spec.sources,
-            jobs: Jobs::new(spec.jobs, spec.groups.len()),
+            jobs,
             faults: spec.faults,
             series: spec.series,
             waits,

@@ -56,7 +56,7 @@ impl<A: Actors> Network<A> {
             self.end_waits(slot as usize);
         }
         self.close_pauses();
-        self.rows.collectives.extend(self.jobs.unfinished());
+        self.rows.jobs.append(&mut self.jobs.unfinished());
         self.rows.hand_out(sink);
         for (node, first) in self.first_port.iter().enumerate() {
             for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
@@ -75,6 +75,7 @@ impl<A: Actors> Network<A> {
             sink.switch(&SwitchRow { node: switch.home.shape.node, held });
         }
         self.hand_out_counts(sink);
+        self.hand_out_loads(sink);
         self.hand_out_reach(sink);
     }
 

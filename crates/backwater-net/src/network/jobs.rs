@@ -3,7 +3,9 @@
 //! Nothing of this is paid for by a packet: a flow is looked at when its last byte has come and when it ends.
 
 use super::{Actors, Event, Network};
-use crate::record::CollectiveRow;
+use crate::packet::{NodeId, Port};
+use crate::record::{JobRows, LoadRow, Sink};
+use crate::slab::Ix;
 use crate::workload::job::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
 use std::collections::BTreeSet;
@@ -14,6 +16,16 @@ pub(super) struct Jobs {
     list: Vec<Entry>,
     /// Per group of flows: the number of its job, or `NONE`. Empty without jobs.
     of_group: Vec<u32>,
+    /// Per port, per group of flows up to the last that has sent there. Empty without jobs.
+    loads: Vec<Vec<Load>>,
+}
+
+/// What the flows of a group put on a link.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    frames: u64,
+    bytes: u64,
+    payload: u64,
 }
 
 struct Entry {
@@ -26,7 +38,7 @@ struct Entry {
 const NONE: u32 = u32::MAX;
 
 impl Jobs {
-    pub fn new(jobs: Vec<Box<dyn Dependent>>, groups: usize) -> Jobs {
+    pub fn new(jobs: Vec<Box<dyn Dependent>>, groups: usize, ports: usize) -> Jobs {
         if jobs.is_empty() {
             return Jobs::default();
         }
@@ -35,7 +47,7 @@ impl Jobs {
             job.groups().for_each(|group| of_group[group as usize] = number);
         }
         let entry = |job: Box<dyn Dependent>| Entry { moment: job.moment(), job, asked: BTreeSet::new() };
-        Jobs { list: jobs.into_iter().map(entry).collect(), of_group }
+        Jobs { list: jobs.into_iter().map(entry).collect(), of_group, loads: vec![Vec::new(); ports] }
     }
 
     /// Whether one will begin something without anything else happening.
@@ -43,8 +55,17 @@ impl Jobs {
         self.list.iter().any(|entry| !entry.asked.is_empty())
     }
 
-    pub fn unfinished(&self) -> impl Iterator<Item = CollectiveRow> + '_ {
-        self.list.iter().flat_map(|entry| entry.job.unfinished())
+    /// Whether what their flows put on links is counted.
+    #[inline(always)]
+    pub fn count_loads(&self) -> bool {
+        !self.loads.is_empty()
+    }
+
+    /// What is under way at the end of a run.
+    pub fn unfinished(&self) -> JobRows {
+        let mut rows = JobRows::default();
+        self.list.iter().for_each(|entry| rows.append(&mut entry.job.unfinished()));
+        rows
     }
 
     pub fn rounds(&self) -> impl Iterator<Item = Rounds> + '_ {
@@ -91,9 +112,43 @@ impl<A: Actors> Network<A> {
         entry.asked.remove(&self.now);
         let again = entry.job.due(self.now, &mut due);
         due.flows.iter().for_each(|flow| self.start_flow(flow));
-        self.rows.collectives.append(&mut due.rows);
+        self.rows.jobs.append(&mut due.rows);
         if let Some(at) = again {
             self.ask_job_at(job, at);
+        }
+    }
+
+    /// A data frame is put on a link: if its flow is a job's and still under way, it counts for its step.
+    pub(super) fn count_load(&mut self, port: u32, pkt: Ix) {
+        let header = &self.slab[pkt].pkt;
+        let Some(slot) = self.flows.find(header.flow) else { return };
+        let group = self.flows.send[slot].group as usize;
+        if self.jobs.of_group.get(group).is_none_or(|job| *job == NONE) {
+            return;
+        }
+        let loads = &mut self.jobs.loads[port as usize];
+        if loads.len() <= group {
+            loads.resize(group + 1, Load::default());
+        }
+        let load = &mut loads[group];
+        load.frames += 1;
+        load.bytes += u64::from(header.size);
+        load.payload += u64::from(header.payload);
+    }
+
+    pub(super) fn hand_out_loads(&self, sink: &mut dyn Sink) {
+        if !self.jobs.count_loads() {
+            return;
+        }
+        for (node, first) in self.first_port.iter().enumerate() {
+            for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
+                let loads = (0u32..).zip(&self.jobs.loads[*first as usize + local]);
+                for (group, &Load { frames, bytes, payload }) in loads.filter(|(_, load)| load.frames > 0) {
+                    let (node, port, peer) = (NodeId(node as u32), Port(local as u16), NodeId(*peer));
+                    let (job, step) = self.jobs.list[self.jobs.of_group[group as usize] as usize].job.labels(group);
+                    sink.load(&LoadRow { job, step, node, port, peer, frames, bytes, payload });
+                }
+            }
         }
     }
 }

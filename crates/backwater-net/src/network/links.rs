@@ -87,6 +87,9 @@ impl<A: Actors> Network<A> {
         }
         let (peer, at_end, belongs) = (p.peer, p.release_at_end, p.belongs);
         let fate = if p.special { self.fate(port, pkt) } else { 0 };
+        if kind == Kind::Data && self.jobs.count_loads() {
+            self.count_load(port, pkt);
+        }
         if !at_end && kind != Kind::Mac {
             self.depart_at_start(belongs, port, pkt);
         }

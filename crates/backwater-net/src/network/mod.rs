@@ -39,8 +39,7 @@ use crate::occupancy::Occupancy;
 use crate::packet::{HostId, NodeId};
 use crate::port::{Belongs, Port};
 use crate::record::{
-    Broken, CollectiveRow, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, PauseRow, Progress, SeriesRow, Sink,
-    WaitRow,
+    Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
 };
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::Slab;
@@ -150,7 +149,7 @@ struct Rows {
     flows: Vec<FlowRow>,
     control: Vec<ControlRow>,
     series: Vec<SeriesRow>,
-    collectives: Vec<CollectiveRow>,
+    jobs: JobRows,
     frames: Vec<FrameRow>,
     waits: Vec<WaitRow>,
     pauses: Vec<PauseRow>,
@@ -161,7 +160,7 @@ impl Rows {
         self.flows.drain(..).for_each(|row| sink.flow(&row));
         self.control.drain(..).for_each(|row| sink.control(&row));
         self.series.drain(..).for_each(|row| sink.series(&row));
-        self.collectives.drain(..).for_each(|row| sink.collective(&row));
+        self.jobs.hand_out(sink);
         self.frames.drain(..).for_each(|row| sink.frame(&row));
         self.waits.drain(..).for_each(|row| sink.wait(&row));
         self.pauses.drain(..).for_each(|row| sink.pause(&row));

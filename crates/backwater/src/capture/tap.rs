@@ -2,8 +2,8 @@
 
 use super::Capture;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, PauseRow, PortRow, ReachRow, SeriesRow, Sink, SwitchRow,
-    WaitRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, LoadRow, PauseRow, PortRow, ReachRow,
+    RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use std::io::Write;
 
@@ -30,6 +30,22 @@ impl<S: Sink, W: Write> Sink for Tap<'_, S, W> {
 
     fn collective(&mut self, row: &CollectiveRow) {
         self.tables.collective(row);
+    }
+
+    fn transfer(&mut self, row: &TransferRow) {
+        self.tables.transfer(row);
+    }
+
+    fn round(&mut self, row: &RoundRow) {
+        self.tables.round(row);
+    }
+
+    fn instance(&mut self, row: &InstanceRow) {
+        self.tables.instance(row);
+    }
+
+    fn load(&mut self, row: &LoadRow) {
+        self.tables.load(row);
     }
 
     fn port(&mut self, row: &PortRow) {

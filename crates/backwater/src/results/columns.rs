@@ -4,6 +4,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+mod jobs;
+
 /// A result table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
@@ -17,8 +19,16 @@ pub enum Table {
     Series,
     /// One row a switch.
     Switches,
+    /// One row an instance of a job.
+    Jobs,
+    /// One row a round of an instance.
+    Rounds,
     /// One row a collective of a job.
     Collectives,
+    /// One row a transfer of a job.
+    Transfers,
+    /// One row a step of a job and a link that it used.
+    JobLinks,
     /// One row a counter of a mechanism.
     Counters,
     /// One row a cause that a recorded flow waited for.
@@ -199,61 +209,6 @@ const SWITCHES: &[Spec] = &[
     always("held_ps", DataType::Int64, "ps", "time during which anything so waited"),
 ];
 
-const COLLECTIVES: &[Spec] = &[
-    always("job", DataType::Utf8, "", "label of the job; its flows are those of group job/step"),
-    always("step", DataType::Utf8, "", "label of the step"),
-    always("kind", DataType::Utf8, "", "what was done, such as all-reduce or point-to-point"),
-    always("algorithm", DataType::Utf8, "", "how: ring, halving-doubling, pairwise, or direct (all transfers at once)"),
-    always("instance", DataType::UInt32, "", "instance of the job, from 0"),
-    always("round", DataType::UInt64, "", "round of the instance, from 0"),
-    always(
-        "communicator",
-        DataType::UInt32,
-        "",
-        "number of the group of ranks (of a point-to-point transfer: of the pair) within the step, from 0",
-    ),
-    always("ranks", DataType::UInt32, "ranks", "ranks of the group"),
-    always(
-        "start_ps",
-        DataType::Int64,
-        "ps",
-        "when all that it waited for was complete, and its first transfers started",
-    ),
-    maybe(
-        "end_ps",
-        DataType::Int64,
-        "ps",
-        "when its last transfer was complete, as job.complete_at says; null: the run ended first",
-    ),
-    maybe("duration_ps", DataType::Int64, "ps", "end_ps - start_ps"),
-    always("transfers", DataType::UInt64, "flows", "transfers over the network, by phases that have begun"),
-    always("bytes", DataType::UInt64, "B", "payload of these transfers"),
-    always(
-        "size_bytes",
-        DataType::Float64,
-        "B",
-        "size of which bandwidths are quoted: the buffer of a rank; of an all-to-all-v the mean of what a rank sends, to itself and within its server included",
-    ),
-    maybe(
-        "algbw_bps",
-        DataType::Float64,
-        "b/s",
-        "algorithm bandwidth as nccl-tests has it: size_bytes over duration_ps; null: no time passed, or not complete",
-    ),
-    maybe(
-        "busbw_bps",
-        DataType::Float64,
-        "b/s",
-        "bus bandwidth as nccl-tests has it: algbw_bps times 2 (n - 1)/n for all-reduce, (n - 1)/n for all-gather, reduce-scatter and all-to-all, 1 for point-to-point; of an all-to-all-v times the share that left the server",
-    ),
-    always(
-        "bound_ps",
-        DataType::Int64,
-        "ps",
-        "what the busiest host link needs for its frames of the transfers that have begun: no network takes less",
-    ),
-];
-
 const COUNTERS: &[Spec] = &[
     always("node", DataType::Utf8, "", "name of the node"),
     always("port", DataType::UInt32, "", "number of the port, from 0"),
@@ -315,13 +270,17 @@ const PAUSES: &[Spec] = &[
 
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 13] = [
         Table::Flows,
         Table::Ports,
         Table::Control,
         Table::Series,
         Table::Switches,
+        Table::Jobs,
+        Table::Rounds,
         Table::Collectives,
+        Table::Transfers,
+        Table::JobLinks,
         Table::Counters,
         Table::Waits,
         Table::Pauses,
@@ -335,7 +294,11 @@ impl Table {
             Table::Control => "control",
             Table::Series => "series",
             Table::Switches => "switches",
+            Table::Jobs => "jobs",
+            Table::Rounds => "rounds",
             Table::Collectives => "collectives",
+            Table::Transfers => "transfers",
+            Table::JobLinks => "job_links",
             Table::Counters => "counters",
             Table::Waits => "waits",
             Table::Pauses => "pauses",
@@ -352,6 +315,12 @@ impl Table {
             Table::Switches => {
                 "One row a switch: what a mechanism let wait in lanes before the egress queues, over the whole run."
             }
+            Table::Jobs => "One row an instance of a job, when its last round was complete or the run over.",
+            Table::Rounds => "One row a round of an instance of a job, when it was complete or the run over.",
+            Table::Transfers => {
+                "One row a transfer of a job over the network, a flow, when it was complete or the run over."
+            }
+            Table::JobLinks => "One row a step of a job and a port that has sent data of it: what it put on that link.",
             Table::Collectives => {
                 "One row a collective or point-to-point transfer of a job, when it was complete or the run over."
             }
@@ -372,7 +341,11 @@ impl Table {
             Table::Control => CONTROL,
             Table::Series => SERIES,
             Table::Switches => SWITCHES,
-            Table::Collectives => COLLECTIVES,
+            Table::Jobs => jobs::JOBS,
+            Table::Rounds => jobs::ROUNDS,
+            Table::Collectives => jobs::COLLECTIVES,
+            Table::Transfers => jobs::TRANSFERS,
+            Table::JobLinks => jobs::JOB_LINKS,
             Table::Counters => COUNTERS,
             Table::Waits => WAITS,
             Table::Pauses => PAUSES,

@@ -5,6 +5,7 @@
 //! the topology. What the columns are stands in [`columns`].
 
 pub mod columns;
+mod jobs;
 mod offered;
 mod verdict;
 
@@ -20,8 +21,8 @@ use backwater_engine::Time;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::packet::NodeId;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, PauseRow, PortRow, ReachRow, SeriesRow, Sink, State, SwitchRow,
-    WaitRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, ReachRow, RoundRow,
+    SeriesRow, Sink, State, SwitchRow, TransferRow, WaitRow,
 };
 use backwater_net::topology::Graph;
 use columns::Table;
@@ -293,32 +294,23 @@ impl Sink for Tables {
     }
 
     fn collective(&mut self, row: &CollectiveRow) {
-        use Cell::{F64, I64, Text, U32, U64};
-        let duration = row.end.map(|end| end - row.start);
-        let bandwidth = |bytes: f64| {
-            let seconds = duration.filter(|time| *time > Time::ZERO)?.as_secs_f64();
-            Some(bytes * 8.0 / seconds)
-        };
-        let cells = [
-            Text(Some(&row.job)),
-            Text(Some(&row.step)),
-            Text(Some(row.kind)),
-            Text(Some(row.algorithm)),
-            U32(Some(row.instance)),
-            U64(Some(row.round)),
-            U32(Some(row.communicator)),
-            U32(Some(row.ranks)),
-            I64(Some(ps(row.start))),
-            I64(row.end.map(ps)),
-            I64(duration.map(ps)),
-            U64(Some(row.transfers)),
-            U64(Some(row.bytes)),
-            F64(Some(row.size_bytes)),
-            F64(bandwidth(row.size_bytes)),
-            F64(bandwidth(row.bus_bytes)),
-            I64(Some(ps(row.bound))),
-        ];
-        keep(&mut self.error, self.open[Table::Collectives as usize].push(cells));
+        self.push_collective(row);
+    }
+
+    fn transfer(&mut self, row: &TransferRow) {
+        self.push_transfer(row);
+    }
+
+    fn round(&mut self, row: &RoundRow) {
+        self.push_round(row);
+    }
+
+    fn instance(&mut self, row: &InstanceRow) {
+        self.push_instance(row);
+    }
+
+    fn load(&mut self, row: &LoadRow) {
+        self.push_load(row);
     }
 
     fn port(&mut self, row: &PortRow) {

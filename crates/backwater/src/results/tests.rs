@@ -72,7 +72,11 @@ fn the_end_tells_the_columns_of_empty_tables() {
             ("control", 0),
             ("series", 0),
             ("switches", 0),
+            ("jobs", 0),
+            ("rounds", 0),
             ("collectives", 0),
+            ("transfers", 0),
+            ("job_links", 0),
             ("counters", 0),
             ("waits", 0),
             ("pauses", 0)

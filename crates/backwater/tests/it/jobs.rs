@@ -12,13 +12,20 @@
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_net::network::Network;
-use backwater_net::record::{CollectiveRow, ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::{
+    CollectiveRow, ControlRow, FlowRow, InstanceRow, LoadRow, PortRow, RoundRow, SeriesRow, Sink, TransferRow,
+};
 use std::path::Path;
 
 #[derive(Default)]
 struct Rows {
     collectives: Vec<CollectiveRow>,
     flows: Vec<FlowRow>,
+    transfers: Vec<TransferRow>,
+    rounds: Vec<RoundRow>,
+    instances: Vec<InstanceRow>,
+    loads: Vec<LoadRow>,
+    ports: Vec<PortRow>,
 }
 
 impl Sink for Rows {
@@ -27,7 +34,21 @@ impl Sink for Rows {
     }
     fn control(&mut self, _: &ControlRow) {}
     fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, _: &PortRow) {}
+    fn port(&mut self, row: &PortRow) {
+        self.ports.push(row.clone());
+    }
+    fn transfer(&mut self, row: &TransferRow) {
+        self.transfers.push(row.clone());
+    }
+    fn round(&mut self, row: &RoundRow) {
+        self.rounds.push(row.clone());
+    }
+    fn instance(&mut self, row: &InstanceRow) {
+        self.instances.push(row.clone());
+    }
+    fn load(&mut self, row: &LoadRow) {
+        self.loads.push(row.clone());
+    }
     fn collective(&mut self, row: &CollectiveRow) {
         self.collectives.push(row.clone());
     }
@@ -190,4 +211,38 @@ fn a_scenario_with_jobs_reads_back_to_itself() {
     let (rows, _) = run(&set.resolve().unwrap().to_toml());
     assert_eq!(rows.flows.iter().filter(|f| f.bytes == 2_000_000).count(), 2);
     assert_eq!(rows.collectives[0].bytes, 1000 + 2000 + 3000 + 1);
+}
+
+/// Each host of a ring sends its neighbour 2 (n - 1) parts of S/n, and the switch sends them on: on each of the 2n links that are
+/// used 2 (n - 1)/n S of payload.
+#[test]
+fn a_ring_puts_its_parts_on_every_link() {
+    let (rows, _) = run(&star(true, &step("all-reduce", "size = \"800 KB\"")));
+    assert_eq!(rows.loads.len(), 16);
+    for load in &rows.loads {
+        assert_eq!((&*load.step, load.payload, load.frames), ("step", 14 * 100_000, 14 * 25), "{load:?}");
+        assert_eq!(load.bytes, 14 * 25 * (FRAME - 20));
+    }
+    let frames: u64 = rows.ports.iter().map(|port| port.stats.tx_data_frames).sum();
+    assert_eq!(frames, rows.loads.iter().map(|load| load.frames).sum::<u64>());
+    assert_eq!(rows.transfers.len(), 8 * 14);
+    for transfer in &rows.transfers {
+        assert_eq!(transfer.dst_rank, (transfer.src_rank + 1) % 8);
+        let flow = rows.flows.iter().find(|flow| flow.id == transfer.flow).unwrap();
+        assert_eq!((transfer.src, transfer.dst, transfer.bytes), (flow.src, flow.dst, flow.bytes));
+        assert_eq!(transfer.start, flow.start);
+        assert_eq!(transfer.end, flow.fct_last_byte.map(|fct| flow.start + fct));
+        assert_eq!(transfer.phase == 0, transfer.release.flow.is_none());
+    }
+}
+
+#[test]
+fn a_job_cut_short_says_how_far_it_was() {
+    let job = "[stop]\nat = \"100 us\"\n[[job]]\nranks = 8\nrounds = 9\n[[job.step]]\nkind = \"all-to-all\"\nsize = \"50 KB\"\n";
+    let (rows, _) = run(&star(false, job));
+    let [one] = &rows.instances[..] else { panic!("{:?}", rows.instances) };
+    let (over, open): (Vec<_>, Vec<_>) = rows.rounds.iter().partition(|round| round.end.is_some());
+    assert_eq!((one.rounds, one.complete, one.end), (9, over.len() as u64, None));
+    assert!(!over.is_empty() && open.len() == 1, "{:?}", rows.rounds);
+    assert!(rows.transfers.iter().any(|transfer| transfer.end.is_none()));
 }

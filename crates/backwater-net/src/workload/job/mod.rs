@@ -34,7 +34,7 @@ pub use run::Job;
 
 use crate::config::PacketParams;
 use crate::packet::{Class, HostId};
-use crate::record::CollectiveRow;
+use crate::record::JobRows;
 use crate::spec::FlowSpec;
 use crate::units::Rate;
 use backwater_engine::Time;
@@ -55,13 +55,15 @@ pub struct Due {
     /// Flows that start.
     pub flows: Vec<FlowSpec>,
     /// What has been completed.
-    pub rows: Vec<CollectiveRow>,
+    pub rows: JobRows,
 }
 
 /// A source whose flows start when others have ended.
 pub trait Dependent: Send {
     /// The groups that its flows belong to; they belong to no other source.
     fn groups(&self) -> std::ops::Range<u32>;
+    /// The labels of the job and of the step whose flows are of `group`, which is one of its groups.
+    fn labels(&self, group: u32) -> (Arc<str>, Arc<str>);
     /// When a flow counts as complete.
     fn moment(&self) -> Moment;
     /// When it is first to be asked.
@@ -71,7 +73,7 @@ pub trait Dependent: Send {
     /// Adds what is due at `now`, all completions of the instant being known; says when to ask again without any.
     fn due(&mut self, now: Time, due: &mut Due) -> Option<Time>;
     /// What is under way and will not be completed, at the end of a run.
-    fn unfinished(&self) -> Vec<CollectiveRow>;
+    fn unfinished(&self) -> JobRows;
     /// How many of its rounds are complete.
     fn rounds(&self) -> Rounds;
 }

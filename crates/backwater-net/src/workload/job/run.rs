@@ -5,10 +5,11 @@ mod transfers;
 use super::exchange::Transfer;
 use super::plan::{JobError, Plan};
 use super::{Dependent, Due, Exchange, JobSpec, Links, Moment, Rounds, Work};
-use crate::record::CollectiveRow;
+use crate::record::{InstanceRow, JobRows, Release, RoundRow, TransferRow};
 use backwater_engine::Time;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
 use transfers::Active;
 
 /// A task of a round of an instance.
@@ -22,8 +23,8 @@ struct At {
 enum State {
     /// Waits for so many tasks.
     Waits(u32),
-    /// Its computation, or the time before which it does not begin, is not over.
-    Later,
+    /// Its computation, or the time before which it does not begin, is not over; with what had let it begin.
+    Later(Release),
     Active(Box<Active>),
     Complete,
 }
@@ -32,6 +33,8 @@ enum State {
 struct Round {
     tasks: Vec<State>,
     left: usize,
+    /// When its first task began.
+    start: Option<Time>,
 }
 
 /// The rounds of an instance that are open, in order.
@@ -52,12 +55,14 @@ pub struct Job {
     group: u32,
     instances: Vec<Instance>,
     begun: bool,
-    /// Tasks that may begin.
-    ready: BTreeSet<At>,
+    /// Tasks that may begin, and what has let them.
+    ready: BTreeMap<At, Release>,
     /// Computations under way, and tasks that may not begin yet.
     later: BinaryHeap<Reverse<(Time, At, bool)>>,
     /// Transfers that have been completed at this instant: the task, its rank and its phase.
     done: Vec<(At, u32, u32)>,
+    /// Transfers in the network, by their flows.
+    under_way: HashMap<u64, TransferRow>,
 }
 
 impl JobSpec {
@@ -72,8 +77,9 @@ impl Job {
     pub fn new(spec: JobSpec, group: u32, seed: u64, links: Links) -> Result<Job, JobError> {
         let plan = Plan::new(&spec)?;
         let instances = (0..spec.instances()).map(|_| Instance::default()).collect();
-        let (ready, later, done) = (BTreeSet::new(), BinaryHeap::new(), Vec::new());
-        Ok(Job { spec, plan, links, seed, group, instances, begun: false, ready, later, done })
+        let (ready, later, done) = (BTreeMap::new(), BinaryHeap::new(), Vec::new());
+        let (begun, under_way) = (false, HashMap::new());
+        Ok(Job { spec, plan, links, seed, group, instances, begun, ready, later, done, under_way })
     }
 
     /// Number of flows in all, where it is known beforehand: random draws may stay within a server.
@@ -132,6 +138,16 @@ impl Job {
         self.turn(at) * self.plan.transfers[task.step as usize] + task.first + index
     }
 
+    /// The identity of the flow of a transfer of a task.
+    fn flow_id(&self, at: At, index: u64) -> u64 {
+        u64::from(self.group_of(at)) << 40 | self.flow_number(at, index)
+    }
+
+    /// The group of a task's flows.
+    fn group_of(&self, at: At) -> u32 {
+        self.group + self.plan.tasks[at.task as usize].step
+    }
+
     /// The task of a flow, and its transfer's number in it.
     fn task_of(&self, group: u32, number: u64) -> (At, u64) {
         let step = group - self.group;
@@ -144,8 +160,8 @@ impl Job {
         (at, within - self.plan.tasks[task].first)
     }
 
-    /// Opens an instance's next rounds, as many as may be open.
-    fn open_rounds(&mut self, number: u32) {
+    /// Opens an instance's next rounds, as many as may be open, after what `release` tells of.
+    fn open_rounds(&mut self, number: u32, release: &Release) {
         let (tasks, rounds, in_flight) = (&self.plan.tasks, self.spec.rounds, self.spec.in_flight.max(1));
         let instance = &mut self.instances[number as usize];
         while (instance.rounds.len() as u64) < in_flight {
@@ -162,34 +178,57 @@ impl Job {
             };
             let states: Vec<State> = (0u32..).zip(tasks).map(waits).collect();
             let free = (0u32..).zip(&states).filter(|(_, s)| matches!(s, State::Waits(0)));
-            self.ready.extend(free.map(|(task, _)| At { instance: number, round, task }));
-            instance.rounds.push_back(Round { left: states.len(), tasks: states });
+            self.ready.extend(free.map(|(task, _)| (At { instance: number, round, task }, release.clone())));
+            instance.rounds.push_back(Round { left: states.len(), tasks: states, start: None });
         }
     }
 
     /// A task may begin.
-    fn begin(&mut self, at: At, now: Time, due: &mut Due) {
+    fn begin(&mut self, at: At, release: Release, now: Time, due: &mut Due) {
         let step = &self.spec.steps[self.plan.tasks[at.task as usize].step as usize];
         let (earliest, work) = (self.spec.start.after(step.start), step.work.clone());
         if now < earliest {
-            return self.wait_until(at, earliest, false);
+            return self.wait_until(at, release, earliest, false);
         }
+        let instance = &mut self.instances[at.instance as usize];
+        instance.rounds[(at.round - instance.first) as usize].start.get_or_insert(now);
         match work {
-            Work::Compute(Time::ZERO) => self.complete(at),
-            Work::Compute(time) => self.wait_until(at, now.after(time), true),
-            Work::Exchange(exchange) => self.begin_exchange(at, &exchange, now, due),
+            Work::Compute(Time::ZERO) => self.complete(at, &release, now, due),
+            Work::Compute(time) => {
+                let release = self.computed(at, release);
+                self.wait_until(at, release, now.after(time), true);
+            }
+            Work::Exchange(exchange) => self.begin_exchange(at, &exchange, &release, now, due),
         }
     }
 
-    fn wait_until(&mut self, at: At, until: Time, over: bool) {
+    /// `release`, and the computation of a task after it.
+    fn computed(&self, at: At, release: Release) -> Release {
+        let label = &self.spec.steps[self.plan.tasks[at.task as usize].step as usize].label;
+        let computed = match release.computed {
+            None => Arc::clone(label),
+            Some(before) => format!("{before} + {label}").into(),
+        };
+        Release { computed: Some(computed), ..release }
+    }
+
+    fn wait_until(&mut self, at: At, release: Release, until: Time, over: bool) {
         if let Some(state) = self.state(at) {
-            *state = State::Later;
+            *state = State::Later(release);
         }
         self.later.push(Reverse((until, at, over)));
     }
 
-    /// A task is complete: what waits for it may begin.
-    fn complete(&mut self, at: At) {
+    /// What had let a task begin that has waited for a time.
+    fn released(&mut self, at: At) -> Release {
+        match self.state(at) {
+            Some(State::Later(release)) => std::mem::take(release),
+            _ => Release::default(),
+        }
+    }
+
+    /// A task is complete, after what `release` tells of: what waits for it may begin.
+    fn complete(&mut self, at: At, release: &Release, now: Time, due: &mut Due) {
         let Some(state) = self.state(at) else { return };
         *state = State::Complete;
         let task = &self.plan.tasks[at.task as usize];
@@ -199,23 +238,57 @@ impl Job {
             if let Some(State::Waits(left)) = self.state(at) {
                 *left -= 1;
                 if *left == 0 {
-                    self.ready.insert(at);
+                    self.ready.insert(at, release.clone());
                 }
             }
         }
         let instance = &mut self.instances[at.instance as usize];
-        instance.rounds[(at.round - instance.first) as usize].left -= 1;
+        let round = &mut instance.rounds[(at.round - instance.first) as usize];
+        round.left -= 1;
+        if let (0, Some(start)) = (round.left, round.start) {
+            due.rows.rounds.push(RoundRow {
+                job: Arc::clone(&self.spec.label),
+                instance: at.instance,
+                round: at.round,
+                start,
+                end: Some(now),
+                release: release.clone(),
+            });
+        }
         while instance.rounds.front().is_some_and(|round| round.left == 0) {
             instance.rounds.pop_front();
             instance.first += 1;
         }
-        self.open_rounds(at.instance);
+        if instance.first == self.spec.rounds {
+            let row = self.instance_row(at.instance, Some(now));
+            due.rows.instances.push(row);
+        }
+        self.open_rounds(at.instance, release);
+    }
+
+    fn instance_row(&self, number: u32, end: Option<Time>) -> InstanceRow {
+        let instance = &self.instances[number as usize];
+        let later = instance.rounds.iter().filter(|round| round.left == 0).count() as u64;
+        InstanceRow {
+            job: Arc::clone(&self.spec.label),
+            instance: number,
+            ranks: self.spec.ranks,
+            rounds: self.spec.rounds,
+            complete: instance.first + later,
+            start: self.spec.start,
+            end,
+        }
     }
 }
 
 impl Dependent for Job {
     fn groups(&self) -> std::ops::Range<u32> {
         self.group..self.group + self.spec.steps.len() as u32
+    }
+
+    fn labels(&self, group: u32) -> (Arc<str>, Arc<str>) {
+        let step = &self.spec.steps[(group - self.group) as usize];
+        (Arc::clone(&self.spec.label), Arc::clone(&step.label))
     }
 
     fn moment(&self) -> Moment {
@@ -234,39 +307,49 @@ impl Dependent for Job {
 
     fn due(&mut self, now: Time, due: &mut Due) -> Option<Time> {
         if !std::mem::replace(&mut self.begun, true) {
-            (0..self.instances.len() as u32).for_each(|instance| self.open_rounds(instance));
+            (0..self.instances.len() as u32).for_each(|instance| self.open_rounds(instance, &Release::default()));
         }
-        let (flows, rows) = (due.flows.len(), due.rows.len());
+        let (flows, rows) = (due.flows.len(), due.rows.collectives.len());
         self.settle(now, due);
         loop {
             while let Some(Reverse((_, at, over))) = self.later.peek().filter(|Reverse((t, ..))| *t <= now).copied() {
                 self.later.pop();
+                let release = self.released(at);
                 if over {
-                    self.complete(at);
+                    self.complete(at, &release, now, due);
                 } else {
-                    self.ready.insert(at);
+                    self.ready.insert(at, release);
                 }
             }
-            let Some(at) = self.ready.pop_first() else { break };
-            self.begin(at, now, due);
+            let Some((at, release)) = self.ready.pop_first() else { break };
+            self.begin(at, release, now, due);
         }
         due.flows[flows..].sort_unstable_by_key(|flow| flow.id);
-        due.rows[rows..].sort_unstable_by_key(|row| (row.group, row.instance, row.round, row.communicator));
+        due.rows.collectives[rows..].sort_unstable_by_key(|row| (row.group, row.instance, row.round, row.communicator));
         due.flows[flows..].iter_mut().for_each(|flow| flow.start = now);
         self.later.peek().map(|Reverse((time, ..))| *time)
     }
 
-    fn unfinished(&self) -> Vec<CollectiveRow> {
-        let mut rows = Vec::new();
+    fn unfinished(&self) -> JobRows {
+        let mut rows = JobRows::default();
         for (number, instance) in (0u32..).zip(&self.instances) {
             for (round, open) in (instance.first..).zip(&instance.rounds) {
                 for (task, state) in (0u32..).zip(&open.tasks) {
                     if let State::Active(active) = state {
-                        rows.push(self.row(At { instance: number, round, task }, active, None));
+                        rows.collectives.push(self.row(At { instance: number, round, task }, active, None));
                     }
                 }
+                if let (true, Some(start)) = (open.left > 0, open.start) {
+                    let (job, end, release) = (Arc::clone(&self.spec.label), None, Release::default());
+                    rows.rounds.push(RoundRow { job, instance: number, round, start, end, release });
+                }
+            }
+            if instance.first < self.spec.rounds {
+                rows.instances.push(self.instance_row(number, None));
             }
         }
+        rows.transfers.extend(self.under_way.values().cloned());
+        rows.transfers.sort_unstable_by_key(|row| row.flow);
         rows
     }
     fn rounds(&self) -> Rounds {

@@ -1,6 +1,7 @@
 //! Jobs without a network: the test completes flows itself, in any order.
 
 use super::*;
+use crate::record::{CollectiveRow, InstanceRow, Release, RoundRow, TransferRow};
 use crate::units::Bytes;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
@@ -41,10 +42,14 @@ fn links(hosts: usize) -> Links {
 }
 
 /// Everything that a job did when its flows took `lasts` each.
+#[derive(Default)]
 struct Course {
     /// Start, flow and end.
     flows: Vec<(Time, FlowSpec, Time)>,
     rows: Vec<CollectiveRow>,
+    transfers: Vec<TransferRow>,
+    rounds: Vec<RoundRow>,
+    instances: Vec<InstanceRow>,
     /// Most flows at once.
     most: usize,
 }
@@ -52,7 +57,7 @@ struct Course {
 /// Runs a job whose flows take what `lasts` says; of those that end at once the order is `order`'s.
 fn course(spec: &JobSpec, lasts: impl Fn(&FlowSpec) -> Time, backwards: bool) -> Course {
     let mut job = Job::new(spec.clone(), 2, 1, links(spec.hosts.len())).unwrap();
-    let mut course = Course { flows: Vec::new(), rows: Vec::new(), most: 0 };
+    let mut course = Course::default();
     let mut ends: BTreeMap<Time, Vec<(u64, u32)>> = BTreeMap::new();
     let (mut now, mut again) = (job.begins(), Some(job.begins()));
     loop {
@@ -73,10 +78,13 @@ fn course(spec: &JobSpec, lasts: impl Fn(&FlowSpec) -> Time, backwards: bool) ->
             ends.entry(end).or_default().push((flow.id, flow.group));
             course.flows.push((now, flow, end));
         }
-        course.rows.extend(due.rows);
+        course.rows.extend(due.rows.collectives);
+        course.transfers.extend(due.rows.transfers);
+        course.rounds.extend(due.rows.rounds);
+        course.instances.extend(due.rows.instances);
         course.most = course.most.max(ends.values().map(Vec::len).sum());
     }
-    assert_eq!(job.unfinished(), []);
+    assert_eq!(job.unfinished(), JobRows::default());
     if let Some(total) = job.total() {
         assert_eq!(total, course.flows.len() as u64);
     }
@@ -106,6 +114,32 @@ fn a_chain_takes_the_sum_of_its_parts() {
     assert_eq!((row.transfers, row.bytes, row.size_bytes), (1, 8000, 8000.0));
     // Two frames of 4064 B at 100 Gb/s.
     assert_eq!(row.bound, Time(2 * 4064 * 80));
+}
+
+#[test]
+fn each_transfer_says_what_let_it_begin() {
+    let steps = vec![
+        step(compute(5), vec![vec![0]], &[]),
+        step(send(4000), vec![vec![0, 1]], &[0]),
+        step(compute(7), vec![vec![1]], &[1]),
+        step(send(8000), vec![vec![1, 0]], &[2]),
+        step(compute(2), vec![vec![0]], &[3]),
+    ];
+    let spec = JobSpec { rounds: 2, ..job(2, steps) };
+    let course = course(&spec, |_| Time::us(10), false);
+    let release = |flow: Option<u64>, computed: &str| Release { flow, computed: Some(computed.into()) };
+    let [a, b, c, d] = &course.transfers[..] else { panic!("{:?}", course.transfers) };
+    assert_eq!(a.release, release(None, "step"));
+    assert_eq!(b.release, release(Some(a.flow), "step"));
+    // The second computation of the round before, and the first of this one.
+    assert_eq!(c.release, release(Some(b.flow), "step + step"));
+    assert_eq!((c.start, c.end), (Time::us(3 + 34 + 5), Some(Time::us(3 + 34 + 15))));
+    assert_eq!((d.src_rank, d.dst_rank, d.src, d.bytes), (1, 0, HostId(1), 8000));
+    let told = |row: &RoundRow| (row.start, row.end.unwrap(), row.release.clone());
+    assert_eq!(told(&course.rounds[0]), (Time::us(3), Time::us(37), release(Some(b.flow), "step")));
+    assert_eq!(told(&course.rounds[1]), (Time::us(37), Time::us(71), release(Some(d.flow), "step")));
+    let [one] = &course.instances[..] else { panic!("{:?}", course.instances) };
+    assert_eq!((one.rounds, one.complete, one.start, one.end), (2, 2, Time::us(3), Some(Time::us(71))));
 }
 
 #[test]
@@ -255,6 +289,18 @@ proptest! {
         prop_assert_eq!(&course.rows, &turned.rows);
         let flows = |c: &Course| c.flows.iter().map(|(at, f, _)| (*at, f.clone())).collect::<Vec<_>>();
         prop_assert_eq!(flows(&course), flows(&turned));
+        prop_assert_eq!((&course.transfers, &course.rounds), (&turned.transfers, &turned.rounds));
+        // A transfer begins when what let it begin is complete, after as long as was computed in between.
+        let ends: BTreeMap<u64, Time> = course.transfers.iter().map(|t| (t.flow, t.end.unwrap())).collect();
+        prop_assert_eq!(ends.len(), course.flows.len());
+        for transfer in &course.transfers {
+            let before = transfer.release.flow.map_or(spec.start, |flow| ends[&flow]);
+            prop_assert!(before <= transfer.start);
+            prop_assert!(before == transfer.start || transfer.release.computed.is_some(), "{:?}", transfer);
+        }
+        prop_assert_eq!(course.rounds.len() as u64, spec.rounds);
+        let last = course.rounds.iter().map(|round| round.end.unwrap()).max();
+        prop_assert_eq!(course.instances.iter().map(|one| one.end).collect::<Vec<_>>(), [last]);
         let ids: HashSet<u64> = course.flows.iter().map(|(_, f, _)| f.id).collect();
         prop_assert_eq!(ids.len(), course.flows.len());
         let exchanges = |step: &StepSpec| matches!(step.work, Work::Exchange(_));

@@ -2,7 +2,7 @@
 
 use super::{At, Job, State};
 use crate::packet::HostId;
-use crate::record::CollectiveRow;
+use crate::record::{CollectiveRow, Release, TransferRow};
 use crate::spec::FlowSpec;
 use crate::units::Bytes;
 use crate::workload::job::exchange::Transfer;
@@ -27,7 +27,7 @@ pub(super) struct Active {
 }
 
 impl Job {
-    pub(super) fn begin_exchange(&mut self, at: At, exchange: &Exchange, now: Time, due: &mut Due) {
+    pub(super) fn begin_exchange(&mut self, at: At, exchange: &Exchange, after: &Release, now: Time, due: &mut Due) {
         let n = self.ranks(at).len() as u32;
         let phases = exchange.phases(n);
         let ranks = if phases > 0 { vec![(0, 0); n as usize] } else { Vec::new() };
@@ -37,8 +37,8 @@ impl Job {
             // A phase of every rank, so that what is left is known before the first is complete.
             active.left = u64::from(n) * u64::from(phases);
             self.put(at, active);
-            (0..n).for_each(|rank| self.go_on(at, exchange, rank, due));
-            return self.finish(at, now, due);
+            (0..n).for_each(|rank| self.go_on(at, exchange, rank, after, now, due));
+            return self.finish(at, after, now, due);
         }
         let all = match *exchange {
             Exchange::Drawn { choice, fan_out, with_self, bytes, in_all } => {
@@ -53,9 +53,9 @@ impl Job {
         active.left = all.len() as u64;
         self.put(at, active);
         all.into_iter().for_each(|transfer| {
-            self.transfer(at, transfer, due);
+            self.transfer(at, transfer, after, now, due);
         });
-        self.finish(at, now, due);
+        self.finish(at, after, now, due);
     }
 
     fn put(&mut self, at: At, active: Box<Active>) {
@@ -88,15 +88,14 @@ impl Job {
         all
     }
 
-    /// Begins a transfer; whether it is over at once, since it does not use the network.
-    fn transfer(&mut self, at: At, transfer: Transfer, due: &mut Due) -> bool {
+    /// Begins a transfer that `after` has let begin; whether it is over at once, since it does not use the network.
+    fn transfer(&mut self, at: At, transfer: Transfer, after: &Release, now: Time, due: &mut Due) -> bool {
         let ranks = self.ranks(at);
         let (from, to) = (ranks[transfer.from as usize], ranks[transfer.to as usize]);
         let first = u64::from(at.instance) * u64::from(self.spec.ranks);
         let host = |rank: u32| self.spec.hosts[(first + u64::from(rank)) as usize];
         let (src, dst, local) = (host(from), host(to), self.server(from) == self.server(to));
-        let group = self.group + self.plan.tasks[at.task as usize].step;
-        let number = self.flow_number(at, transfer.index);
+        let (group, id) = (self.group_of(at), self.flow_id(at, transfer.index));
         let wire = self.links.packet.on_wire(transfer.bytes);
         if let Some(State::Active(active)) = self.state(at) {
             if local {
@@ -107,15 +106,34 @@ impl Job {
             active.loads.entry(src).or_default().0 += wire;
             active.loads.entry(dst).or_default().1 += wire;
         }
-        let (class, ect) = (self.spec.class, self.spec.ect);
-        let id = u64::from(group) << 40 | number;
+        let (class, ect, ranks) = (self.spec.class, self.spec.ect, self.ranks(at).len() as u32);
+        let task = &self.plan.tasks[at.task as usize];
+        let phases = matches!(self.work(at), Work::Exchange(exchange) if exchange.phases(ranks) > 0);
+        let row = TransferRow {
+            flow: id,
+            job: Arc::clone(&self.spec.label),
+            step: Arc::clone(&self.spec.steps[task.step as usize].label),
+            instance: at.instance,
+            round: at.round,
+            communicator: task.communicator,
+            phase: if phases { (transfer.index / u64::from(ranks)) as u32 } else { 0 },
+            src_rank: from,
+            dst_rank: to,
+            src,
+            dst,
+            bytes: transfer.bytes,
+            start: now,
+            end: None,
+            release: after.clone(),
+        };
+        self.under_way.insert(id, row);
         let (bytes, start, path, ack_path, stream) = (transfer.bytes, Time::ZERO, None, None, None);
         due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, stream });
         false
     }
 
     /// Begins the phases of a rank that may begin.
-    fn go_on(&mut self, at: At, exchange: &Exchange, rank: u32, due: &mut Due) {
+    fn go_on(&mut self, at: At, exchange: &Exchange, rank: u32, after: &Release, now: Time, due: &mut Due) {
         let n = self.ranks(at).len() as u32;
         let mut look = VecDeque::from([rank]);
         while let Some(rank) = look.pop_front() {
@@ -128,7 +146,7 @@ impl Job {
             }
             active.ranks[rank as usize].0 += 1;
             let transfer = exchange.transfer(n, rank, begun);
-            if self.transfer(at, transfer, due) {
+            if self.transfer(at, transfer, after, now, due) {
                 let Some(State::Active(active)) = self.state(at) else { return };
                 active.ranks[rank as usize].1 += 1;
                 look.extend([rank, transfer.to]);
@@ -136,17 +154,17 @@ impl Job {
         }
     }
 
-    /// Completes an exchange of which nothing is left.
-    fn finish(&mut self, at: At, now: Time, due: &mut Due) {
+    /// Completes an exchange of which nothing is left; `after`: what was the last of it.
+    fn finish(&mut self, at: At, after: &Release, now: Time, due: &mut Due) {
         let Some(State::Active(active)) = self.state(at) else { return };
         if active.left > 0 {
             return;
         }
         let Some(state) = self.state(at) else { return };
         if let State::Active(active) = std::mem::replace(state, State::Complete) {
-            due.rows.push(self.row(at, &active, Some(now)));
+            due.rows.collectives.push(self.row(at, &active, Some(now)));
         }
-        self.complete(at);
+        self.complete(at, after, now, due);
     }
 
     pub(super) fn row(&self, at: At, active: &Active, end: Option<Time>) -> CollectiveRow {
@@ -165,7 +183,7 @@ impl Job {
             step: Arc::clone(&self.spec.steps[task.step as usize].label),
             kind: exchange.kind(),
             algorithm: exchange.algorithm(),
-            group: self.group + task.step,
+            group: self.group_of(at),
             instance: at.instance,
             round: at.round,
             communicator: task.communicator,
@@ -195,11 +213,14 @@ impl Job {
         for (at, rank, phase) in done {
             let Work::Exchange(exchange) = self.work(at).clone() else { continue };
             let n = self.ranks(at).len() as u32;
+            let flow = self.flow_id(at, u64::from(phase) * u64::from(n) + u64::from(rank));
+            let after = Release { flow: Some(flow), computed: None };
+            due.rows.transfers.extend(self.under_way.remove(&flow).map(|row| TransferRow { end: Some(now), ..row }));
             if exchange.phases(n) > 0 {
                 let to = exchange.transfer(n, rank, phase).to;
-                [rank, to].into_iter().for_each(|rank| self.go_on(at, &exchange, rank, due));
+                [rank, to].into_iter().for_each(|rank| self.go_on(at, &exchange, rank, &after, now, due));
             }
-            self.finish(at, now, due);
+            self.finish(at, &after, now, due);
         }
     }
 }
