@@ -632,7 +632,7 @@ fn transports() -> impl Strategy<Value = (TransportParams, u32)> {
         select(vec![Time::us(3), Time::us(30), Time::us(300)]),
         select(vec![0u32, 7, 50]),
         select(vec![None, None, Some(Window::Bdp), Some(Window::Bytes(Bytes(1))), Some(Window::Bytes(Bytes(20_000)))]),
-        (any::<bool>(), any::<bool>(), select(vec![None, Some(Time::us(2)), Some(Time::us(20))])),
+        (any::<bool>(), any::<bool>(), select(vec![None, None, Some(Time::us(20)), Some(Time::us(300))])),
         select(vec![1u32, 1, 2, 7]),
     )
         .prop_map(|(recovery, timeout, retries, window, (window_scaling, in_order, nack_interval), every)| {

@@ -229,7 +229,7 @@ fn a_matrix_decides_who_receives() {
 fn receivers_that_drown_are_warned_of() {
     let incast = |to: &str| {
         format!(
-            "[[flow]]\npattern = \"incast\"\nto = \"{to}\"\nfan_in = 8\nsize = \"64 KB\"\narrivals = \"poisson\"\nload = \"10 %\"\nuntil = \"1 ms\"\n"
+            "[transport]\nrecovery = \"go-back-n\"\n[[flow]]\npattern = \"incast\"\nto = \"{to}\"\nfan_in = 8\nsize = \"64 KB\"\narrivals = \"poisson\"\nload = \"10 %\"\nuntil = \"1 ms\"\n"
         )
     };
     let warnings = resolved(&incast("0..1")).warnings;
