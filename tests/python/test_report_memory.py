@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import backwater
+from backwater.files import digest
+from backwater.manifest import read_manifest, write_manifest
 from conftest import ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -68,6 +70,9 @@ def fill(run: Path, rows: int) -> None:
     [part] = (run / "flows").glob("part-*.parquet")
     schema = pq.read_schema(part)
     pq.write_table(more.to_arrow().cast(schema), part)
+    manifest = read_manifest(run)
+    manifest["tables"]["flows"] |= {"rows": rows, "sha256": [digest(part)]}
+    write_manifest(run, manifest)
 
 
 def test_a_run_of_many_flows_is_reported_in_little_memory(tmp_path: Path) -> None:

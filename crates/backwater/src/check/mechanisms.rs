@@ -23,8 +23,10 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) 
     let mut warnings: Vec<Warning> = unmet.collect();
     // Switch by switch, so that what is found can be shown where that switch's value stands.
     let mut said: Vec<(String, bool)> = Vec::new();
-    let (shortest, rate) = super::quickest(resolved, graph);
-    let overrun = resolved.file.packet.overrun(shortest, rate);
+    let (packet, (shortest, rate)) = (&resolved.file.packet, super::quickest(resolved, graph));
+    // A promise holds for whatever frames come; what is only warned of is what the full frames of a queue do.
+    let full = packet.header + packet.payload + packet.gap;
+    let overrun = packet.overrun(if resolved.file.lossless { shortest } else { full }, rate);
     for (shape, params) in shapes.iter().zip(&params) {
         let cx = CheckCx {
             switches: std::slice::from_ref(shape),
