@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
+use std::time::{Duration, Instant};
 
 /// What became of a scenario.
 pub struct Verdict {
@@ -25,6 +26,9 @@ pub struct Verdict {
     /// The law that does not hold, and a small scenario that shows it.
     pub breach: Option<(Breach, Case)>,
 }
+
+/// How long a failure may be shrunk.
+const SHRINKING: Duration = Duration::from_secs(60);
 
 /// How long runs are, and how hard breaches are shrunk.
 #[derive(Clone, Copy)]
@@ -54,8 +58,12 @@ pub fn one(seed: u64, number: u64, effort: Effort, folder: &Folder) -> Verdict {
         },
     };
     let breach = breach.map(|breach| {
-        let law = breach.law;
-        let mut fails = |case: &Case| tried(case, effort, &mut slices(), folder).is_err_and(|breach| breach.law == law);
+        let (law, begun) = (breach.law, Instant::now());
+        // What takes long is printed as large as it is by then.
+        let mut fails = |case: &Case| {
+            begun.elapsed() < SHRINKING
+                && tried(case, effort, &mut slices(), folder).is_err_and(|breach| breach.law == law)
+        };
         let small = shrink(case, &mut fails, effort.tries);
         let seen = tried(&small, effort, &mut slices(), folder).err().unwrap_or(breach);
         (seen, small)
