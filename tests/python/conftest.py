@@ -20,6 +20,38 @@ from backwater.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 
 
+# Three hosts send 75 packets of 4,096 B each into a queue of 30 KB: most of the second and third
+# burst finds no room, and nothing sends it again.
+LOSSY = """
+title = "Lossy"
+[topology]
+kind = "star"
+hosts = 4
+rate = "10 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "30 KB"
+[[flow]]
+label = "hot"
+from = "1..3"
+to = 0
+size = "300 KB"
+"""
+
+
+def write_study(base: Path, scenario: str, study_: str, published: str) -> Path:
+    """Write the files of a study; gives its folder."""
+    folder = base / "small-2026"
+    folder.mkdir()
+    for name, text in {
+        "scenario.toml": scenario,
+        "study.toml": study_,
+        "published.toml": published,
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
 @dataclass(frozen=True)
 class Said:
     """What a command said."""

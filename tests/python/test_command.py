@@ -15,7 +15,7 @@ import pytest
 
 import backwater
 from backwater.errors import Interrupted
-from conftest import ROOT, Command, start
+from conftest import LOSSY, ROOT, Command, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -235,23 +235,7 @@ def test_list(what: str, command: Command) -> None:
 
 def test_what_became_of_flows_is_said(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "lossy.toml"
-    path.write_text(
-        """
-[topology]
-kind = "star"
-hosts = 4
-rate = "10 Gb/s"
-link_delay = "500 ns"
-[switch]
-buffer = "30 KB"
-[[flow]]
-label = "hot"
-from = "1..3"
-to = 0
-size = "300 KB"
-""",
-        encoding="utf-8",
-    )
+    path.write_text(LOSSY, encoding="utf-8")
     said = command("run", str(path))
     assert "hot: 3 flows are not finished" in said.out
     assert "`transport.recovery` is none" in " ".join(said.out.split())

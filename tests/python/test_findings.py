@@ -10,27 +10,10 @@ import pyarrow.compute as pc
 import pytest
 
 import backwater
+from conftest import LOSSY
 
 if TYPE_CHECKING:
     from conftest import Command
-
-# Three hosts send 75 packets of 4,096 B each into a queue of 30 KB: most of the second and third
-# burst finds no room, and nothing sends it again.
-LOSSY = """
-title = "Lossy"
-[topology]
-kind = "star"
-hosts = 4
-rate = "10 Gb/s"
-link_delay = "500 ns"
-[switch]
-buffer = "30 KB"
-[[flow]]
-label = "hot"
-from = "1..3"
-to = 0
-size = "300 KB"
-"""
 
 # Every frame from h0 is lost at once: no round can end.
 JOB = """

@@ -15,7 +15,7 @@ from backwater.errors import InputError
 from backwater.study import definition, verdict
 from backwater.study.claims import Claims, Finding, Numbers
 from backwater.study.execute import Changes, plan
-from conftest import ROOT
+from conftest import ROOT, write_study
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -316,14 +316,7 @@ predicate = "messages == 0"
 
 @pytest.fixture
 def small_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> definition.Study:
-    folder = tmp_path / "small-2026"
-    folder.mkdir()
-    for name, text in {
-        "scenario.toml": SCENARIO,
-        "study.toml": STUDY,
-        "published.toml": PUBLISHED,
-    }.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    folder = write_study(tmp_path, SCENARIO, STUDY, PUBLISHED)
     claims = Claims()
 
     @claims.claim("messages")

@@ -14,6 +14,7 @@ import backwater
 from backwater import study
 from backwater.errors import InputError
 from backwater.study import definition
+from conftest import write_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,14 +120,7 @@ values = { rate = 8000 }
 
 @pytest.fixture
 def small_study(tmp_path: Path) -> definition.Study:
-    folder = tmp_path / "small-2026"
-    folder.mkdir()
-    for name, text in {
-        "scenario.toml": SCENARIO,
-        "study.toml": STUDY,
-        "published.toml": PUBLISHED,
-    }.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    folder = write_study(tmp_path, SCENARIO, STUDY, PUBLISHED)
     return definition.read(folder)
 
 

@@ -75,12 +75,24 @@ def series(run: Run, quantity: str) -> pl.LazyFrame:
 
     What was not sampled is not drawn, be there samples of other quantities.
     """
-    frame = scan(run, "series") if recorded(run, quantity) else None
+    if not recorded(run, quantity):
+        raise _unsampled(quantity)
+    return samples(run, quantity)
+
+
+def samples(run: Run, quantity: str) -> pl.LazyFrame:
+    """Give the samples of one quantity, none where others were taken but none of it.
+
+    Raises `InputError` with the keys that record it if the run has no samples at all.
+    """
+    frame = scan(run, "series")
     if frame is None:
-        raise InputError(
-            f"the run has no samples of {quantity}", f"run it with {sampling(quantity)}"
-        )
+        raise _unsampled(quantity)
     return frame.filter(pl.col("quantity") == quantity)
+
+
+def _unsampled(quantity: str) -> InputError:
+    return InputError(f"the run has no samples of {quantity}", f"run it with {sampling(quantity)}")
 
 
 KEYS = {

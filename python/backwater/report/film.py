@@ -191,11 +191,7 @@ def _places(layout: Layout, run: Run) -> pl.DataFrame:
 
 def _samples(run: Run, quantity: str, grid: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
     # Unlike a chart, a film leaves blank what was not sampled, and says so beside it.
-    series = data.scan(run, "series")
-    if series is None:
-        series = data.series(run, quantity)
-    of = series.filter(pl.col("quantity") == quantity)
-    taken = of.select("time_ps", "node", "port", "value").collect()
+    taken = data.samples(run, quantity).select("time_ps", "node", "port", "value").collect()
     at = grid.with_columns(pl.col("time_ps").cast(taken.schema["time_ps"]))
     return taken.join(at, on="time_ps").join(places, on=["node", "port"])
 

@@ -1,31 +1,13 @@
 //! A peer: scenarios/htsim-incast.toml against the same network, paths and acknowledgements' paths in htsim.
 
+use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_net::network::Network;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::PortRow;
 use std::path::Path;
 
 /// Completion at the last acknowledgement in us of h8, h16 and h0 to h120 and of the victim h1 to h112, as htsim reports them.
 const THEIRS: [f64; 4] = [2431.62, 2432.45, 2441.10, 3604.27];
-
-#[derive(Default)]
-struct Rows {
-    flows: Vec<FlowRow>,
-    /// Acknowledgements sent by each port, named by its ends.
-    acks: Vec<(u32, u32, u64)>,
-}
-
-impl Sink for Rows {
-    fn flow(&mut self, row: &FlowRow) {
-        self.flows.push(row.clone());
-    }
-    fn control(&mut self, _: &ControlRow) {}
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, row: &PortRow) {
-        let acks = row.stats.tx_frames - row.stats.tx_data_frames;
-        self.acks.extend((acks > 0).then_some((row.node.0, row.peer.0, acks)));
-    }
-}
 
 fn scenario() -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/htsim-incast.toml");
@@ -82,7 +64,9 @@ fn acknowledgements_take_their_own_ways() {
             }
         }
     }
-    let mut acks = rows.acks;
+    // Acknowledgements sent by each port, named by its ends.
+    let sent = |row: &PortRow| (row.node.0, row.peer.0, row.stats.tx_frames - row.stats.tx_data_frames);
+    let mut acks: Vec<_> = rows.ports.iter().map(sent).filter(|(_, _, acks)| *acks > 0).collect();
     acks.sort_unstable();
     expected.sort_unstable();
     assert_eq!(acks, expected);

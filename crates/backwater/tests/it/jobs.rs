@@ -9,50 +9,12 @@
 //! the first packet's time on the second link being alpha's part of the serialisation. Acknowledgements share the links with the next
 //! phase's data, so closed forms are those without; with them a phase takes at most an acknowledgement for each packet more.
 
+use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_net::network::Network;
-use backwater_net::record::{
-    CollectiveRow, ControlRow, FlowRow, InstanceRow, LoadRow, PortRow, RoundRow, SeriesRow, Sink, TransferRow,
-};
+use backwater_net::record::FlowRow;
 use std::path::Path;
-
-#[derive(Default)]
-struct Rows {
-    collectives: Vec<CollectiveRow>,
-    flows: Vec<FlowRow>,
-    transfers: Vec<TransferRow>,
-    rounds: Vec<RoundRow>,
-    instances: Vec<InstanceRow>,
-    loads: Vec<LoadRow>,
-    ports: Vec<PortRow>,
-}
-
-impl Sink for Rows {
-    fn flow(&mut self, row: &FlowRow) {
-        self.flows.push(row.clone());
-    }
-    fn control(&mut self, _: &ControlRow) {}
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, row: &PortRow) {
-        self.ports.push(row.clone());
-    }
-    fn transfer(&mut self, row: &TransferRow) {
-        self.transfers.push(row.clone());
-    }
-    fn round(&mut self, row: &RoundRow) {
-        self.rounds.push(row.clone());
-    }
-    fn instance(&mut self, row: &InstanceRow) {
-        self.instances.push(row.clone());
-    }
-    fn load(&mut self, row: &LoadRow) {
-        self.loads.push(row.clone());
-    }
-    fn collective(&mut self, row: &CollectiveRow) {
-        self.collectives.push(row.clone());
-    }
-}
 
 /// Runs to the end; every flow must be complete and the network at rest unless the scenario stops before.
 fn run(text: &str) -> (Rows, u64) {

@@ -1,11 +1,11 @@
 //! `[nic]`: hosts with delays of their own, and mechanisms that limit the same flow's rate.
 
+use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_net::HostQueues;
 use backwater_net::network::Network;
 use backwater_net::packet::{Class, HostId};
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 
 const STAR: &str = r#"
 [topology]
@@ -26,23 +26,6 @@ size = "2 MB"
 
 fn scenario(more: &str) -> Scenario {
     Scenario::from_text(&format!("{STAR}{more}"), "net.toml", std::path::Path::new(".")).unwrap()
-}
-
-#[derive(Default)]
-struct Rows {
-    flows: Vec<FlowRow>,
-    series: Vec<SeriesRow>,
-}
-
-impl Sink for Rows {
-    fn flow(&mut self, row: &FlowRow) {
-        self.flows.push(row.clone());
-    }
-    fn control(&mut self, _: &ControlRow) {}
-    fn series(&mut self, row: &SeriesRow) {
-        self.series.push(row.clone());
-    }
-    fn port(&mut self, _: &PortRow) {}
 }
 
 /// Completion times by flow, and the fingerprint.

@@ -1,36 +1,12 @@
 //! What recorded flows waited for adds up to their delay, to the picosecond, and recording it moves nothing.
 
+use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_net::network::Network;
-use backwater_net::record::{ControlRow, FlowRow, PauseRow, PortRow, SeriesRow, Sink, State, WaitRow};
+use backwater_net::record::{PauseRow, State};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-#[derive(Default)]
-struct Rows {
-    flows: Vec<FlowRow>,
-    waits: Vec<WaitRow>,
-    pauses: Vec<PauseRow>,
-    ports: Vec<PortRow>,
-}
-
-impl Sink for Rows {
-    fn flow(&mut self, row: &FlowRow) {
-        self.flows.push(row.clone());
-    }
-    fn control(&mut self, _: &ControlRow) {}
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, row: &PortRow) {
-        self.ports.push(row.clone());
-    }
-    fn wait(&mut self, row: &WaitRow) {
-        self.waits.push(row.clone());
-    }
-    fn pause(&mut self, row: &PauseRow) {
-        self.pauses.push(row.clone());
-    }
-}
 
 const ON: [(&str, &str); 2] = [("output.waits", r#"["all"]"#), ("output.pause_causes", "true")];
 
