@@ -1,6 +1,6 @@
 //! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
 
-use crate::hooks::FlowShape;
+use crate::hooks::{FlowShape, Owners};
 use crate::network::transport::{Receiver, Sender};
 use crate::packet::{Class, DsField, FlowRef, HostId};
 use crate::spec::Stream;
@@ -48,7 +48,7 @@ pub(crate) struct SendFlow {
     /// The flow whose turn at the NIC is next, or `NO_FLOW`.
     pub behind: u32,
     /// Owners that hold it shut, a bit each.
-    pub shut: u16,
+    pub shut: Owners,
     pub packets: u64,
     /// \[bytes\] that it may leave unacknowledged
     pub window: u64,

@@ -131,6 +131,14 @@ pub struct HoldStyle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(pub u8);
 
+impl Owner {
+    /// The stage itself (a slow receiver). It comes after all mechanisms, whose number it is that there may be at most.
+    pub(crate) const STAGE: Owner = Owner(63);
+}
+
+/// Owners, a bit each. As wide as what an event's order says of its owner: 6 bits.
+pub(crate) type Owners = u64;
+
 /// A word that a mechanism gives to its timer and gets back.
 pub type Token = u32;
 

@@ -1,7 +1,7 @@
 //! A port: the sending side of a link, with its queues, gates, scheduler, pause state and counters.
 
 use crate::hold::Holds;
-use crate::hooks::Owner;
+use crate::hooks::{Owner, Owners};
 use crate::lineup::Lineup;
 use crate::packet::{CLASSES, Class, Control};
 use crate::queues::HostQueues;
@@ -85,7 +85,7 @@ pub(crate) struct Rest {
     /// Frames that wait to go before everything else.
     mac: VecDeque<Control>,
     /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
-    shut: [u16; CLASSES + 1],
+    shut: [Owners; CLASSES + 1],
     pub holds: Holds,
     held: Held,
     pub faults: Option<LinkFaults>,
@@ -497,7 +497,7 @@ impl Port {
 }
 
 /// The first of the owners whose bits are set.
-pub(crate) fn first_owner(owners: u16) -> Option<Owner> {
+pub(crate) fn first_owner(owners: Owners) -> Option<Owner> {
     (owners != 0).then(|| Owner(owners.trailing_zeros() as u8))
 }
 

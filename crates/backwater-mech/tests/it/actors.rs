@@ -5,7 +5,8 @@ use crate::common::Bench;
 use backwater_engine::Time;
 use backwater_net::config::{Architecture, BufferPer, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
-    Absent, FlowCx, FlowShape, FlowSide, Full, Gate, NicShape, Place, RateKey, SwitchCx, SwitchShape, SwitchSide,
+    Absent, FlowCx, FlowShape, FlowSide, Full, Gate, NicShape, Owner, Place, RateKey, SwitchCx, SwitchShape,
+    SwitchSide, Token,
 };
 use backwater_net::network::Actors;
 use backwater_net::packet::Packet;
@@ -358,4 +359,72 @@ impl Actors for Closing {
     fn lossless_classes(&self, _: &str, _: &str) -> u8 {
         0
     }
+}
+
+/// Forty mechanisms, each of which shuts the first queue that a packet joins, the n-th for n us.
+#[derive(Clone, Copy)]
+struct Forty;
+
+const FORTY: u8 = 40;
+
+#[derive(Default)]
+struct FortySides {
+    begun: bool,
+    shut: Option<Gate>,
+}
+
+impl SwitchSide for FortySides {
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        let gate = Gate::Egress(at.egress, at.queue);
+        self.shut = Some(gate);
+        for owner in 0..FORTY {
+            let until = cx.now().after(Time::us(u64::from(owner) + 1));
+            let mut own = cx.owned_by(Owner(owner));
+            own.shut(gate);
+            own.arm(until, owner.into());
+        }
+    }
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+        assert_eq!(cx.owner(), Owner(token as u8), "a timer comes back to the mechanism that armed it");
+        cx.open(self.shut.expect("timers follow the gate"));
+    }
+}
+
+impl Actors for Forty {
+    type Switch = FortySides;
+    type Nic = Absent;
+    type Flow = Absent;
+    type Shared = ();
+    const OWNERS: usize = FORTY as usize;
+    fn shared(&self) {}
+    fn switch(&self, _: &SwitchShape) -> FortySides {
+        FortySides::default()
+    }
+    fn nic(&self, _: &NicShape) -> Absent {
+        Absent
+    }
+    fn flow(&self, _: &FlowShape, (): &()) -> Option<Absent> {
+        None
+    }
+    fn rate_key(&self, _: &FlowShape) -> RateKey {
+        RateKey::Flow
+    }
+    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
+        0
+    }
+}
+
+/// A gate stays shut until the last of forty mechanisms has opened it, and none is taken for another.
+#[test]
+fn forty_mechanisms_are_kept_apart() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, 4000);
+    let free = bench.run_with(Tests::default()).at_rest().flow(0).fct_last_byte.expect("complete");
+    let out = bench.run_with(Forty);
+    // The switch's latency passes while the packet waits in its queue, whose gate is shut for 40 us.
+    let late = Time::us(40).since(bench.switch.latency);
+    assert_eq!(out.at_rest().flow(0).fct_last_byte, Some(free.after(late)));
 }

@@ -5,10 +5,10 @@ use super::event::Event;
 use super::host::Host;
 use super::jobs::Jobs;
 use super::waits::{Waits, Watch};
-use super::{Actors, Awaited, Network, Rows, STAGE, Switch, Totals};
+use super::{Actors, Awaited, Network, Rows, Switch, Totals};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;
-use crate::hooks::{Home, NicShape, PortShape, Reach, SwitchShape};
+use crate::hooks::{Home, NicShape, Owner, PortShape, Reach, SwitchShape};
 use crate::lineup::Lineup;
 use crate::occupancy::Occupancy;
 use crate::packet::{HostId, NodeId};
@@ -25,7 +25,12 @@ use std::collections::HashMap;
 impl<A: Actors> Network<A> {
     /// Builds it. Errors say what about the spec cannot be.
     pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
-        assert!(A::OWNERS < usize::from(STAGE.0), "owners are bits of a u16, the last is the stage's");
+        const {
+            assert!(
+                A::OWNERS <= Owner::STAGE.0 as usize,
+                "a bit and an order for each mechanism, the last are the stage's"
+            )
+        };
         let graph = spec.graph;
         let Numbers { first_port, switch_of, host_node, belongs } = Numbers::of(&graph)?;
         if let Some(link) = graph.links.iter().find(|link| link.a == link.b) {

@@ -1,6 +1,6 @@
 //! Acting on notes: control frames, gates, holds and timers.
 
-use super::{Actors, Event, Network, STAGE, controller_order};
+use super::{Actors, Event, Network, controller_order};
 use crate::flow::NO_CONTROLLER;
 use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NicSide, Note, Owner, RateKey, SwitchSide, Token};
@@ -465,7 +465,7 @@ impl<A: Actors> Network<A> {
         }
         if hold {
             let style = HoldStyle { quanta: Some(u16::MAX), framed: true };
-            self.hold_peer(port, STAGE, bit(Some(class)), Time::NEVER, style);
+            self.hold_peer(port, Owner::STAGE, bit(Some(class)), Time::NEVER, style);
         }
     }
 
@@ -487,7 +487,7 @@ impl<A: Actors> Network<A> {
             None => rx.draining = false,
         }
         if resume {
-            self.release_peer(port, STAGE, bit(Some(class)));
+            self.release_peer(port, Owner::STAGE, bit(Some(class)));
         }
         if self.waits.is_some() {
             self.receive_waits(host, pkt);

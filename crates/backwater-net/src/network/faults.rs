@@ -1,8 +1,9 @@
 //! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow.
 
 use super::host::SlowReceiver;
-use super::{Actors, Network, STAGE};
+use super::{Actors, Network};
 use crate::hold::{Hold, bit};
+use crate::hooks::Owner;
 use crate::packet::{CLASSES, Class, Kind, NodeId};
 use crate::port::{Belongs, LinkFaults};
 use crate::routing::Routes;
@@ -63,7 +64,7 @@ impl<A: Actors> Network<A> {
                         (rx.rate, rx.xoff, rx.xon, rx.class) = (rate, xoff, xon, class);
                         if let Some(held) = held {
                             // The next frame decides anew.
-                            self.release_peer(port, STAGE, bit(Some(held)));
+                            self.release_peer(port, Owner::STAGE, bit(Some(held)));
                         }
                     }
                     None => {

@@ -1,7 +1,7 @@
 //! A host's interface: what it has to send, and what of that may go.
 
 use crate::flow::{Flows, NO_FLOW};
-use crate::hooks::{NicShape, Owner};
+use crate::hooks::{NicShape, Owner, Owners};
 use crate::packet::{CLASSES, Class, Dscp, HostId};
 use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
@@ -32,7 +32,7 @@ pub(super) struct Host<N> {
     /// Flows for which a gate is shut.
     pub parked: Vec<u32>,
     /// Owners that hold flows to a host shut, a bit each.
-    dest_shut: Vec<(HostId, u16)>,
+    dest_shut: Vec<(HostId, Owners)>,
     /// Time between the arrival of a control message and its effect.
     pub control_delay: Time,
 }
@@ -167,7 +167,7 @@ impl<N> Host<N> {
     }
 
     pub fn set_dest(&mut self, dest: HostId, owner: Owner, shut: bool) {
-        let bit = 1u16 << owner.0;
+        let bit: Owners = 1 << owner.0;
         match self.dest_shut.iter_mut().find(|(d, _)| *d == dest) {
             Some((_, owners)) if shut => *owners |= bit,
             Some((_, owners)) => *owners &= !bit,

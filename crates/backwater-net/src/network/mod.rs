@@ -64,7 +64,7 @@ pub trait Actors {
     type Flow: FlowSide;
     /// What all nodes share.
     type Shared;
-    /// Number of mechanisms, at most 15.
+    /// Number of mechanisms, at most 63.
     const OWNERS: usize;
     /// Whether some mechanism has an opinion on which of several paths a packet takes.
     fn chooses(&self) -> bool {
@@ -105,9 +105,6 @@ pub trait Actors {
     /// Classes that are never to be dropped at the node of this name and tier, a bit each.
     fn lossless_classes(&self, name: &str, tier: &str) -> u8;
 }
-
-/// The stage itself as owner of gates and holds (a slow receiver).
-const STAGE: Owner = Owner(15);
 
 /// A run whose links have been silent for this long, while pauses are refreshed and nothing else is to come, has stalled.
 const SILENCE: Time = Time::ms(1_000);
@@ -272,7 +269,6 @@ impl<A: Actors> Network<A> {
             let slice = left.min(SLICE);
             left -= slice;
             self.run_slice(slice);
-            self.rows.hand_out(sink);
         }
         match self.totals.broken.take() {
             Some(broken) => Err(broken),
