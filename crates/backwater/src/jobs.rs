@@ -8,12 +8,13 @@ use crate::flows::Place;
 use crate::hosts;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::workload::job::{
-    Algorithm, Choice, Collective, Exchange, Flaw, Job, JobError, JobSpec, Links, Moment, Placement as Order, StepSpec,
-    Work,
+    Algorithm, Choice, Collective, Exchange, Flaw, Job, JobError, JobSpec, Links, MOST as AT_ONCE, MOST_AT_ONE_INSTANT,
+    Moment, Placement as Order, StepSpec, Work,
 };
+use std::collections::HashMap;
 
-/// Most ranks that the groups of a job's steps hold together.
-const MOST: usize = 20_000_000;
+/// Most ranks that the groups of a job's steps hold together: each takes some tens of bytes.
+const MOST: usize = 10_000_000;
 
 /// What `sizes` must be.
 const SQUARE: &str = "as many lists of as many sizes as there are ranks in a group";
@@ -65,9 +66,22 @@ impl Reader<'_> {
             let reason = format!("{} ranks do not fill servers of {}", job.ranks, job.ranks_per_server);
             return self.fail("ranks_per_server", reason, "`ranks` is a multiple of it");
         }
-        let mut steps = Vec::new();
+        let mut numbers = HashMap::new();
         for (number, step) in job.step.iter().enumerate() {
-            steps.push(self.step(number, step)?);
+            if numbers.insert(step.label.as_str(), number).is_some() {
+                let reason = format!("another step of the job is called `{}`", step.label);
+                return self.fail(&format!("step.{number}.label"), reason, "`after` tells steps apart by their labels");
+            }
+        }
+        let (mut steps, mut ranks) = (Vec::new(), 0);
+        for (number, step) in job.step.iter().enumerate() {
+            let step = self.step(number, step, &numbers)?;
+            ranks += step.communicators.iter().map(Vec::len).sum::<usize>();
+            if ranks > MOST {
+                let reason = format!("the steps up to here have {ranks} ranks together, {MOST} are possible");
+                return self.fail(&format!("step.{number}"), reason, "fewer steps; what recurs is a round");
+            }
+            steps.push(step);
         }
         let spec = JobSpec {
             label: job.label.as_str().into(),
@@ -142,13 +156,10 @@ impl Reader<'_> {
         Ok(servers.into_iter().flatten().copied().take(wanted as usize).collect())
     }
 
-    fn step(&self, number: usize, step: &StepEntry) -> Result<StepSpec, ScenarioError> {
-        let one = StepReader { job: self, number, step };
+    /// A step; `numbers` are those of all steps by their labels.
+    fn step(&self, number: usize, step: &StepEntry, numbers: &Numbers<'_>) -> Result<StepSpec, ScenarioError> {
+        let one = StepReader { job: self, number, step, numbers };
         one.keys_fit()?;
-        if self.job.step[..number].iter().any(|other| other.label == step.label) {
-            let reason = format!("another step of the job is called `{}`", step.label);
-            return one.fail("label", reason, "`after` tells steps apart by their labels");
-        }
         let before = || number.checked_sub(1).into_iter().collect();
         Ok(StepSpec {
             label: step.label.as_str().into(),
@@ -204,15 +215,45 @@ impl Reader<'_> {
                 let reason = format!("{} has more transfers in all rounds than can be told apart", label(*step));
                 (format!("{}.rounds", self.key), reason, "fewer rounds".to_owned())
             }
+            JobError::AtOnce { step, transfers } => {
+                let reason = format!("{} begins {transfers} transfers at once, {AT_ONCE} are possible", label(*step));
+                let (name, hint) = match self.job.step[*step].kind {
+                    StepKind::AllToAll => ("algorithm", "algorithm = \"pairwise\" begins one of each rank at a time"),
+                    _ => ("kind", "fewer ranks or instances, or groups of them in steps that follow each other"),
+                };
+                (at(*step, name), reason, hint.to_owned())
+            }
+            JobError::Tasks { tasks } => {
+                let reason = format!("{tasks} tasks are open at once, {AT_ONCE} are possible");
+                let hint =
+                    "a task is a step of one group of ranks in one round: fewer rounds in flight, steps or instances";
+                (format!("{}.rounds_in_flight", self.key), reason, hint.to_owned())
+            }
+            JobError::Waits { step, waits } => {
+                let reason = format!("the steps up to here wait for {waits} others, {AT_ONCE} such waits are possible");
+                let hint = "name the steps that come last alone: those before them are complete by then, too";
+                (at(*step, "after"), reason, hint.to_owned())
+            }
+            JobError::NoTime { tasks } => {
+                let reason = format!(
+                    "nothing in a round takes any time, and all {tasks} steps of its groups would be done at one instant; \
+                     {MOST_AT_ONE_INSTANT} are possible"
+                );
+                (format!("{}.rounds", self.key), reason, "fewer rounds, or a step that computes or sends".to_owned())
+            }
         };
         self.place.resolved.error(&key, reason).hint(hint)
     }
 }
 
+/// The numbers of a job's steps by their labels.
+type Numbers<'a> = HashMap<&'a str, usize>;
+
 struct StepReader<'a> {
     job: &'a Reader<'a>,
     number: usize,
     step: &'a StepEntry,
+    numbers: &'a Numbers<'a>,
 }
 
 impl StepReader<'_> {
@@ -384,11 +425,10 @@ impl StepReader<'_> {
 
     /// Numbers of the steps of these labels.
     fn steps(&self, name: &str, labels: &[String]) -> Result<Vec<usize>, ScenarioError> {
-        let steps = &self.job.job.step;
-        let find = |label: &String| match steps.iter().position(|step| step.label == *label) {
-            Some(number) => Ok(number),
+        let find = |label: &String| match self.numbers.get(label.as_str()) {
+            Some(number) => Ok(*number),
             None => {
-                let known = || steps.iter().map(|step| step.label.as_str());
+                let known = || self.job.job.step.iter().map(|step| step.label.as_str());
                 let hint = match nearest(label, known()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there are: {}", known().take(20).collect::<Vec<_>>().join(", ")),

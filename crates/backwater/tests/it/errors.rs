@@ -175,6 +175,23 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("servers that are not full", job("ranks_per_server = 3\n", "label = \"a\"", &[])),
         ("a stride of another placement", job("stride = 2\n", "label = \"a\"", &[])),
         ("a job without steps", star("[[job]]\nranks = 4\nstep = []\n")),
+        ("rounds that take no time", {
+            let more = "rounds = 1000000000000\n";
+            star(&format!("{JOB}{more}[[job.step]]\nkind = \"compute\"\ntime = \"0 s\"\n"))
+        }),
+        ("rounds in flight", {
+            let others = ["b", "c", "d", "e", "f"].map(|label| format!("label = \"{label}\""));
+            let others = others.each_ref().map(String::as_str);
+            job("rounds = 1000000000\nrounds_in_flight = 1000000\n", "label = \"a\"", &others)
+        }),
+        ("all to all of 30,000 ranks at once", {
+            let hosts = STAR.replace("hosts = 4", "hosts = 30000");
+            let step = "[[job.step]]\nkind = \"all-to-all\"\nsize = \"1 KB\"\n";
+            whole(&format!("{hosts}[[job]]\nranks = 30000\n{step}"))
+        }),
+        ("more links than are possible", {
+            whole(&CLOS.replace("leaves = 2", "leaves = 2000").replace("spines = 2", "spines = 2000"))
+        }),
         ("two jobs of one label", star(&format!("{JOB}{STEP}{JOB}{STEP}"))),
         ("spraying and flowlets", star("[spray]\n[flowlet]\n")),
         (

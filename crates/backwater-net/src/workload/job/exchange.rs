@@ -128,6 +128,16 @@ impl Exchange {
         }
     }
 
+    /// Transfers among n ranks that begin together, at most: all of them, or one of each rank.
+    pub(super) fn at_once(&self, n: u64) -> u64 {
+        if self.phases(n as u32) > 0 { n } else { self.most(n) - if self.meets_all() { n } else { 0 } }
+    }
+
+    /// Whether it goes from every rank to every other, at once: a rank's transfer to itself has a number, and is none.
+    fn meets_all(&self) -> bool {
+        matches!(self, Exchange::AllToAll { pairwise: false, .. } | Exchange::Sizes(_))
+    }
+
     /// Phases among n ranks; 0: all transfers begin at once.
     pub(super) fn phases(&self, n: u32) -> u32 {
         match *self {
@@ -205,11 +215,22 @@ impl Exchange {
         }
     }
 
-    /// All transfers whose receivers are not drawn.
-    pub(super) fn known(&self, n: u32) -> Vec<Transfer> {
-        match self.phases(n) {
-            0 => self.direct(n),
-            phases => (0..phases).flat_map(|p| (0..n).map(move |rank| self.transfer(n, rank, p))).collect(),
+    /// Number of transfers, those with drawn receivers left out, that are between servers; `servers` are those of the ranks.
+    pub(super) fn between(&self, servers: &[u32]) -> u64 {
+        let n = servers.len() as u32;
+        let crosses = |t: &Transfer| servers[t.from as usize] != servers[t.to as usize];
+        let phase = |phase: u32| (0..n).filter(|rank| crosses(&self.transfer(n, *rank, phase))).count() as u64;
+        match self {
+            // Every ordered pair once, but those within a server.
+            Exchange::AllToAll { .. } => {
+                let mut sorted = servers.to_vec();
+                sorted.sort_unstable();
+                let square = |n: usize| n as u64 * n as u64;
+                square(servers.len()) - sorted.chunk_by(|a, b| a == b).map(|one| square(one.len())).sum::<u64>()
+            }
+            Exchange::Phased { algorithm: Algorithm::Ring, .. } => u64::from(self.phases(n)) * phase(0),
+            Exchange::Phased { .. } => (0..self.phases(n)).map(phase).sum(),
+            _ => self.direct(n).iter().filter(|t| crosses(t)).count() as u64,
         }
     }
 
@@ -303,5 +324,32 @@ mod tests {
         assert_eq!(Exchange::PointToPoint { bytes: 800 }.quoted(2, 800, 0), (800.0, 800.0));
         // As an all-to-all, where every rank keeps one part.
         assert_eq!(Exchange::Sizes(vec![100; 64].into()).quoted(8, 5600, 800), (800.0, 700.0));
+    }
+
+    /// Among ranks in servers of any sizes: as many as are counted one by one.
+    #[test]
+    fn transfers_between_servers_are_counted_without_a_list() {
+        use {Algorithm::*, Collective::*};
+        let exchanges = [
+            phased(AllReduce, Ring, 999),
+            phased(AllGather, HalvingDoubling, 999),
+            phased(AllReduce, HalvingDoubling, 999),
+            Exchange::AllToAll { bytes: 7, pairwise: true },
+            Exchange::AllToAll { bytes: 7, pairwise: false },
+            Exchange::Sizes((0..64).map(|i| i % 3).collect()),
+        ];
+        for exchange in exchanges {
+            for servers in [[0u32, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 1, 1, 1, 1, 2], [5, 1, 5, 1, 1, 5, 1, 9], [3; 8]] {
+                let all = match exchange.phases(8) {
+                    0 => exchange.direct(8),
+                    phases => (0..phases)
+                        .flat_map(|p| (0..8).map(move |r| (r, p)))
+                        .map(|(r, p)| exchange.transfer(8, r, p))
+                        .collect(),
+                };
+                let between = all.iter().filter(|t| servers[t.from as usize] != servers[t.to as usize]).count() as u64;
+                assert_eq!(exchange.between(&servers), between, "{exchange:?} {servers:?}");
+            }
+        }
     }
 }

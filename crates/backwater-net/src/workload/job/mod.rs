@@ -21,15 +21,17 @@
 //!
 //! **Not modelled:** a limit of transfers at once by one rank; contention within a server; kernels that compute while they send.
 
+mod error;
 mod exchange;
 mod experts;
 mod placement;
 mod plan;
 mod run;
 
+pub use error::{Flaw, JobError};
 pub use exchange::{Algorithm, Choice, Collective, Exchange};
 pub use placement::Placement;
-pub use plan::{Flaw, JobError, Plan};
+pub use plan::{MOST, MOST_AT_ONE_INSTANT, Plan};
 pub use run::Job;
 
 use crate::config::PacketParams;

@@ -1,9 +1,17 @@
 //! One round of a job: its tasks, and what each waits for.
 
+use super::error::{Flaw, JobError};
 use super::{Algorithm, Exchange, JobSpec, StepSpec, Work};
 use crate::workload::Group;
-use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
+use backwater_engine::Time;
+use std::collections::{HashMap, VecDeque};
+
+/// Most transfers of a step at once, tasks in open rounds, and waits of a round's tasks for each other: as many as flows of a group that all
+/// begin at the start. Each takes some tens of bytes.
+pub const MOST: u64 = 20_000_000;
+
+/// Most tasks at one instant of a job in which nothing takes any time: about a second of work.
+pub const MOST_AT_ONE_INSTANT: u64 = 1_000_000;
 
 /// A step of one communicator.
 #[derive(Clone, Debug)]
@@ -13,12 +21,36 @@ pub(super) struct Task {
     pub communicator: u32,
     /// The first of its transfers among those of the step.
     pub first: u64,
-    /// Tasks of the same round that it waits for, their number; of the round before, beside itself, their numbers.
+    /// How many tasks of the same round it waits for.
     pub needs: u32,
-    pub previous: Vec<u32>,
-    /// Tasks that wait for it in the same round and in the next, itself included.
-    pub then: Vec<u32>,
-    pub then_next: Vec<u32>,
+}
+
+/// For each task some others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Others {
+    /// Per task: where its part of `all` begins; one more is the end.
+    begin: Vec<u32>,
+    all: Vec<u32>,
+}
+
+impl Others {
+    /// Of pairs of a task and another; each task's others are in the order of the pairs.
+    fn of(pairs: &[(u32, u32)], tasks: usize) -> Others {
+        let mut begin = vec![0u32; tasks + 1];
+        pairs.iter().for_each(|(task, _)| begin[*task as usize + 1] += 1);
+        (0..tasks).for_each(|task| begin[task + 1] += begin[task]);
+        let (mut next, mut all) = (begin.clone(), vec![0; pairs.len()]);
+        for (task, other) in pairs {
+            all[next[*task as usize] as usize] = *other;
+            next[*task as usize] += 1;
+        }
+        Others { begin, all }
+    }
+
+    /// Those of a task.
+    pub fn at(&self, task: u32) -> &[u32] {
+        &self.all[self.begin[task as usize] as usize..self.begin[task as usize + 1] as usize]
+    }
 }
 
 /// The tasks of a round.
@@ -27,206 +59,114 @@ pub struct Plan {
     pub(super) tasks: Vec<Task>,
     /// Per step: transfers of a round, at most.
     pub(super) transfers: Vec<u64>,
+    /// Tasks that wait for each in the same round; and in the next one, beside itself.
+    pub(super) then: Others,
+    pub(super) then_next: Others,
+    /// Tasks of the round before that each waits for, beside itself.
+    pub(super) previous: Others,
 }
-
-/// Why ranks cannot do a step together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Flaw {
-    /// One of them is named twice.
-    Twice {
-        /// The rank.
-        rank: u32,
-    },
-    /// They are too few, or too many for a pair.
-    Number {
-        /// How many they are.
-        ranks: usize,
-    },
-    /// The algorithm needs a power of two.
-    PowerOfTwo {
-        /// How many they are.
-        ranks: usize,
-    },
-    /// Some would have nothing to send.
-    NoByte {
-        /// The buffer that is shared out.
-        bytes: u64,
-        /// How many they are.
-        ranks: usize,
-    },
-    /// A matrix of sizes for another number.
-    Sizes {
-        /// Sizes that there are.
-        sizes: usize,
-        /// How many they are.
-        ranks: usize,
-    },
-    /// More receivers, or fewer than one, than a rank can draw.
-    FanOut {
-        /// Receivers of each.
-        fan_out: u32,
-        /// Those that there are to draw from.
-        of: usize,
-    },
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Flaw::Twice { rank } => write!(f, "rank {rank} would act with itself"),
-            Flaw::Number { ranks } => write!(f, "{ranks} ranks cannot do this together"),
-            Flaw::PowerOfTwo { ranks } => write!(f, "halving-doubling does not work among {ranks} ranks"),
-            Flaw::NoByte { bytes, ranks } => write!(f, "{bytes} B do not give each of {ranks} ranks a byte"),
-            Flaw::Sizes { sizes, ranks } => write!(f, "{sizes} sizes are not those from each of {ranks} ranks to each"),
-            Flaw::FanOut { fan_out, of } => write!(f, "a rank cannot draw {fan_out} receivers out of {of}"),
-        }
-    }
-}
-
-/// Why a job cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JobError {
-    /// A rank beyond those of the job.
-    NoRank {
-        /// The step.
-        step: usize,
-        /// The rank.
-        rank: u32,
-    },
-    /// A communicator that cannot do its work.
-    Flaw {
-        /// The step.
-        step: usize,
-        /// What is wrong.
-        flaw: Flaw,
-    },
-    /// What a step waits for arrives at none of its ranks.
-    Nowhere {
-        /// The step.
-        step: usize,
-        /// What it waits for.
-        after: usize,
-    },
-    /// Steps that wait for each other: each for the next, and the last for the first.
-    Cycle {
-        /// The steps.
-        steps: Vec<usize>,
-        /// A rank at which they do.
-        rank: u32,
-    },
-    /// More flows than can be told apart.
-    TooMany {
-        /// The step.
-        step: usize,
-    },
-}
-
-impl fmt::Display for JobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JobError::NoRank { step, rank } => write!(f, "step {step}: there is no rank {rank}"),
-            JobError::Flaw { step, flaw } => write!(f, "step {step}: {flaw}"),
-            JobError::Nowhere { step, after } => write!(f, "nothing of step {after} arrives at a rank of step {step}"),
-            JobError::Cycle { steps, rank } => write!(f, "steps {steps:?} wait for each other at rank {rank}"),
-            JobError::TooMany { step } => write!(f, "step {step} has more than {} transfers", Group::MOST_FLOWS),
-        }
-    }
-}
-
-impl std::error::Error for JobError {}
 
 /// The ranks at which a communicator's work begins.
-fn begins(step: &StepSpec, ranks: &[u32]) -> Vec<u32> {
+fn begins<'a>(step: &StepSpec, ranks: &'a [u32]) -> &'a [u32] {
     match step.work {
-        Work::Exchange(Exchange::PointToPoint { .. }) => ranks[..1].to_vec(),
-        _ => ranks.to_vec(),
+        Work::Exchange(Exchange::PointToPoint { .. }) => &ranks[..1],
+        _ => ranks,
     }
 }
 
 /// The ranks at which it arrives.
-fn arrives(step: &StepSpec, ranks: &[u32]) -> Vec<u32> {
+fn arrives<'a>(step: &StepSpec, ranks: &'a [u32]) -> &'a [u32] {
     match step.work {
-        Work::Exchange(Exchange::PointToPoint { .. }) => ranks[1..].to_vec(),
-        _ => ranks.to_vec(),
+        Work::Exchange(Exchange::PointToPoint { .. }) => &ranks[1..],
+        _ => ranks,
+    }
+}
+
+/// Which communicators of one step wait for which of another. Steps of the same communicators are alike and are compared once.
+struct Waits<'a> {
+    job: &'a JobSpec,
+    /// Per step: the first step that is like it.
+    like: Vec<usize>,
+    /// By such steps, the one that waits and the other: pairs of communicators, by ascending numbers.
+    found: HashMap<(usize, usize), Vec<(u32, u32)>>,
+}
+
+impl<'a> Waits<'a> {
+    fn new(job: &'a JobSpec) -> Waits<'a> {
+        let mut first: HashMap<(bool, &[Vec<u32>]), usize> = HashMap::new();
+        let like = |(number, step): (usize, &'a StepSpec)| {
+            let one_way = matches!(step.work, Work::Exchange(Exchange::PointToPoint { .. }));
+            *first.entry((one_way, &step.communicators)).or_insert(number)
+        };
+        Waits { job, like: job.steps.iter().enumerate().map(like).collect(), found: HashMap::new() }
+    }
+
+    fn between(&mut self, step: usize, other: usize) -> &[(u32, u32)] {
+        let (step, other) = (self.like[step], self.like[other]);
+        let job = self.job;
+        self.found.entry((step, other)).or_insert_with(|| {
+            let (step, other) = (&job.steps[step], &job.steps[other]);
+            let arriving: Vec<(u32, u32)> = (0u32..)
+                .zip(&other.communicators)
+                .flat_map(|(number, ranks)| arrives(other, ranks).iter().map(move |rank| (*rank, number)))
+                .collect();
+            let arriving = Others::of(&arriving, job.ranks as usize);
+            // Of each communicator: the last of the step's that was seen to wait for it.
+            let mut seen = vec![u32::MAX; other.communicators.len()];
+            let mut pairs = Vec::new();
+            for (number, ranks) in (0u32..).zip(&step.communicators) {
+                let first = pairs.len();
+                for communicator in begins(step, ranks).iter().flat_map(|rank| arriving.at(*rank)) {
+                    if std::mem::replace(&mut seen[*communicator as usize], number) != number {
+                        pairs.push((number, *communicator));
+                    }
+                }
+                pairs[first..].sort_unstable();
+            }
+            pairs
+        })
     }
 }
 
 impl Plan {
     /// The plan of a job's rounds.
     pub fn new(job: &JobSpec) -> Result<Plan, JobError> {
-        let mut plan = Plan { tasks: Vec::new(), transfers: Vec::new() };
-        // Per step, per rank: the tasks that arrive there.
-        let mut arriving: Vec<Vec<Vec<u32>>> = Vec::new();
+        let (mut tasks, mut transfers) = (Vec::new(), Vec::new());
+        let rounds = job.rounds.saturating_mul(job.instances());
+        // Per step: the number of its first task.
+        let mut firsts = Vec::with_capacity(job.steps.len());
         for (number, step) in job.steps.iter().enumerate() {
-            let (mut at, mut first) = (vec![Vec::new(); job.ranks as usize], 0u64);
-            for (communicator, ranks) in step.communicators.iter().enumerate() {
+            firsts.push(tasks.len() as u32);
+            let (mut first, mut at_once) = (0u64, 0u64);
+            for (communicator, ranks) in (0u32..).zip(&step.communicators) {
                 valid(job, number, ranks)?;
-                let task = plan.tasks.len() as u32;
-                arrives(step, ranks).iter().for_each(|rank| at[*rank as usize].push(task));
-                let (step_number, communicator) = (number as u32, communicator as u32);
-                let (needs, previous, then, then_next) = (0, Vec::new(), Vec::new(), vec![task]);
-                plan.tasks.push(Task { step: step_number, communicator, first, needs, previous, then, then_next });
+                tasks.push(Task { step: number as u32, communicator, first, needs: 0 });
                 if let Work::Exchange(exchange) = &step.work {
                     first = first.saturating_add(exchange.most(ranks.len() as u64));
+                    at_once = at_once.saturating_add(exchange.at_once(ranks.len() as u64));
                 }
             }
-            let rounds = job.rounds.saturating_mul(job.instances());
             if first.checked_mul(rounds).is_none_or(|all| all > Group::MOST_FLOWS) {
                 return Err(JobError::TooMany { step: number });
             }
-            plan.transfers.push(first);
-            arriving.push(at);
+            let at_once = at_once.saturating_mul(job.instances());
+            if at_once > MOST {
+                return Err(JobError::AtOnce { step: number, transfers: at_once });
+            }
+            transfers.push(first);
         }
-        for task in 0..plan.tasks.len() as u32 {
-            plan.wait(job, task, &arriving);
-        }
-        plan.all_waits_are_met(job, &arriving)?;
+        bounded(job, tasks.len() as u64)?;
+        let (then, then_next, previous) = waits(job, &mut tasks, &firsts)?;
+        let plan = Plan { tasks, transfers, then, then_next, previous };
         plan.has_no_cycle(job)?;
         Ok(plan)
-    }
-
-    /// Finds what a task waits for.
-    fn wait(&mut self, job: &JobSpec, task: u32, arriving: &[Vec<Vec<u32>>]) {
-        let (step, ranks) = self.ranks(job, task);
-        let own = begins(step, ranks);
-        let found = |steps: &[usize]| {
-            let at = steps.iter().flat_map(|after| own.iter().flat_map(|rank| &arriving[*after][*rank as usize]));
-            at.copied().collect::<BTreeSet<u32>>()
-        };
-        let (same, mut before) = (found(&step.after), found(&step.after_previous));
-        before.remove(&task);
-        same.iter().for_each(|other| self.tasks[*other as usize].then.push(task));
-        before.iter().for_each(|other| self.tasks[*other as usize].then_next.push(task));
-        let task = &mut self.tasks[task as usize];
-        task.needs = same.len() as u32;
-        task.previous = before.into_iter().collect();
-    }
-
-    fn ranks<'a>(&self, job: &'a JobSpec, task: u32) -> (&'a StepSpec, &'a [u32]) {
-        let task = &self.tasks[task as usize];
-        let step = &job.steps[task.step as usize];
-        (step, &step.communicators[task.communicator as usize])
-    }
-
-    /// A step that waits for nothing of what it names was meant otherwise.
-    fn all_waits_are_met(&self, job: &JobSpec, arriving: &[Vec<Vec<u32>>]) -> Result<(), JobError> {
-        for (number, step) in job.steps.iter().enumerate() {
-            for &after in step.after.iter().chain(&step.after_previous) {
-                let met =
-                    |ranks: &Vec<u32>| begins(step, ranks).iter().any(|r| !arriving[after][*r as usize].is_empty());
-                if !step.communicators.iter().any(met) {
-                    return Err(JobError::Nowhere { step: number, after });
-                }
-            }
-        }
-        Ok(())
     }
 
     fn has_no_cycle(&self, job: &JobSpec) -> Result<(), JobError> {
         let mut needs: Vec<u32> = self.tasks.iter().map(|task| task.needs).collect();
         let mut free: VecDeque<u32> = (0..needs.len() as u32).filter(|t| needs[*t as usize] == 0).collect();
         while let Some(task) = free.pop_front() {
-            for &then in &self.tasks[task as usize].then {
+            for &then in self.then.at(task) {
                 needs[then as usize] -= 1;
                 if needs[then as usize] == 0 {
                     free.push_back(then);
@@ -234,27 +174,100 @@ impl Plan {
             }
         }
         let Some(mut at) = needs.iter().position(|n| *n > 0).map(|t| t as u32) else { return Ok(()) };
-        // Each of those that are left waits for another of them: going back often enough leads into a cycle.
-        let waits_for = |task: u32| {
-            let held = |t: &u32| needs[*t as usize] > 0 && self.tasks[*t as usize].then.contains(&task);
-            (0..needs.len() as u32).find(held).unwrap_or(task)
-        };
-        for _ in 0..needs.len().min(10_000) {
-            at = waits_for(at);
+        // Each of those that are left waits for another of them, the first of which is here: going back often enough leads into a cycle.
+        let mut waits_for: Vec<u32> = (0..needs.len() as u32).collect();
+        for task in (0..needs.len() as u32).rev().filter(|t| needs[*t as usize] > 0) {
+            self.then.at(task).iter().for_each(|then| waits_for[*then as usize] = task);
+        }
+        for _ in 0..needs.len() {
+            at = waits_for[at as usize];
         }
         let first = at;
         let mut steps = vec![self.tasks[at as usize].step as usize];
         loop {
-            at = waits_for(at);
+            at = waits_for[at as usize];
             let step = self.tasks[at as usize].step as usize;
             if at == first || steps.contains(&step) {
                 break;
             }
             steps.push(step);
         }
-        let rank = self.ranks(job, first).1.first().copied().unwrap_or_default();
-        Err(JobError::Cycle { steps, rank })
+        let first = &self.tasks[first as usize];
+        let ranks = &job.steps[first.step as usize].communicators[first.communicator as usize];
+        Err(JobError::Cycle { steps, rank: ranks.first().copied().unwrap_or_default() })
     }
+}
+
+/// Whether the rounds that are open at once fit into memory, and those that take no time into an instant.
+fn bounded(job: &JobSpec, tasks: u64) -> Result<(), JobError> {
+    let open = job.in_flight.max(1).min(job.rounds);
+    let at_once = tasks.saturating_mul(open).saturating_mul(job.instances());
+    if at_once > MOST {
+        return Err(JobError::Tasks { tasks: at_once });
+    }
+    let all = tasks.saturating_mul(job.rounds).saturating_mul(job.instances());
+    if all > MOST_AT_ONE_INSTANT && !job.steps.iter().any(|step| takes_time(job, step)) {
+        return Err(JobError::NoTime { tasks: all });
+    }
+    Ok(())
+}
+
+/// Whether a step may last longer than no time: it computes, or sends between servers.
+fn takes_time(job: &JobSpec, step: &StepSpec) -> bool {
+    match &step.work {
+        Work::Compute(time) => *time > Time::ZERO,
+        Work::Exchange(Exchange::Sizes(sizes)) => {
+            let crosses = |ranks: &Vec<u32>| {
+                let pairs = ranks.iter().flat_map(|from| ranks.iter().map(move |to| (from, to)));
+                pairs.zip(&**sizes).any(|((from, to), size)| *size > 0 && job.server(*from) != job.server(*to))
+            };
+            step.communicators.iter().any(crosses)
+        }
+        Work::Exchange(_) => {
+            let crosses = |ranks: &Vec<u32>| ranks.windows(2).any(|pair| job.server(pair[0]) != job.server(pair[1]));
+            step.communicators.iter().any(crosses)
+        }
+    }
+}
+
+/// What waits for what: within a round, in the next round, and what each waits for of the round before.
+fn waits(job: &JobSpec, tasks: &mut [Task], firsts: &[u32]) -> Result<(Others, Others, Others), JobError> {
+    let mut waits = Waits::new(job);
+    let named = |after: &[usize]| {
+        let mut after = after.to_vec();
+        after.sort_unstable();
+        after.dedup();
+        after
+    };
+    let mut count = 0;
+    for (number, step) in job.steps.iter().enumerate() {
+        for after in named(&step.after).into_iter().chain(named(&step.after_previous)) {
+            match waits.between(number, after).len() as u64 {
+                // A step that waits for nothing of what it names was meant otherwise.
+                0 => return Err(JobError::Nowhere { step: number, after }),
+                pairs => count += pairs,
+            }
+        }
+        if count > MOST {
+            return Err(JobError::Waits { step: number, waits: count });
+        }
+    }
+    let mut all = |after: fn(&StepSpec) -> &[usize]| {
+        let mut pairs = Vec::new();
+        for (number, step) in job.steps.iter().enumerate() {
+            for after in named(after(step)) {
+                let between = waits.between(number, after).iter();
+                pairs.extend(between.map(|(task, other)| (firsts[after] + other, firsts[number] + task)));
+            }
+        }
+        pairs
+    };
+    let (same, mut before) = (all(|step| &step.after), all(|step| &step.after_previous));
+    before.retain(|(other, task)| other != task);
+    same.iter().for_each(|(_, task)| tasks[*task as usize].needs += 1);
+    let (then, then_next) = (Others::of(&same, tasks.len()), Others::of(&before, tasks.len()));
+    before.iter_mut().for_each(|(other, task)| std::mem::swap(other, task));
+    Ok((then, then_next, Others::of(&before, tasks.len())))
 }
 
 fn valid(job: &JobSpec, step: usize, ranks: &[u32]) -> Result<(), JobError> {
@@ -301,7 +314,7 @@ mod tests {
         let mut send = step(send(100), vec![vec![0, 2], vec![1, 3]], &[0]);
         let plan = Plan::new(&job(4, vec![compute.clone(), send.clone()])).unwrap();
         assert_eq!(plan.tasks.iter().map(|t| t.needs).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 1]);
-        assert_eq!(plan.tasks[4].then, [2]);
+        assert_eq!(plan.then.at(4), [2]);
         assert_eq!(plan.transfers, [0, 2]);
         // Back to the first stage in the same round, it never begins.
         send.communicators.push(vec![2, 0]);
@@ -330,5 +343,48 @@ mod tests {
         let mut endless = job(2, vec![step(send(1), vec![vec![0, 1]], &[])]);
         endless.rounds = 1 << 41;
         assert_eq!(Plan::new(&endless).unwrap_err(), JobError::TooMany { step: 0 });
+    }
+
+    /// The steps of a round wait for each other as before, however many of them have the same ranks; and what is too much is refused.
+    #[test]
+    fn what_is_too_much() {
+        let all: Vec<u32> = (0..100).collect();
+        let everything = |n: usize| step(compute(1), vec![all.clone()], &(0..n).collect::<Vec<_>>());
+        let plan = Plan::new(&job(100, (0..400).map(everything).collect())).unwrap();
+        assert!(plan.tasks.iter().zip(0..).all(|(task, n)| task.needs == n));
+        // Of each rank alone 100 tasks wait for as many of each step before: 100 x 700 x 699 / 2 waits.
+        let alone = |n: usize| StepSpec { communicators: (0..100).map(|r| vec![r]).collect(), ..everything(n) };
+        let error = Plan::new(&job(100, (0..700).map(alone).collect())).unwrap_err();
+        assert_eq!(error, JobError::Waits { step: 632, waits: 100 * 632 * 633 / 2 });
+        // 30,000 ranks: all at once are refused, in phases only a transfer of each begins at once.
+        let ranks = 30_000;
+        let all_to_all = |pairwise| {
+            let work = Work::Exchange(Exchange::AllToAll { bytes: 1, pairwise });
+            job(ranks, vec![step(work, vec![(0..ranks).collect()], &[])])
+        };
+        let transfers = u64::from(ranks) * u64::from(ranks - 1);
+        assert_eq!(Plan::new(&all_to_all(false)).unwrap_err(), JobError::AtOnce { step: 0, transfers });
+        assert_eq!(Plan::new(&all_to_all(true)).unwrap().tasks.len(), 1);
+        let mut deep = job(4, vec![step(compute(1), (0..4).map(|r| vec![r]).collect(), &[])]);
+        (deep.rounds, deep.in_flight) = (1 << 30, 1 << 23);
+        assert_eq!(Plan::new(&deep).unwrap_err(), JobError::Tasks { tasks: 4 << 23 });
+    }
+
+    /// Rounds in which nothing takes time would all be done at one instant.
+    #[test]
+    fn rounds_that_take_no_time() {
+        let pair = vec![vec![0, 1]];
+        let of = |work: Work, per_server: u32| {
+            let job = job(2, vec![step(compute(0), pair.clone(), &[]), step(work, pair.clone(), &[0])]);
+            Plan::new(&JobSpec { rounds: 100_000_000_000, ranks_per_server: per_server, ..job }).err()
+        };
+        let endless = Some(JobError::NoTime { tasks: 200_000_000_000 });
+        assert_eq!(of(compute(0), 1), endless);
+        assert_eq!(of(Work::Compute(Time(1)), 1), None);
+        let sizes = |sizes: [u64; 4]| Work::Exchange(Exchange::Sizes(sizes.into()));
+        for (work, sends) in [(sizes([0, 0, 7, 0]), true), (sizes([7, 0, 0, 7]), false)] {
+            assert_eq!(of(work.clone(), 1), endless.clone().filter(|_| !sends));
+            assert_eq!(of(work, 2), endless, "within a server");
+        }
     }
 }

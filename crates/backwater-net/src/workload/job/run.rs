@@ -2,9 +2,8 @@
 
 mod transfers;
 
-use super::exchange::Transfer;
-use super::plan::{JobError, Plan};
-use super::{Dependent, Due, Exchange, JobSpec, Links, Moment, Rounds, Work};
+use super::plan::Plan;
+use super::{Dependent, Due, Exchange, JobError, JobSpec, Links, Moment, Rounds, Work};
 use crate::record::{InstanceRow, JobRows, Release, RoundRow, TransferRow};
 use backwater_engine::Time;
 use std::cmp::Reverse;
@@ -70,6 +69,11 @@ impl JobSpec {
     pub fn instances(&self) -> u64 {
         self.hosts.len() as u64 / u64::from(self.ranks.max(1))
     }
+
+    /// The server of a rank, among those of its instance.
+    pub(super) fn server(&self, rank: u32) -> u32 {
+        rank / self.ranks_per_server.max(1)
+    }
 }
 
 impl Job {
@@ -90,13 +94,12 @@ impl Job {
             let ranks = &step.communicators[task.communicator as usize];
             let n = ranks.len() as u32;
             let Work::Exchange(exchange) = &step.work else { continue };
-            let local = |t: &Transfer| self.server(ranks[t.from as usize]) == self.server(ranks[t.to as usize]);
             round += match exchange {
                 Exchange::Drawn { with_self: false, fan_out, .. } if self.spec.ranks_per_server == 1 => {
                     u64::from(n) * u64::from(*fan_out)
                 }
                 Exchange::Drawn { .. } => return None,
-                _ => exchange.known(n).iter().filter(|t| !local(t)).count() as u64,
+                _ => exchange.between(&ranks.iter().map(|rank| self.spec.server(*rank)).collect::<Vec<_>>()),
             };
         }
         round.checked_mul(self.spec.rounds)?.checked_mul(self.spec.instances())
@@ -106,10 +109,6 @@ impl Job {
     #[cfg(test)]
     pub(super) fn open(&self) -> usize {
         self.instances.iter().map(|instance| instance.rounds.len()).sum()
-    }
-
-    fn server(&self, rank: u32) -> u32 {
-        rank / self.spec.ranks_per_server.max(1)
     }
 
     fn ranks(&self, at: At) -> &[u32] {
@@ -173,7 +172,7 @@ impl Job {
             // Of the round before, what is not complete; all of it is if the round is gone.
             let open = |task: &u32| before.is_some_and(|b| !matches!(b.tasks[*task as usize], State::Complete));
             let waits = |(own, task): (u32, &super::plan::Task)| {
-                let previous = task.previous.iter().chain([&own]).filter(|t| open(t)).count() as u32;
+                let previous = self.plan.previous.at(own).iter().chain([&own]).filter(|t| open(t)).count() as u32;
                 State::Waits(task.needs + previous)
             };
             let states: Vec<State> = (0u32..).zip(tasks).map(waits).collect();
@@ -231,9 +230,10 @@ impl Job {
     fn complete(&mut self, at: At, release: &Release, now: Time, due: &mut Due) {
         let Some(state) = self.state(at) else { return };
         *state = State::Complete;
-        let task = &self.plan.tasks[at.task as usize];
-        let next = task.then_next.iter().map(|task| At { task: *task, round: at.round + 1, ..at });
-        let waiting: Vec<At> = task.then.iter().map(|task| At { task: *task, ..at }).chain(next).collect();
+        let next = self.plan.then_next.at(at.task).iter().chain([&at.task]);
+        let next = next.map(|task| At { task: *task, round: at.round + 1, ..at });
+        let waiting: Vec<At> =
+            self.plan.then.at(at.task).iter().map(|task| At { task: *task, ..at }).chain(next).collect();
         for at in waiting {
             if let Some(State::Waits(left)) = self.state(at) {
                 *left -= 1;

@@ -70,7 +70,7 @@ impl Job {
         let fan_out = drawn.first().map_or(0, Vec::len) as u64;
         let mut all = Vec::new();
         for (from, to) in (0u32..).zip(drawn) {
-            let away = |to: &u32| self.server(ranks[*to as usize]) != self.server(ranks[from as usize]);
+            let away = |to: &u32| self.spec.server(ranks[*to as usize]) != self.spec.server(ranks[from as usize]);
             let shares = to.iter().filter(|to| away(to)).count() as u64;
             let mut turn = 0;
             for (index, to) in (0u64..).zip(to) {
@@ -94,7 +94,7 @@ impl Job {
         let (from, to) = (ranks[transfer.from as usize], ranks[transfer.to as usize]);
         let first = u64::from(at.instance) * u64::from(self.spec.ranks);
         let host = |rank: u32| self.spec.hosts[(first + u64::from(rank)) as usize];
-        let (src, dst, local) = (host(from), host(to), self.server(from) == self.server(to));
+        let (src, dst, local) = (host(from), host(to), self.spec.server(from) == self.spec.server(to));
         let (group, id) = (self.group_of(at), self.flow_id(at, transfer.index));
         let wire = self.links.packet.on_wire(transfer.bytes);
         if let Some(State::Active(active)) = self.state(at) {
