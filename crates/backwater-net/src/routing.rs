@@ -1,81 +1,159 @@
 //! Shortest paths, all of equal length kept (ECMP), and pinned paths.
 
 use crate::packet::{HostId, Port};
-use crate::topology::{Graph, NodeKind};
+use crate::topology::Graph;
 use backwater_engine::fingerprint::mix;
 use std::collections::HashMap;
 
 pub(crate) const NO_PATH: u32 = u32::MAX;
 
-/// For each switch and each switch that has hosts: the ports on shortest paths.
+/// For each switch that has hosts, to one of which something has been sent: every switch's ports on shortest paths to it. Found when they are
+/// first asked for, since nobody sends to all the hosts of a large network.
 pub(crate) struct Routes {
-    /// Per host: index of the switch that it hangs on among switches with hosts, and that switch's port to it.
-    attach: Vec<(u32, u32, Port)>,
-    /// Ranges into `ports`, by switch and edge switch.
+    attach: Vec<Attach>,
+    /// Per switch with hosts: its node, and its row.
+    edges: Vec<(u32, u32)>,
+    /// Ranges into `ports`, row by row, of each switch.
     ranges: Vec<(u32, u16)>,
+    /// Lists of ports, each once.
     ports: Vec<Port>,
-    edges: usize,
+    lists: HashMap<Vec<Port>, u32>,
+    switches: usize,
     salts: Vec<u64>,
+    /// Links looked at since [`Routes::take_work`].
+    work: u64,
 }
+
+/// Where a host hangs.
+struct Attach {
+    /// The row of its switch, or [`NO_ROW`].
+    row: u32,
+    /// Its switch: its number among those with hosts, or `u32::MAX` if there is none, its number among all, and its port to the host.
+    edge: u32,
+    at: u32,
+    port: Port,
+}
+
+const NO_ROW: u32 = u32::MAX;
 
 /// The ports of each node: the far node and whether the link is up, in port order.
 pub(crate) type Neighbours = Vec<Vec<(u32, bool)>>;
 
 impl Routes {
-    /// Computes all routes over links that are up. `switch_of[node]` numbers switches; `hosts` are node numbers.
+    /// Routes over links that are up, none of them known yet. `switch_of[node]` numbers switches.
     pub fn new(graph: &Graph, neighbours: &Neighbours, switch_of: &[u32], seed: u64) -> Routes {
-        let hosts: Vec<u32> = graph.hosts().map(|n| n.0).collect();
-        let switches = graph.switches().count();
         let mut edge_of: HashMap<u32, u32> = HashMap::new();
-        let mut edge_nodes = Vec::new();
-        let mut attach = Vec::with_capacity(hosts.len());
-        for host in &hosts {
-            let to = neighbours[*host as usize].first().map_or(u32::MAX, |(peer, _)| *peer);
-            if to == u32::MAX || graph.nodes[to as usize].kind == NodeKind::Host {
-                attach.push((u32::MAX, u32::MAX, Port(0)));
-                continue;
+        let mut edges = Vec::new();
+        let attached = |host: u32| {
+            let to = neighbours[host as usize].first().map_or(u32::MAX, |(peer, _)| *peer);
+            if to == u32::MAX || switch_of[to as usize] == u32::MAX {
+                return Attach { row: NO_ROW, edge: u32::MAX, at: u32::MAX, port: Port(0) };
             }
             let edge = *edge_of.entry(to).or_insert_with(|| {
-                edge_nodes.push(to);
-                edge_nodes.len() as u32 - 1
+                edges.push((to, NO_ROW));
+                edges.len() as u32 - 1
             });
-            let port = neighbours[to as usize].iter().position(|(peer, _)| peer == host).unwrap_or(0);
-            attach.push((edge, switch_of[to as usize], Port(port as u16)));
-        }
-        let edges = edge_nodes.len();
-        let mut ranges = vec![(0, 0); switches * edges];
-        let mut ports = Vec::new();
-        for (edge, start) in edge_nodes.iter().enumerate() {
-            let distance = distances(graph, neighbours, *start);
-            for node in graph.switches() {
-                let here = distance[node.0 as usize];
-                let begin = ports.len() as u32;
-                if here != u32::MAX && here != 0 {
-                    let closer = neighbours[node.0 as usize].iter().enumerate().filter(|(_, (peer, up))| {
-                        *up && graph.nodes[*peer as usize].kind == NodeKind::Switch
-                            && distance[*peer as usize] == here - 1
-                    });
-                    ports.extend(closer.map(|(p, _)| Port(p as u16)));
+            Attach { row: NO_ROW, edge, at: switch_of[to as usize], port: Port(0) }
+        };
+        let mut attach: Vec<Attach> = graph.hosts().map(|host| host.0).map(attached).collect();
+        // The ports of a switch in one go: it may have all the hosts.
+        let host_of: HashMap<u32, usize> = graph.hosts().enumerate().map(|(number, node)| (node.0, number)).collect();
+        for (node, _) in &edges {
+            for (port, (peer, _)) in neighbours[*node as usize].iter().enumerate() {
+                if let Some(host) = host_of.get(peer) {
+                    attach[*host].port = Port(port as u16);
                 }
-                ranges[switch_of[node.0 as usize] as usize * edges + edge] =
-                    (begin, (ports.len() as u32 - begin) as u16);
             }
         }
         let salts = graph.switches().map(|n| mix(mix(seed ^ 0x0EC3) ^ u64::from(n.0))).collect();
-        Routes { attach, ranges, ports, edges, salts }
+        let (ranges, ports, lists, switches) = (Vec::new(), Vec::new(), HashMap::new(), graph.switches().count());
+        Routes { attach, edges, ranges, ports, lists, switches, salts, work: 0 }
     }
 
-    /// Ports of `switch` on shortest paths to `host`; empty: unreachable.
+    /// Whether the routes to a host are known, or there are none to be known.
+    #[inline]
+    pub fn knows(&self, host: HostId) -> bool {
+        let to = &self.attach[host.0 as usize];
+        to.row != NO_ROW || to.edge == u32::MAX
+    }
+
+    /// Finds the routes to a host.
+    #[cold]
+    pub fn learn(&mut self, neighbours: &Neighbours, switch_of: &[u32], host: HostId) {
+        let edge = self.attach[host.0 as usize].edge;
+        let Some((start, row)) = self.edges.get(edge as usize).copied() else { return };
+        self.attach[host.0 as usize].row = row;
+        if row != NO_ROW {
+            return;
+        }
+        let row = (self.ranges.len() / self.switches) as u32;
+        (self.edges[edge as usize].1, self.attach[host.0 as usize].row) = (row, row);
+        let begin = self.ranges.len();
+        self.ranges.resize(begin + self.switches, (0, 0));
+        let distance = distances(neighbours, switch_of, start);
+        let mut list = Vec::new();
+        for (node, switch) in switch_of.iter().enumerate().filter(|(_, switch)| **switch != u32::MAX) {
+            let here = distance[node];
+            self.work += neighbours[node].len() as u64;
+            if here == u32::MAX || here == 0 {
+                continue;
+            }
+            // Hosts have no distance.
+            let closer =
+                neighbours[node].iter().enumerate().filter(|(_, (to, up))| *up && distance[*to as usize] == here - 1);
+            list.clear();
+            list.extend(closer.map(|(port, _)| Port(port as u16)));
+            let at = match self.lists.get(&list) {
+                Some(at) => *at,
+                None => {
+                    let at = self.ports.len() as u32;
+                    self.ports.extend(&list);
+                    self.lists.insert(list.clone(), at);
+                    at
+                }
+            };
+            self.ranges[begin + *switch as usize] = (at, list.len() as u16);
+        }
+    }
+
+    /// Finds anew, the state of links having changed, what was known before.
+    pub fn renew(&mut self, neighbours: &Neighbours, switch_of: &[u32]) {
+        let known = |attach: &Attach| attach.row != NO_ROW;
+        let hosts = (0u32..).zip(&self.attach).filter(|(_, attach)| known(attach)).map(|(host, _)| HostId(host));
+        let hosts: Vec<HostId> = hosts.collect();
+        self.ranges.clear();
+        self.edges.iter_mut().for_each(|(_, row)| *row = NO_ROW);
+        hosts.into_iter().for_each(|host| self.learn(neighbours, switch_of, host));
+    }
+
+    /// Whether at least so many links have been looked at since the last [`Routes::take_work`].
+    pub fn has_worked(&self, links: u64) -> bool {
+        self.work >= links
+    }
+
+    /// How many links have been looked at since the last time.
+    pub fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.work)
+    }
+
+    /// Bytes that the tables take.
+    #[cfg(test)]
+    fn size(&self) -> usize {
+        let lists: usize = self.lists.keys().map(|list| 2 * size_of_val(&list[..])).sum();
+        size_of_val(&self.ranges[..]) + lists
+    }
+
+    /// Ports of `switch` on shortest paths to `host`; empty: unreachable, or not known.
     #[inline]
     pub fn candidates(&self, switch: u32, host: HostId) -> &[Port] {
-        let (edge, at, port) = &self.attach[host.0 as usize];
-        if *at == switch {
-            return std::slice::from_ref(port);
+        let to = &self.attach[host.0 as usize];
+        if to.at == switch {
+            return std::slice::from_ref(&to.port);
         }
-        if *edge == u32::MAX {
+        if to.row == NO_ROW {
             return &[];
         }
-        let (begin, len) = self.ranges[switch as usize * self.edges + *edge as usize];
+        let (begin, len) = self.ranges[to.row as usize * self.switches + switch as usize];
         &self.ports[begin as usize..begin as usize + usize::from(len)]
     }
 
@@ -93,14 +171,14 @@ impl Routes {
     }
 }
 
-fn distances(graph: &Graph, neighbours: &Neighbours, start: u32) -> Vec<u32> {
-    let mut distance = vec![u32::MAX; graph.nodes.len()];
+fn distances(neighbours: &Neighbours, switch_of: &[u32], start: u32) -> Vec<u32> {
+    let mut distance = vec![u32::MAX; neighbours.len()];
     distance[start as usize] = 0;
     let mut queue = std::collections::VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {
         for (peer, up) in &neighbours[node as usize] {
             let unseen = distance[*peer as usize] == u32::MAX;
-            if *up && unseen && graph.nodes[*peer as usize].kind == NodeKind::Switch {
+            if *up && unseen && switch_of[*peer as usize] != u32::MAX {
                 distance[*peer as usize] = distance[node as usize] + 1;
                 queue.push_back(*peer);
             }
@@ -144,5 +222,100 @@ impl Paths {
     /// Number of switches on the path.
     pub fn len(&self, at: u32) -> u8 {
         self.words[at as usize] as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{FatTree, NodeKind};
+    use crate::units::Rate;
+    use backwater_engine::Time;
+
+    fn of(graph: &Graph) -> (Routes, Neighbours, Vec<u32>) {
+        let ends = graph.ports().unwrap();
+        let neighbours: Neighbours =
+            ends.iter().map(|ports| ports.iter().map(|end| (end.peer.0, true)).collect()).collect();
+        let mut switch_of = vec![u32::MAX; graph.nodes.len()];
+        graph.switches().enumerate().for_each(|(number, node)| switch_of[node.0 as usize] = number as u32);
+        (Routes::new(graph, &neighbours, &switch_of, 1), neighbours, switch_of)
+    }
+
+    fn tree() -> Graph {
+        let (pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor) = (4, 2, 2, 4, 2);
+        FatTree { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, ..FatTree::default() }.build().unwrap()
+    }
+
+    /// Whoever follows any candidate at any switch comes one step closer, and arrives; the number of paths in a fat tree is known.
+    #[test]
+    fn candidates_lead_to_the_host() {
+        let graph = tree();
+        let (mut routes, neighbours, switch_of) = of(&graph);
+        let hosts: Vec<u32> = graph.hosts().map(|node| node.0).collect();
+        for (host, node) in (0u32..).zip(&hosts) {
+            routes.learn(&neighbours, &switch_of, HostId(host));
+            for (from, first) in (0u32..).zip(&hosts).filter(|(from, _)| *from != host) {
+                let mut at = vec![neighbours[*first as usize][0].0];
+                let mut steps = 1;
+                while at.iter().any(|n| n != node) {
+                    let step = |n: &u32| {
+                        let here = &neighbours[*n as usize];
+                        let ports = routes.candidates(switch_of[*n as usize], HostId(host)).iter();
+                        ports.map(|port| here[usize::from(port.0)].0).collect::<Vec<_>>()
+                    };
+                    at = at.iter().flat_map(step).collect();
+                    steps += 1;
+                }
+                // Same ToR: one path of 2 links; same pod: 2 of 4; elsewhere: 2 aggregation switches with 2 cores each, 6 links.
+                let far = (from / 2 != host / 2, from / 4 != host / 4);
+                let expected = match far {
+                    (false, _) => (1, 2),
+                    (true, false) => (2, 4),
+                    (true, true) => (4, 6),
+                };
+                assert_eq!((at.len(), steps), expected, "h{from} to h{host}");
+            }
+        }
+    }
+
+    /// The tables grow with the switches to which something is sent, not with all pairs of switches.
+    #[test]
+    fn tables_grow_with_the_destinations() {
+        let mut graph = Graph::default();
+        let switches: Vec<_> = (0..2_000).map(|n| graph.add(format!("s{n}"), "switch", NodeKind::Switch)).collect();
+        for (number, &switch) in switches.iter().enumerate() {
+            let host = graph.add(format!("h{number}"), "host", NodeKind::Host);
+            graph.link(host, switch, Rate::gbps(10), Time::ZERO);
+            graph.link(switch, switches[(number + 1) % switches.len()], Rate::gbps(10), Time::ZERO);
+        }
+        let (mut routes, neighbours, switch_of) = of(&graph);
+        assert_eq!(routes.size(), 0);
+        for host in 0..3 {
+            routes.learn(&neighbours, &switch_of, HostId(host));
+            assert!(routes.knows(HostId(host)) && !routes.knows(HostId(host + 1)));
+            assert!(routes.size() <= (host as usize + 1) * 8 * 2_000 + 1_000, "{}", routes.size());
+        }
+        // Round the ring the shorter way; to the farthest switch both ways.
+        let candidates = |switch: u32| routes.candidates(switch, HostId(0)).len();
+        assert_eq!([candidates(1), candidates(1_999), candidates(1_000)], [1, 1, 2]);
+    }
+
+    /// A link that fails leaves the other ways, and comes back.
+    #[test]
+    fn routes_are_found_anew() {
+        let graph = tree();
+        let (mut routes, mut neighbours, switch_of) = of(&graph);
+        routes.learn(&neighbours, &switch_of, HostId(15));
+        let tor = graph.node("tor0").unwrap_or_else(|| graph.switches().next().unwrap()).0;
+        let here = switch_of[tor as usize];
+        let before = routes.candidates(here, HostId(15)).to_vec();
+        assert_eq!(before.len(), 2);
+        neighbours[tor as usize][usize::from(before[0].0)].1 = false;
+        routes.renew(&neighbours, &switch_of);
+        assert_eq!(routes.candidates(here, HostId(15)), &before[1..]);
+        assert!(!routes.knows(HostId(0)));
+        neighbours[tor as usize][usize::from(before[0].0)].1 = true;
+        routes.renew(&neighbours, &switch_of);
+        assert_eq!(routes.candidates(here, HostId(15)), before);
     }
 }

@@ -158,6 +158,7 @@ impl<A: Actors> Network<A> {
         let on_it = back.and_then(|flow| Some((flow.back, self.position(flow.back, flow.dst, switch)?)));
         let (path, at) = on_it.unwrap_or((NO_PATH, 0));
         let hash = mix(u64::from(node.0) << 32 | u64::from(to.0));
+        self.find_routes(to);
         let egress = if path == NO_PATH {
             self.routes.pick(switch, self.routes.candidates(switch, to), hash)
         } else {

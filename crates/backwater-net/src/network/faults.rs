@@ -6,7 +6,6 @@ use crate::hold::{Hold, bit};
 use crate::hooks::Owner;
 use crate::packet::{CLASSES, Class, Kind, NodeId};
 use crate::port::{Belongs, LinkFaults};
-use crate::routing::Routes;
 use crate::slab::{Fifo, Ix};
 use crate::spec::{FaultKind, FrameKind};
 use backwater_engine::{Time, rng};
@@ -97,7 +96,7 @@ impl<A: Actors> Network<A> {
         for (from, to) in [(a, b), (b, a)] {
             self.neighbours[from.0 as usize].iter_mut().filter(|(peer, _)| *peer == to.0).for_each(|(_, u)| *u = up);
         }
-        self.routes = Routes::new(&self.graph, &self.neighbours, &self.switch_of, self.seed);
+        self.routes.renew(&self.neighbours, &self.switch_of);
         for port in ports {
             // Both ends begin anew: what is still to be held is said again.
             for class in 0..=CLASSES {

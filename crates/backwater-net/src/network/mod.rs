@@ -140,6 +140,9 @@ struct Switch<S> {
 /// Events between two deliveries of rows.
 const SLICE: u64 = 4096;
 
+/// Links that are looked at for routes in about the time of an event.
+const LINKS_PER_EVENT: u64 = 16;
+
 /// Rows since the last delivery.
 #[derive(Default)]
 struct Rows {
@@ -269,6 +272,9 @@ impl<A: Actors> Network<A> {
             let slice = left.min(SLICE);
             left -= slice;
             self.run_slice(slice);
+            // Finding routes in a large network takes as long as many events.
+            left = left.saturating_sub(self.routes.take_work() / LINKS_PER_EVENT);
+            self.rows.hand_out(sink);
         }
         match self.totals.broken.take() {
             Some(broken) => Err(broken),
@@ -291,7 +297,13 @@ impl<A: Actors> Network<A> {
                 Event::Sent { port } => self.sent(port),
                 Event::Arrive { port, pkt } => self.arrive(port, pkt),
                 Event::Wake { port } => self.woken(port),
-                _ => self.rare(event, before),
+                _ => {
+                    self.rare(event, before);
+                    if self.routes.has_worked(SLICE * LINKS_PER_EVENT) {
+                        self.totals.progress.events += handled + 1;
+                        return;
+                    }
+                }
             }
             if self.totals.stopped {
                 self.totals.progress.events += handled + 1;

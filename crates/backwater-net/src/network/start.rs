@@ -37,7 +37,15 @@ impl<A: Actors> Network<A> {
         self.draw(source);
     }
 
+    /// Finds the routes to a host, where nothing has gone to it yet.
+    pub(super) fn find_routes(&mut self, host: HostId) {
+        if !self.routes.knows(host) {
+            self.routes.learn(&self.neighbours, &self.switch_of, host);
+        }
+    }
+
     pub(super) fn start_flow(&mut self, spec: &FlowSpec) {
+        [spec.dst, spec.src].into_iter().for_each(|host| self.find_routes(host));
         let hash = mix(mix(self.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
         let (path, back) = self.pin(spec, hash);
         let stream = spec.stream.map(|stream| {

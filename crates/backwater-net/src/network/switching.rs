@@ -58,7 +58,18 @@ impl<A: Actors> Network<A> {
             }
             return self.routes.pick(switch, candidates, self.path_hash(pkt));
         }
-        candidates.first().map(|port| port.0)
+        candidates.first().map(|port| port.0).or_else(|| self.route_anew(switch, pkt))
+    }
+
+    /// The egress port to a host to which no flow goes: only messages do.
+    #[cold]
+    fn route_anew(&mut self, switch: u32, pkt: Ix) -> Option<u16> {
+        let host = self.slab[pkt].pkt.dst;
+        if self.routes.knows(host) {
+            return None;
+        }
+        self.find_routes(host);
+        self.route(switch, pkt)
     }
 
     /// Shows a control frame that passes by to the mechanisms. Returns whether it goes on.

@@ -153,4 +153,15 @@ mod tests {
         }
         assert!(matches!(LeafSpine { spines: 0, ..LeafSpine::default() }.build(), Err(GraphError::None { .. })));
     }
+
+    /// What would not fit into memory is refused before it is built, and the limit is named.
+    #[test]
+    fn too_many_links() {
+        let error = LeafSpine { leaves: 2_000, spines: 2_000, ..LeafSpine::default() }.build().unwrap_err();
+        let what = "links between leaves and spines".to_owned();
+        assert_eq!(error, GraphError::TooMany { what, got: 4_000_000, most: 1 << 20 });
+        // With those of the hosts they are more than what counts for each kind.
+        let all = LeafSpine { leaves: 1, spines: 2, links_per_pair: 1 << 19, ..LeafSpine::default() }.build();
+        assert_eq!(all, Err(GraphError::TooMany { what: "links".into(), got: (1 << 20) + 8, most: 1 << 20 }));
+    }
 }

@@ -81,8 +81,9 @@ pub struct Graph {
     pub links: Vec<Link>,
 }
 
-/// Most nodes, and most links, that a builder makes: 16 times the largest network that was ever simulated packet by packet.
-pub const MOST: u64 = 1 << 22;
+/// Most nodes, and most links, of a network. A link has two ports of about 1 KB each, and so many of them are built in seconds; a fat tree of
+/// 65,536 hosts has a fifth of it.
+pub const MOST: u64 = 1 << 20;
 
 impl Graph {
     /// Adds a node.
@@ -190,9 +191,12 @@ impl Graph {
         }
     }
 
-    /// Sees that names are unique, that each host has one link, that links have a rate and two ends, and that port numbers fit.
+    /// Sees that links are not too many, that names are unique, that each host has one link, that links have a rate and two ends, and that port numbers fit.
     /// Whether hosts reach each other is asked of [`Graph::islands`]: only the flows know whether they have to.
     pub fn validate(&self) -> Result<(), GraphError> {
+        if self.links.len() as u64 > MOST {
+            return Err(GraphError::TooMany { what: "links".to_owned(), got: self.links.len() as u64, most: MOST });
+        }
         let mut names = std::collections::HashSet::with_capacity(self.nodes.len());
         for node in &self.nodes {
             if !names.insert(node.name.as_str()) {
