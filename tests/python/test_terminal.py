@@ -11,8 +11,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 import backwater
+from backwater.cli.output import PLAIN_WIDTH, listing
 from backwater.wording import visible
 
 if TYPE_CHECKING:
@@ -110,3 +112,41 @@ def test_names_that_are_no_text(command: Command, small: Path, tmp_path: Path) -
         assert said.code == 2
         assert r"sc\udcffnario.toml" in said.err
     assert command("schema", "--json", name).code == 0
+
+
+def test_a_listing_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    """Cells stand below their column's name, and what does not fit goes on below itself."""
+    rows = [("a", "1", "here"), ("key", "\x1b[2J", "there"), ("k" * 90, "v", "elsewhere " * 4)]
+    listing(("key", "value", "from"), rows, "Title")
+    title, head, *lines = capsys.readouterr().out.splitlines()
+    assert (title, max(map(len, lines)) <= PLAIN_WIDTH) == ("Title", True)
+    starts = [head.index(name) for name in ("key", "value", "from")]
+    ends = [*starts[1:], None]
+
+    def cells(line: str) -> list[str]:
+        return [line[a:b].rstrip() for a, b in zip(starts, ends, strict=True)]
+
+    assert cells(lines[0]) == ["a", "1", "here"]
+    assert cells(lines[1]) == ["key", r"\u001b[2J", "there"]
+    below = [cells(line) for line in lines[2:]]
+    assert "".join(line[0] for line in below) == "k" * 90
+    assert " ".join(" ".join(line[2] for line in below).split()) == " ".join(["elsewhere"] * 4)
+
+
+def test_a_listing_of_100_000_rows_is_not_laid_out_cell_by_cell(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network of 20,000 switches written out has some 140,000 values."""
+    printed = []
+    whole = Console.print
+
+    def counted(self: Console, *parts: str, style: str | None = None) -> None:
+        printed.append(parts)
+        whole(self, *parts, style=style)
+
+    monkeypatch.setattr(Console, "print", counted)
+    listing(("key", "value"), [(f"k{n}", f"{n}") for n in range(100_000)], "Many")
+    assert len(printed) == 2
+    out = capsys.readouterr().out
+    assert out.count("\n") == 100_002
+    assert out.endswith("k99999  99999\n")

@@ -20,7 +20,17 @@ from backwater.cli.arguments import (
     read,
     see_used,
 )
-from backwater.cli.output import message, put, show, table, warn, writable, write, write_json
+from backwater.cli.output import (
+    listing,
+    message,
+    put,
+    show,
+    table,
+    warn,
+    writable,
+    write,
+    write_json,
+)
 from backwater.errors import InputError
 
 
@@ -67,12 +77,8 @@ def check(
         told = {"title": case.title, "values": values, "warnings": warnings, "skipped": skipped}
         write_json(json, told)
     if json != "-":
-        view = table()
-        for column in ("key", "value", "from"):
-            view.add_column(column, overflow="fold")
-        for value in case.values():
-            view.add_row(value["key"], value["value"], value["origin"])
-        show(view, case.title)
+        rows = [(value["key"], value["value"], value["origin"]) for value in case.values()]
+        listing(("key", "value", "from"), rows, case.title)
     message(f"{file}: good{checked}")
 
 

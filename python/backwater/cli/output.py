@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from backwater.files import write_text
 from backwater.wording import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from rich.console import Console, RenderableType
     from rich.table import Table
 
@@ -80,6 +83,65 @@ def show(view: Table, title: str | None = None, *remarks: str) -> None:
     put(view)
     for remark in remarks:
         put(remark, style="dim")
+
+
+# Blanks between two columns of a listing.
+GAP = 2
+
+
+def listing(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
+    """Print rows of text as `show` prints a table, where there may be hundreds of thousands.
+
+    A table of `rich` takes 1 ms and 5 KB for each row of three cells.
+    """
+    if title:
+        put(title, style="bold")
+    rows = [tuple(visible(cell) for cell in row) for row in rows]
+    widths = [max(map(_columns, column)) for column in zip(columns, *rows, strict=True)]
+    _narrow(widths, console().width - GAP * (len(widths) - 1))
+    put("\n".join(_lines(columns, widths)), style="bold")
+    lines = chain.from_iterable(_lines(row, widths) for row in rows)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _columns(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _narrow(widths: list[int], room: int) -> None:
+    """Take from the widest columns until all have room."""
+    while sum(widths) > room and max(widths) > 1:
+        widest = max(widths)
+        those = [n for n, width in enumerate(widths) if width == widest]
+        below = max((width for width in widths if width < widest), default=1)
+        each = max(1, min(widest - below, (sum(widths) - room) // len(those)))
+        for n in those[: sum(widths) - room]:
+            widths[n] -= each
+
+
+def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """Give the lines of a row; what is wider than its column goes on below."""
+    cells = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
+    for number in range(max(map(len, cells))):
+        parts = [cell[number] if number < len(cell) else "" for cell in cells]
+        padded = (
+            part + " " * (width - _columns(part) + GAP)
+            for part, width in zip(parts, widths, strict=True)
+        )
+        yield "".join(padded).rstrip()
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    if _columns(cell) <= width and "\n" not in cell:
+        return [cell]
+    from rich.text import Text
+
+    return [line.plain for line in Text(cell).wrap(console(), width, overflow="fold")]
 
 
 def writable(target: str | None) -> None:
