@@ -116,14 +116,11 @@ impl Routes {
         }
     }
 
-    /// Finds anew, the state of links having changed, what was known before.
-    pub fn renew(&mut self, neighbours: &Neighbours, switch_of: &[u32]) {
-        let known = |attach: &Attach| attach.row != NO_ROW;
-        let hosts = (0u32..).zip(&self.attach).filter(|(_, attach)| known(attach)).map(|(host, _)| HostId(host));
-        let hosts: Vec<HostId> = hosts.collect();
-        self.ranges.clear();
+    /// Forgets what is known, the state of links having changed: it is found anew when it is next asked for.
+    pub fn forget(&mut self) {
+        (self.ranges, self.ports, self.lists) = (Vec::new(), Vec::new(), HashMap::new());
         self.edges.iter_mut().for_each(|(_, row)| *row = NO_ROW);
-        hosts.into_iter().for_each(|host| self.learn(neighbours, switch_of, host));
+        self.attach.iter_mut().for_each(|attach| attach.row = NO_ROW);
     }
 
     /// Whether at least so many links have been looked at since the last [`Routes::take_work`].
@@ -311,11 +308,14 @@ mod tests {
         let before = routes.candidates(here, HostId(15)).to_vec();
         assert_eq!(before.len(), 2);
         neighbours[tor as usize][usize::from(before[0].0)].1 = false;
-        routes.renew(&neighbours, &switch_of);
+        routes.forget();
+        assert!(!routes.knows(HostId(15)));
+        routes.learn(&neighbours, &switch_of, HostId(15));
         assert_eq!(routes.candidates(here, HostId(15)), &before[1..]);
         assert!(!routes.knows(HostId(0)));
         neighbours[tor as usize][usize::from(before[0].0)].1 = true;
-        routes.renew(&neighbours, &switch_of);
+        routes.forget();
+        routes.learn(&neighbours, &switch_of, HostId(15));
         assert_eq!(routes.candidates(here, HostId(15)), before);
     }
 }

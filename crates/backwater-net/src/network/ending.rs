@@ -51,6 +51,7 @@ impl<A: Actors> Network<A> {
         slots.sort_by_key(|s| self.flows.send[*s as usize].id);
         let found = self.whereabouts();
         for slot in slots {
+            self.find_routes(self.flows.send[slot as usize].dst);
             let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
             self.rows.flows.push(row);
             self.end_waits(slot as usize);

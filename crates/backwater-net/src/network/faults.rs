@@ -96,7 +96,7 @@ impl<A: Actors> Network<A> {
         for (from, to) in [(a, b), (b, a)] {
             self.neighbours[from.0 as usize].iter_mut().filter(|(peer, _)| *peer == to.0).for_each(|(_, u)| *u = up);
         }
-        self.routes.renew(&self.neighbours, &self.switch_of);
+        self.routes.forget();
         for port in ports {
             // Both ends begin anew: what is still to be held is said again.
             for class in 0..=CLASSES {

@@ -6,9 +6,10 @@ use super::{Actors, Event, Network};
 use crate::packet::{NodeId, Port};
 use crate::record::{JobRows, LoadRow, Sink};
 use crate::slab::Ix;
+use crate::spec::FlowSpec;
 use crate::workload::job::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// The jobs of a run.
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub(super) struct Jobs {
     of_group: Vec<u32>,
     /// Per port, per group of flows up to the last that has sent there. Empty without jobs.
     loads: Vec<Vec<Load>>,
+    /// Flows of this instant that are still to be started.
+    starting: VecDeque<FlowSpec>,
 }
 
 /// What the flows of a group put on a link.
@@ -47,12 +50,17 @@ impl Jobs {
             job.groups().for_each(|group| of_group[group as usize] = number);
         }
         let entry = |job: Box<dyn Dependent>| Entry { moment: job.moment(), job, asked: BTreeSet::new() };
-        Jobs { list: jobs.into_iter().map(entry).collect(), of_group, loads: vec![Vec::new(); ports] }
+        Jobs {
+            list: jobs.into_iter().map(entry).collect(),
+            of_group,
+            loads: vec![Vec::new(); ports],
+            starting: VecDeque::new(),
+        }
     }
 
     /// Whether one will begin something without anything else happening.
     pub fn wait(&self) -> bool {
-        self.list.iter().any(|entry| !entry.asked.is_empty())
+        !self.starting.is_empty() || self.list.iter().any(|entry| !entry.asked.is_empty())
     }
 
     /// Whether what their flows put on links is counted.
@@ -111,11 +119,22 @@ impl<A: Actors> Network<A> {
         let entry = &mut self.jobs.list[job as usize];
         entry.asked.remove(&self.now);
         let again = entry.job.due(self.now, &mut due);
-        due.flows.iter().for_each(|flow| self.start_flow(flow));
+        self.jobs.starting.extend(due.flows);
         self.rows.jobs.append(&mut due.rows);
         if let Some(at) = again {
             self.ask_job_at(job, at);
         }
+        self.start_jobs_flows();
+    }
+
+    /// Starts what jobs have begun, and leaves the rest for the next slice where finding its routes takes long. Returns whether all has
+    /// started.
+    pub(super) fn start_jobs_flows(&mut self) -> bool {
+        while !self.enough_routes() {
+            let Some(flow) = self.jobs.starting.pop_front() else { return true };
+            self.start_flow(&flow);
+        }
+        self.jobs.starting.is_empty()
     }
 
     /// A data frame is put on a link: if its flow is a job's and still under way, it counts for its step.

@@ -283,9 +283,18 @@ impl<A: Actors> Network<A> {
     }
 
     fn run_slice(&mut self, slice: u64) {
+        if !self.start_jobs_flows() {
+            return;
+        }
         for handled in 0..slice {
-            if self.queue.fill() && self.wide {
-                self.fetch_ahead();
+            if self.queue.fill() {
+                if self.wide {
+                    self.fetch_ahead();
+                }
+                if self.enough_routes() {
+                    self.totals.progress.events += handled;
+                    return;
+                }
             }
             let Some((time, _, event)) = self.queue.pop() else {
                 self.nothing_left();
@@ -299,7 +308,8 @@ impl<A: Actors> Network<A> {
                 Event::Wake { port } => self.woken(port),
                 _ => {
                     self.rare(event, before);
-                    if self.routes.has_worked(SLICE * LINKS_PER_EVENT) {
+                    // A flow that begins finds routes, and so many begin within one batch of events.
+                    if self.enough_routes() {
                         self.totals.progress.events += handled + 1;
                         return;
                     }
@@ -311,6 +321,11 @@ impl<A: Actors> Network<A> {
             }
         }
         self.totals.progress.events += slice;
+    }
+
+    /// Whether finding routes has taken as long as a slice of events.
+    fn enough_routes(&self) -> bool {
+        self.routes.has_worked(SLICE * LINKS_PER_EVENT)
     }
 
     #[inline(never)]

@@ -73,6 +73,7 @@ impl<A: Actors> Network<A> {
         }
         let found = self.whereabouts();
         let slot = self.flows.slots().min_by_key(|slot| self.flows.send[*slot as usize].id)?;
+        self.find_routes(self.flows.send[slot as usize].dst);
         let flow = &self.flows.send[slot as usize];
         let (src, dst) = (self.host_name(flow.src), self.host_name(flow.dst));
         let others = match self.flows.active - 1 {

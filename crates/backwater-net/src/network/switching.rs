@@ -61,7 +61,7 @@ impl<A: Actors> Network<A> {
         candidates.first().map(|port| port.0).or_else(|| self.route_anew(switch, pkt))
     }
 
-    /// The egress port to a host to which no flow goes: only messages do.
+    /// The egress port to a host to which no flow goes, as where messages do, or to which none has begun since a link's state changed.
     #[cold]
     fn route_anew(&mut self, switch: u32, pkt: Ix) -> Option<u16> {
         let host = self.slab[pkt].pkt.dst;

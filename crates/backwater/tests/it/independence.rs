@@ -148,3 +148,67 @@ size = "200 KB"
 fn starting_scenario_has_one_fingerprint_everywhere() {
     assert_eq!(format!("{:016x}", run(backwater::new_scenario(), 1).1), "e4210d8aa349e723");
 }
+
+/// 400 leaves with a host each: 3,600 links.
+const WIDE: &str = r#"
+[topology]
+kind = "leaf-spine"
+leaves = 400
+spines = 8
+hosts_per_leaf = 1
+rate = "100 Gb/s"
+link_delay = "150 ns"
+[switch]
+buffer_per = "none"
+"#;
+
+/// Runs in slices of at most `events`; gives what came out and most flows that began within a slice.
+fn sliced(text: &str, events: u64) -> (Times, u64) {
+    let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
+    let mut network = Network::new(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+    let (mut times, mut most, mut before) = (Times::default(), 0, 0);
+    loop {
+        let progress = network.run(events, &mut times).unwrap();
+        let begun = progress.flows_active + progress.flows_done;
+        (most, before) = (most.max(begun - before), begun);
+        if progress.done {
+            break;
+        }
+    }
+    network.finish(&mut times);
+    times.1 = network.fingerprint();
+    times.0.sort_unstable();
+    (times, most)
+}
+
+/// Finding routes counts against a slice, so that whoever drives a run gets to look at the clock: the 400 flows of a job, which begin at
+/// one instant and ask for routes to 400 switches, do not begin within one slice. What happens is the same however it is sliced.
+#[test]
+fn routes_are_part_of_a_slice() {
+    let job =
+        "[[job]]\nranks = 400\n[[job.step]]\nkind = \"point-to-point\"\nshift = 1\nwrap = true\nsize = \"1 KB\"\n";
+    let flows = "[[flow]]\nfrom = \"0..398\"\nto = \"1..399\"\nsize = \"1 KB\"\n";
+    for (what, flow_count) in [(job, 400), (flows, 399)] {
+        let text = format!("{WIDE}{what}");
+        let (short, most) = sliced(&text, 64);
+        // A slice is worth 65,536 looks at links, and who finds the routes to a host looks at each of 3,600 once at least. A flow's
+        // routes are those to its destination and back.
+        assert!((1..=65_536 / 3_600 + 2).contains(&most), "{most}");
+        assert_eq!(short.0.len(), flow_count);
+        assert!(short.0.iter().all(|(.., fct)| fct.is_some()));
+        let (long, _) = sliced(&text, 1 << 40);
+        assert_eq!((short.0, short.1), (long.0, long.1));
+    }
+}
+
+/// A link's failure lets go of all routes at once; those that are still needed are found again one by one, and flows go round it.
+#[test]
+fn routes_are_found_again_after_a_failure() {
+    let flows =
+        "[[flow]]\nfrom = \"0..398\"\nto = \"1..399\"\nsize = \"100 KB\"\n[transport]\nrecovery = \"go-back-n\"\n";
+    let fault = "[[fault]]\nkind = \"link-down\"\nat = \"2 us\"\na = \"leaf0\"\nb = \"spine3\"\n";
+    let text = format!("{WIDE}{flows}{fault}");
+    let ((short, _), (long, _)) = (sliced(&text, 64), sliced(&text, 1 << 40));
+    assert!(short.0.iter().all(|(.., fct)| fct.is_some()));
+    assert_eq!((short.0, short.1), (long.0, long.1));
+}

@@ -208,3 +208,26 @@ fn a_job_cut_short_says_how_far_it_was() {
     assert!(!over.is_empty() && open.len() == 1, "{:?}", rows.rounds);
     assert!(rows.transfers.iter().any(|transfer| transfer.end.is_none()));
 }
+
+/// 300 steps of 8 ranks that all wait for one computation, and one that waits for all of them: 600 waits of steps, some 4,800 of
+/// tasks. A step does not wait for a step twice, whatever the order in which they are named.
+#[test]
+fn a_step_after_hundreds_of_others_waits_for_all_of_them() {
+    let labels: Vec<String> = (0..300).map(|n| format!("s{n}")).collect();
+    let middle = |(n, label): (usize, &String)| {
+        format!(
+            "[[job.step]]\nlabel = \"{label}\"\nkind = \"compute\"\ntime = \"{} us\"\nafter = [\"first\"]\n",
+            1 + n % 7
+        )
+    };
+    let middle: String = labels.iter().enumerate().map(middle).collect();
+    let names: Vec<String> = labels.iter().map(|label| format!("{label:?}")).collect();
+    let job = format!(
+        "[[job]]\nranks = 8\n[[job.step]]\nlabel = \"first\"\nkind = \"compute\"\ntime = \"5 us\"\n{middle}\
+         [[job.step]]\nlabel = \"last\"\nkind = \"compute\"\ntime = \"1 us\"\nafter = [{}]\n",
+        names.join(", ")
+    );
+    let (rows, _) = run(&star(true, &job));
+    // First, the longest between, last.
+    assert_eq!(rows.rounds[0].end, Some(Time::us(5 + 7 + 1)));
+}
