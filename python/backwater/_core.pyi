@@ -1,6 +1,10 @@
 """The compiled simulator: reads, checks and runs scenarios, hands rows over in Arrow batches.
 
 Private: `import backwater` is the front door. Times are integer picoseconds (`*_ps`), sizes bytes.
+
+What may take long (to read, check, resolve, sketch and build a scenario) is done by a thread of its
+own, so that signals are heard meanwhile: what a handler raises is raised, within 0.1 s, and that
+thread's work is dropped when it comes to its end.
 """
 
 import os
@@ -101,8 +105,16 @@ class Scenario:
         the way or the two ends, how many, bytes of all); complete: whether that is all.
         """
 
-    def start(self, seed: int | None = None, capture: Capture | None = None) -> Simulation:
-        """Build the network; `seed` replaces the scenario's own, `capture` replaces its file."""
+    def start(
+        self,
+        seed: int | None = None,
+        capture: Capture | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Simulation:
+        """Build the network; `seed` replaces the scenario's own, `capture` replaces its file.
+
+        `stop` is asked meanwhile whether to give up, which is a `KeyboardInterrupt`.
+        """
 
 class Capture:
     """Frames that pass some ports of a run, to be written to a pcapng file that Wireshark opens.
@@ -152,7 +164,16 @@ class Simulation:
 class Divergence:
     """Two runs of one network side by side, until what they send first differs."""
 
-    def __init__(self, a: Scenario, seed_a: int, b: Scenario, seed_b: int) -> None: ...
+    def __init__(
+        self,
+        a: Scenario,
+        seed_a: int,
+        b: Scenario,
+        seed_b: int,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        """Build both; `stop` is as of `Scenario.start`."""
+
     def advance(self, wall_ms: int) -> dict[str, Any] | None:
         """Simulate both for about `wall_ms` ms of wall time; None: no difference yet.
 

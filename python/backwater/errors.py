@@ -6,10 +6,20 @@ come from the simulator. Here are the errors of the parts around it: files, stud
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from backwater.results import Run
+
+
+# What a shell adds to a signal's number for the exit code of what it has ended.
+SIGNALLED = 128
+
+
+def stopped_by(number: int) -> str:
+    """Say that a signal has stopped something; whoever pressed Ctrl-C knows by what."""
+    return "stopped" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
 
 
 class InputError(ValueError):
@@ -36,10 +46,14 @@ class Interrupted(KeyboardInterrupt):
     A `KeyboardInterrupt`, so that a notebook cell or a script stops as it would without Backwater.
     """
 
-    def __init__(self, runs: list[Run]) -> None:
-        super().__init__("stopped before the end")
+    def __init__(self, runs: list[Run], number: int = signal.SIGINT) -> None:
+        super().__init__(f"{stopped_by(number)} before the end")
         self.runs = runs
         """The runs as far as they came; unfinished flows are in their tables."""
+        self.number = number
+        """The signal: SIGINT, which is Ctrl-C, or SIGTERM."""
+        self.exit_code = SIGNALLED + number
+        """What a program ends with that this signal has stopped: 130 or 143."""
 
 
 class OtherBuildWarning(UserWarning):

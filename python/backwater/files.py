@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # directory, a file that is a mount point), the file itself may still be written to.
 _NO_RENAME = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 
+# Temporary files of this process that are being written.
+_being_written: set[Path] = set()
+
 # How temporary files are called.
 TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.tmp")
 
@@ -76,6 +79,7 @@ def replacing(target: Path, there: os.stat_result | None = None) -> Iterator[IO[
     temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
     # Not by `tempfile`, whose files nobody else may read.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    _being_written.add(temporary)
     try:
         with os.fdopen(descriptor, "wb") as file:
             if there is not None:
@@ -89,7 +93,16 @@ def replacing(target: Path, there: os.stat_result | None = None) -> Iterator[IO[
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        _being_written.discard(temporary)
     sync_directory(target.parent)
+
+
+def drop_temporary_files() -> None:
+    """Remove what is being written, in a process that is about to end there and then."""
+    for temporary in list(_being_written):
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def sync_directory(path: Path) -> None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from backwater import _core
 from backwater.directory import locked, standing
-from backwater.errors import InputError, ResultError
+from backwater.errors import SIGNALLED, InputError, Interrupted, ResultError, stopped_by
 from backwater.files import digest
 from backwater.results import DirectorySink, MemorySink, Run, earlier_run, opening
 
@@ -136,21 +136,46 @@ class Job:
         return opening(seed=self.seed, **self.prepared.facts)
 
 
+class Stop(threading.Event):
+    """Set once a signal asks what runs to end; `number` is the signal."""
+
+    number: int = signal.SIGINT
+
+    def signalled(self, number: int) -> None:
+        """Ask for the end. Of several signals the first is told."""
+        if not self.is_set():
+            self.number = number
+        self.set()
+
+    @property
+    def exit_code(self) -> int:
+        """What the program ends with: 130 of Ctrl-C, 143 of SIGTERM."""
+        return SIGNALLED + self.number
+
+    def __str__(self) -> str:
+        """Say what has happened, for people."""
+        return stopped_by(self.number)
+
+    def interrupted(self, *runs: Run | None) -> Interrupted:
+        """Make the error that tells it, with the runs that had begun."""
+        return Interrupted([run for run in runs if run is not None], self.number)
+
+
 @contextlib.contextmanager
-def interruptible() -> Iterator[threading.Event]:
+def interruptible() -> Iterator[Stop]:
     """Turn the first Ctrl-C (or SIGTERM) into an event that running simulations look at.
 
     The second one interrupts at once. Outside the main thread signals cannot be caught, and the
     event is never set.
     """
-    stop = threading.Event()
+    stop = Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def request(number: int, _frame: object) -> None:
-        stop.set()
+        stop.signalled(number)
         signal.signal(number, before[signal.Signals(number)])
 
     try:
@@ -162,8 +187,10 @@ def interruptible() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Event) -> Run:
+def run_job(job: Job, number: int, progress: Progress | None, stop: Stop) -> Run | None:
     """Run one job to its end, or to where `stop` was seen set; what was simulated is kept.
+
+    None: it was stopped before anything was simulated, and has written nothing.
 
     Raises `backwater.RunError` if the run broke a promise; its rows up to then are kept too. What
     an earlier run has left in its directory, which `find_done` has allowed, is removed first.
@@ -172,8 +199,13 @@ def run_job(job: Job, number: int, progress: Progress | None, stop: threading.Ev
         return _run(job, number, progress, stop)
 
 
-def _run(job: Job, number: int, progress: Progress | None, stop: threading.Event) -> Run:
-    simulation = job.prepared.scenario.start(job.seed, job.capture)
+def _run(job: Job, number: int, progress: Progress | None, stop: Stop) -> Run | None:
+    try:
+        simulation = job.prepared.scenario.start(job.seed, job.capture, stop.is_set)
+    except KeyboardInterrupt:
+        if stop.is_set():
+            return None
+        raise
     sink: DirectorySink | MemorySink = (
         MemorySink(job.manifest)
         if job.out is None
@@ -225,7 +257,7 @@ def _drain(simulation: _core.Simulation, sink: DirectorySink | MemorySink) -> No
 def run_jobs(
     jobs: Sequence[Job],
     progress: Progress | None,
-    stop: threading.Event,
+    stop: Stop,
     digest: Callable[[Run], T],
     workers: int | None = None,
 ) -> list[T | _core.RunError | None]:
@@ -239,7 +271,8 @@ def run_jobs(
         if stop.is_set():
             return None
         try:
-            return digest(run_job(jobs[number], number, progress, stop))
+            run = run_job(jobs[number], number, progress, stop)
+            return None if run is None else digest(run)
         except _core.RunError as error:
             return error
         except BaseException:

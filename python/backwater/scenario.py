@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.errors import InputError, Interrupted
+from backwater.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,7 +197,7 @@ class Scenario:
         there is an error (`InputError`), and so is another process that writes there. `force`
         replaces earlier results in `out`, and only what Backwater wrote. `progress` is called about
         ten times a second. `capture` says which frames go to a pcapng file beside the results.
-        Ctrl-C raises `backwater.Interrupted`, which carries what there is.
+        Ctrl-C or SIGTERM raises `backwater.Interrupted`, which carries what there is.
         """
         from backwater.running import interruptible, run_job, taken_up
 
@@ -208,8 +208,8 @@ class Scenario:
         listener = None if progress is None else _Listener(progress)
         with interruptible() as stop:
             run = run_job(job, 0, listener, stop)
-        if run.status == "interrupted":
-            raise Interrupted([run])
+        if run is None or run.status == "interrupted":
+            raise stop.interrupted(run)
         return run
 
     def job(self, seed: int | None, out: Path | None, capture: _core.Capture | None = None) -> Job:

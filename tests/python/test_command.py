@@ -300,8 +300,16 @@ def _long(tmp_path: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.parametrize(
+    ("number", "code", "word"),
+    [(signal.SIGINT, 130, "stopped"), (signal.SIGTERM, 143, "stopped by SIGTERM")],
+)
 def test_an_interrupted_study_says_how_to_go_on(
-    command: Command, monkeypatch: pytest.MonkeyPatch
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
+    word: str,
 ) -> None:
     """The command of the hint asks for the same: case, seeds, values and place."""
     asked = []
@@ -310,7 +318,7 @@ def test_an_interrupted_study_says_how_to_go_on(
         del options["progress"]
         seeds = cast("Callable[[tuple[int, ...], int], tuple[int, ...]]", options.pop("seeds"))
         asked.append((arguments, seeds((1, 2, 3), 1), options))
-        raise Interrupted([])
+        raise Interrupted([], number)
 
     monkeypatch.setattr("backwater.study.reproduce", interrupted)
     said = command(
@@ -318,7 +326,8 @@ def test_an_interrupted_study_says_how_to_go_on(
         "sfc-aidc-2025-training",
         *("--seeds", "2", "--case", "pipeline", "--set", "switch.buffer=4 MB", "--full"),
     )
-    assert said.code == 130
+    assert said.code == code
+    assert f"{word}; what was simulated by then is in " in said.err
     [hint] = [line for line in said.err.splitlines() if line.startswith("hint: ")]
     program, *again = shlex.split(hint.partition("from there: ")[2])
     assert program == "backwater"

@@ -1,6 +1,6 @@
 //! `Divergence`: two runs side by side until their first difference, driven in slices of wall time.
 
-use crate::errors::guarded;
+use crate::errors::{guarded, patiently};
 use crate::scenario::Scenario;
 use backwater::diverge::{Difference, Left, Pair, Said, Verdict};
 use pyo3::exceptions::PyRuntimeError;
@@ -15,10 +15,21 @@ pub struct Divergence(Mutex<Pair>);
 
 #[pymethods]
 impl Divergence {
+    /// Builds both. `stop` is asked meanwhile whether to give up.
     #[new]
-    fn new(py: Python<'_>, a: &Scenario, seed_a: u64, b: &Scenario, seed_b: u64) -> PyResult<Divergence> {
-        let built = py.detach(|| guarded(|| Pair::new((&*a.resolved()?, seed_a), (&*b.resolved()?, seed_b))));
-        built.map(|pair| Divergence(Mutex::new(pair))).map_err(|failure| failure.raise(py))
+    #[pyo3(signature = (a, seed_a, b, seed_b, stop = None))]
+    fn new(
+        py: Python<'_>,
+        a: &Scenario,
+        seed_a: u64,
+        b: &Scenario,
+        seed_b: u64,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Divergence> {
+        let (a, b) = (a.read(), b.read());
+        patiently(py, stop, move || {
+            Pair::new((&*a.resolved()?, seed_a), (&*b.resolved()?, seed_b)).map(|pair| Divergence(Mutex::new(pair)))
+        })
     }
 
     /// Runs on for about `wall_ms`; what was found, or nothing yet.

@@ -3,10 +3,14 @@
 use backwater::ScenarioError as CoreError;
 use backwater_engine::Time;
 use backwater_net::record::Broken;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
 pyo3::create_exception!(
     backwater._core,
@@ -52,9 +56,17 @@ pub fn broken(py: Python<'_>, broken: &Broken) -> PyErr {
     run(py, broken.time, &format!("at {}: {}", broken.time, broken.reason), &broken.reason, hint)
 }
 
-/// A defect of the simulator itself.
+/// What the last panic of this thread said, and where.
+fn panicked() -> String {
+    PANIC.with(|last| last.borrow_mut().take()).unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// A defect of the simulator itself, that has shown in this thread.
 pub fn defect(py: Python<'_>, time: Time) -> PyErr {
-    let what = PANIC.with(|last| last.borrow_mut().take()).unwrap_or_else(|| "unknown".to_owned());
+    defective(py, time, &panicked())
+}
+
+fn defective(py: Python<'_>, time: Time, what: &str) -> PyErr {
     let reason = format!("the simulator has a defect: {what}");
     let hint = "this should never happen; please report it with the scenario, its seed and this message";
     run(py, time, &reason, &reason, Some(hint))
@@ -76,8 +88,8 @@ fn run(py: Python<'_>, time: Time, text: &str, reason: &str, hint: Option<&str>)
 pub enum Failure {
     /// The scenario cannot be used.
     Scenario(Box<CoreError>),
-    /// The core panicked.
-    Defect,
+    /// The core panicked: what it said, and where.
+    Defect(String),
 }
 
 impl Failure {
@@ -85,7 +97,7 @@ impl Failure {
     pub fn raise(self, py: Python<'_>) -> PyErr {
         match self {
             Failure::Scenario(error) => scenario(py, &error),
-            Failure::Defect => defect(py, Time::ZERO),
+            Failure::Defect(what) => defective(py, Time::ZERO, &what),
         }
     }
 }
@@ -96,13 +108,49 @@ impl Failure {
 pub fn guarded<T>(call: impl FnOnce() -> Result<T, CoreError>) -> Result<T, Failure> {
     match panic::catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|error| Failure::Scenario(Box::new(error))),
-        Err(_) => Err(Failure::Defect),
+        Err(_) => Err(Failure::Defect(panicked())),
     }
 }
 
 /// Calls into the core with the interpreter's lock held, for what is quick.
 pub fn call<T>(py: Python<'_>, call: impl FnOnce() -> Result<T, CoreError>) -> PyResult<T> {
     guarded(call).map_err(|failure| failure.raise(py))
+}
+
+/// Time between two looks at signals while the core works.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Stack of a thread in which the core works: as much as a program's first thread usually has.
+const STACK: usize = 8 << 20;
+
+/// Calls into the core for what may take long: in a thread of its own, so that signals are heard meanwhile. What the handler of a signal
+/// raises is raised, and so is `KeyboardInterrupt` when `stop` gives true; the thread is left to itself then, and what it makes is dropped.
+pub fn patiently<T: Send + 'static>(
+    py: Python<'_>,
+    stop: Option<&Bound<'_, PyAny>>,
+    call: impl FnOnce() -> Result<T, CoreError> + Send + 'static,
+) -> PyResult<T> {
+    let (done, result) = mpsc::channel();
+    let work = move || {
+        // Nobody listens any more after a signal.
+        drop(done.send(guarded(call)));
+    };
+    thread::Builder::new().stack_size(STACK).spawn(work).map_err(PyOSError::new_err)?;
+    let result = Mutex::new(result);
+    let next = || match result.lock() {
+        Ok(result) => result.recv_timeout(LOOK),
+        Err(_) => Err(mpsc::RecvTimeoutError::Disconnected),
+    };
+    loop {
+        match py.detach(next) {
+            Ok(outcome) => return outcome.map_err(|failure| failure.raise(py)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Err(defective(py, Time::ZERO, "a thread has ended")),
+            Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals()?,
+        }
+        if stop.map_or(Ok(false), |stop| stop.call0()?.is_truthy())? {
+            return Err(PyKeyboardInterrupt::new_err("stopped"));
+        }
+    }
 }
 
 /// A whole number from 0 to 2^64 - 1, as the value of `key`.

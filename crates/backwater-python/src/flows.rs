@@ -16,6 +16,9 @@ use pyo3::prelude::*;
 /// Most rows: 2 GB of memory.
 const MOST_ROWS: usize = 20_000_000;
 
+/// Rows between two looks at signals: some milliseconds.
+const LOOK: usize = 1 << 16;
+
 const HINT: &str =
     "columns are id, src, dst, bytes, start_ps (whole numbers) and maybe class (0 to 7), path and ack_path (text)";
 
@@ -27,7 +30,11 @@ pub fn read(table: &Bound<'_, PyAny>) -> PyResult<Vec<TableFlow>> {
     let mut flows = Vec::new();
     for batch in reader {
         let batch = batch.map_err(|error| arrow::raise(&error))?;
-        errors::call(py, || append(&mut flows, &batch))?;
+        for begin in (0..batch.num_rows().max(1)).step_by(LOOK) {
+            py.check_signals()?;
+            let rows = batch.slice(begin, LOOK.min(batch.num_rows() - begin));
+            errors::call(py, || append(&mut flows, &rows))?;
+        }
     }
     Ok(flows)
 }

@@ -1,7 +1,7 @@
 //! `Scenario`.
 
 use crate::capture::Capture;
-use crate::errors::{call, guarded, whole_number};
+use crate::errors::{call, patiently, whole_number};
 use crate::flows;
 use crate::simulation::{Begin, Simulation};
 use backwater::advise::sfc_facts;
@@ -9,12 +9,15 @@ use backwater::sketch::sketch;
 use backwater::{Resolved, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// A scenario as read; every change gives a new object.
 #[pyclass(frozen, module = "backwater._core")]
-pub struct Scenario {
+pub struct Scenario(Arc<Read>);
+
+/// What has been read, for threads that may outlive the object.
+pub struct Read {
     scenario: backwater::Scenario,
     /// Resolving reads nothing but the scenario, so once is enough.
     resolved: OnceLock<Arc<Resolved>>,
@@ -22,9 +25,15 @@ pub struct Scenario {
 
 impl Scenario {
     fn new(scenario: backwater::Scenario) -> Scenario {
-        Scenario { scenario, resolved: OnceLock::new() }
+        Scenario(Arc::new(Read { scenario, resolved: OnceLock::new() }))
     }
 
+    pub fn read(&self) -> Arc<Read> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Read {
     pub fn resolved(&self) -> Result<Arc<Resolved>, ScenarioError> {
         if let Some(resolved) = self.resolved.get() {
             return Ok(Arc::clone(resolved));
@@ -38,29 +47,32 @@ impl Scenario {
 impl Scenario {
     #[staticmethod]
     fn from_file(py: Python<'_>, path: &str) -> PyResult<Scenario> {
-        call(py, || backwater::Scenario::from_file(Path::new(path)).map(Scenario::new))
+        let path = PathBuf::from(path);
+        patiently(py, None, move || backwater::Scenario::from_file(&path).map(Scenario::new))
     }
 
     #[staticmethod]
     #[pyo3(signature = (text, origin = "<text>"))]
     fn from_text(py: Python<'_>, text: &str, origin: &str) -> PyResult<Scenario> {
-        call(py, || backwater::Scenario::from_text(text, origin, Path::new(".")).map(Scenario::new))
+        let (text, origin) = (text.to_owned(), origin.to_owned());
+        patiently(py, None, move || backwater::Scenario::from_text(&text, &origin, Path::new(".")).map(Scenario::new))
     }
 
     fn with_variant(&self, py: Python<'_>, name: &str) -> PyResult<Scenario> {
-        call(py, || self.scenario.with_variant(name).map(Scenario::new))
+        call(py, || self.0.scenario.with_variant(name).map(Scenario::new))
     }
 
     fn with_mechanism(&self, py: Python<'_>, name: &str) -> PyResult<Scenario> {
-        call(py, || self.scenario.with_mechanism(name).map(Scenario::new))
+        call(py, || self.0.scenario.with_mechanism(name).map(Scenario::new))
     }
 
     #[pyo3(signature = (key, value, *, where_on = false))]
     fn with_set(&self, py: Python<'_>, key: &str, value: &str, where_on: bool) -> PyResult<Scenario> {
-        call(py, || {
+        let (read, key, value) = (self.read(), key.to_owned(), value.to_owned());
+        patiently(py, None, move || {
             let changed = match where_on {
-                true => self.scenario.with_set_where_on(key, value),
-                false => self.scenario.with_set(key, value),
+                true => read.scenario.with_set_where_on(&key, &value),
+                false => read.scenario.with_set(&key, &value),
             };
             changed.map(Scenario::new)
         })
@@ -68,22 +80,22 @@ impl Scenario {
 
     fn with_flows(&self, table: &Bound<'_, PyAny>, label: &str) -> PyResult<Scenario> {
         let rows: Arc<[backwater::TableFlow]> = flows::read(table)?.into();
-        call(table.py(), || Ok(Scenario::new(self.scenario.with_flows(label, rows))))
+        call(table.py(), || Ok(Scenario::new(self.0.scenario.with_flows(label, rows))))
     }
 
     fn with_table(&self, table: &Bound<'_, PyAny>, path: &str) -> PyResult<Scenario> {
         let rows: Arc<[backwater::TableFlow]> = flows::read(table)?.into();
-        call(table.py(), || Ok(Scenario::new(self.scenario.with_table(Path::new(path), rows))))
+        call(table.py(), || Ok(Scenario::new(self.0.scenario.with_table(Path::new(path), rows))))
     }
 
     #[getter]
     fn title(&self, py: Python<'_>) -> PyResult<String> {
-        call(py, || Ok(self.scenario.title()))
+        call(py, || Ok(self.0.scenario.title()))
     }
 
     #[getter]
     fn variants(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        call(py, || Ok(self.scenario.variants()))
+        call(py, || Ok(self.0.scenario.variants()))
     }
 
     #[getter]
@@ -96,32 +108,29 @@ impl Scenario {
             dict.set_item("reason", &one.reason)?;
             Ok(dict)
         };
-        self.scenario.skipped().iter().map(setting).collect()
+        self.0.scenario.skipped().iter().map(setting).collect()
     }
 
     #[getter]
     fn seed(&self, py: Python<'_>) -> PyResult<u64> {
-        call(py, || Ok(self.scenario.seed()))
+        call(py, || Ok(self.0.scenario.seed()))
     }
 
     #[getter]
     fn flow_table(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        call(py, || Ok(self.scenario.flow_table().map(|path| path.display().to_string())))
+        call(py, || Ok(self.0.scenario.flow_table().map(|path| path.display().to_string())))
     }
 
     /// Builds the whole run and drops it: whatever `start` could refuse is refused here, but for a capture's file.
     #[pyo3(signature = (capture = None))]
-    fn check<'py>(&self, py: Python<'py>, capture: Option<PyRef<'_, Capture>>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let capture = capture.as_deref();
-        let built = py.detach(|| {
-            guarded(|| {
-                let resolved = self.resolved()?;
-                let capture = capture.map(|capture| (capture, Begin::No));
-                Simulation::build(&resolved, self.scenario.seed(), capture)?;
-                Ok(resolved)
-            })
-        });
-        let resolved = built.map_err(|failure| failure.raise(py))?;
+    fn check<'py>(&self, py: Python<'py>, capture: Option<Py<Capture>>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let read = self.read();
+        let resolved = patiently(py, None, move || {
+            let resolved = read.resolved()?;
+            let capture = capture.as_ref().map(|capture| (capture.get(), Begin::No));
+            Simulation::build(&resolved, read.scenario.seed(), capture)?;
+            Ok(resolved)
+        })?;
         let warning = |warning: &backwater::Warning| {
             let dict = PyDict::new(py);
             dict.set_item("kind", "setting")?;
@@ -136,11 +145,13 @@ impl Scenario {
     }
 
     fn resolved_toml(&self, py: Python<'_>) -> PyResult<String> {
-        call(py, || Ok(self.resolved()?.to_toml()))
+        let read = self.read();
+        patiently(py, None, move || Ok(read.resolved()?.to_toml()))
     }
 
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let values = call(py, || Ok(self.resolved()?.values()))?;
+        let read = self.read();
+        let values = patiently(py, None, move || Ok(read.resolved()?.values()))?;
         let value = |value: &backwater::ResolvedValue| {
             let dict = PyDict::new(py);
             dict.set_item("key", &value.key)?;
@@ -153,7 +164,8 @@ impl Scenario {
 
     /// What the scenario says of the question that `advise_sfc` answers.
     fn sfc_facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let facts = call(py, || sfc_facts(&*self.resolved()?))?;
+        let read = self.read();
+        let facts = patiently(py, None, move || sfc_facts(&*read.resolved()?))?;
         let dict = PyDict::new(py);
         dict.set_item("receiver", facts.receiver)?;
         dict.set_item("senders", facts.senders)?;
@@ -172,7 +184,8 @@ impl Scenario {
 
     /// What the scenario looks like: `nodes` (name, tier, host), `links` and the `flows` that are known beforehand.
     fn sketch<'py>(&self, py: Python<'py>, seed: u64, most: usize) -> PyResult<Bound<'py, PyDict>> {
-        let sketch = call(py, || sketch(&*self.resolved()?, seed, most))?;
+        let read = self.read();
+        let sketch = patiently(py, None, move || sketch(&*read.resolved()?, seed, most))?;
         let dict = PyDict::new(py);
         let nodes = sketch.nodes.iter().map(|node| (&node.name, &node.tier, node.host));
         dict.set_item("nodes", nodes.collect::<Vec<_>>())?;
@@ -184,19 +197,23 @@ impl Scenario {
         Ok(dict)
     }
 
-    #[pyo3(signature = (seed = None, capture = None))]
+    /// Builds the network. `stop` is asked meanwhile whether to give up.
+    #[pyo3(signature = (seed = None, capture = None, stop = None))]
     fn start(
         &self,
         py: Python<'_>,
         seed: Option<&Bound<'_, PyAny>>,
-        capture: Option<PyRef<'_, Capture>>,
+        capture: Option<Py<Capture>>,
+        stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Simulation> {
         let seed = match seed {
             Some(seed) => whole_number(seed, "seed")?,
-            None => call(py, || Ok(self.scenario.seed()))?,
+            None => call(py, || Ok(self.0.scenario.seed()))?,
         };
-        let capture = capture.as_deref().map(|capture| (capture, Begin::Now));
-        let built = py.detach(|| guarded(|| Simulation::build(&*self.resolved()?, seed, capture)));
-        built.map_err(|failure| failure.raise(py))
+        let read = self.read();
+        patiently(py, stop, move || {
+            let capture = capture.as_ref().map(|capture| (capture.get(), Begin::Now));
+            Simulation::build(&*read.resolved()?, seed, capture)
+        })
     }
 }

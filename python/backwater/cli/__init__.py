@@ -2,8 +2,9 @@
 
 Exit codes: 0 done; 1 the run failed, or a study's required row or claim is off; 2 bad input;
 3 a run is incomplete (flows or rounds are not, though the scenario asked for no such end);
-130 stopped by Ctrl-C, with what had been simulated kept. Data goes to stdout, messages and progress
-to stderr. Nothing a user does ends in a traceback; BACKWATER_DEBUG=1 shows it.
+130 stopped by Ctrl-C, 143 by SIGTERM, with what had been simulated kept. Data goes to stdout,
+messages and progress to stderr. Nothing a user does ends in a traceback; BACKWATER_DEBUG=1 shows
+it.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typer import TyperException
 from backwater import _core
 from backwater.cli.app import app
 from backwater.cli.output import message
-from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
+from backwater.errors import InputError, OtherBuildWarning, ResultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,8 +62,6 @@ def _command(arguments: Sequence[str] | None) -> int:
     except (_core.RunError, ResultError) as error:
         message(_labelled(str(error)))
         return FAILED
-    except Interrupted:
-        return INTERRUPTED
     except (BrokenPipeError, SystemExit):
         raise
     except UnicodeEncodeError as error:

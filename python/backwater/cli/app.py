@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from backwater import _core
 from backwater.cli import advise, compare, describe, pcap, report, reproduce, run, why
+from backwater.cli.output import message
+from backwater.errors import Interrupted, stopped_by
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 app = typer.Typer(
     help="Simulate congestion management in data-centre Ethernet, packet by packet.",
     epilog="Exit codes: 0 done, 1 the run failed or a study's required row or claim is off, "
-    "2 bad input, 130 stopped by Ctrl-C.",
+    "2 bad input, 130 stopped by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -35,13 +41,27 @@ def _root(
     pass
 
 
+def _stoppable(command: Callable[..., int]) -> Callable[..., int]:
+    """Have a command say what has stopped its runs. Left to typer, it would end with 130 always."""
+
+    @functools.wraps(command)
+    def told(*arguments: object, **options: object) -> int:
+        try:
+            return command(*arguments, **options)
+        except Interrupted as stop:
+            message(stopped_by(stop.number))
+            return stop.exit_code
+
+    return told
+
+
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
-app.command("why")(why.why)
+app.command("why")(_stoppable(why.why))
 app.command("check")(describe.check)
 app.command("explain")(describe.explain)
 app.command("list")(describe.list_items)
-app.command("report")(report.report)
+app.command("report")(_stoppable(report.report))
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(advise.app, name="advise")
 app.add_typer(pcap.app, name="pcap")

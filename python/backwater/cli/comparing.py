@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from backwater.cli.subjects import Subject
     from backwater.metrics import Metric
 
-FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
+FAILED, INCOMPLETE = 1, 3
 
 INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for their number"
 
@@ -188,10 +188,10 @@ class Plan:
             total = len(self.cases) * len(self.seeds)
             complete = sum(one.done for mine in found for one in mine)
             message(
-                f"stopped; {complete} of {total} runs are complete in {self.base}",
+                f"{stop}; {complete} of {total} runs are complete in {self.base}",
                 "hint: the same command does the others",
             )
-            return INTERRUPTED, None, None
+            return stop.exit_code, None, None
         rows = _rows(found, least)
         labels = [case.label for case in self.cases]
         document = {

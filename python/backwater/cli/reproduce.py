@@ -14,14 +14,14 @@ import typer
 from backwater.cli import arguments
 from backwater.cli.arguments import Force, Json, Out, Set, With, overrides
 from backwater.cli.output import message, writable, write_json
-from backwater.errors import Interrupted
+from backwater.errors import Interrupted, stopped_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backwater.cli.progress import Display, Reporter
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 
 
 def reproduce(
@@ -85,7 +85,7 @@ def reproduce(
                     force=force,
                     progress=listening(display),
                 )
-        except Interrupted:
+        except Interrupted as stop:
             place = base if len(wanted) == 1 else base.parent
             options: list[tuple[str, str | None]] = [("--case", case), ("--seeds", many)]
             options += [("--with", name) for name in mechanisms or ()]
@@ -95,10 +95,10 @@ def reproduce(
             for option, value in options:
                 again += [] if value is None else [option, value]
             message(
-                f"stopped; what was simulated by then is in {base}",
+                f"{stopped_by(stop.number)}; what was simulated by then is in {base}",
                 f"hint: this goes on from there: {shlex.join(again)}",
             )
-            return INTERRUPTED
+            return stop.exit_code
         rows += [row.as_dict() for row in outcome.rows]
         met = met and outcome.met
         if json != "-":

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from backwater.running import Job
     from backwater.scenario import Scenario
 
-FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
+FAILED, INCOMPLETE = 1, 3
 # From here on a number is shown as a power of ten.
 LARGE = 1e7
 
@@ -60,8 +60,11 @@ def once(
     elif outcome is not None:
         message(f"error: {outcome}")
     if stop.is_set():
-        message(f"stopped; what was simulated by then is in {base}", *told(job.capture, outcome))
-        return INTERRUPTED
+        if outcome is None:
+            message(f"{stop}; nothing had been simulated yet")
+        else:
+            message(f"{stop}; what was simulated by then is in {base}", *told(job.capture, outcome))
+        return stop.exit_code
     message(f"results: {base}", *told(job.capture, outcome))
     if isinstance(outcome, dict) and failures(outcome["warnings"]) and not allow:
         return INCOMPLETE
@@ -122,10 +125,10 @@ def repeat(
         message(f"error: {error}")
     if stop.is_set():
         message(
-            f"stopped; {len(reports)} of {len(jobs)} runs are complete in {base}",
+            f"{stop}; {len(reports)} of {len(jobs)} runs are complete in {base}",
             f"hint: `backwater {again} --out {shlex.quote(str(base))}` does the others",
         )
-        return INTERRUPTED
+        return stop.exit_code
     message(f"results: {base}")
     if errors:
         return FAILED

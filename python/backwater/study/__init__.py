@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import version
 from backwater.directory import clear, locked, replaceable, standing
-from backwater.errors import InputError, Interrupted, ResultError
+from backwater.errors import InputError, ResultError
 from backwater.files import digest, json_text, write_text
 from backwater.manifest import FORMAT, STUDY, read_manifest, write_manifest
 from backwater.running import Progress, find_done, interruptible
@@ -110,7 +110,7 @@ def _reproduce(
         files = {} if stop.is_set() else _write_tables(directory, outcome)
         _write_manifest(directory, manifest | {"summary": str(outcome.summary), "files": files})
     if stop.is_set():
-        raise Interrupted([])
+        raise stop.interrupted()
     return outcome
 
 

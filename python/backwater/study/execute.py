@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError
-from backwater.running import Job, Progress, run_jobs
+from backwater.running import Job, Progress, Stop, run_jobs
 from backwater.scenario import load as load_scenario
 from backwater.stats import Spread
 from backwater.study.claims import NotKnownError, NotMeasuredError
 from backwater.study.measures import Observed, Reading, read
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
@@ -255,7 +254,7 @@ def execute(
     plan: Plan,
     there: Sequence[Run | None],
     progress: Callable[[int], Progress | None] | None,
-    stop: threading.Event,
+    stop: Stop,
     workers: int | None = None,
 ) -> dict[Key, Point]:
     """Do the runs of a plan that are not `there` yet, and measure all of them.
@@ -273,7 +272,11 @@ def execute(
     listener = progress(len(missing)) if progress is not None else None
     jobs = [plan.jobs[number] for number in missing]
     fresh = dict(zip(missing, run_jobs(jobs, listener, stop, measure, workers), strict=True))
-    outcomes = [fresh[number] if run is None else measure(run) for number, run in enumerate(there)]
+    outcomes = [
+        # What is stopped is not judged, and to measure hundreds of runs takes its time.
+        fresh[number] if run is None else None if stop.is_set() else measure(run)
+        for number, run in enumerate(there)
+    ]
     return {
         key: {m.name: _sample([outcomes[n] for n in runs], m.name) for m in plan.study.measures}
         for key, runs in plan.points.items()

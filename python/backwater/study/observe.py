@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater._core import RunError
-from backwater.errors import InputError, Interrupted, ResultError
+from backwater.errors import InputError, ResultError
 from backwater.running import Job, Progress, find_done, interruptible, run_jobs
 from backwater.study.execute import TABLE, Key, changed
 
@@ -69,7 +69,7 @@ def observe(
         listener = progress(len(missing)) if progress is not None and missing else None
         fresh = iter(run_jobs(missing, listener, stop, lambda run: run) if missing else [])
         if stop.is_set():
-            raise Interrupted([])
+            raise stop.interrupted()
     found: dict[str, Run] = {}
     for one, run in zip(wanted, there, strict=True):
         result = next(fresh) if run is None else run

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.errors import Interrupted
 from backwater.running import SLICE_MS, interruptible
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ def diverge(a: Evidence, b: Evidence) -> dict[str, Any]:
     """Give the first frame and the first control message that two runs do not share.
 
     `keys`: values of the scenarios that differ; `frames`, `control`: (of a, of b), or None. Raises
-    `backwater.ScenarioError` if the networks differ, `backwater.Interrupted` on Ctrl-C.
+    `backwater.ScenarioError` if the networks differ, `backwater.Interrupted` on Ctrl-C or SIGTERM.
     """
     pair = _core.Divergence(a.scenario.complete(), a.seed, b.scenario.complete(), b.seed)
     found = None
@@ -27,7 +26,7 @@ def diverge(a: Evidence, b: Evidence) -> dict[str, Any]:
         while found is None and not stop.is_set():
             found = pair.advance(SLICE_MS)
     if found is None:
-        raise Interrupted([a.run, b.run])
+        raise stop.interrupted(a.run, b.run)
     return {**found, "keys": _keys(a, b), "seeds": [a.seed, b.seed]}
 
 

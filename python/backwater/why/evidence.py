@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.errors import InputError, Interrupted
+from backwater.errors import InputError
 from backwater.running import Job, interruptible, run_job
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def evidence(
     """Give a run of `scenario` with the waits of all flows and all pauses recorded.
 
     `earlier` is a run of it that was done before, perhaps without. Raises `InputError` if the run
-    cannot be repeated as it was, and `backwater.Interrupted` on Ctrl-C.
+    cannot be repeated as it was, and `backwater.Interrupted` on Ctrl-C or SIGTERM.
     """
     if earlier is not None and earlier.status == "done" and _has_causes(earlier):
         return Evidence(earlier, scenario, seed, False, None)
@@ -50,8 +50,8 @@ def evidence(
             run = run_job(job, 0, progress, stop)
         except _core.RunError as broken:
             run, error = broken.run, str(broken).partition("\n")[0]
-    if stop.is_set():
-        raise Interrupted([run])
+    if run is None or stop.is_set():
+        raise stop.interrupted(run)
     if earlier is not None:
         _compare(earlier, run)
     return Evidence(run, scenario, seed, earlier is not None, error)

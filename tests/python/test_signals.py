@@ -1,0 +1,242 @@
+"""Ctrl-C and SIGTERM end every command soon, with a message, a code, and nothing half written.
+
+Times here are bounds against waiting for ever, not measurements: each of these commands would take
+far longer if it did not hear the signal.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+import backwater
+import backwater.why.evidence
+from backwater import _core
+from backwater.errors import Interrupted
+from backwater.running import Job, Stop, run_job
+from conftest import Command, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The way of each of 500,000 pairs is looked for among 11,001 nodes: half a minute of work in
+# checking as in building, and next to no memory.
+LONG_CHECK = """
+title = "Long to check"
+[topology]
+kind = "leaf-spine"
+leaves = 1_000
+spines = 1
+hosts_per_leaf = 10
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer_per = "none"
+[[flow]]
+from = "0..PAIRS"
+to = "5000..5099"
+pattern = "all-to-all"
+via = ["spine0"]
+size = "1 KB"
+"""
+
+LONG_RUN = """
+title = "Long to run"
+[topology]
+kind = "star"
+hosts = 4
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer_per = "none"
+[[flow]]
+from = "1..3"
+to = 0
+size = "100 GB"
+"""
+
+# Python's start and its imports on a busy machine.
+PATIENCE = 60
+
+BOTH = [
+    pytest.param(signal.SIGINT, 130, "stopped", id="SIGINT"),
+    pytest.param(signal.SIGTERM, 143, "stopped by SIGTERM", id="SIGTERM"),
+]
+
+
+def fifo(folder: Path) -> Path:
+    path = folder / "scenario.toml"
+    os.mkfifo(path)
+    return path
+
+
+def writer(path: Path, process: subprocess.Popen[str]) -> io.FileIO:
+    """Open a pipe for writing, once the process has opened it for reading."""
+    give_up = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return io.FileIO(os.open(path, os.O_WRONLY | os.O_NONBLOCK), "w")
+        except OSError:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
+
+
+def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
+    """Send a signal; gives code, stdout and stderr of what it ends."""
+    process.send_signal(number)
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize(("number", "code", "said"), BOTH)
+def test_while_a_scenario_is_read(
+    number: signal.Signals, code: int, said: str, tmp_path: Path
+) -> None:
+    """A pipe into which nobody writes is read until the signal comes."""
+    path = fifo(tmp_path)
+    process = start("check", str(path), cwd=tmp_path)
+    with writer(path, process):
+        assert ended(process, number) == (code, "", f"{said}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "number", "code", "said"),
+    [
+        (["check"], signal.SIGINT, 130, "stopped\n"),
+        (["run", "--out", "out"], signal.SIGTERM, 143, "stopped by SIGTERM\n"),
+    ],
+)
+def test_while_a_scenario_is_checked(
+    arguments: list[str], number: signal.Signals, code: int, said: str, tmp_path: Path
+) -> None:
+    path = fifo(tmp_path)
+    process = start(arguments[0], str(path), *arguments[1:], cwd=tmp_path)
+    with writer(path, process) as pipe:
+        pipe.write(LONG_CHECK.replace("PAIRS", "4999").encode())
+    time.sleep(0.3)  # until it has been read, or most of the time: either way it ends
+    assert process.poll() is None
+    assert ended(process, number) == (code, "", said)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_builds_a_network_is_asked_to_stop() -> None:
+    """The build goes on in a thread of its own, so it is one of a second at most."""
+    scenario = _core.Scenario.from_text(LONG_CHECK.replace("PAIRS", "149"))
+    asked = []
+
+    def stop() -> bool:
+        asked.append(True)
+        return len(asked) == 2
+
+    with pytest.raises(KeyboardInterrupt):
+        scenario.start(stop=stop)
+    assert len(asked) == 2
+
+
+def test_a_run_that_is_stopped_while_it_is_built_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    stop = Stop()
+
+    class Slow:
+        """A scenario whose network is never ready."""
+
+        def start(self, _seed: int, _capture: object, stopped: object) -> None:
+            stop.signalled(signal.SIGTERM)
+            assert callable(stopped)
+            assert stopped()
+            raise KeyboardInterrupt
+
+    (tmp_path / "long.toml").write_text(LONG_RUN, encoding="utf-8")
+    prepared = backwater.load(tmp_path / "long.toml").prepare()
+    slow = replace(prepared, scenario=cast("_core.Scenario", Slow()))
+    assert run_job(Job(slow, 1, tmp_path / "out"), 0, None, stop) is None
+    assert [path for path in tmp_path.rglob("*") if path.suffix in {".parquet", ".json"}] == []
+    error = stop.interrupted(None)
+    assert (error.runs, error.exit_code) == ([], 143)
+    assert str(error) == "stopped by SIGTERM before the end"
+
+
+@pytest.mark.parametrize(("number", "code", "said"), BOTH)
+def test_while_it_runs(number: signal.Signals, code: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG_RUN, encoding="utf-8")
+    process = start("run", "long.toml", "--out", "out", cwd=tmp_path)
+    give_up = time.monotonic() + PATIENCE
+    while not (tmp_path / "out" / "manifest.json").exists():
+        assert time.monotonic() < give_up
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    got, _, err = ended(process, number)
+    assert (got, err.splitlines()[-1]) == (
+        code,
+        f"{said}; what was simulated by then is in out",
+    )
+    run = backwater.open_run(tmp_path / "out")
+    assert run.status == "interrupted"
+    assert run.flows["state"].to_pylist() == ["unfinished"] * 3
+
+
+def test_why_says_what_has_stopped_it(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(_job: Job, _number: int, _progress: object, stop: Stop) -> None:
+        stop.signalled(signal.SIGTERM)
+
+    monkeypatch.setattr(sys.modules["backwater.why.evidence"], "run_job", stopped)
+    said = command("why", str(small))
+    assert (said.code, said.out) == (143, "")
+    assert said.err.endswith("stopped by SIGTERM\n")
+
+
+def test_the_first_of_several_signals_is_told() -> None:
+    stop = Stop()
+    stop.signalled(signal.SIGTERM)
+    stop.signalled(signal.SIGINT)
+    assert (stop.is_set(), stop.exit_code, str(stop)) == (True, 143, "stopped by SIGTERM")
+    assert Interrupted([]).exit_code == 130
+
+
+@pytest.mark.parametrize(("number", "code", "said"), BOTH)
+def test_a_file_that_is_being_written_is_left_as_it_was(
+    number: signal.Signals, code: int, said: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("as it was", encoding="utf-8")
+    program = f"""
+        import os, signal, time
+        from pathlib import Path
+        from backwater.__main__ import _stop
+        from backwater.files import replacing
+
+        signal.signal({int(number)}, _stop)
+        with replacing(Path("report.html")) as file:
+            file.write(b"half of what ")
+            file.flush()
+            os.kill(os.getpid(), {int(number)})
+            time.sleep({PATIENCE})
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert target.read_text(encoding="utf-8") == "as it was"
