@@ -82,6 +82,12 @@ impl Jobs {
 }
 
 impl<A: Actors> Network<A> {
+    /// Whether some of what jobs have begun at this instant is still to be started.
+    #[inline]
+    pub(super) fn jobs_are_starting(&self) -> bool {
+        !self.jobs.starting.is_empty()
+    }
+
     pub(super) fn begin_jobs(&mut self) {
         for job in 0..self.jobs.list.len() as u32 {
             let begins = self.jobs.list[job as usize].job.begins();
@@ -129,6 +135,7 @@ impl<A: Actors> Network<A> {
 
     /// Starts what jobs have begun, and leaves the rest for the next slice where finding its routes takes long. Returns whether all has
     /// started.
+    #[cold]
     pub(super) fn start_jobs_flows(&mut self) -> bool {
         while !self.enough_routes() {
             let Some(flow) = self.jobs.starting.pop_front() else { return true };

@@ -283,7 +283,7 @@ impl<A: Actors> Network<A> {
     }
 
     fn run_slice(&mut self, slice: u64) {
-        if !self.start_jobs_flows() {
+        if self.jobs_are_starting() && !self.start_jobs_flows() {
             return;
         }
         for handled in 0..slice {
