@@ -370,6 +370,7 @@ impl SwitchSide for Switch {
             self.set(cx, at.queue.into(), at.egress, true);
         }
         if self.counter == Counter::Queue
+            && !at.own
             && self.under_pfc(at.class)
             && self.passes(at.egress, cx.seen().egress(at.egress, at.queue))
             && self.feeders.joined(at)

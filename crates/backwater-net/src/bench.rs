@@ -187,7 +187,7 @@ impl FlowBench {
 
 /// A place whose queue is that of the class.
 pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
-    Place { ingress, egress, class, queue: Queue(class.0) }
+    Place { ingress, egress, class, queue: Queue(class.0), own: false }
 }
 
 /// An ECN-capable data packet of `payload` and 64 bytes of header, of the flow `flow`.

@@ -31,7 +31,7 @@ pub use mechanism::{
 /// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Port of arrival.
+    /// Port of arrival; of a frame that the switch itself sends, that of departure.
     pub ingress: Port,
     /// Port of departure.
     pub egress: Port,
@@ -39,6 +39,8 @@ pub struct Place {
     pub class: Class,
     /// Queue of the egress port; by default the one with the class's number.
     pub queue: Queue,
+    /// The switch itself sends it: it came in at no port, and no counter but the egress queue's has it.
+    pub own: bool,
 }
 
 /// A lane of a switch in which a mechanism lets frames wait before they join their egress queue.

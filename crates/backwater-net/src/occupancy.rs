@@ -2,7 +2,8 @@
 //!
 //! Every frame is counted at its ingress (port, class) from admission until it has left (or crossed) the switch, and at its
 //! egress (port, queue) from the moment it joins that queue until it leaves. Memory is charged once, to the first of
-//! reserve, shared pool and headroom that takes the frame. Of a class that has headroom the three are one account for each
+//! reserve, shared pool and headroom that takes the frame. Frames that the switch itself sends are charged to none: they came in at
+//! no port, and stand, as MAC control does, in memory of its own. Of a class that has headroom the three are one account for each
 //! (ingress, class), whose headroom drains first, whichever frame leaves; otherwise exactly a frame's own charge is released.
 
 use crate::config::{Architecture, BufferPer, SwitchParams};
@@ -375,7 +376,8 @@ mod tests {
     const RATE: Rate = Rate::gbps(100);
 
     fn at(ingress: u16, egress: u16, class: u8) -> Place {
-        Place { ingress: Port(ingress), egress: Port(egress), class: Class(class), queue: Queue(class) }
+        let (ingress, egress) = (Port(ingress), Port(egress));
+        Place { ingress, egress, class: Class(class), queue: Queue(class), own: false }
     }
 
     #[test]

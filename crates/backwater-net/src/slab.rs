@@ -17,7 +17,7 @@ pub(crate) struct Slot {
     pub ready: Time,
     pub place: Place,
     pub pool: Pool,
-    /// \[bytes\] charged to the ingress account; 0 once released.
+    /// \[bytes\] charged to the ingress account; 0 once released, and for a frame of the switch's own.
     pub charged: u32,
     /// \[bytes\] charged to the egress account.
     pub queued: u32,
@@ -34,7 +34,8 @@ impl Slot {
         self.pkt.hop = self.pkt.hop.wrapping_add(1);
         let class = self.pkt.class;
         self.mark_counted = self.pkt.ecn() == Ecn::Ce;
-        self.place = Place { ingress: Port(ingress), egress: Port(egress), class, queue: Queue(class.0) };
+        let queue = Queue(class.0);
+        self.place = Place { ingress: Port(ingress), egress: Port(egress), class, queue, own: false };
     }
 
     /// Whether it has been marked in this switch since this was last asked: every mark is counted here, whichever hook has set it.
@@ -46,7 +47,7 @@ impl Slot {
     }
 }
 
-const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0), queue: Queue(0) };
+const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0), queue: Queue(0), own: false };
 
 /// All packets in flight. Memory is bounded by their number.
 #[derive(Default)]

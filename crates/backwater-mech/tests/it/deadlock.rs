@@ -4,13 +4,14 @@ use crate::common::{Bench, On, Outcome, network, pause, pfc, ring, sfc};
 use backwater_engine::Time;
 use backwater_mech::ci;
 use backwater_mech::mac_control::{Counter, Signal};
-use backwater_mech::pfc::{Action, watchdog};
+use backwater_mech::pfc::{self as pfc_of, Action, watchdog};
 use backwater_mech::registry::Config;
-use backwater_mech::sfc::{AtSource, Points};
+use backwater_mech::sfc::{self as sfc_of, AtSource, Points};
 use backwater_net::config::{Architecture, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::packet::HostId;
 use backwater_net::record::State;
 use backwater_net::spec::FaultKind;
+use backwater_net::topology::ParkingLot;
 use backwater_net::{Bytes, Rate};
 
 const RATE: Rate = Rate::gbps(100);
@@ -129,6 +130,43 @@ fn a_chain_of_pauses_behind_a_slow_host_is_no_deadlock() {
         out.at_rest();
         assert_eq!(out.deadlock, None);
         assert!(out.progress.time > Time::ms(9));
+    }
+}
+
+/// Messages of a switch back to the sources leave by the ports at which the data came in. They are nothing that the neighbour there has
+/// sent, so that no pause may wait for them: pauses of both ends of a trunk would otherwise wait for each other's messages.
+#[test]
+fn messages_of_switches_keep_no_neighbour_paused() {
+    for architecture in ARCHITECTURES {
+        for signal in SIGNALS {
+            for counted in [Counter::Ingress, Counter::Queue] {
+                if (architecture, counted) == (Architecture::InputQueued, Counter::Queue) {
+                    // Frames for a queue that is over stand behind those for another one, whatever messages do.
+                    continue;
+                }
+                let chain = ParkingLot { hosts_per_switch: 3, ..ParkingLot::default() };
+                let mut bench = Bench::new(chain.build().unwrap());
+                bench.switch.architecture = architecture;
+                let messages = sfc_of::Params { points: Points::All, message_class: 3, ..sfc(1, Time::us(5)) };
+                bench.mechanisms = match counted {
+                    Counter::Queue => Config::default()
+                        .pfc(pfc_of::Params { counter: Counter::Queue, ..pfc(1, 1, signal) })
+                        .sfc(messages),
+                    _ => Config::default().pause(pause(1, 1, Counter::Ingress, signal)).sfc(messages),
+                };
+                for (src, dst) in (0..9).flat_map(|src| [1, 4, 7].map(|step| (src, (src + step) % 9))) {
+                    bench.flow(src, dst, 9_000);
+                }
+                let out = bench.run();
+                let what = format!("{architecture:?} {signal:?} {counted:?}");
+                assert_eq!((&out.deadlock, out.progress.flows_done), (&None, 27), "{what}: {:?}", out.broken);
+                assert!(
+                    out.rows.control.iter().any(|row| row.kind == sfc_of::PAUSE),
+                    "{what}: no switch has sent anything"
+                );
+                out.at_rest();
+            }
+        }
     }
 }
 

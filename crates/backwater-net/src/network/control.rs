@@ -1,6 +1,6 @@
 //! Acting on notes: control frames, gates, holds and timers.
 
-use super::{Actors, Event, Network, controller_order};
+use super::{Actors, Event, Network, controller_order, cx};
 use crate::flow::NO_CONTROLLER;
 use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, NicSide, Note, Owner, RateKey, SwitchSide, Token};
@@ -182,16 +182,19 @@ impl<A: Actors> Network<A> {
         None
     }
 
-    /// A frame that the switch itself sends joins an egress queue, the switch's latency counted. Its ingress is its egress.
+    /// A frame that the switch itself sends joins an egress queue, the switch's latency counted. No ingress account is charged for
+    /// it: a pause stops a neighbour, who has not sent it and cannot bring it to leave.
     fn originate(&mut self, switch: u32, egress: PortNo, pkt: Ix) {
         let slot = &mut self.slab[pkt];
         let class = slot.pkt.class;
-        slot.place = crate::hooks::Place { ingress: egress, egress, class, queue: crate::packet::Queue(class.0) };
-        let s = &self.switches[switch as usize];
+        let queue = crate::packet::Queue(class.0);
+        slot.place = crate::hooks::Place { ingress: egress, egress, class, queue, own: true };
+        let s = &mut self.switches[switch as usize];
+        s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
         if s.latency_at == crate::config::LatencyAt::Input {
             slot.ready = self.now + s.latency;
         }
-        self.admit(switch, pkt);
+        self.enter_fabric(switch, pkt);
     }
 
     fn set_switch_gate(&mut self, switch: u32, owner: Owner, gate: Gate, shut: bool) {

@@ -8,7 +8,8 @@
 //!
 //! A frame crosses in `8 size / (speedup x R)`, R the faster of its two links, and may leave while it crosses: an idle
 //! crossbar delays nothing. Its ingress account falls when it has crossed. Behind the crossing at most `staging` bytes
-//! wait per egress and queue, and what is left of the frame that fills them.
+//! wait per egress and queue, and what is left of the frame that fills them. What the switch itself sends came in at no port, and
+//! crosses nothing.
 
 use super::{Actors, Event, Network};
 use crate::config::{Architecture, SwitchParams};
@@ -144,6 +145,9 @@ impl<A: Actors> Network<A> {
     pub(super) fn left_crossbar(&mut self, switch: u32, pkt: Ix) {
         let slot = &self.slab[pkt];
         let (at, size) = (slot.place, slot.queued);
+        if at.own {
+            return;
+        }
         let c = self.crossbar(switch);
         c.staged[usize::from(at.egress.0)][usize::from(at.queue.0)] -= u64::from(size);
         let crossing = &mut c.crossing[usize::from(at.ingress.0)];

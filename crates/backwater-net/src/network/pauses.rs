@@ -71,7 +71,7 @@ impl<A: Actors> Network<A> {
                 .iter()
                 .any(|(port, queue)| *port == place.egress && queue.is_none_or(|queue| queue == place.queue)),
             Awaits::Ingress | Awaits::Unknown => {
-                place.ingress == local && class.is_none_or(|class| class == place.class)
+                !place.own && place.ingress == local && class.is_none_or(|class| class == place.class)
             }
         };
         let mut standing: BTreeMap<Held, u64> = BTreeMap::new();

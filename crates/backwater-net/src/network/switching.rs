@@ -135,6 +135,13 @@ impl<A: Actors> Network<A> {
         let p = &mut self.ports[(s.first_port + u32::from(place.ingress.0)) as usize];
         p.max_ingress_bytes = p.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0);
         s.stack.on_admit(&mut cx!(self, s), &place, &mut slot.pkt);
+        self.enter_fabric(switch, pkt);
+    }
+
+    /// A frame is on its way to its egress queue, wherever the switch's latency is.
+    #[inline(always)]
+    pub(super) fn enter_fabric(&mut self, switch: u32, pkt: Ix) {
+        let (s, slot) = (&mut self.switches[switch as usize], &mut self.slab[pkt]);
         match s.latency_at {
             LatencyAt::Fabric if s.latency != Time::ZERO => {
                 let at = self.now + s.latency;
@@ -219,7 +226,7 @@ impl<A: Actors> Network<A> {
         let p = &mut self.ports[port as usize];
         p.max_egress_bytes = p.max_egress_bytes.max(waiting);
         p.marked_frames += u64::from(slot.newly_marked());
-        if s.crossbar.is_some() {
+        if s.crossbar.is_some() && !place.own {
             self.enter_crossbar(switch, pkt);
         } else {
             p.enqueue(&mut self.slab, usize::from(place.queue.0), pkt);
