@@ -16,6 +16,7 @@
 //! |---|---|---|---|---|
 //! | XOFF | `xoff` | bytes | none | the study |
 //! | XON | `xon` | bytes | `xoff` less two frames of 4 KB | choice |
+//! | C0 | `reference_rate` | rate | – | as of PFC: at a port of rate C, XOFF and XON are as given times C / C0 |
 //! | pause_time | `quanta` | 512 bit times | 65535 | annex 31B.2 |
 //! | – | `response` | time | 0 | annex 31B.3.7 bounds it from above |
 //!
@@ -25,13 +26,13 @@
 use crate::headroom_check::{Pausing, headroom_findings};
 use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
 use backwater_engine::Time;
-use backwater_net::Bytes;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Margin, Mechanism, NicCx, NicShape, NicSide,
     Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, HostId, Packet, Port};
+use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,10 @@ pub struct Params {
     #[serde(default)]
     #[schemars(extend("x-source" = "choice: two frames of 4 KB", "x-range" = "0 B to xoff"))]
     pub xon: Option<Bytes>,
+    /// Rate of the ports for which `xoff` and `xon` are meant; at other rates both are in proportion. Absent: the same at all ports.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "as `pfc.reference_rate`", "x-range" = "1 b/s and more"))]
+    pub reference_rate: Option<Rate>,
     /// `ingress`: bytes that came in through a port, that port is paused; `egress`: bytes that wait for a port, all others are paused.
     #[serde(default = "default_counter")]
     #[schemars(extend("x-source" = "choice"))]
@@ -80,6 +85,12 @@ impl Params {
     fn xon(&self) -> Bytes {
         self.xon.unwrap_or(self.xoff.saturating_sub(Bytes(8_000)))
     }
+
+    /// At a port of `rate`.
+    fn thresholds(&self, rate: Rate) -> Thresholds {
+        let at = |bytes: Bytes| bytes.at_rate(rate, self.reference_rate);
+        Thresholds { xoff: at(self.xoff), xon: at(self.xon()) }
+    }
 }
 
 /// Global PAUSE.
@@ -105,6 +116,11 @@ impl Mechanism for Pause {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
+            let (reason, hint) =
+                ("no port has a rate of zero".into(), "the rate of the ports for which xoff and xon are meant");
+            return vec![Finding { fatal: true, key: "reference_rate", reason, hint: hint.into() }];
+        }
         let mut findings = threshold_order(params.xon(), params.xoff);
         if params.counter == Counter::Queue {
             let reason = "counter = \"queue\" pauses classes, and PAUSE knows none".into();
@@ -114,7 +130,7 @@ impl Mechanism for Pause {
         let pausing = Pausing {
             counter: params.counter,
             xoff: Some(params.xoff),
-            reference: None,
+            reference: params.reference_rate,
             classes: 1,
             response: params.response,
             signal: params.signal,
@@ -126,13 +142,12 @@ impl Mechanism for Pause {
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
         let ports = shape.ports.len();
         Some(Switch {
-            xoff: params.xoff,
-            xon: params.xon(),
+            thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
             style: params.signal.style(params.quanta),
             overs: Overs::new(params.counter, ports),
             receiver: Receiver::new(ports, params.response),
             pauses: 0,
-            peak: Bytes::ZERO,
+            nearest: (Bytes::ZERO, params.xoff),
         })
     }
 
@@ -141,20 +156,27 @@ impl Mechanism for Pause {
     }
 }
 
-/// Both roles at a switch.
-pub struct Switch {
+/// When one port pauses.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
     /// \[bytes\] pause above
     xoff: Bytes,
     /// \[bytes\] resume below
     xon: Bytes,
+}
+
+/// Both roles at a switch.
+pub struct Switch {
+    /// by port
+    thresholds: Vec<Thresholds>,
     style: HoldStyle,
     /// ports whose counter has passed `xoff` and not yet fallen below `xon`
     overs: Overs,
     receiver: Receiver,
     /// pauses asked for
     pauses: u64,
-    /// \[bytes\] the most that was held against `xoff`
-    peak: Bytes,
+    /// \[bytes\] the most that was held against the threshold, and the threshold there
+    nearest: (Bytes, Bytes),
 }
 
 // The specification.
@@ -162,7 +184,7 @@ impl SwitchSide for Switch {
     #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.overs.counter() == Counter::Ingress {
-            let over = self.passes(cx.seen().ingress_port(at.ingress));
+            let over = self.passes(at.ingress, cx.seen().ingress_port(at.ingress));
             self.filled(cx, at.ingress, over || cx.seen().in_headroom(at.ingress, at.class) > Bytes::ZERO);
         }
     }
@@ -170,7 +192,7 @@ impl SwitchSide for Switch {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.overs.counter() == Counter::Egress {
-            let over = self.passes(cx.seen().egress_port(at.egress));
+            let over = self.passes(at.egress, cx.seen().egress_port(at.egress));
             self.filled(cx, at.egress, over);
         }
     }
@@ -178,7 +200,8 @@ impl SwitchSide for Switch {
     #[inline(always)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.overs.counter() == Counter::Ingress && self.overs.is(at.ingress) {
-            let rests = cx.seen().headroom_rests(at.ingress, None, self.xoff.saturating_sub(self.xon));
+            let Thresholds { xoff, xon } = *self.at(at.ingress);
+            let rests = cx.seen().headroom_rests(at.ingress, None, xoff.saturating_sub(xon));
             self.drained(cx, at.ingress, cx.seen().ingress_port(at.ingress), rests);
         }
     }
@@ -218,7 +241,7 @@ impl SwitchSide for Switch {
             Counter::Ingress => "most bytes from one port",
             Counter::Egress | Counter::Queue => "most bytes for one port",
         };
-        Reach { acts: self.pauses, margin: Some(Margin::bytes(of, self.peak, self.xoff)) }
+        Reach { acts: self.pauses, margin: Some(Margin::bytes(of, self.nearest.0, self.nearest.1)) }
     }
 }
 
@@ -233,9 +256,17 @@ fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty]) {
 
 impl Switch {
     #[inline(always)]
-    fn passes(&mut self, bytes: Bytes) -> bool {
-        self.peak = self.peak.max(bytes);
-        bytes > self.xoff
+    fn at(&self, port: Port) -> &Thresholds {
+        &self.thresholds[usize::from(port.0)]
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
+        let xoff = self.at(port).xoff;
+        if bytes > self.nearest.0 {
+            self.nearest = (bytes, xoff);
+        }
+        bytes > xoff
     }
 
     #[inline(always)]
@@ -247,7 +278,7 @@ impl Switch {
 
     #[inline(always)]
     fn drained(&mut self, cx: &mut SwitchCx<'_>, port: Port, bytes: Bytes, rests: bool) {
-        if bytes < self.xon && rests || bytes == Bytes::ZERO {
+        if bytes < self.at(port).xon && rests || bytes == Bytes::ZERO {
             self.set(cx, port, false);
         }
     }

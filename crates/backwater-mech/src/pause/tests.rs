@@ -1,13 +1,17 @@
 //! PAUSE on the bench.
 
 use super::*;
-use backwater_net::Rate;
 use backwater_net::bench::{OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::Note;
 use backwater_net::packet::{Class, Queue};
 
 const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+
+fn params(xoff: Bytes, xon: Option<Bytes>, counter: Counter) -> Params {
+    let (signal, quanta, response) = (Signal::Timed, u16::MAX, Time::ZERO);
+    Params { xoff, xon, reference_rate: None, counter, signal, quanta, response }
+}
 
 fn hold(port: u16) -> Note {
     Note::HoldPeer(OWNER, Port(port), None, Time::NEVER, STYLE)
@@ -22,8 +26,7 @@ fn release(port: u16) -> Note {
 fn egress_counter_of_the_2006_study() {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(10), u8::MAX);
     let (xoff, xon) = (Bytes(140_000), Some(Bytes(130_000)));
-    let params =
-        Params { xoff, xon, counter: Counter::Egress, signal: Signal::Timed, quanta: u16::MAX, response: Time::ZERO };
+    let params = params(xoff, xon, Counter::Egress);
     let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
     let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
     let here = place(Port(0), Port(2), Class(3));
@@ -43,14 +46,7 @@ fn egress_counter_of_the_2006_study() {
 #[test]
 fn ingress_counter_sums_the_classes() {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(10), u8::MAX);
-    let params = Params {
-        xoff: Bytes(10_000),
-        xon: None,
-        counter: Counter::Ingress,
-        signal: Signal::Timed,
-        quanta: u16::MAX,
-        response: Time::ZERO,
-    };
+    let params = params(Bytes(10_000), None, Counter::Ingress);
     let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
     let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
     bench.set_ingress(Port(1), Class(3), 6_000);
@@ -64,4 +60,27 @@ fn ingress_counter_sums_the_classes() {
     bench.set_ingress(Port(1), Class(5), 1_999);
     pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(5)));
     assert_eq!(bench.notes(), [release(1)]);
+}
+
+/// Thresholds for ports of 10 Gb/s are four times as high at ports of 40 Gb/s.
+#[test]
+fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
+    let reference_rate = Some(Rate::gbps(10));
+    let params = Params { reference_rate, ..params(Bytes(10_000), Some(Bytes(5_000)), Counter::Ingress) };
+    for (gbps, times) in [(10, 1), (40, 4)] {
+        let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(gbps), u8::MAX);
+        let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
+        let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
+        let here = place(Port(1), Port(2), Class(3));
+        for (bytes, notes) in [(10_000 * times, vec![]), (10_000 * times + 1, vec![hold(1)])] {
+            bench.set_ingress(Port(1), Class(3), bytes);
+            pause.on_admit(&mut bench.cx(), &here, &mut pkt);
+            assert_eq!(bench.notes(), notes, "{bytes} B at {gbps} Gb/s");
+        }
+        for (bytes, notes) in [(5_000 * times, vec![]), (5_000 * times - 1, vec![release(1)])] {
+            bench.set_ingress(Port(1), Class(3), bytes);
+            pause.on_release(&mut bench.cx(), &here);
+            assert_eq!(bench.notes(), notes, "{bytes} B at {gbps} Gb/s");
+        }
+    }
 }

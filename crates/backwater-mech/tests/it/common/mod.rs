@@ -386,7 +386,8 @@ pub fn pfc(xoff: u64, xon: u64, signal: Signal) -> pfc::Params {
 
 /// Global PAUSE.
 pub fn pause(xoff: u64, xon: u64, counter: Counter, signal: Signal) -> pause::Params {
-    pause::Params { xoff: Bytes(xoff), xon: Some(Bytes(xon)), counter, signal, quanta: u16::MAX, response: Time::ZERO }
+    let (xoff, xon) = (Bytes(xoff), Some(Bytes(xon)));
+    pause::Params { xoff, xon, reference_rate: None, counter, signal, quanta: u16::MAX, response: Time::ZERO }
 }
 
 /// SFC of the study: fixed pause time, last hops only.
