@@ -5,6 +5,7 @@ use crate::pfc::headroom;
 use backwater_engine::Time;
 use backwater_net::config::{BufferPer, LatencyAt, SwitchParams};
 use backwater_net::hooks::{CheckCx, Finding, PortShape, SwitchShape};
+use backwater_net::packet::CLASSES;
 use backwater_net::{Bytes, Rate};
 
 /// What a pausing mechanism does, as far as headroom goes.
@@ -65,14 +66,16 @@ fn shortage(
     cx: &CheckCx<'_>,
 ) -> Option<(&'static str, String, String)> {
     // What no counter has seen yet cannot have caused a pause.
-    let unseen = if switch.latency_at == LatencyAt::Input { switch.latency } else { Time::ZERO };
+    let unseen = match (switch.latency_at, pausing.counter) {
+        (LatencyAt::Input, _) | (LatencyAt::Fabric, Counter::Egress | Counter::Queue) => switch.latency,
+        _ => Time::ZERO,
+    };
     let response = pausing.response.after(unseen);
     let of_port = |p: &PortShape| {
         let exact = headroom(p.rate, p.delay, shape.max_frame, cx.gap, response, pausing.signal);
         faster(exact, shape.max_frame * 2, cx.overrun)
     };
     let needs: Vec<Bytes> = shape.ports.iter().map(of_port).collect();
-    let most = needs.iter().copied().max().unwrap_or(Bytes::ZERO);
     let advice = "`backwater advise pfc` itemises the headroom";
     let carved = matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress);
     let short = |(port, need): &(&PortShape, &Bytes)| switch.headroom_at(port.rate) < **need;
@@ -90,37 +93,29 @@ fn shortage(
     });
     let enough = enough.max().unwrap_or(Bytes::ZERO);
     let Some(xoff) = pausing.xoff else {
+        if !carved {
+            let reason = format!(
+                "a dynamic threshold is a share of free memory, and at {} what comes in cannot know which memory it will take: \
+                 nobody is ever paused",
+                shape.name
+            );
+            return Some(("threshold", reason, "switch.buffer_per = \"switch\", or threshold = \"static\"".into()));
+        }
         let (port, need) = short?;
         let reason = format!(
             "{} has a headroom of {} per port and class, but its links' delays need {need} beyond a dynamic threshold",
             shape.name,
             switch.headroom_at(port.rate)
         );
-        return carved.then(|| ("threshold", reason, format!("switch.headroom = \"{enough}\" at least; {advice}")));
+        return Some(("threshold", reason, format!("switch.headroom = \"{enough}\" at least; {advice}")));
     };
-    // Bytes that may stand above all thresholds that share one buffer, and how many such thresholds there are.
-    let (need, thresholds) = match (pausing.counter, switch.buffer_per) {
-        (Counter::Ingress, BufferPer::Ingress) => (most * pausing.classes, pausing.classes),
-        (Counter::Ingress, BufferPer::Switch) => {
-            let all: Bytes = needs.iter().copied().sum();
-            (all * pausing.classes, needs.len() as u64 * pausing.classes)
-        }
-        // The buffer of an egress fills from all ports, whatever each ingress holds.
-        (Counter::Ingress, _) => return None,
-        // Every other port goes on until it has heard.
-        (Counter::Egress | Counter::Queue, _) => (needs.iter().copied().sum::<Bytes>().saturating_sub(most), 1),
-    };
-    // Thresholds of all ports where one buffer is behind them, the highest where each has its own.
-    let each = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate));
-    let xoffs = match (pausing.counter, switch.buffer_per) {
-        (Counter::Ingress, BufferPer::Switch) => each.sum::<Bytes>() * pausing.classes,
-        _ => each.max().unwrap_or(xoff) * thresholds,
-    };
-    let have = switch.buffer.saturating_sub(xoffs);
+    let xoffs: Vec<Bytes> = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate)).collect();
+    let (xoffs, need) = worst(pausing, switch.buffer_per, &xoffs, &needs, cx.steered != 0);
+    let have = usable(pausing, shape, switch).saturating_sub(xoffs);
     if have >= need {
         return None;
     }
-    let left = switch.buffer.saturating_sub(need).0;
+    let left = usable(pausing, shape, switch).saturating_sub(need).0;
     let fitting = Bytes((u128::from(xoff.0) * u128::from(left) / u128::from(xoffs.0.max(1))) as u64);
     let reason = format!("{} has {have} above xoff, but its links' delays need {need} of headroom", shape.name);
     let carve = match carved && pausing.counter == Counter::Ingress && switch.headroom > Bytes::ZERO {
@@ -128,4 +123,48 @@ fn shortage(
         false => String::new(),
     };
     Some(("xoff", reason, format!("{carve}lower xoff to {fitting} or enlarge switch.buffer; {advice}")))
+}
+
+/// \[bytes\] of one buffer that any frame may take: what is set aside for other classes and ports is no help to one.
+fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams) -> Bytes {
+    let ports = match switch.buffer_per {
+        BufferPer::Switch => shape.ports.as_slice(),
+        BufferPer::Ingress => &shape.ports[..1.min(shape.ports.len())],
+        BufferPer::Egress | BufferPer::Queue | BufferPer::None => &[],
+    };
+    let accounts = ports.len() as u64 * pausing.classes;
+    let reserves = switch.reserve * (ports.len() * CLASSES) as u64;
+    let headrooms = match (switch.headroom, pausing.counter) {
+        (Bytes::ZERO, _) => Bytes::ZERO,
+        // Part of what may stand above the threshold, in whole frames.
+        (_, Counter::Ingress) => shape.max_frame * (accounts + u64::from(accounts > 0)),
+        (_, Counter::Egress | Counter::Queue) => {
+            ports.iter().map(|port| switch.headroom_at(port.rate) * pausing.classes).sum()
+        }
+    };
+    switch.buffer.saturating_sub(reserves).saturating_sub(headrooms)
+}
+
+/// \[bytes\] What may stand in one buffer below the thresholds of all counters whose frames it holds, and above them.
+fn worst(pausing: &Pausing, per: BufferPer, xoffs: &[Bytes], needs: &[Bytes], steered: bool) -> (Bytes, Bytes) {
+    let all = |of: &[Bytes]| of.iter().copied().sum::<Bytes>();
+    let most = |of: &[Bytes]| of.iter().copied().max().unwrap_or(Bytes::ZERO);
+    // Nothing leaves where it came in.
+    let others = |of: &[Bytes]| all(of).saturating_sub(of.iter().copied().min().unwrap_or(Bytes::ZERO));
+    let classes = pausing.classes;
+    // A queue holds frames of its own class, but for flows that are moved to it.
+    let in_queue = if steered { classes } else { 1 };
+    match (pausing.counter, per) {
+        (_, BufferPer::None) => (Bytes::ZERO, Bytes::ZERO),
+        (Counter::Ingress, BufferPer::Ingress) => (most(xoffs) * classes, most(needs) * classes),
+        (_, BufferPer::Switch) => (all(xoffs) * classes, all(needs) * classes),
+        // A buffer of an egress fills from all other ports.
+        (Counter::Ingress, BufferPer::Egress) => (others(xoffs) * classes, others(needs) * classes),
+        (Counter::Ingress, BufferPer::Queue) => (others(xoffs) * in_queue, others(needs) * in_queue),
+        // What comes in at one port may wait for each of the others.
+        (Counter::Egress | Counter::Queue, BufferPer::Ingress) => (others(xoffs) * classes, most(needs) * classes),
+        // Every other port goes on until it has heard.
+        (Counter::Egress | Counter::Queue, BufferPer::Egress) => (most(xoffs) * classes, others(needs) * classes),
+        (Counter::Egress | Counter::Queue, BufferPer::Queue) => (most(xoffs), others(needs)),
+    }
 }

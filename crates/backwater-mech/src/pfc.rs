@@ -127,7 +127,7 @@ pub struct Params {
     #[serde(default)]
     #[schemars(extend("x-source" = "SONiC PFC watchdog: as its detection time, 200 ms", "x-min" = "1 ps"))]
     pub watchdog_restore: Option<Time>,
-    /// Watchdog: `drop` (what waits is dropped, and what comes until it is restored) or `forward` (the queue sends in spite of the pause). With `lossless` the first frame dropped ends the run.
+    /// Watchdog: `drop` (what waits is dropped, and what comes until it is restored) or `forward` (the queue sends in spite of the pause). With `lossless` the first frame dropped ends the run, and `forward` is refused.
     #[serde(default = "default_action")]
     #[schemars(extend("x-source" = "SONiC PFC watchdog: drop"))]
     pub watchdog_action: Action,
@@ -172,7 +172,7 @@ impl Params {
         }
     }
 
-    /// A watchdog that drops may break a promise, and parameters without a watchdog do nothing.
+    /// A watchdog may break a promise, and parameters without a watchdog do nothing.
     fn watchdog_findings(&self, lossless: bool) -> Vec<Finding> {
         if self.watchdog.is_none() && self.watchdog_restore.is_some() {
             return vec![Finding {
@@ -182,14 +182,25 @@ impl Params {
                 hint: "give `watchdog`, the detection time, too".into(),
             }];
         }
-        if !(lossless && self.watchdog.is_some() && self.watchdog_action == Action::Drop) {
+        if !lossless || self.watchdog.is_none() {
             return Vec::new();
         }
-        vec![Finding {
-            fatal: false,
-            key: "watchdog",
-            reason: "the scenario is lossless, and a watchdog that drops a frame will end the run".into(),
-            hint: "watchdog_action = \"forward\" drops nothing itself; or leave out `lossless`".into(),
+        vec![match self.watchdog_action {
+            Action::Drop => Finding {
+                fatal: false,
+                key: "watchdog",
+                reason: "the scenario is lossless, and a watchdog that drops a frame will end the run".into(),
+                hint: "leave out `watchdog`, or `lossless`".into(),
+            },
+            // What comes in spite of a pause comes for as long as the watchdog forwards: no headroom is made for that.
+            Action::Forward => Finding {
+                fatal: true,
+                key: "watchdog_action",
+                reason: "the scenario is lossless, and a watchdog that sends in spite of a pause fills the headroom of the neighbour \
+                         that paused: it drops what it has no room for"
+                    .into(),
+                hint: "leave out `watchdog`, or `lossless`".into(),
+            },
         }]
     }
 
@@ -261,8 +272,9 @@ impl Mechanism for Pfc {
             let hint = "where flows move between queues: counter = \"queue\", or counter = \"ingress\"";
             findings.push(fatal("counter", reason.into(), hint));
         }
-        if params.counter == Counter::Queue && params.threshold == Threshold::Dynamic {
-            let reason = "a dynamic threshold is a share of the memory that what came in at a port may take, and no length of a queue";
+        if params.counter != Counter::Ingress && params.threshold == Threshold::Dynamic {
+            let reason = "a dynamic threshold is a share of the memory that what came in at a port may take, and no length of a queue: \
+                          nobody would ever be paused";
             findings.push(fatal("counter", reason.into(), "counter = \"ingress\", or a static threshold"));
         }
         let pausing = |xoff| Pausing {

@@ -47,9 +47,8 @@ impl<A: Actors> Network<A> {
                      waited for port {} in queue {}",
                     port.0, queue.0
                 ),
-                hint:
-                    "a watchdog that drops cannot keep that promise: let it forward, wait longer, or give up `lossless`"
-                        .into(),
+                hint: "a watchdog that drops cannot keep that promise: let it wait longer, or give up `lossless`"
+                    .into(),
             });
         }
         self.act_switch(switch);

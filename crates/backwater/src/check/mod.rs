@@ -34,7 +34,7 @@ pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
     let index = Index::new(&graph);
     frames(resolved)?;
     clock(resolved, &graph)?;
-    let without_effect = transport::check(resolved)?;
+    let without_effect = transport::check(resolved, &graph)?;
     selectors(resolved, &graph)?;
     let shapes = shapes(resolved, &graph)?;
     switches(resolved, &shapes)?;

@@ -246,6 +246,28 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             "isolation, and PFC that counts at the egress",
             star("[pfc]\nclasses = [2, 3]\nxoff = \"300 KB\"\ncounter = \"egress\"\n[ci]\n"),
         ),
+        ("dynamic thresholds of egress queues", star("[pfc]\nthreshold = \"dynamic\"\ncounter = \"egress\"\n")),
+        (
+            "dynamic thresholds of a memory that no ingress knows",
+            whole(
+                "lossless = true\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"1 Gb/s\"\nlink_delay = \"1 ns\"\n[switch]\nbuffer_per = \"egress\"\n[pfc]\nthreshold = \"dynamic\"\n",
+            ),
+        ),
+        (
+            "a watchdog that forwards",
+            whole(&format!(
+                "lossless = true\n{STAR}[pfc]\nxoff = \"300 KB\"\nwatchdog = \"9 us\"\nwatchdog_action = \"forward\"\n"
+            )),
+        ),
+        ("a reference rate of zero", star("[pfc]\nxoff = \"300 KB\"\nreference_rate = \"0 b/s\"\n")),
+        ("a reference rate of zero for PAUSE", star("[pause]\nxoff = \"300 KB\"\nreference_rate = \"0 b/s\"\n")),
+        ("a reference rate of zero for headroom", star("reference_rate = \"0 b/s\"\n")),
+        ("NACKs without end", star("[transport]\nrecovery = \"go-back-n\"\nnack_interval = \"0 s\"\n")),
+        (
+            "a NACK interval of selective repeat",
+            star("[transport]\nrecovery = \"selective-repeat\"\nnack_interval = \"50 us\"\n"),
+        ),
+        ("a NACK interval without recovery", star("[transport]\nrecovery = \"none\"\nnack_interval = \"50 us\"\n")),
         ("dynamic thresholds of queues", star("[pfc]\nthreshold = \"dynamic\"\ncounter = \"queue\"\n")),
         ("PAUSE by queues", star("[pause]\nxoff = \"300 KB\"\ncounter = \"queue\"\n")),
         (

@@ -11,6 +11,7 @@ mod keys;
 mod load;
 mod nics;
 mod ns3;
+mod promises;
 mod rows;
 mod scenarios;
 mod series;

@@ -1,0 +1,107 @@
+//! What `lossless = true` promises: check passes what cannot lose, and names what can.
+
+use crate::rows::Rows;
+use backwater::{Scenario, ScenarioError, build};
+use backwater_net::network::Network;
+use backwater_net::record::Progress;
+use std::path::Path;
+
+/// Five hosts, four of which send to the first, and a buffer of 200 KB for each egress port. In bytes on the wire a headroom is, for
+/// frames of 1082 B and a gap of 20 B at 100 Gb/s, 2 x 1082 + 1082/1102 x (1102 + 84 + 2 x 1875) = 7010 (150 ns are 1875 B).
+fn four_to_one(xoff: u64, more: &str) -> String {
+    format!(
+        "lossless = true\n[topology]\nkind = \"star\"\nhosts = 5\nrate = \"100 Gb/s\"\nlink_delay = \"150 ns\"\n\
+         [packet]\npayload = \"1000 B\"\nheader = \"82 B\"\ngap = \"20 B\"\n\
+         [switch]\nbuffer = \"200 KB\"\nbuffer_per = \"egress\"\n[pfc]\nxoff = \"{xoff} B\"\n{more}\
+         [[flow]]\nfrom = [\"h1\", \"h2\", \"h3\", \"h4\"]\nto = \"h0\"\nsize = \"400 KB\"\n"
+    )
+}
+
+fn checked(text: &str) -> Result<Scenario, ScenarioError> {
+    let scenario = Scenario::from_text(text, "net.toml", Path::new("."))?;
+    build(&scenario.resolve()?, 1)?;
+    Ok(scenario)
+}
+
+fn refused(text: &str) -> (String, String) {
+    let error = checked(text).map(|_| ()).expect_err(text);
+    (error.key.unwrap_or_default(), error.reason)
+}
+
+fn run(scenario: &Scenario) -> Progress {
+    let mut network = Network::new(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+    let mut rows = Rows::default();
+    while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
+    network.progress()
+}
+
+/// A buffer of an egress fills from all other ports, each of which may hold `xoff` and its headroom: 4 x (xoff + 7010 B) are 200 KB
+/// at an xoff of 42,990 B.
+#[test]
+fn a_buffer_of_an_egress_holds_what_all_other_ports_may() {
+    let scenario = checked(&four_to_one(42_990, "")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((run(&scenario).drops, run(&scenario).flows_done), (0, 4));
+    let (key, reason) = refused(&four_to_one(43_000, ""));
+    assert_eq!(key, "pfc.xoff", "{reason}");
+    // What was accepted, and lost: nobody holds more than xoff, and all together more than there is.
+    assert_eq!(refused(&four_to_one(60_000, "")).0, "pfc.xoff");
+    let unpromised = four_to_one(60_000, "").replace("lossless = true", "");
+    assert!(run(&checked(&unpromised).unwrap_or_else(|e| panic!("{e}"))).drops > 0);
+}
+
+/// Every class under PFC has a queue of its own, which stands up to the threshold in the same buffer.
+#[test]
+fn each_class_has_a_threshold_in_the_buffer_of_an_egress() {
+    let counted = |classes: &str| format!("counter = \"egress\"\nclasses = {classes}\n");
+    // xoff + 4 x 7010 B below 200 KB, once or twice.
+    checked(&four_to_one(171_960, &counted("[3]"))).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(refused(&four_to_one(171_970, &counted("[3]"))).0, "pfc.xoff");
+    checked(&four_to_one(71_960, &counted("[2, 3]"))).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(refused(&four_to_one(71_970, &counted("[2, 3]"))).0, "pfc.xoff");
+}
+
+/// A share of memory of which an ingress cannot know how much is free is no threshold: nobody was ever paused.
+#[test]
+fn dynamic_thresholds_need_a_memory_that_the_ingress_sees() {
+    for per in ["egress", "queue"] {
+        let text = four_to_one(1, "threshold = \"dynamic\"\n").replace("per = \"egress\"", &format!("per = \"{per}\""));
+        let (key, reason) = refused(&text);
+        assert_eq!(key, "pfc.threshold", "{reason}");
+        assert!(reason.contains("nobody is ever paused"), "{reason}");
+    }
+    for counter in ["egress", "queue"] {
+        let text = four_to_one(1, &format!("threshold = \"dynamic\"\ncounter = \"{counter}\"\n"));
+        let (key, reason) = refused(&text.replace("per = \"egress\"", "per = \"switch\""));
+        assert_eq!(key, "pfc.counter", "{reason}");
+    }
+}
+
+/// A watchdog that forwards sends what its neighbour has no headroom for.
+#[test]
+fn a_watchdog_that_forwards_keeps_no_promise() {
+    let watched = |action: &str| four_to_one(40_000, &format!("watchdog = \"2 us\"\nwatchdog_action = \"{action}\"\n"));
+    let (key, reason) = refused(&watched("forward"));
+    assert_eq!(key, "pfc.watchdog_action", "{reason}");
+    checked(&watched("forward").replace("lossless = true", "")).unwrap_or_else(|e| panic!("{e}"));
+    let warned = checked(&watched("drop")).unwrap_or_else(|e| panic!("{e}")).resolve().unwrap().warnings;
+    assert!(warned.iter().any(|warning| warning.key == "pfc.watchdog"), "{warned:?}");
+}
+
+/// Each NACK for one gap sends a flow back: before what closes the gap can have come, that is once more for nothing. The round trip of
+/// the star: two links there and two back of 150 ns each, its switch's 300 ns twice, frames of 1102 B and acknowledgements of 84 B at
+/// 12.5 B a nanosecond.
+#[test]
+fn a_nack_interval_below_the_round_trip_is_warned_of() {
+    let of = |interval: &str| {
+        let transport = format!("[transport]\nrecovery = \"go-back-n\"\nnack_interval = \"{interval}\"\n");
+        let text = four_to_one(40_000, "").replace("[switch]", &format!("[ack]\nsize = \"64 B\"\n{transport}[switch]"));
+        let scenario = checked(&text).unwrap_or_else(|e| panic!("{e}"));
+        let warnings = scenario.resolve().unwrap().warnings;
+        warnings.into_iter().find(|warning| warning.key == "transport.nack_interval")
+    };
+    // 4 x 150 ns + 2 x 300 ns + 2 x (88.16 ns + 6.72 ns) = 1389.76 ns.
+    let warning = of("1389 ns").expect("below a round trip");
+    assert!(warning.reason.contains("a round trip (1.38976 us from h"), "{}", warning.reason);
+    assert!(warning.hint.contains("13.8976 us"), "{}", warning.hint);
+    assert_eq!(of("1390 ns"), None);
+}
