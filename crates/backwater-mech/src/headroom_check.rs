@@ -17,6 +17,8 @@ pub(crate) struct Pausing {
     pub reference: Option<Rate>,
     /// Number of counters per port that have it.
     pub classes: u64,
+    /// Number of classes that are kept from being dropped by it: what one counter holds may be of any of those that it counts.
+    pub kept: u64,
     pub response: Time,
     pub signal: Signal,
 }
@@ -132,15 +134,16 @@ fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams) -> Byte
         BufferPer::Ingress => &shape.ports[..1.min(shape.ports.len())],
         BufferPer::Egress | BufferPer::Queue | BufferPer::None => &[],
     };
-    let accounts = ports.len() as u64 * pausing.classes;
+    let accounts = ports.len() as u64 * pausing.kept;
+    let headroom = |classes: u64| ports.iter().map(|port| switch.headroom_at(port.rate) * classes).sum::<Bytes>();
     let reserves = switch.reserve * (ports.len() * CLASSES) as u64;
     let headrooms = match (switch.headroom, pausing.counter) {
         (Bytes::ZERO, _) => Bytes::ZERO,
-        // Part of what may stand above the threshold, in whole frames.
-        (_, Counter::Ingress) => shape.max_frame * (accounts + u64::from(accounts > 0)),
-        (_, Counter::Egress | Counter::Queue) => {
-            ports.iter().map(|port| switch.headroom_at(port.rate) * pausing.classes).sum()
+        // A counter's frames may all be of one class, whose headroom takes whole frames.
+        (_, Counter::Ingress) => {
+            headroom(pausing.kept - pausing.classes) + shape.max_frame * (accounts + u64::from(accounts > 0))
         }
+        (_, Counter::Egress | Counter::Queue) => headroom(pausing.kept),
     };
     switch.buffer.saturating_sub(reserves).saturating_sub(headrooms)
 }

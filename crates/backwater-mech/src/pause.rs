@@ -31,7 +31,7 @@ use backwater_net::hooks::{
     Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Margin, Mechanism, NicCx, NicShape, NicSide,
     Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token,
 };
-use backwater_net::packet::{Class, Control, HostId, Packet, Port};
+use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,7 @@ impl Mechanism for Pause {
             xoff: Some(params.xoff),
             reference: params.reference_rate,
             classes: 1,
+            kept: CLASSES as u64,
             response: params.response,
             signal: params.signal,
         };

@@ -282,6 +282,7 @@ impl Mechanism for Pfc {
             xoff,
             reference: params.reference_rate,
             classes: u64::from(params.class_bits().count_ones()),
+            kept: u64::from(params.class_bits().count_ones()),
             response: params.response,
             signal: params.signal,
         };

@@ -82,7 +82,8 @@ impl Coverage {
     }
 }
 
-fn plain(key: &str) -> String {
+/// A key without the numbers of entries.
+pub fn plain(key: &str) -> String {
     key.split('.').filter(|step| step.parse::<usize>().is_err()).collect::<Vec<_>>().join(".")
 }
 

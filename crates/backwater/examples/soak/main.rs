@@ -20,6 +20,7 @@ mod verdict;
 use case::Folder;
 use coverage::Coverage;
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -27,6 +28,9 @@ use std::time::{Duration, Instant};
 use verdict::{Effort, one};
 
 const EFFORT: Effort = Effort { events: 150_000, tries: 400 };
+
+/// Keys that are named as refused most often.
+const REFUSALS: usize = 30;
 
 /// A scenario that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -68,7 +72,7 @@ fn alone(which: u64, seed: u64) -> ExitCode {
         Err(why) => println!("refused: {why}"),
     }
     let verdict = one(seed, which, EFFORT, &folder);
-    println!("# refusals: {:?}, events: {}", verdict.refusals, verdict.events);
+    println!("# refused: {:?}, events: {}", verdict.refused, verdict.events);
     match verdict.breach {
         None => ExitCode::SUCCESS,
         Some((breach, case)) => {
@@ -86,7 +90,7 @@ fn work(from: u64, step: u64, seed: u64) -> ExitCode {
         let begun = Instant::now();
         let verdict = one(seed, number, EFFORT, &folder);
         let mut line = json!({
-            "number": number, "refusals": verdict.refusals, "events": verdict.events, "ms": begun.elapsed().as_millis() as u64,
+            "number": number, "refused": verdict.refused, "events": verdict.events, "ms": begun.elapsed().as_millis() as u64,
             "found": coverage::to_json(&verdict.found),
         });
         if let Some((breach, case)) = verdict.breach {
@@ -135,6 +139,8 @@ struct Count {
     scenarios: u64,
     at_once: u64,
     accepted: u64,
+    /// How often check refused a key.
+    refused: BTreeMap<String, u64>,
     events: u64,
     failures: Vec<(u64, String)>,
     coverage: Coverage,
@@ -147,9 +153,12 @@ impl Count {
         self.scenarios += 1;
         self.events += of("events").unwrap_or_default();
         self.slowest = self.slowest.max((of("ms").unwrap_or_default(), number));
-        if let Some(refusals) = of("refusals") {
+        if let Some(refused) = line.get("refused").and_then(Json::as_array) {
             self.accepted += 1;
-            self.at_once += u64::from(refusals == 0);
+            self.at_once += u64::from(refused.is_empty());
+            for key in refused.iter().filter_map(Json::as_str) {
+                *self.refused.entry(key.to_owned()).or_default() += 1;
+            }
             self.coverage.count(coverage::from_json(line));
         }
         if let Some(law) = line.get("law").and_then(Json::as_str) {
@@ -221,10 +230,17 @@ fn soak(most: u64, seed: u64) -> ExitCode {
     let share = |n: u64| 100.0 * n as f64 / count.scenarios.max(1) as f64;
     println!("\n{}", count.coverage.report());
     println!(
-        "accepted by check: {:.1} % as drawn, {:.1} % after keys that it refused were changed",
+        "accepted by check: {} of {} as drawn ({:.1} %), {} after keys that it refused were changed ({:.1} %)",
+        count.at_once,
+        count.scenarios,
         share(count.at_once),
+        count.accepted,
         share(count.accepted)
     );
+    let mut refused: Vec<(&String, &u64)> = count.refused.iter().collect();
+    refused.sort_by_key(|(key, times)| (std::cmp::Reverse(**times), *key));
+    let most: Vec<String> = refused.iter().take(REFUSALS).map(|(key, times)| format!("{key} {times}")).collect();
+    println!("refused most: {}", most.join(", "));
     println!(
         "{} million events; the slowest scenario, {}, took {} ms",
         count.events / 1_000_000,

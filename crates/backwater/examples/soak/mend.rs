@@ -1,6 +1,7 @@
 //! Makes a drawn scenario valid by what the check says of it: the value that a hint names, a larger buffer, or without the key.
 
 use super::case::{Case, Folder};
+use super::coverage::plain;
 use super::dice::Dice;
 use backwater::{Resolved, ScenarioError, build};
 use backwater_mech::registry::Config;
@@ -14,8 +15,8 @@ const MOST: usize = 80;
 /// A scenario that the check accepts.
 pub struct Valid {
     pub case: Case,
-    /// How often it was refused before.
-    pub refusals: usize,
+    /// The keys for which it was refused before, one after the other.
+    pub refused: Vec<String>,
 }
 
 /// What the command `check` does: everything but the run.
@@ -30,15 +31,16 @@ pub fn check(case: &Case, folder: &Folder) -> Result<(Resolved, Spec<Config>), S
 
 /// The scenario, changed until the check accepts it; `None` if nothing is left of it.
 pub fn mend(mut case: Case, dice: &mut Dice, folder: &Folder) -> Result<Valid, String> {
-    let mut last = String::new();
-    for refusals in 0..MOST {
+    let (mut last, mut refused) = (String::new(), Vec::new());
+    while refused.len() < MOST {
         match check(&case, folder) {
             Ok((resolved, _)) if resolved.file.flow.is_empty() && resolved.file.job.is_empty() => {
                 return Err("no flow is left".into());
             }
-            Ok(_) => return Ok(Valid { case, refusals }),
+            Ok(_) => return Ok(Valid { case, refused }),
             Err(error) => {
                 last = format!("{error}\n{}", case.text());
+                refused.push(plain(error.key.as_deref().unwrap_or("none")));
                 if !one(&mut case, &error, dice) {
                     break;
                 }

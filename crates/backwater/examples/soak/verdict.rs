@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 /// What became of a scenario.
 pub struct Verdict {
-    /// How often check refused it, each time with something of it changed, before it was accepted; `None`: nothing was left of it.
-    pub refusals: Option<usize>,
+    /// The keys for which check refused it, each time with something of it changed, before it was accepted; `None`: nothing was left
+    /// of it.
+    pub refused: Option<Vec<String>>,
     /// What was in it.
     pub found: BTreeSet<String>,
     /// Events of a run of it.
@@ -44,10 +45,10 @@ pub fn one(seed: u64, number: u64, effort: Effort, folder: &Folder) -> Verdict {
     let slices = || Dice::new(seed, "slices", number);
     let drawn = draw::case(seed, number, folder);
     let mended = quietly(|| mend(drawn.clone(), &mut Dice::new(seed, "mend", number), folder));
-    let (case, refusals, breach) = match mended {
+    let (case, refused, breach) = match mended {
         Err(panic) => (drawn, None, Some(panic)),
-        Ok(Err(_)) => return Verdict { refusals: None, found: BTreeSet::new(), events: 0, breach: None },
-        Ok(Ok(valid)) => (valid.case, Some(valid.refusals), None),
+        Ok(Err(_)) => return Verdict { refused: None, found: BTreeSet::new(), events: 0, breach: None },
+        Ok(Ok(valid)) => (valid.case, Some(valid.refused), None),
     };
     let found = Coverage::of(&case);
     let (breach, events) = match breach {
@@ -68,7 +69,7 @@ pub fn one(seed: u64, number: u64, effort: Effort, folder: &Folder) -> Verdict {
         let seen = tried(&small, effort, &mut slices(), folder).err().unwrap_or(breach);
         (seen, small)
     });
-    Verdict { refusals, found, events, breach }
+    Verdict { refused, found, events, breach }
 }
 
 /// Holds every law against a scenario; one that check refuses keeps all.

@@ -60,6 +60,22 @@ fn each_class_has_a_threshold_in_the_buffer_of_an_egress() {
     assert_eq!(refused(&four_to_one(71_970, &counted("[2, 3]"))).0, "pfc.xoff");
 }
 
+/// PAUSE stops all classes and counts them together, and what fills memory may be of one. The headroom that is set aside for each of the
+/// other seven is no help to that one: of 60 KB it has 60 - 7 x 2 = 46, less a frame that does not fit for each of nine accounts,
+/// 36,262 B, of which 7010 B stay free above xoff.
+#[test]
+fn headroom_of_other_classes_is_no_help() {
+    let paused = |xoff| {
+        let text = four_to_one(xoff, "").replace("[pfc]", "[pause]").replace("\"200 KB\"", "\"60 KB\"");
+        text.replace("buffer_per = \"egress\"", "buffer_per = \"ingress\"\nheadroom = \"2 KB\"")
+    };
+    let scenario = checked(&paused(29_250)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((run(&scenario).drops, run(&scenario).flows_done), (0, 4));
+    assert_eq!(refused(&paused(29_260)).0, "pause.xoff");
+    let unpromised = paused(45_000).replace("lossless = true", "");
+    assert!(run(&checked(&unpromised).unwrap_or_else(|e| panic!("{e}"))).drops > 0, "46 KB less xoff are no headroom");
+}
+
 /// A share of memory of which an ingress cannot know how much is free is no threshold: nobody was ever paused.
 #[test]
 fn dynamic_thresholds_need_a_memory_that_the_ingress_sees() {

@@ -41,7 +41,7 @@ fn no_law_fails_in_the_first_scenarios() {
         if let Some((breach, case)) = verdict.breach {
             failures.push(format!("scenario {number}: {}\n{}\n{}", breach.law, breach.seen, case.paste()));
         }
-        accepted += u64::from(verdict.refusals.is_some());
+        accepted += u64::from(verdict.refused.is_some());
         found.extend(verdict.found);
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));

@@ -1,5 +1,6 @@
 //! A random scenario: everything that the schema knows, in combinations that [`mend`](super::mend::mend) makes valid.
 
+mod fit;
 mod topology;
 mod values;
 mod workload;
@@ -47,6 +48,8 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     network.faults(&mut case);
     stop(&mut dice, &mut case);
     output(&mut dice, &mut case, graph);
+    words(&mut dice, &mut case);
+    fit::fit(&mut dice, &mut case, graph);
     case
 }
 
@@ -71,7 +74,12 @@ fn switch(dice: &mut Dice, lossless: bool, graph: &Graph) -> Map<String, Json> {
         switch.insert("staging".into(), json!(format!("{} B", dice.log_whole(1_000, 30_000))));
     }
     if dice.chance(0.15) {
-        let other = values::table(dice, schema(), "switch", 0.2, &own);
+        let mut other = values::table(dice, schema(), "switch", 0.2, &own);
+        for key in ["buffer", "buffer_per", "reserve", "headroom", "staging"] {
+            if let Some(value) = switch.get(key).filter(|_| dice.chance(0.3)) {
+                other.insert(key.into(), value.clone());
+            }
+        }
         switch.insert("at".into(), at(dice, other, graph));
     }
     switch
@@ -105,7 +113,7 @@ fn mechanisms(dice: &mut Dice, case: &mut Case, lossless: bool, graph: &Graph) {
             let presets: Vec<&str> = entry.presets.iter().map(|preset| preset.name).collect();
             table.insert("preset".into(), json!(dice.pick(&presets)));
         }
-        if dice.chance(0.12) {
+        if dice.chance(0.2) {
             let other = values::table(dice, schema(), name, 0.2, &["at", "preset"]);
             table.insert("at".into(), at(dice, other, graph));
         }
@@ -127,12 +135,26 @@ fn stop(dice: &mut Dice, case: &mut Case) {
     if dice.chance(0.1) {
         stop.insert("deadlock".into(), json!(false));
     }
+    if dice.chance(0.1) {
+        stop.insert("stall".into(), json!(format!("{} us", dice.log_whole(100, 100_000))));
+    }
     if dice.chance(0.1)
         && let Some(label) = case.get("flow.0.label").cloned()
     {
         stop.insert("when".into(), json!([label]));
     }
     case.tree.insert("stop".into(), Json::Object(stop));
+}
+
+/// What people read, and a variant, which is off.
+fn words(dice: &mut Dice, case: &mut Case) {
+    if dice.chance(0.05) {
+        case.tree.insert("title".into(), json!("drawn"));
+        case.tree.insert("description".into(), json!("A scenario of a soak."));
+    }
+    if dice.chance(0.05) {
+        case.tree.insert("variant".into(), json!({ "other": { "seed": dice.between(0, 9), "ecn": false } }));
+    }
 }
 
 fn output(dice: &mut Dice, case: &mut Case, graph: &Graph) {

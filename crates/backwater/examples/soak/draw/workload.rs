@@ -5,6 +5,7 @@ use super::super::dice::Dice;
 use super::{schema, values};
 use backwater_net::topology::{Graph, NodeKind};
 use backwater_net::workload::sizes::BUILT_IN;
+use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value as Json, json};
 use std::collections::VecDeque;
 
@@ -48,6 +49,10 @@ impl<'a> Network<'a> {
 
     fn name(&self, node: usize) -> &str {
         &self.graph.nodes[node].name
+    }
+
+    fn is_host(&self, name: &str) -> bool {
+        self.hosts.iter().any(|host| self.name(*host) == name)
     }
 
     fn host(&mut self) -> usize {
@@ -148,9 +153,17 @@ impl<'a> Network<'a> {
                     (from, to) = (vec![one], self.hosts[usize::from(one == self.hosts[0])]);
                 }
                 if self.dice.chance(0.3) {
-                    let ways: Vec<Vec<String>> = from.iter().map(|from| self.way(*from, to)).collect();
-                    put("path", json!(ways));
+                    let mut ways: Vec<Vec<String>> = from.iter().map(|from| self.way(*from, to)).collect();
+                    let via = self.dice.chance(0.3);
+                    if via {
+                        ways.iter_mut().for_each(|way| way.retain(|name| !self.is_host(name)));
+                    }
+                    put(if via { "via" } else { "path" }, json!(ways));
                     pinned = true;
+                }
+                if self.dice.chance(0.15) {
+                    let ways: Vec<Vec<String>> = from.iter().map(|from| self.way(to, *from)).collect();
+                    put("ack_path", json!(ways));
                 }
                 put("from", json!(self.names(&from)));
                 put("to", json!(self.name(to)));
@@ -205,6 +218,7 @@ impl<'a> Network<'a> {
                     put("queue", json!(self.dice.between(1, 6)));
                 }
             } else {
+                let mut size = None;
                 match self.dice.one(&[0, 1, 2]) {
                     0 => put("sizes", json!(BUILT_IN[self.dice.between(0, BUILT_IN.len() as u64 - 1) as usize].name)),
                     1 => {
@@ -212,11 +226,23 @@ impl<'a> Network<'a> {
                         case.files.insert(file.clone(), "100 20\n3000 70\n60000 100\n".into());
                         put("sizes", json!(file))
                     }
-                    _ => put("size", json!(self.size())),
+                    _ => {
+                        let drawn = self.size();
+                        size = drawn.parse::<Bytes>().ok();
+                        put("size", json!(drawn))
+                    }
                 };
-                match self.dice.chance(0.6) {
-                    true => put("load", json!(format!("{} %", self.dice.between(5, 95 / of)))),
-                    false => put("interval", json!(format!("{} ns", self.dice.log_whole(500, 20_000)))),
+                match size.filter(|_| self.dice.chance(0.4)) {
+                    None => put("load", json!(format!("{} %", self.dice.between(5, 95 / of)))),
+                    // No host is offered more than its link carries, whatever others send to it.
+                    Some(size) => {
+                        let slowest = self.graph.links.iter().map(|link| link.rate).min().unwrap_or(Rate(1));
+                        let least = slowest.time_for(size * 2 + Bytes(2_000)).0 / 1_000 * self.hosts.len() as u64 * of;
+                        put(
+                            "interval",
+                            json!(format!("{} ns", self.dice.log_whole(least.max(500), least * 4 + 20_000))),
+                        )
+                    }
                 };
                 if self.dice.chance(0.2) {
                     put("load_counts", json!(self.dice.pick(&["wire", "payload"])));
@@ -275,7 +301,20 @@ impl<'a> Network<'a> {
         put("ranks", json!(ranks));
         put("instances", json!(instances));
         put("ranks_per_server", json!(per_server));
-        put("placement", json!(self.dice.pick(&["consecutive", "strided", "random"])));
+        let placement = self.dice.pick(&["consecutive", "strided", "random"]);
+        put("placement", json!(placement));
+        if placement == "strided" && self.dice.chance(0.4) {
+            put("stride", json!(self.dice.between(1, (servers / (ranks / per_server)).max(1))));
+        }
+        if self.dice.chance(0.2) {
+            put("ect", json!(self.dice.chance(0.5)));
+        }
+        if self.dice.chance(0.2) {
+            // As many as are needed, at least.
+            let least = (ranks * instances).min(hosts) as usize;
+            let begin = self.dice.between(0, hosts - least as u64) as usize;
+            put("hosts", json!(self.names(&self.hosts[begin..begin + least])));
+        }
         put("rounds", json!(self.dice.between(1, 3)));
         put("rounds_in_flight", json!(self.dice.one(&[1, 1, 2, 3])));
         put("complete_at", json!(self.dice.pick(&["last-byte", "last-ack"])));
@@ -298,8 +337,10 @@ impl<'a> Network<'a> {
         if kind == "compute" {
             put("time", json!(format!("{} ns", self.dice.between(0, 5_000))));
         } else {
-            put("size", json!(format!("{} B", self.dice.log_whole(1, 100_000))));
+            put("size", json!(format!("{} B", self.dice.log_whole(ranks.max(1), 100_000))));
         }
+        let grouped = kind != "point-to-point" && ranks.is_multiple_of(2) && ranks > 2 && self.dice.chance(0.2);
+        let members = if grouped { 2 } else { ranks };
         match kind {
             "point-to-point" => {
                 if self.dice.chance(0.5) || ranks < 2 {
@@ -311,26 +352,44 @@ impl<'a> Network<'a> {
                 }
             }
             "all-reduce" | "all-gather" | "reduce-scatter" => {
-                put("algorithm", json!(self.dice.pick(&["ring", "halving-doubling"])));
+                let names = ["ring", "halving-doubling"];
+                let names = if members.is_power_of_two() { &names[..] } else { &names[..1] };
+                put("algorithm", json!(self.dice.pick(names)));
             }
             "all-to-all" => {
                 put("algorithm", json!(self.dice.pick(&["direct", "pairwise"])));
             }
+            "all-to-all-v" if members > 1 && self.dice.chance(0.25) => {
+                step.shift_remove("size");
+                let size = |dice: &mut Dice| format!("{} B", dice.one(&[0, 1]) * dice.log_whole(1, 50_000));
+                let row = |dice: &mut Dice| (0..members).map(|_| json!(size(dice))).collect::<Json>();
+                step.insert("sizes".into(), (0..members).map(|_| row(self.dice)).collect());
+            }
             "all-to-all-v" => {
-                put("fan_out", json!(self.dice.between(1, (ranks - 1).max(1))));
+                put("fan_out", json!(self.dice.between(1, (members - 1).max(1))));
                 put("choice", json!(self.dice.pick(&["random", "balanced"])));
                 put("with_self", json!(self.dice.chance(0.5)));
                 put("size_of", json!(self.dice.pick(&["transfer", "sender"])));
             }
             _ => {}
         }
-        if kind != "point-to-point" && ranks.is_multiple_of(2) && ranks > 2 && self.dice.chance(0.2) {
+        let mut put = |key: &str, value: Json| step.insert(key.into(), value);
+        if grouped {
             put("group_size", json!(2));
             put("group_stride", json!(self.dice.one(&[1, ranks / 2])));
         }
         if number > 0 && self.dice.chance(0.3) {
             let before = format!("t{}", self.dice.between(0, number - 1));
-            put("after", if self.dice.chance(0.3) { json!([]) } else { json!([before]) });
+            put("after", if self.dice.chance(0.3) { json!([]) } else { json!([before.clone()]) });
+            if self.dice.chance(0.3) {
+                put("after_previous", json!([before]));
+            }
+        }
+        if self.dice.chance(0.1) {
+            put("start", json!(format!("{} ns", self.dice.between(0, 20_000))));
+        }
+        if kind == "compute" && self.dice.chance(0.3) {
+            put("ranks", json!([0, ranks - 1].into_iter().take(ranks.min(2) as usize).collect::<Vec<_>>()));
         }
         step
     }
@@ -374,6 +433,12 @@ impl<'a> Network<'a> {
             if let Some(value) = value {
                 fault.insert(key.clone(), value);
             }
+        }
+        if fault.contains_key("xoff") {
+            // A receiver that pauses above, and resumes below.
+            let xoff = self.dice.log_whole(1_000, 120_000);
+            fault.insert("xoff".into(), json!(format!("{xoff} B")));
+            fault.insert("xon".into(), json!(format!("{} B", xoff * self.dice.between(0, 16) / 16)));
         }
         fault
     }

@@ -1,0 +1,252 @@
+//! Makes most of what was drawn fit together before check sees it: what it refuses teaches nothing about a run. The rules are those
+//! of the documentation, in plain words; what they miss [`mend`](super::super::mend) changes by what check says.
+
+use super::super::case::Case;
+use super::super::dice::Dice;
+use backwater_engine::Time;
+use backwater_mech::mac_control::Signal;
+use backwater_mech::pfc::headroom;
+use backwater_net::topology::Graph;
+use backwater_net::{Bytes, Rate};
+use serde_json::{Value as Json, json};
+
+/// Changes what cannot be valid.
+pub fn fit(dice: &mut Dice, case: &mut Case, graph: &Graph) {
+    one_of(dice, case, &["pfc", "pause"]);
+    one_of(dice, case, &["spray", "flowlet"]);
+    rate_limiters(dice, case);
+    transport(case);
+    reference_rates(dice, case, graph);
+    memory(dice, case, graph);
+    thresholds(dice, case);
+    clock(dice, case, graph);
+    if let Some(queues) = case.get("nic.queues").and_then(Json::as_u64) {
+        case.set("nic.queues", json!(queues.clamp(1, 2)));
+    }
+}
+
+fn bytes(case: &Case, key: &str) -> Option<u64> {
+    case.get(key)?.as_str()?.parse::<Bytes>().ok().map(|bytes| bytes.0)
+}
+
+fn set_bytes(case: &mut Case, key: &str, bytes: u64) {
+    case.set(key, json!(format!("{bytes} B")));
+}
+
+fn is(case: &Case, key: &str, word: &str) -> bool {
+    case.get(key).and_then(Json::as_str) == Some(word)
+}
+
+/// Tables that exclude each other.
+fn one_of(dice: &mut Dice, case: &mut Case, names: &[&str]) {
+    let there: Vec<&str> = names.iter().copied().filter(|name| case.tree.contains_key(*name)).collect();
+    if there.len() > 1 {
+        let kept = dice.pick(&there);
+        for name in there.into_iter().filter(|name| *name != kept) {
+            case.remove(name);
+        }
+    }
+}
+
+fn rate_limiters(dice: &mut Dice, case: &mut Case) {
+    if is(case, "nic.rate_limiters", "least") {
+        // One limiter for each flow, or one for each destination.
+        case.remove("bcn");
+        return;
+    }
+    one_of(dice, case, &["dcqcn", "qcn", "bcn", "dctcp", "swift"]);
+}
+
+fn transport(case: &mut Case) {
+    let reliable = case.get("transport.recovery").is_some() && !is(case, "transport.recovery", "none");
+    let go_back = is(case, "transport.recovery", "go-back-n");
+    if reliable || ["swift", "dctcp", "transport.window"].iter().any(|key| case.get(key).is_some()) {
+        case.remove("ack.enabled");
+    }
+    if case.tree.contains_key("spray") && reliable {
+        case.set("transport.recovery", json!("selective-repeat"));
+        case.set("transport.in_order", json!(false));
+    } else if go_back {
+        case.remove("transport.in_order");
+    }
+    let zero = is(case, "transport.nack_interval", "0 ns");
+    if zero || !is(case, "transport.recovery", "go-back-n") {
+        case.remove("transport.nack_interval");
+    }
+    if case.get("transport.window").is_none() {
+        case.remove("transport.window_scaling");
+    }
+}
+
+/// Thresholds are meant for rates that there are.
+fn reference_rates(dice: &mut Dice, case: &mut Case, graph: &Graph) {
+    let rates: Vec<u64> = graph.links.iter().map(|link| link.rate.0).collect();
+    for key in case.keys().into_iter().filter(|key| key.ends_with("reference_rate")) {
+        let rate = dice.one(&rates);
+        case.set(&key, json!(format!("{rate} b/s")));
+    }
+}
+
+/// Longest frame without what only links count.
+fn frame(case: &Case) -> u64 {
+    bytes(case, "packet.payload").unwrap_or(9_000) + bytes(case, "packet.header").unwrap_or(100)
+}
+
+/// Classes in which anything travels.
+fn classes(case: &Case) -> Vec<u8> {
+    if case.keys().iter().any(|key| key.starts_with("flow.") && key.ends_with(".table")) {
+        return (0..8).collect();
+    }
+    let named = |key: &String| {
+        let workload = key.starts_with("flow.") || key.starts_with("job.");
+        workload && ["class", "classes", "small_class"].iter().any(|name| key.ends_with(&format!(".{name}")))
+            || key == "ack.class"
+    };
+    let values = case.keys().into_iter().filter(named).filter_map(|key| case.get(&key).cloned());
+    let mut classes: Vec<u8> = values
+        .flat_map(|value| value.as_array().cloned().unwrap_or_else(|| vec![value]))
+        .filter_map(|value| Some(value.as_u64()? as u8))
+        .collect();
+    classes.push(3);
+    classes.sort_unstable();
+    classes.dedup();
+    classes
+}
+
+/// Memory holds what is set aside, some frames, and what pauses and their thresholds ask for.
+fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
+    let lossless = case.tree.contains_key("lossless");
+    let frame = frame(case);
+    let ports = graph.ports().unwrap_or_default();
+    let most = graph.switches().map(|node| ports[node.0 as usize].len() as u64).max().unwrap_or(1);
+    let per = case.get("switch.buffer_per").and_then(Json::as_str).unwrap_or("switch").to_owned();
+    let unit = if per == "switch" { most } else { 1 };
+    if lossless {
+        for key in ["pfc.at", "pause.at", "switch.at", "pfc.watchdog", "pfc.watchdog_restore", "pfc.watchdog_action"] {
+            case.remove(key);
+        }
+        if case.tree.contains_key("pfc") {
+            case.set("pfc.classes", json!(classes(case)));
+        }
+    }
+    let paused = case.get("pfc.classes").and_then(Json::as_array).map_or(1, Vec::len).max(1) as u64;
+    let accounts = if case.tree.contains_key("pause") { 8 } else { paused };
+    let fastest = graph.links.iter().map(|link| link.rate.0).max().unwrap_or(1);
+    // By how much a value for a reference rate is larger at the fastest port.
+    let larger = |case: &Case, table: &str| {
+        let reference =
+            case.get(&format!("{table}.reference_rate")).and_then(|rate| rate.as_str()?.parse::<Rate>().ok());
+        reference.map_or(1, |reference| fastest.div_ceil(reference.0.max(1)))
+    };
+    let response = ["pfc.response", "pause.response", "switch.latency"];
+    let response = response.iter().filter_map(|key| case.get(key)?.as_str()?.parse::<Time>().ok());
+    let response = response.fold(Time::ns(300), |sum, time| sum.after(time));
+    let of_link = |rate: Rate, delay| headroom(rate, delay, Bytes(frame), Bytes(20), response, Signal::Timed).0;
+    let need = graph.links.iter().map(|link| of_link(link.rate, link.delay)).max().unwrap_or(0);
+    let need = need + need / 8;
+    if lossless && is(case, "pfc.threshold", "dynamic") {
+        case.remove("switch.reference_rate");
+        set_bytes(case, "switch.headroom", need);
+    }
+    let aside = bytes(case, "switch.reserve").unwrap_or(0) * 8
+        + bytes(case, "switch.headroom").unwrap_or(0) * larger(case, "switch") * accounts;
+    let mut least = (aside + 6 * frame) * unit;
+    for (table, counters) in [("pfc", paused), ("pause", 1)] {
+        let xoff = format!("{table}.xoff");
+        let Some(at) = bytes(case, &xoff) else { continue };
+        let (at, larger) = (at.max(1), larger(case, table));
+        set_bytes(case, &xoff, at);
+        let above = if lossless { need } else { frame };
+        // An egress counter holds what all ports may send, an egress's buffer what all ingresses may.
+        let egress = case.get(&format!("{table}.counter")).is_some_and(|counter| counter != "ingress");
+        let spread = if egress || ["egress", "queue"].contains(&per.as_str()) { most } else { unit };
+        least = least.max(aside * unit + (at * larger + above) * counters * spread + 9 * frame * unit);
+    }
+    if bytes(case, "switch.buffer").is_some_and(|buffer| buffer < least) {
+        set_bytes(case, "switch.buffer", least + dice.between(0, least / 4));
+    }
+    if bytes(case, "switch.staging").is_some_and(|staging| staging < frame) {
+        set_bytes(case, "switch.staging", frame * dice.between(1, 4));
+    }
+}
+
+/// Thresholds stand in their order, below the buffer.
+fn thresholds(dice: &mut Dice, case: &mut Case) {
+    let buffer = bytes(case, "switch.buffer").unwrap_or(u64::MAX);
+    let steered = case.tree.contains_key("ci");
+    for key in case.keys().into_iter().filter(|key| key.ends_with(".counter")) {
+        let (table, _) = key.rsplit_once('.').unwrap_or_default();
+        let dynamic = is(case, &format!("{table}.threshold"), "dynamic") || is(case, "pfc.threshold", "dynamic");
+        let odd = steered && is(case, &key, "egress") || table.starts_with("pause") && is(case, &key, "queue");
+        if odd || dynamic {
+            case.remove(&key);
+        }
+    }
+    if is(case, "pfc.threshold", "dynamic") {
+        for key in ["pfc.xoff", "pfc.xon", "pfc.at"] {
+            case.remove(key);
+        }
+    }
+    for key in ["pfc.at.0.xoff", "pause.at.0.xoff"] {
+        let usual = bytes(case, &key.replace("at.0.", "")).unwrap_or(buffer / 2);
+        if case.get(key).is_some() {
+            set_bytes(case, key, (usual / dice.between(1, 4)).max(1));
+        }
+    }
+    for xon in case.keys().into_iter().filter(|key| key.ends_with(".xon")) {
+        let xoff = bytes(case, &xon.replace(".xon", ".xoff"));
+        let table = xon.split('.').next().unwrap_or_default().to_owned();
+        match xoff.or_else(|| bytes(case, &format!("{table}.xoff"))) {
+            Some(xoff) => set_bytes(case, &xon, xoff * dice.between(0, 16) / 16),
+            None => {
+                case.remove(&xon);
+            }
+        }
+    }
+    for table in ["pfc", "pfc.at.0"] {
+        if case.get(&format!("{table}.watchdog")).is_none() {
+            case.remove(&format!("{table}.watchdog_restore"));
+        }
+    }
+    for (low, high) in [("ecn.kmin", "ecn.kmax"), ("ci.low", "ci.high"), ("bcn.qeq", "bcn.qsc")] {
+        for prefix in ["", "at.0."] {
+            let [low, high] = [low, high].map(|key| key.replacen('.', &format!(".{prefix}"), 1));
+            match (bytes(case, &low), bytes(case, &high)) {
+                (Some(a), Some(b)) => {
+                    set_bytes(case, &low, a.min(b));
+                    set_bytes(case, &high, a.max(b));
+                }
+                (Some(a), None) if low.starts_with("ecn") || low.starts_with("bcn") => set_bytes(case, &high, a * 4),
+                _ => {}
+            }
+        }
+    }
+    if case.tree.contains_key("bcn") && bytes(case, "bcn.qeq").is_none() {
+        set_bytes(case, "bcn.qeq", dice.log_whole(2_000, 40_000));
+        set_bytes(case, "bcn.qsc", dice.log_whole(60_000, 200_000));
+    }
+    for (key, most) in [("sfc.threshold", buffer / 2), ("qcn.cp_qsp", buffer / 4)] {
+        if let Some(value) = bytes(case, key).filter(|value| *value > most) {
+            set_bytes(case, key, value.min(most).max(1));
+        }
+    }
+    if let (Some(target), Some(threshold)) = (bytes(case, "sfc.target"), bytes(case, "sfc.threshold")) {
+        set_bytes(case, "sfc.target", target.min(threshold));
+    }
+    for key in case.keys().into_iter().filter(|key| key.ends_with(".weight")) {
+        if case.get(&key).and_then(Json::as_f64).is_some_and(|weight| weight > 1.0) {
+            case.set(&key, json!(1.0));
+        }
+    }
+}
+
+/// A clock ticks faster than the shortest frame passes.
+fn clock(dice: &mut Dice, case: &mut Case, graph: &Graph) {
+    if case.get("packet.clock").is_none() {
+        return;
+    }
+    let fastest = graph.links.iter().map(|link| link.rate).max().unwrap_or(Rate(1));
+    let shortest = bytes(case, "ack.size").unwrap_or(64).min(bytes(case, "packet.header").unwrap_or(64)).min(64);
+    let most = fastest.time_for(Bytes(shortest)).0;
+    case.set("packet.clock", json!(format!("{} ps", dice.log_whole(1, most.saturating_sub(1).max(1)))));
+}
