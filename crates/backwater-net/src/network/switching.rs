@@ -34,7 +34,7 @@ impl<A: Actors> Network<A> {
         if self.slab[pkt].pkt.kind == Kind::Control && !self.pass_control(switch, ingress, pkt) {
             return;
         }
-        let Some(egress) = self.route(switch, pkt) else {
+        let Some(egress) = self.route(switch, pkt).or_else(|| self.route_anew(switch, pkt)) else {
             return self.no_route(switch, ingress, pkt);
         };
         self.slab[pkt].enter(ingress, egress);
@@ -42,7 +42,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// The egress port: pinned, chosen by a mechanism, or by ECMP.
-    #[inline]
+    #[inline(always)]
     fn route(&mut self, switch: u32, pkt: Ix) -> Option<u16> {
         let header = &self.slab[pkt].pkt;
         if header.path != NO_PATH {
@@ -58,7 +58,7 @@ impl<A: Actors> Network<A> {
             }
             return self.routes.pick(switch, candidates, self.path_hash(pkt));
         }
-        candidates.first().map(|port| port.0).or_else(|| self.route_anew(switch, pkt))
+        candidates.first().map(|port| port.0)
     }
 
     /// The egress port to a host to which no flow goes, as where messages do, or to which none has begun since a link's state changed.
