@@ -296,3 +296,23 @@ def test_an_export_that_nobody_takes_is_freed() -> None:
 def test_the_starting_scenario_has_the_fingerprint_that_the_rust_tests_know() -> None:
     run = backwater.parse(_core.new_scenario()).run(seed=1)
     assert run.fingerprint == "e4210d8aa349e723"
+
+
+def test_20_000_switches_written_out_are_built() -> None:
+    """A ring, with hosts at two of its switches."""
+    switches = 20_000
+    fields = 'rate = "100 Gb/s"\ndelay = "1 us"\n'
+    ends = [(f"s{n}", f"s{(n + 1) % switches}") for n in range(switches)]
+    ends += [("h0", "s0"), ("h1", "s5")]
+    nodes = [f'[[topology.node]]\nname = "s{n}"\nkind = "switch"\n' for n in range(switches)]
+    nodes += [f'[[topology.node]]\nname = "h{n}"\nkind = "host"\n' for n in range(2)]
+    links = [f'[[topology.link]]\na = "{a}"\nb = "{b}"\n{fields}' for a, b in ends]
+    text = '[topology]\nkind = "explicit"\n' + "".join(nodes + links)
+    flow = '[[flow]]\nfrom = "h0"\nto = "h1"\nsize = "4 KB"\n[switch]\nbuffer_per = "none"\n'
+    simulation = _core.Scenario.from_text(text + flow).start()
+    while not simulation.advance(100).done:
+        pass
+    simulation.stop()
+    summary = simulation.summary()
+    # A packet and its acknowledgement, over five links between switches and two to hosts.
+    assert summary["hops"] == 2 * 7
