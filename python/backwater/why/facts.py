@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from backwater.errors import InputError
 from backwater.stats import groups
+from backwater.why.jobs import paths, sums
 from backwater.why.pauses import behind_name, flat, paused_name, tree
 from backwater.why.waits import itemised
 
@@ -45,6 +46,8 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         "paused_ports": len({(place.node, place.port) for _, place in flat(roots)}),
         "deadlock": run.summary.get("deadlock"),
         "unfinished": _unfinished(run),
+        "jobs": paths(run, flat(roots)),
+        "waits": sums(run),
         "delays": itemised(run.flows, run.waits, flat(roots), wanted),
     }
 

@@ -65,16 +65,7 @@ def _one(
     ideal, took = flow["ideal_fct_ps"], flow["fct_last_byte_ps"]
     waited = sum(row["wait_ps"] for row in waits)
     delay = None if took is None or ideal is None else took - ideal
-    items = []
-    for row in sorted(waits, key=lambda row: (-row["wait_ps"], row["node"], row["cause"])):
-        item = {
-            name: row[name] for name in ("cause", "node", "port", "peer", "mechanism", "wait_ps")
-        }
-        if row["cause"] == "behind":
-            item["behind"] = _named(about.get(row["behind_flow"]), row)
-        if row["cause"] == "paused":
-            item["roots"] = _roots(row, roots)
-        items.append(item)
+    items = told(waits, about, roots)
     return {
         "flow_id": flow["flow_id"],
         "group": flow["group"],
@@ -91,6 +82,25 @@ def _one(
         "own_ps": None if delay is None else delay - waited,
         "items": items,
     }
+
+
+def told(
+    waits: list[dict[str, Any]],
+    about: dict[int, dict[str, Any]],
+    roots: Sequence[tuple[Branch, Branch]],
+) -> list[dict[str, Any]]:
+    """Give the waits of a flow, longest first; `about` knows the flows that it waited behind."""
+    items = []
+    for row in sorted(waits, key=lambda row: (-row["wait_ps"], row["node"], row["cause"])):
+        item = {
+            name: row[name] for name in ("cause", "node", "port", "peer", "mechanism", "wait_ps")
+        }
+        if row["cause"] == "behind":
+            item["behind"] = _named(about.get(row["behind_flow"]), row)
+        if row["cause"] == "paused":
+            item["roots"] = _roots(row, roots)
+        items.append(item)
+    return items
 
 
 def _named(other: dict[str, Any] | None, row: dict[str, Any]) -> dict[str, Any] | None:

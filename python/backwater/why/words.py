@@ -15,6 +15,16 @@ PS_PER_US = 1e6
 BRANCHES = 6
 ITEMS = 12
 KEYS = 12
+# Parts of a critical path, and waits of each.
+LEGS_TOLD = 20
+LEG_WAITS = 3
+LEGS = {
+    "transfer": "transfers of {}",
+    "compute": "computed {}",
+    "held": "nothing: the next step has a time before which it does not start",
+    "unrecorded": "not recorded",
+}
+SUMMED = {"causes": "cause", "links": "link", "hosts": "sending host", "groups": "group"}
 
 CAUSES = {
     "control-frames": "the port sent acknowledgements or control frames",
@@ -67,6 +77,9 @@ def run_words(facts: dict[str, Any]) -> Iterator[str]:
         yield f"Deadlock, found at {us(deadlock['time_ps'])}: {cycle}."
         yield f"Each waits for the next to resume; {size(deadlock['waiting_bytes'])} wait in them."
     yield from _unfinished(facts)
+    for path in facts["jobs"]:
+        yield from path_words(path)
+    yield from _sums(facts["waits"])
     for flow in facts["delays"]:
         yield ""
         yield from _flow(flow)
@@ -200,14 +213,93 @@ def _flow(flow: dict[str, Any]) -> Iterator[str]:
     for item in flow["items"][:ITEMS]:
         share = f"{item['wait_ps'] / whole:.1%}" if whole else ""
         yield f"  {us(item['wait_ps']):>15}  {share:>6}  {_place(item)}: {_cause(item)}"
-    rest = flow["items"][ITEMS:]
-    if rest:
-        time = sum(item["wait_ps"] for item in rest)
-        yield f"  {us(time):>15}          {many(len(rest), 'further item')} (--json has all)"
+    yield from _rest(flow["items"][ITEMS:])
     if flow["own_ps"]:
         yield f"  {us(flow['own_ps']):>15}          its own frames, against the idle network"
     if flow["delay_ps"] is not None and flow["items"]:
         yield f"  {us(flow['waited_ps'] + flow['own_ps']):>15}          together"
+
+
+def _rest(items: list[dict[str, Any]]) -> Iterator[str]:
+    """Sum the further waits of a flow up by cause."""
+    for cause in dict.fromkeys(item["cause"] for item in items):
+        of = [item for item in items if item["cause"] == cause]
+        time = sum(item["wait_ps"] for item in of)
+        yield f"  {us(time):>15}          {many(len(of), 'further wait')}: {cause}"
+
+
+def path_words(path: dict[str, Any]) -> Iterator[str]:
+    """Say what ended a job, back to its start."""
+    yield ""
+    which = f", instance {path['instance']}" if path["instances"] > 1 else ""
+    legs = path["legs"]
+    if not legs:
+        yield f"Job {path['job']}{which} is not complete, and no transfer of it was under way."
+        return
+    whole = sum(leg["duration_ps"] for leg in legs)
+    until = "complete" if path["complete"] else "not complete; to the end of the run"
+    yield f"Job {path['job']}{which}: {until} after {us(whole)}. Its critical path, summed up:"
+    for one in path["by_kind"]:
+        what = LEGS[one["kind"]].format(one["label"])
+        times = "" if one["legs"] == 1 else f", {one['legs']} times"
+        share = f"{one['time_ps'] / whole:.1%}" if whole else ""
+        yield f"  {us(one['time_ps']):>15}  {share:>6}  {what}{times}"
+    if path["waited"]:
+        causes = ", ".join(f"{us(one['wait_ps'])} {one['cause']}" for one in path["waited"])
+        yield f"  of it in an idle network {us(path['ideal_ps'])}; its transfers waited {causes}"
+    shown = set(sorted(range(len(legs)), key=lambda n: -legs[n]["duration_ps"])[:LEGS_TOLD])
+    yield "In order of time:" if len(shown) == len(legs) else "Its longest parts, in order of time:"
+    for number in sorted(shown):
+        yield from _leg(legs[number])
+    if len(shown) < len(legs):
+        left = sum(leg["duration_ps"] for n, leg in enumerate(legs) if n not in shown)
+        yield f"  {us(left):>15}  {many(len(legs) - len(shown), 'shorter part')} (--json has all)"
+    yield f"  {us(whole):>15}  together"
+
+
+def _leg(leg: dict[str, Any]) -> Iterator[str]:
+    begun = f"  {us(leg['duration_ps']):>15}  from {us(leg['start_ps'])}: "
+    if leg["kind"] != "transfer":
+        yield begun + LEGS[leg["kind"]].format(leg["label"])
+        return
+    ranks = f"rank {leg['src_rank']} (h{leg['src']}) to {leg['dst_rank']} (h{leg['dst']})"
+    phase = f"round {leg['round']}, phase {leg['phase']}"
+    yield begun + f"{leg['step']}, {phase}: {size(leg['bytes'])}, {ranks}, flow {leg['flow_id']}"
+    places: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for item in leg["items"]:
+        where = (item["node"], item["port"], item["cause"], item["mechanism"])
+        places.setdefault(where, []).append(item)
+    told = sorted(places.values(), key=lambda of: -sum(item["wait_ps"] for item in of))
+    for of in told[:LEG_WAITS]:
+        why = _cause(of[0]) if len(of) == 1 else f"the port sent data of {len(of)} other flows"
+        time = sum(item["wait_ps"] for item in of)
+        yield f"  {'':>15}    waited {us(time)} {_place(of[0])}: {why}"
+    if rest := [item for of in told[LEG_WAITS:] for item in of]:
+        time = sum(item["wait_ps"] for item in rest)
+        yield f"  {'':>15}    waited {us(time)} in {many(len(told) - LEG_WAITS, 'other way')}"
+
+
+def _sums(waits: dict[str, Any]) -> Iterator[str]:
+    """Say what all flows waited for, summed up in four ways."""
+    if not waits["total_ps"]:
+        return
+    yield ""
+    yield f"All flows together waited {us(waits['total_ps'])}:"
+    for by, name in (
+        ("causes", lambda row: row["cause"]),
+        ("links", lambda row: f"{row['node']} port {row['port']} (to {row['peer']})"),
+        (
+            "hosts",
+            lambda row: "unknown" if row["src"] is None else f"h{row['src']}",
+        ),
+        ("groups", lambda row: row["group"]),
+    ):
+        rows = waits[by]
+        told = [f"{name(row)} {us(row['wait_ps'])}" for row in rows[:BRANCHES]]
+        if more := rows[BRANCHES:]:
+            told.append(f"{len(more)} more {us(sum(row['wait_ps'] for row in more))}")
+        if told:
+            yield f"  by {SUMMED[by]}: {'; '.join(told)}"
 
 
 def _place(item: dict[str, Any]) -> str:

@@ -1,0 +1,167 @@
+"""What ended a job, back to its start; waits summed up; the list of a job's messages."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backwater.jobs import collective_costs, critical_path, last_instances
+from backwater.why import evidence, facts
+from conftest import ROOT
+from test_jobs import job
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+US = 1_000_000
+PREFILL = ROOT / "scenarios" / "ai-prefill.toml"
+
+
+def send(label: str, pair: list[int], *after: str, size: str = "100 KB") -> dict[str, Any]:
+    step = {"label": label, "kind": "point-to-point", "size": size, "pairs": [pair]}
+    return step | {"after": list(after)}
+
+
+def think(label: str, rank: int, us: int, *after: str) -> dict[str, Any]:
+    step = {"label": label, "kind": "compute", "time": f"{us} us", "ranks": rank}
+    return step | {"after": list(after)}
+
+
+DIAMOND = (
+    think("load", 0, 7),
+    send("a", [0, 1], "load"),
+    send("b", [0, 2], "load"),
+    think("c", 1, 10, "a"),
+    think("d", 2, 50, "b"),
+    send("e", [1, 3], "c"),
+    send("f", [2, 3], "d", size="10 KB"),
+    think("g", 3, 20, "e", "f"),
+)
+
+
+def test_the_critical_path_takes_the_slow_branch_of_a_diamond() -> None:
+    run = job(*DIAMOND).run()
+    legs = critical_path(run, "j")
+    told = [(leg.kind, leg.label or (leg.transfer or {})["step"]) for leg in legs]
+    # `d` computes 40 us longer than `c`, and no transfer takes as long as that.
+    assert told == [
+        ("compute", "load"),
+        ("transfer", "b"),
+        ("compute", "d"),
+        ("transfer", "f"),
+        ("compute", "g"),
+    ]
+    fct = {row["group"]: row["fct_last_byte_ps"] for row in run.flows.to_pylist()}
+    times = [7 * US, fct["j/b"], 50 * US, fct["j/f"], 20 * US]
+    assert [leg.duration_ps for leg in legs] == times
+    assert run.jobs["duration_ps"].to_pylist() == [sum(times)]
+
+
+def test_what_a_step_waits_for_its_time_is_on_the_path() -> None:
+    run = job(send("a", [0, 1]), send("b", [1, 2], "a") | {"start": "300 us"}).run()
+    legs = critical_path(run, "j")
+    assert [leg.kind for leg in legs] == ["transfer", "held", "transfer"]
+    assert legs[1].end_ps == 300 * US
+    assert sum(leg.duration_ps for leg in legs) == run.jobs["duration_ps"][0].as_py()
+
+
+@pytest.mark.parametrize("more", [{}, {"rounds_in_flight": 2}, {"complete_at": "last-ack"}])
+def test_a_path_has_no_gap_and_sums_to_the_completion_time(more: dict[str, Any]) -> None:
+    """Computations on it take what the scenario says, and transfers what their flows took."""
+    scenario = job(
+        {"label": "one", "kind": "compute", "time": "3 us"},
+        {"label": "sum", "kind": "all-reduce", "size": "256 KB"},
+        {"label": "two", "kind": "compute", "time": "5 us"},
+        {"label": "mix", "kind": "all-to-all", "size": "80 KB"},
+        rounds=4,
+        instances=2,
+        **{**more, "ranks": 4},
+    )
+    run = scenario.run()
+    took = {"one": 3 * US, "two": 5 * US}
+    fct = {
+        row["flow_id"]: row["fct_last_ack_ps" if "complete_at" in more else "fct_last_byte_ps"]
+        for row in run.flows.to_pylist()
+    }
+    for instance, jct in enumerate(run.jobs.sort_by("instance")["duration_ps"].to_pylist()):
+        legs = critical_path(run, "j", instance)
+        assert legs[0].start_ps == 0
+        assert sum(leg.duration_ps for leg in legs) == jct
+        for before, after in itertools.pairwise(legs):
+            assert before.end_ps == after.start_ps
+        for leg in legs:
+            if leg.transfer is None:
+                assert leg.duration_ps == sum(took[one] for one in str(leg.label).split(" + "))
+            else:
+                assert leg.duration_ps == fct[leg.transfer["flow_id"]]
+
+
+def test_a_path_of_a_job_cut_short_ends_with_the_run() -> None:
+    run = job(*DIAMOND).set("stop.at", "10 us").run()
+    legs = critical_path(run, "j")
+    assert (legs[0].label, legs[-1].kind) == ("load", "transfer")
+    assert legs[-1].end_ps == 10 * US
+    computing = job(*DIAMOND).set("stop.at", "5 us").run()
+    assert critical_path(computing, "j") == []
+    assert last_instances(computing) == [("j", 0)]
+    with pytest.raises(KeyError):
+        critical_path(run, "other")
+
+
+def test_why_tells_where_transfers_on_the_path_waited() -> None:
+    # Two senders of the same size: who comes last has waited for as much of the other as there is.
+    scenario = job(send("x", [0, 2]), send("y", [1, 2]))
+    found = facts(evidence(scenario, scenario.seed, None))
+    [path] = found["jobs"]
+    [leg] = path["legs"]
+    assert leg["duration_ps"] == path["jct_ps"]
+    assert leg["ideal_fct_ps"] + leg["waited_ps"] + leg["rest_ps"] == leg["duration_ps"]
+    [item] = leg["items"]
+    assert (item["cause"], item["peer"]) == ("behind", "h2")
+    # 100 KB at 100 Gb/s are 8 us, and headers come on top of them.
+    assert 7.9 * US < item["wait_ps"] < 9 * US
+
+
+def test_waits_are_summed_by_cause_link_host_and_group_to_the_same_total() -> None:
+    scenario = job({"label": "mix", "kind": "all-to-all", "size": "400 KB"})
+    found = evidence(scenario, scenario.seed, None)
+    told = facts(found)["waits"]
+    whole = sum(row["wait_ps"] for row in found.run.waits.to_pylist())
+    assert whole > 0
+    for by in ("causes", "links", "hosts", "groups"):
+        assert sum(row["wait_ps"] for row in told[by]) == whole == told["total_ps"], by
+        assert told[by] == sorted(told[by], key=lambda row: -row["wait_ps"])
+    assert len(told["hosts"]) == 8
+
+
+def test_why_says_the_path_in_words(command: Command) -> None:
+    said = command("why", str(PREFILL))
+    assert said.code == 0, said.err
+    assert "Its critical path, summed up:" in said.out
+    assert "All flows together waited" in said.out
+    assert "further item" not in said.out
+    for by in ("cause", "link", "sending host", "group"):
+        assert f"  by {by}: " in said.out
+
+
+def test_collectives_have_all_that_their_flows_met() -> None:
+    scenario = job({"label": "mix", "kind": "all-to-all", "size": "2 MB"}, rounds=2)
+    scenario = scenario.enable("pfc").set("pfc.xoff", "30 KB").enable("ecn")
+    scenario = scenario.set("ecn.kmin", "10 KB").set("ecn.kmax", "20 KB")
+    scenario = scenario.set("output.waits", ["all"])
+    run = scenario.run()
+    rows = collective_costs(run)
+    assert rows["round"].to_list() == [0, 1]
+    flows = run.flows.to_pylist()
+    for column in ("marked", "retransmitted"):
+        assert rows[column].sum() == sum(flow[column] for flow in flows)
+    waits = [row["wait_ps"] for row in run.waits.to_pylist() if row["cause"] == "paused"]
+    assert rows["paused_ps"].sum() == sum(waits)
+    assert rows["marked"].sum() > 0
+    assert sum(waits) > 0
+    for row in rows.to_dicts():
+        assert row["above_bound_ps"] == row["end_ps"] - row["start_ps"] - row["bound_ps"] > 0
+    without = collective_costs(scenario.set("output.waits", []).run())
+    assert without["paused_ps"].to_list() == [None, None], "what is not recorded is no nought"
