@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 SCENARIO = ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml"
-COMMANDS = ["run", "compare", "why", "check", "explain", "list", "reproduce", "new", "schema"]
+COMMANDS = [
+    "run",
+    "compare",
+    "why",
+    "jobs",
+    "check",
+    "explain",
+    "list",
+    "reproduce",
+    "new",
+    "schema",
+]
 HELP = [[], *([name] for name in COMMANDS), ["advise"], ["advise", "sfc"], ["advise", "pfc"]]
 
 

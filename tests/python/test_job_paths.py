@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,8 @@ from conftest import ROOT
 from test_jobs import job
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Command
 
 US = 1_000_000
@@ -165,3 +168,35 @@ def test_collectives_have_all_that_their_flows_met() -> None:
         assert row["above_bound_ps"] == row["end_ps"] - row["start_ps"] - row["bound_ps"] > 0
     without = collective_costs(scenario.set("output.waits", []).run())
     assert without["paused_ps"].to_list() == [None, None], "what is not recorded is no nought"
+
+
+def test_the_list_of_messages_and_of_volumes(command: Command, tmp_path: Path) -> None:
+    scenario = job(send("a", [0, 1]), think("t", 1, 10, "a"), send("b", [1, 2], "t", size="20 KB"))
+    run = scenario.run(out=tmp_path / "run")
+    said = command("jobs", str(tmp_path / "run"), "--json", "jobs.json")
+    assert said.code == 0, said.err
+    assert "h0 port 0 (to " in said.out
+    told = json.loads((tmp_path / "jobs.json").read_text(encoding="utf-8"))
+    a, b = told["transfers"]
+    assert (a["src_rank"], a["dst_rank"], a["bytes"]) == (0, 1, 100_000)
+    assert (b["after_flow"], b["after_compute"]) == (a["flow_id"], "t")
+    assert f"flow {a['flow_id']} + t" in " ".join(said.out.split())
+    # Each message crosses two links: out of its sender, and into its receiver.
+    volumes = {(row["step"], row["node"]): row["payload_bytes"] for row in told["job_links"]}
+    [switch] = {node for _, node in volumes} - {"h0", "h1"}
+    assert volumes == {
+        ("a", "h0"): 100_000,
+        ("a", switch): 100_000,
+        ("b", "h1"): 20_000,
+        ("b", switch): 20_000,
+    }
+    assert told["jobs"] == run.jobs.to_pylist()
+    few = command("jobs", str(tmp_path / "run"), "--most", "1")
+    assert "1 of 2; --most N shows more" in few.out
+
+
+def test_a_run_without_jobs_has_no_list(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--out", "plain").code == 0
+    said = command("jobs", "plain")
+    assert said.code == 2
+    assert "the run has no jobs" in said.err

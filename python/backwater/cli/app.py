@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backwater import _core
-from backwater.cli import advise, compare, describe, pcap, report, reproduce, run, why
+from backwater.cli import advise, compare, describe, jobs, pcap, report, reproduce, run, why
 from backwater.cli.output import message
 from backwater.errors import Interrupted, stopped_by
 
@@ -58,6 +58,7 @@ def _stoppable(command: Callable[..., int]) -> Callable[..., int]:
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
 app.command("why")(_stoppable(why.why))
+app.command("jobs")(jobs.jobs)
 app.command("check")(describe.check)
 app.command("explain")(describe.explain)
 app.command("list")(describe.list_items)
