@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import backwater
 from backwater.jobs import collective_costs, critical_path, last_instances
+from backwater.report.jobs import jobs_section
 from backwater.why import evidence, facts
 from conftest import ROOT
 from test_jobs import job
@@ -200,3 +202,28 @@ def test_a_run_without_jobs_has_no_list(command: Command, small: Path) -> None:
     said = command("jobs", "plain")
     assert said.code == 2
     assert "the run has no jobs" in said.err
+
+
+def test_a_report_shows_jobs_rounds_and_collectives() -> None:
+    run = job({"label": "mix", "kind": "all-to-all", "size": "400 KB"}, rounds=12).run()
+    [section] = jobs_section(run)
+    tables = [part for part in section.parts if part.kind == "table"]
+    instances, rounds, steps, collectives = tables
+    jct = int(run.jobs["duration_ps"][0].as_py())
+    assert instances.rows[0][3] == "12 of 12"
+    assert float(instances.rows[0][4].replace(",", "")) == round(jct / 1e6, 2)
+    took = [float(row[5].replace(",", "")) for row in rounds.rows]
+    assert len(took) == 12
+    assert took == sorted(took, reverse=True)
+    assert steps.rows[0][:2] == ["j/mix", "12 of 12"]
+    p99 = steps.columns.index(next(c for c in steps.columns if c.title == "p99 us"))
+    assert steps.rows[0][p99] == "-", "12 collectives have no 99th percentile"
+    assert len(collectives.rows) == 12
+    [figure] = [part for part in section.parts if part.kind == "figure"]
+    curve = figure.chart.to_dict()
+    assert "12" in str(curve["title"])
+    assert jobs_section(job(think("t", 0, 5)).run())[0].parts[0].rows[0][4] == "5"
+
+
+def test_a_run_without_jobs_has_no_section_of_them(small: Path) -> None:
+    assert jobs_section(backwater.load(small).run()) == []

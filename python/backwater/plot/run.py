@@ -9,7 +9,7 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.plot import data
-from backwater.plot.flows import FlowPlots
+from backwater.plot.jobs import JobPlots
 from backwater.plot.rows import CAPPED, RATE_STEPS
 from backwater.plot.theme import INK, SKY, WIDTH, clock, title
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 
-class RunPlots(FlowPlots):
+class RunPlots(JobPlots):
     """Charts of a run. Times begin at the run's start; what a chart leaves out, it says."""
 
     def queue(

@@ -15,6 +15,7 @@ from backwater.plot import data
 from backwater.report import draw
 from backwater.report.assumptions import Assumptions, recorded, tables_of
 from backwater.report.film import Film, shoot, stills
+from backwater.report.jobs import jobs_section
 from backwater.report.layout import WIDTH
 from backwater.report.page import Code, Column, Figure, Page, Section, Table, script_json
 from backwater.wording import figure as number
@@ -88,6 +89,7 @@ def run_page(run: Run) -> Page:
         sections=[
             assumptions_section(assumptions),
             Section("results", "Results", [groups_table(run)], _noticed(run.warnings)),
+            *jobs_section(run),
             *run_sections(run, assumptions),
             again_section(run),
         ],
@@ -117,6 +119,7 @@ def seeds_page(series: Series) -> Page:
         sections=[
             assumptions_section(assumptions),
             Section("results", "Results over the seeds", [_statistics(series)], _noticed(found)),
+            *jobs_section(first, of),
             *whole,
             again_section(first, f"--seeds {seeds[0]}..{seeds[-1]}"),
         ],

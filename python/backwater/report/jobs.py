@@ -1,0 +1,134 @@
+"""The part of a run's report that is about its jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.jobs import collective_costs
+from backwater.report.page import Column, Figure, Section, Table
+from backwater.samples import why_not
+from backwater.wording import figure as number
+
+if TYPE_CHECKING:
+    from backwater.results import Run
+
+PS_PER_US = 1e6
+# Rows of rounds, and of collectives, that a page shows: the slowest.
+SHOWN = 50
+
+
+def jobs_section(run: Run, of: str = "") -> list[Section]:
+    """Show when jobs, rounds and collectives were complete; none of a run without jobs."""
+    if not run.jobs.num_rows and not run.collectives.num_rows:
+        return []
+    costs = collective_costs(run)
+    parts: list[Any] = [_instances(run), _rounds(run)]
+    if costs.height:
+        parts += [_steps(costs), _collectives(costs)]
+    try:
+        caption = "How many of a step's collectives were complete within a time."
+        parts.append(Figure("collectives", run.plot.collectives(), of + caption))
+    except InputError:
+        # The tables show that none is complete.
+        pass
+    return [Section("jobs", "Jobs", parts)]
+
+
+def _instances(run: Run) -> Table:
+    columns = [Column("job"), Column("instance", number=True), Column("ranks", number=True)]
+    columns += [Column("rounds complete", number=True), Column("completion time us", number=True)]
+    rows = [
+        [
+            row["job"],
+            str(row["instance"]),
+            f"{row['ranks']:,}",
+            f"{row['complete_rounds']:,} of {row['rounds']:,}",
+            _us(row["duration_ps"]),
+        ]
+        for row in run.jobs.to_pylist()
+    ]
+    return Table(columns, rows, note="Times are from job.start to the end of the last round.")
+
+
+def _rounds(run: Run) -> Table:
+    columns = [Column("job"), Column("instance", number=True), Column("round", number=True)]
+    columns += [Column(name, number=True) for name in ("start us", "end us", "took us")]
+    found = run.rounds.to_pylist() if run.rounds.num_rows else []
+    found.sort(key=lambda row: -(row["duration_ps"] or 1 << 62))
+    rows = [
+        [
+            row["job"],
+            str(row["instance"]),
+            f"{row['round']:,}",
+            *(_us(row[name]) for name in ("start_ps", "end_ps", "duration_ps")),
+        ]
+        for row in found[:SHOWN]
+    ]
+    return Table(columns, rows, "Rounds, the slowest first", _left(len(found)), folded=True)
+
+
+def _steps(costs: pl.DataFrame) -> Table:
+    names = ["complete", "mean us", "p99 us", "max us", "bound us", "above bound us"]
+    names += ["bus Gb/s", "marked", "sent again", "paused us"]
+    rows = []
+    for (job, step), of in costs.group_by("job", "step", maintain_order=True):
+        done = of.filter(pl.col("end_ps").is_not_null())
+        took = done["duration_ps"]
+        tail = took.quantile(0.99, "linear") if why_not("p99", took.len(), "") is None else None
+        rows.append(
+            [
+                f"{job}/{step}",
+                f"{done.height:,} of {of.height:,}",
+                *(_us(time) for time in (took.mean(), tail, took.max(), done["bound_ps"].mean())),
+                _us(done["above_bound_ps"].mean()),
+                number(_rounded(done["busbw_bps"].mean(), 1e9)),
+                *(number(_known(of[name])) for name in ("marked", "retransmitted")),
+                _us(_known(of["paused_ps"])),
+            ]
+        )
+    note = (
+        "Times, bounds and bandwidths are of complete collectives, means where nothing else is "
+        "said; p99 takes 100 of them. Bound: what the busiest host link needs. Marked and sent "
+        "again: packets. Paused: what flows waited at paused ports, summed over them, recorded "
+        "with output.waits."
+    )
+    columns = [Column("job/step"), *(Column(name, number=True) for name in names)]
+    return Table(columns, rows, "Collectives by step", note)
+
+
+def _collectives(costs: pl.DataFrame) -> Table:
+    names = ["instance", "round", "group", "took us", "bound us", "above bound us"]
+    names += ["marked", "sent again", "paused us"]
+    slow = costs.sort("duration_ps", descending=True, nulls_last=False).head(SHOWN)
+    rows = [
+        [
+            f"{row['job']}/{row['step']}",
+            *(str(row[name]) for name in ("instance", "round", "communicator")),
+            *(_us(row[name]) for name in ("duration_ps", "bound_ps", "above_bound_ps")),
+            *(number(row[name]) for name in ("marked", "retransmitted")),
+            _us(row["paused_ps"]),
+        ]
+        for row in slow.to_dicts()
+    ]
+    columns = [Column("job/step"), *(Column(name, number=True) for name in names)]
+    title = "Collectives, the slowest first"
+    return Table(columns, rows, title, _left(costs.height), folded=True)
+
+
+def _left(rows: int) -> str:
+    return f"{SHOWN} of {rows:,} are shown." if rows > SHOWN else ""
+
+
+def _known(values: pl.Series) -> Any:  # noqa: ANN401 - polars' sums are of any type
+    return None if values.null_count() == values.len() else values.sum()
+
+
+def _rounded(value: Any, unit: float) -> float | None:  # noqa: ANN401 - polars' means, too
+    return None if value is None else round(float(value) / unit, 2)
+
+
+def _us(time_ps: Any) -> str:  # noqa: ANN401 - as above
+    return number(_rounded(time_ps, PS_PER_US))
