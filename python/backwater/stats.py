@@ -117,33 +117,25 @@ def job_steps(collectives: pa.Table) -> list[tuple[str, str]]:
     return _distinct(collectives.sort_by([("start_ps", "ascending")]), "job", "step")
 
 
-def round_times(collectives: pa.Table) -> list[dict[str, Any]]:
-    """Give, for each round of each job, when its first collective began and its last ended, in us.
+def round_times(rounds: pa.Table) -> list[dict[str, Any]]:
+    """Give, for each round of each job, when its first step began and its last ended, in us.
 
-    `instances` is the spread of that time over the job's instances. Rounds of which something is
-    not complete are left out.
+    `instances` is the spread of that time over the job's instances. Rounds that an instance has
+    begun and not completed are left out.
     """
-    if collectives.num_rows == 0:
+    if rounds.num_rows == 0:
         return []
-    of = ["job", "round", "instance"]
-    open_ = pc.cast(pc.is_null(collectives["end_ps"]), pa.int64())
-    each = (
-        collectives.append_column("open", open_)
-        .group_by(of)
-        .aggregate([("start_ps", "min"), ("end_ps", "max"), ("open", "sum")])
-    )
-    each = each.append_column("time", pc.subtract(each["end_ps_max"], each["start_ps_min"]))
     rows = []
-    for job, number in _distinct(each.sort_by([("round", "ascending")]), "job", "round"):
-        members = each.filter((pc.field("job") == job) & (pc.field("round") == number))
-        if pc.sum(members["open_sum"]).as_py() == 0:
+    for job, number in _distinct(rounds.sort_by([("round", "ascending")]), "job", "round"):
+        members = rounds.filter((pc.field("job") == job) & (pc.field("round") == number))
+        if members["end_ps"].null_count == 0:
             rows.append(
                 {
                     "job": job,
                     "round": number,
-                    "start_us": pc.min(members["start_ps_min"]).as_py() / PS_PER_US,
-                    "end_us": pc.max(members["end_ps_max"]).as_py() / PS_PER_US,
-                    "instances": spread(members["time"]),
+                    "start_us": pc.min(members["start_ps"]).as_py() / PS_PER_US,
+                    "end_us": pc.max(members["end_ps"]).as_py() / PS_PER_US,
+                    "instances": spread(members["duration_ps"]),
                 }
             )
     return rows

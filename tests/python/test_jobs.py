@@ -49,10 +49,22 @@ def test_bandwidths_are_those_of_the_times() -> None:
         "ring",
     )
     assert step["busbw_gbps"]["mean"] < 100
-    rounds = round_times(run.collectives)
+    rounds = round_times(run.rounds)
     assert [row["round"] for row in rounds] == [0, 1, 2]
     assert rounds[0]["end_us"] == rounds[1]["start_us"]
     assert run.flows["group"].unique().to_pylist() == ["j/sum"]
+
+
+def test_rounds_include_computations_at_their_begin_and_end() -> None:
+    def think(label: str, us: int) -> dict[str, Any]:
+        return {"label": label, "kind": "compute", "time": f"{us} us"}
+
+    mix = {"label": "mix", "kind": "all-to-all", "size": "80 KB"}
+    run = job(think("before", 10), mix, think("after", 30), rounds=2).run()
+    first, second = round_times(run.rounds)
+    ends = [row["end_ps"] for row in run.collectives.to_pylist()]
+    assert (first["start_us"], first["end_us"]) == (0, pytest.approx(ends[0] / 1e6 + 30))
+    assert second["end_us"] == pytest.approx(ends[1] / 1e6 + 30)
 
 
 def test_a_graph_of_any_form() -> None:
@@ -156,7 +168,7 @@ def test_no_statistics_of_what_is_not_complete() -> None:
     run = scenario.set("stop.at", "1 ms").run()
     [step] = job_times(run.collectives)
     assert step["complete"] < step["collectives"] < 5
-    assert len(round_times(run.collectives)) == step["complete"]
+    assert len(round_times(run.rounds)) == step["complete"]
     report = {"groups": [], "jobs": [step], "ports": {}, "summary": {}}
     names = {row["quantity"]: row["n"] for row in over_runs([report])}
     assert names["duration_us.mean"] == 1

@@ -193,7 +193,7 @@ def report(run: Run) -> dict[str, Any]:
         "groups": group_times(run.flows),
         "waiting": waiting(run.flows),
         "jobs": job_times(run.collectives),
-        "rounds": round_times(run.collectives),
+        "rounds": round_times(run.rounds),
         "ports": port_totals(run.ports),
         "summary": run.summary,
         "warnings": run.warnings,
