@@ -18,9 +18,10 @@ pub mod registry;
 pub mod sfc;
 pub mod spray;
 pub mod stack;
+pub mod stage;
+pub mod swift;
 
 /// Classes as a bit each; none given: all.
 fn class_bits_or_all(classes: Option<&[u8]>) -> u8 {
     classes.map_or(u8::MAX, backwater_net::packet::class_bits)
 }
-pub mod swift;

@@ -10,6 +10,7 @@ use backwater::results::{End, Names, Tables, Tally, Verdict};
 use backwater::{Resolved, ScenarioError};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
+use backwater_mech::stage;
 use backwater_net::network::Network;
 use backwater_net::record::{Broken, Progress};
 use pyo3::exceptions::PyRuntimeError;
@@ -78,7 +79,7 @@ impl Simulation {
         capture.map_or(Ok(()), |(capture, _)| capture.options.room(&spec, &at))?;
         let begun = capture.filter(|(_, begin)| *begin == Begin::Now).map(|(capture, _)| capture.begin(&spec, &at));
         let begun = begun.transpose()?;
-        let mut network = Network::new(spec).map_err(ScenarioError::new)?;
+        let mut network = stage::build(spec).map_err(ScenarioError::new)?;
         for (node, port) in at {
             network.capture_at(node, port);
         }
@@ -131,7 +132,7 @@ impl Run {
         while !self.over {
             let result = self.guarded(|run| {
                 let mut sink = Tap { tables: &mut run.tables, capture: run.capture.as_mut() };
-                run.network.run(SLICE, &mut sink)
+                stage::run(&mut run.network, SLICE, &mut sink)
             })?;
             match result {
                 Ok(progress) => {

@@ -13,9 +13,9 @@ use backwater_engine::Time;
 use backwater_mech::ecn;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
+use backwater_mech::stage;
 use backwater_net::Bytes;
 use backwater_net::config::{AckParams, AckPath, BufferPer, LatencyAt, PacketParams};
-use backwater_net::network::Network;
 use backwater_net::record::{ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
 use backwater_net::spec::{FlowSpec, Spec};
 use common::{Bench, On, pfc, sfc};
@@ -85,10 +85,10 @@ fn measure_all() {
 
 /// Runs to the end. Building the network does not count.
 fn run(spec: Spec<Config>) -> (Progress, f64) {
-    let mut network = Network::new(spec).expect("a network that can be");
+    let mut network = stage::build(spec).expect("a network that can be");
     let start = Instant::now();
     loop {
-        let progress = network.run(1 << 20, &mut Nobody).expect("a run that keeps its promises");
+        let progress = stage::run(&mut network, 1 << 20, &mut Nobody).expect("a run that keeps its promises");
         if progress.done {
             return (progress, start.elapsed().as_secs_f64());
         }

@@ -7,6 +7,7 @@ use crate::error::ScenarioError;
 use crate::{Resolved, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
+use backwater_mech::stage;
 use backwater_net::network::Network;
 use backwater_net::packet::{Ecn, HostId, Kind, NodeId, Port};
 use backwater_net::record::{ControlRow, FlowIdentity, FlowRow, FrameRow, PortRow, SeriesRow, Sink};
@@ -105,7 +106,7 @@ impl Side {
     fn new(resolved: &Resolved, seed: u64) -> Result<Side, ScenarioError> {
         let spec = build(resolved, seed)?;
         let graph = spec.graph.clone();
-        let mut network = Network::new(spec).map_err(ScenarioError::new)?;
+        let mut network = stage::build(spec).map_err(ScenarioError::new)?;
         let ends = graph.ports().map_err(|error| ScenarioError::new(error.to_string()))?;
         let peers: Vec<Vec<NodeId>> = ends.iter().map(|ports| ports.iter().map(|end| end.peer).collect()).collect();
         for (node, ports) in peers.iter().enumerate() {
@@ -118,7 +119,7 @@ impl Side {
 
     /// Goes on. A promise that is broken ends a run, and is no difference before the other has gone further.
     fn advance(&mut self) {
-        self.over |= !self.network.run(SLICE, &mut self.rows).is_ok_and(|progress| !progress.done);
+        self.over |= !stage::run(&mut self.network, SLICE, &mut self.rows).is_ok_and(|progress| !progress.done);
     }
 
     fn time(&self) -> Time {

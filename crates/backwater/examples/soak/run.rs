@@ -6,7 +6,7 @@ use backwater::results::{Names, Tables};
 use backwater::{Resolved, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::packet::{Kind, NodeId, Port};
 use backwater_net::record::{
     Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PauseRow, PortRow, Progress, SeriesRow,
@@ -191,7 +191,7 @@ pub fn run(resolved: &Resolved, how: How, most: u64, dice: &mut Dice) -> Result<
     };
     let hosts = spec.graph.hosts().collect();
     let mut tables = Tables::new(Names::new(&spec.graph, &spec.groups));
-    let mut network = Network::new(spec).map_err(|error| format!("the stage refuses what check accepts: {error}"))?;
+    let mut network = stage::build(spec).map_err(|error| format!("the stage refuses what check accepts: {error}"))?;
     if matches!(how, How::Full(_)) {
         every.iter().for_each(|(node, port)| assert!(network.capture_at(*node, *port)));
     }
@@ -205,7 +205,7 @@ pub fn run(resolved: &Resolved, how: How, most: u64, dice: &mut Dice) -> Result<
                 _ => dice.log_whole(1, 3_000).min(left),
             };
             left -= slice;
-            match network.run(slice, &mut sink) {
+            match stage::run(&mut network, slice, &mut sink) {
                 Ok(progress) => ended = progress.done,
                 Err(error) => (ended, broken) = (true, Some(error)),
             }

@@ -2,7 +2,7 @@
 
 use backwater::capture::{Capture, Filter, Options, Tap, ports};
 use backwater::{Scenario, build};
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 use backwater_wire::capture::{Item, read};
 use backwater_wire::frame::{Frame, Message, Numbers};
@@ -46,10 +46,10 @@ fn run(scenario: &Scenario, options: &Options) -> (Vec<Seen>, Vec<ControlRow>) {
     let mut rows = Rows::default();
     {
         let mut capture = Capture::new(&mut file, &spec, &at, options).unwrap_or_else(|e| panic!("{e:?}"));
-        let mut network = Network::new(spec).unwrap_or_else(|e| panic!("{e}"));
+        let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
         assert!(at.iter().all(|(node, port)| network.capture_at(*node, *port)));
         let mut sink = Tap { tables: &mut rows, capture: Some(&mut capture) };
-        while !network.run(1_000_000, &mut sink).unwrap_or_else(|e| panic!("{e:?}")).done {}
+        while !stage::run(&mut network, 1_000_000, &mut sink).unwrap_or_else(|e| panic!("{e:?}")).done {}
         network.finish(&mut sink);
         capture.finish().unwrap();
     }

@@ -2,7 +2,7 @@
 
 use crate::rows::Rows;
 use backwater::{Scenario, build};
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::record::PortRow;
 use std::path::Path;
 
@@ -16,9 +16,9 @@ fn scenario() -> Scenario {
 
 fn run(scenario: &Scenario, seed: u64) -> Rows {
     let spec = build(&scenario.resolve().unwrap_or_else(|e| panic!("{e}")), seed).unwrap_or_else(|e| panic!("{e}"));
-    let mut network = Network::new(spec).unwrap_or_else(|e| panic!("{e}"));
+    let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
     let mut rows = Rows::default();
-    while !network.run(1 << 20, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
+    while !stage::run(&mut network, 1 << 20, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
     network.finish(&mut rows);
     rows.flows.sort_by_key(|row| row.id);
     rows

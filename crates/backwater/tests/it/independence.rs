@@ -1,7 +1,7 @@
 //! What must not matter does not matter: flows that share no port with others, and samples of time series.
 
 use backwater::{Scenario, build};
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 
 /// Completion times in ps by flow, of flows that end; and the fingerprint.
@@ -19,9 +19,9 @@ impl Sink for Times {
 
 fn run(text: &str, seed: u64) -> Times {
     let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
-    let mut network = Network::new(build(&scenario.resolve().unwrap(), seed).unwrap()).unwrap();
+    let mut network = stage::build(build(&scenario.resolve().unwrap(), seed).unwrap()).unwrap();
     let mut times = Times::default();
-    while !network.run(1 << 16, &mut times).unwrap().done {}
+    while !stage::run(&mut network, 1 << 16, &mut times).unwrap().done {}
     network.finish(&mut times);
     times.1 = network.fingerprint();
     times.0.sort_unstable();
@@ -110,8 +110,8 @@ b = "h0"
 "#;
     let end = |text: &str| {
         let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
-        let mut network = Network::new(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
-        while !network.run(1 << 16, &mut Times::default()).unwrap().done {}
+        let mut network = stage::build(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+        while !stage::run(&mut network, 1 << 16, &mut Times::default()).unwrap().done {}
         (network.progress().time, network.now())
     };
     let without = end(lossy);

@@ -12,7 +12,7 @@
 use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_engine::Time;
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::record::FlowRow;
 use std::path::Path;
 
@@ -22,9 +22,9 @@ fn run(text: &str) -> (Rows, u64) {
     let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
     let spec = build(&resolved, resolved.seed()).unwrap_or_else(|e| panic!("{e}"));
     let (total, stops) = (spec.flows_total, spec.stop_at.is_some());
-    let mut network = Network::new(spec).unwrap_or_else(|e| panic!("{e}"));
+    let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
     let mut rows = Rows::default();
-    while !network.run(777, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
+    while !stage::run(&mut network, 777, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
     assert!(stops || network.unrest().is_empty(), "{:?}", network.unrest());
     network.finish(&mut rows);
     assert!(stops || total.is_none_or(|total| total == rows.flows.len() as u64));

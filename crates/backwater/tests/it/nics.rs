@@ -3,8 +3,8 @@
 use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_engine::Time;
+use backwater_mech::stage;
 use backwater_net::HostQueues;
-use backwater_net::network::Network;
 use backwater_net::packet::{Class, HostId};
 
 const STAR: &str = r#"
@@ -30,9 +30,9 @@ fn scenario(more: &str) -> Scenario {
 
 /// Completion times by flow, and the fingerprint.
 fn run(more: &str) -> (Vec<Time>, u64) {
-    let mut network = Network::new(build(&scenario(more).resolve().unwrap(), 1).unwrap()).unwrap();
+    let mut network = stage::build(build(&scenario(more).resolve().unwrap(), 1).unwrap()).unwrap();
     let mut rows = Rows::default();
-    while !network.run(1 << 16, &mut rows).unwrap().done {}
+    while !stage::run(&mut network, 1 << 16, &mut rows).unwrap().done {}
     let mut flows: Vec<_> = rows.flows.iter().map(|row| (row.id, row.fct_last_ack.unwrap())).collect();
     flows.sort_unstable();
     (flows.into_iter().map(|(_, fct)| fct).collect(), network.fingerprint())

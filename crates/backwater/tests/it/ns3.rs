@@ -3,7 +3,7 @@
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::packet::NodeId;
 use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 use std::path::Path;
@@ -39,9 +39,9 @@ impl Sink for Run {
 impl Run {
     fn new(scenario: &Scenario, seed: u64) -> Run {
         let spec = build(&scenario.resolve().unwrap_or_else(|e| panic!("{e}")), seed).unwrap_or_else(|e| panic!("{e}"));
-        let mut network = Network::new(spec).unwrap_or_else(|e| panic!("{e}"));
+        let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
         let mut run = Run::default();
-        while !network.run(1 << 20, &mut run).unwrap_or_else(|e| panic!("{e:?}")).done {}
+        while !stage::run(&mut network, 1 << 20, &mut run).unwrap_or_else(|e| panic!("{e:?}")).done {}
         assert_eq!(network.progress().drops, 0);
         network.finish(&mut run);
         run.flows.sort_by_key(|row| row.id);

@@ -2,7 +2,7 @@
 
 use backwater::{Scenario, build, new_scenario};
 use backwater_engine::Time;
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::packet::HostId;
 use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 use backwater_net::spec::{FaultKind, FlowSpec};
@@ -58,9 +58,9 @@ fn the_starting_scenario_and_its_variants_run() {
     let all = scenario.variants().into_iter().map(|name| scenario.with_variant(&name).unwrap());
     for scenario in all.collect::<Vec<_>>().iter().chain([&scenario]) {
         let spec = build(&scenario.resolve().unwrap(), 1).unwrap();
-        let mut network = Network::new(spec).unwrap_or_else(|e| panic!("{e}"));
+        let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
         let mut done = Done::default();
-        while !network.run(1_000_000, &mut done).unwrap_or_else(|e| panic!("{e:?}")).done {}
+        while !stage::run(&mut network, 1_000_000, &mut done).unwrap_or_else(|e| panic!("{e:?}")).done {}
         network.finish(&mut done);
         assert_eq!(done.0, 4, "{:?} {:?}", scenario.resolve().unwrap().mechanisms.names(), network.progress());
     }
@@ -290,10 +290,10 @@ fn the_ring_deadlocks_and_its_variants_do_not() {
     let run = |scenario: &Scenario| {
         let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(resolved.warnings, []);
-        let mut network = Network::new(build(&resolved, 1).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        let mut network = stage::build(build(&resolved, 1).unwrap()).unwrap_or_else(|e| panic!("{e}"));
         let mut done = Done::default();
         let broken = loop {
-            match network.run(1_000_000, &mut done) {
+            match stage::run(&mut network, 1_000_000, &mut done) {
                 Ok(progress) if progress.done => break None,
                 Ok(_) => {}
                 Err(broken) => break Some(broken.reason),

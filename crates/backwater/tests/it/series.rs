@@ -1,7 +1,7 @@
 //! Time series say what was at the time of the sample, and of intervals what was within them, to the byte and picosecond.
 
 use backwater::{Scenario, build};
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 
 #[derive(Default)]
@@ -19,9 +19,9 @@ impl Sink for Rows {
 impl Rows {
     fn of(text: &str) -> Rows {
         let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
-        let mut network = Network::new(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+        let mut network = stage::build(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
         let mut rows = Rows::default();
-        while !network.run(1 << 16, &mut rows).unwrap().done {}
+        while !stage::run(&mut network, 1 << 16, &mut rows).unwrap().done {}
         rows
     }
 
@@ -88,8 +88,8 @@ fn backlogs_move_nothing() {
     let run = |output: &str| {
         let text = format!("{}{output}{flow}", STAR.replace("at = \"12 us\"", "at = \"1 ms\""));
         let scenario = Scenario::from_text(&text, "test.toml", std::path::Path::new(".")).unwrap();
-        let mut network = Network::new(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
-        while !network.run(1 << 16, &mut Rows::default()).unwrap().done {}
+        let mut network = stage::build(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+        while !stage::run(&mut network, 1 << 16, &mut Rows::default()).unwrap().done {}
         network.fingerprint()
     };
     assert_eq!(run("backlogs = true\n"), run(""));

@@ -3,7 +3,7 @@
 use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_engine::Time;
-use backwater_net::network::Network;
+use backwater_mech::stage;
 use backwater_net::record::{PauseRow, State};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,9 +13,9 @@ const ON: [(&str, &str); 2] = [("output.waits", r#"["all"]"#), ("output.pause_ca
 fn run(scenario: &Scenario, set: &[(&str, &str)]) -> (Rows, u64) {
     let scenario = set.iter().fold(scenario.clone(), |s, (k, v)| s.with_set(k, v).unwrap_or_else(|e| panic!("{e}")));
     let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
-    let mut network = Network::new(build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))).unwrap();
+    let mut network = stage::build(build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))).unwrap();
     let mut rows = Rows::default();
-    while !network.run(1 << 16, &mut rows).is_ok_and(|progress| progress.done) {
+    while !stage::run(&mut network, 1 << 16, &mut rows).is_ok_and(|progress| progress.done) {
         if network.deadlock().is_some() {
             break;
         }
