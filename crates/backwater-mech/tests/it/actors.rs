@@ -2,13 +2,12 @@
 //! next one.
 
 use crate::common::Bench;
+use crate::own::{Makes, OWNERS, own};
 use backwater_engine::Time;
 use backwater_net::config::{Architecture, BufferPer, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
-    Absent, FlowCx, FlowShape, FlowSide, Full, Gate, NicShape, Owner, Place, RateKey, SwitchCx, SwitchShape,
-    SwitchSide, Token,
+    FlowCx, FlowShape, FlowSide, Full, Gate, Owner, Place, RateKey, SwitchCx, SwitchSide, Token,
 };
-use backwater_net::network::Actors;
 use backwater_net::packet::Packet;
 use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind};
@@ -28,27 +27,15 @@ struct Tests {
     shared: bool,
 }
 
-impl Actors for Tests {
-    type Switch = Tests;
-    type Nic = Absent;
-    type Flow = Limited;
-    type Shared = ();
-    const OWNERS: usize = 1;
-    fn shared(&self) {}
-    fn switch(&self, _: &SwitchShape) -> Tests {
-        *self
+impl Makes for Tests {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(*self)
     }
-    fn nic(&self, _: &NicShape) -> Absent {
-        Absent
-    }
-    fn flow(&self, _: &FlowShape, (): &()) -> Option<Limited> {
-        self.flow
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        self.flow.map(|flow| Box::new(flow) as _)
     }
     fn rate_key(&self, flow: &FlowShape) -> RateKey {
         if self.shared { RateKey::Dest(flow.dst) } else { RateKey::Flow }
-    }
-    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
-        0
     }
 }
 
@@ -106,7 +93,7 @@ fn trimming_saves_the_header() {
     (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(20_000), BufferPer::Egress);
     bench.flow(0, 2, 400_000);
     bench.flow(1, 2, 400_000);
-    let out = bench.run_with(Tests { trims: true, ..Tests::default() });
+    let out = bench.run_with(own(Tests { trims: true, ..Tests::default() }));
     assert_eq!(out.unrest, Vec::<String>::new());
     let received: u64 = out.rows.flows.iter().map(|f| f.received).sum();
     let (s0, h2) = (bench.node("s0"), bench.node("h2"));
@@ -128,7 +115,7 @@ fn what_is_trimmed_is_sent_again_without_a_timeout() {
         bench.transport.window = Some(Window::Bytes(Bytes(20_000)));
         bench.flow(0, 2, 400_000);
         bench.flow(1, 2, 400_000);
-        let out = bench.run_with(Tests { trims: true, ..Tests::default() });
+        let out = bench.run_with(own(Tests { trims: true, ..Tests::default() }));
         assert_eq!(out.unrest, Vec::<String>::new());
         assert_eq!(out.progress.drops, 0);
         for flow in &out.rows.flows {
@@ -153,7 +140,7 @@ fn a_slow_flow_does_not_fail_for_its_own_rate() {
         bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what: FrameKind::Data, nth: 2 });
         // A packet every 3.25 ms.
         let flow = Some(Limited { rate: Some(Rate(10_000_000)), ..Limited::default() });
-        let out = bench.run_with(Tests { flow, ..Tests::default() });
+        let out = bench.run_with(own(Tests { flow, ..Tests::default() }));
         let flow = out.flow(0);
         assert_eq!((&flow.state, flow.timeouts, flow.retransmitted), (&State::Complete, 1, 1), "{recovery:?}");
     }
@@ -168,7 +155,7 @@ fn packet_that_grows_in_a_switch() {
             (bench.switch.architecture, bench.switch.release_at) = (architecture, release_at);
             bench.flow(0, 2, 100_000);
             bench.flow(1, 2, 100_000);
-            let out = bench.run_with(Tests { grows: 12, ..Tests::default() });
+            let out = bench.run_with(own(Tests { grows: 12, ..Tests::default() }));
             assert_eq!(out.at_rest().port(bench.node("s0"), bench.node("h2")).stats.tx_bytes, 50 * 4076);
         }
     }
@@ -182,7 +169,7 @@ fn pacing_spaces_packets_by_the_rate() {
         bench.nic.tx_queue = tx_queue;
         bench.flow(0, 1, 100 * 4000);
         let paced = Limited { rate: Some(Rate::gbps(10)), ..Limited::default() };
-        let out = bench.run_with(Tests { flow: Some(paced), ..Tests::default() });
+        let out = bench.run_with(own(Tests { flow: Some(paced), ..Tests::default() }));
         // 99 spaces of 3251.2 ns, then the last packet and its acknowledgement at 100 Gb/s.
         let way = 2 * (325_120 + 150_000) + 300_000 + 2 * (5_120 + 150_000) + 300_000;
         assert_eq!(out.at_rest().flow(0).fct_last_ack, Some(Time(99 * 3_251_200 + way)), "tx_queue {tx_queue}");
@@ -200,7 +187,7 @@ fn rate_changes_while_a_flow_waits() {
             then: Some((Time::ns(at_ns), Some(then), None)),
             ..Limited::default()
         };
-        let out = bench.run_with(Tests { flow: Some(first), ..Tests::default() });
+        let out = bench.run_with(own(Tests { flow: Some(first), ..Tests::default() }));
         let way = 2 * (325_120 + 150_000) + 300_000;
         assert_eq!(out.at_rest().flow(0).fct_last_byte, Some(Time(last_gap + way)), "to {then}");
     }
@@ -217,7 +204,7 @@ fn a_rate_of_zero_ends_the_run_and_says_so() {
     bench.flow(0, 1, 40_000);
     for (then, rate) in [(None, Some(Rate(0))), (Some((Time::us(1), Some(Rate(0)), None)), None)] {
         let flow = Some(Limited { rate, then, ..Limited::default() });
-        let out = bench.run_with(Tests { flow, ..Tests::default() });
+        let out = bench.run_with(own(Tests { flow, ..Tests::default() }));
         assert_eq!((out.broken.as_ref(), out.progress.flows_active), (None, 1));
         assert_eq!(waits_for(&out), "its rate limiter, whose rate is 0");
         assert!(out.progress.time < Time::us(20), "{:?}", out.progress.time);
@@ -225,7 +212,7 @@ fn a_rate_of_zero_ends_the_run_and_says_so() {
     // Whoever gives the flow a rate again sets it going.
     let then = Some((Time::us(50), Some(Rate::gbps(10)), None));
     let flow = Some(Limited { rate: Some(Rate(0)), then, ..Limited::default() });
-    bench.run_with(Tests { flow, ..Tests::default() }).at_rest();
+    bench.run_with(own(Tests { flow, ..Tests::default() })).at_rest();
 }
 
 #[test]
@@ -234,12 +221,13 @@ fn a_gate_that_stays_shut_is_named() {
         let mut bench = Bench::star(2, Rate::gbps(100));
         bench.switch.architecture = architecture;
         bench.flow(0, 1, 40_000);
-        let out = bench.run_with(Tests { shuts: true, ..Tests::default() });
+        let out = bench.run_with(own(Tests { shuts: true, ..Tests::default() }));
         let frames = "10 frames wait at s0 port 1 (to h1) class 3, whose gate is shut";
         assert_eq!(waits_for(&out), format!("acknowledgements of what it has sent; {frames}"), "{architecture:?}");
         // A sender that sends again finds no end by itself.
         bench.transport = TransportParams { recovery: Recovery::GoBackN, retries: None, ..TransportParams::default() };
-        let broken = bench.run_with(Tests { shuts: true, ..Tests::default() }).broken.expect("no flow gets further");
+        let broken =
+            bench.run_with(own(Tests { shuts: true, ..Tests::default() })).broken.expect("no flow gets further");
         assert!(broken.reason.starts_with("no flow has got further for 100 ms: flow 0 from h0 to h1 waits"));
         assert!(broken.reason.contains("whose gate is shut"), "{}", broken.reason);
     }
@@ -258,7 +246,7 @@ fn flushed_queues_leave_no_trace_in_the_accounts() {
             for (src, dst) in [(0, 3), (1, 3), (2, 3), (3, 0), (1, 0)] {
                 bench.flow(src, dst, 400_000);
             }
-            let out = bench.run_with(Tests { flushes: Some(Bytes(50_000)), ..Tests::default() });
+            let out = bench.run_with(own(Tests { flushes: Some(Bytes(50_000)), ..Tests::default() }));
             out.at_rest();
             assert_eq!(out.progress.flows_done, 5);
             assert!(out.progress.flushed > 20, "{architecture:?}: {}", out.progress.flushed);
@@ -282,7 +270,7 @@ fn shared_controller_shares_its_rate() {
         bench.flow(0, dst, 50 * 4000);
     }
     let paced = Limited { rate: Some(Rate::gbps(10)), ..Limited::default() };
-    let out = bench.run_with(Tests { flow: Some(paced), shared: true, ..Tests::default() });
+    let out = bench.run_with(own(Tests { flow: Some(paced), shared: true, ..Tests::default() }));
     let us = |id| out.at_rest().fct_us(id);
     // Two flows to host 1 need 100 spaces of 3.25 us, the one to host 2 only its own 50.
     assert!((us(1).max(us(0)) - 99.0 * 3.2512 - 2.0).abs() < 1.0, "{} {}", us(0), us(1));
@@ -295,7 +283,7 @@ fn window_bounds_what_is_under_way() {
     let mut bench = Bench::star(2, Rate::gbps(100));
     bench.flow(0, 1, 10 * 4000);
     let windowed = Limited { window: Some(Bytes(1)), ..Limited::default() };
-    let out = bench.run_with(Tests { flow: Some(windowed), ..Tests::default() });
+    let out = bench.run_with(own(Tests { flow: Some(windowed), ..Tests::default() }));
     let round_trip = 2 * (325_120 + 150_000) + 300_000 + 2 * (5_120 + 150_000) + 300_000;
     assert_eq!(out.at_rest().flow(0).fct_last_ack, Some(Time(10 * round_trip)));
 }
@@ -309,7 +297,7 @@ fn window_that_opens_by_itself() {
     // The first packet arms the timer; then nothing is allowed until 50 us.
     let first = Limited { window: Some(Bytes(4_000)), then, ..Limited::default() };
     let shut = Closing { inner: first };
-    let out = bench.run_with(shut);
+    let out = bench.run_with(own(shut));
     assert!(out.at_rest().fct_us(0) > 50.0);
 }
 
@@ -337,35 +325,15 @@ impl FlowSide for ClosingFlow {
     }
 }
 
-impl Actors for Closing {
-    type Switch = Absent;
-    type Nic = Absent;
-    type Flow = ClosingFlow;
-    type Shared = ();
-    const OWNERS: usize = 1;
-    fn shared(&self) {}
-    fn switch(&self, _: &SwitchShape) -> Absent {
-        Absent
-    }
-    fn nic(&self, _: &NicShape) -> Absent {
-        Absent
-    }
-    fn flow(&self, _: &FlowShape, (): &()) -> Option<ClosingFlow> {
-        Some(ClosingFlow(self.inner))
-    }
-    fn rate_key(&self, _: &FlowShape) -> RateKey {
-        RateKey::Flow
-    }
-    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
-        0
+impl Makes for Closing {
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        Some(Box::new(ClosingFlow(self.inner)))
     }
 }
 
 /// Forty mechanisms, each of which shuts the first queue that a packet joins, the n-th for n us.
 #[derive(Clone, Copy)]
 struct Forty;
-
-const FORTY: u8 = 40;
 
 #[derive(Default)]
 struct FortySides {
@@ -380,7 +348,7 @@ impl SwitchSide for FortySides {
         }
         let gate = Gate::Egress(at.egress, at.queue);
         self.shut = Some(gate);
-        for owner in 0..FORTY {
+        for owner in 0..OWNERS {
             let until = cx.now().after(Time::us(u64::from(owner) + 1));
             let mut own = cx.owned_by(Owner(owner));
             own.shut(gate);
@@ -393,27 +361,9 @@ impl SwitchSide for FortySides {
     }
 }
 
-impl Actors for Forty {
-    type Switch = FortySides;
-    type Nic = Absent;
-    type Flow = Absent;
-    type Shared = ();
-    const OWNERS: usize = FORTY as usize;
-    fn shared(&self) {}
-    fn switch(&self, _: &SwitchShape) -> FortySides {
-        FortySides::default()
-    }
-    fn nic(&self, _: &NicShape) -> Absent {
-        Absent
-    }
-    fn flow(&self, _: &FlowShape, (): &()) -> Option<Absent> {
-        None
-    }
-    fn rate_key(&self, _: &FlowShape) -> RateKey {
-        RateKey::Flow
-    }
-    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
-        0
+impl Makes for Forty {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(FortySides::default())
     }
 }
 
@@ -422,8 +372,8 @@ impl Actors for Forty {
 fn forty_mechanisms_are_kept_apart() {
     let mut bench = Bench::star(2, Rate::gbps(100));
     bench.flow(0, 1, 4000);
-    let free = bench.run_with(Tests::default()).at_rest().flow(0).fct_last_byte.expect("complete");
-    let out = bench.run_with(Forty);
+    let free = bench.run_with(own(Tests::default())).at_rest().flow(0).fct_last_byte.expect("complete");
+    let out = bench.run_with(own(Forty));
     // The switch's latency passes while the packet waits in its queue, whose gate is shut for 40 us.
     let late = Time::us(40).since(bench.switch.latency);
     assert_eq!(out.at_rest().flow(0).fct_last_byte, Some(free.after(late)));

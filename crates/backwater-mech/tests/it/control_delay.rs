@@ -1,13 +1,11 @@
 //! A host's control delay: routed messages act exactly so much later, and nothing else does.
 
 use crate::common::{Bench, Outcome};
+use crate::own::{Makes, own};
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::config::NicParams;
-use backwater_net::hooks::{
-    Fate, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide, Place, RateKey, SwitchCx, SwitchShape, SwitchSide,
-};
-use backwater_net::network::Actors;
+use backwater_net::hooks::{Fate, FlowCx, FlowSide, NicCx, NicSide, Place, SwitchCx, SwitchSide};
 use backwater_net::packet::{Class, Control, HostId, Kind, Packet};
 
 const ASKED: &str = "slow-down";
@@ -32,27 +30,15 @@ fn message(kind: &'static str, pkt: Option<&Packet>) -> Control {
     Control { kind, size: 64, flow: pkt.map(|pkt| pkt.flow), words: [0; 6] }
 }
 
-impl Actors for Tests {
-    type Switch = Tests;
-    type Nic = Listener;
-    type Flow = Slowed;
-    type Shared = ();
-    const OWNERS: usize = 1;
-    fn shared(&self) {}
-    fn switch(&self, _: &SwitchShape) -> Tests {
-        *self
+impl Makes for Tests {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(*self)
     }
-    fn nic(&self, _: &NicShape) -> Listener {
-        Listener
+    fn nic(&self) -> Box<dyn NicSide> {
+        Box::new(Listener)
     }
-    fn flow(&self, _: &FlowShape, (): &()) -> Option<Slowed> {
-        Some(Slowed(None))
-    }
-    fn rate_key(&self, _: &FlowShape) -> RateKey {
-        RateKey::Flow
-    }
-    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
-        0
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        Some(Box::new(Slowed(None)))
     }
 }
 
@@ -103,7 +89,7 @@ fn bench() -> Bench {
 }
 
 fn run(bench: &Bench, how: How) -> Outcome {
-    let out = bench.run_with(Tests { how, sent: false });
+    let out = bench.run_with(own(Tests { how, sent: false }));
     assert_eq!(out.unrest, Vec::<String>::new());
     out
 }
@@ -153,7 +139,7 @@ fn hosts_have_delays_of_their_own() {
     bench.control_delays = vec![(HostId(0), Time::ZERO)];
     assert_eq!(heard(&run(&bench, How::Routed)), Time(ARRIVAL));
     bench.control_delays = vec![(HostId(2), Time::us(7))];
-    assert!(backwater_net::network::Network::new(bench.spec(Tests { how: How::Routed, sent: false })).is_err());
+    assert!(backwater_net::network::Network::new(bench.spec(own(Tests { how: How::Routed, sent: false }))).is_err());
 }
 
 /// What a neighbour says to a host, as a frame of its own or as MAC control, acts at once: no path leads there.

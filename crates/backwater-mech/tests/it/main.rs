@@ -16,6 +16,7 @@ mod latency;
 mod laws;
 mod losses;
 mod nic_queues;
+mod own;
 mod physics;
 mod qcn;
 mod queueing;

@@ -1,0 +1,139 @@
+//! Mechanisms of the tests' own. All are of one type, [`Own`], so that the stage is compiled for them once.
+
+use backwater_engine::Time;
+use backwater_net::hooks::{
+    Absent, Ack, Fate, FlowCx, FlowShape, FlowSide, Full, Lane, Loss, NicCx, NicShape, NicSide, Place, RateKey,
+    SwitchCx, SwitchShape, SwitchSide, Token,
+};
+use backwater_net::network::Actors;
+use backwater_net::packet::{Control, HostId, Packet, Port};
+use backwater_net::{Bytes, Rate};
+
+/// What makes the sides of a test's mechanisms; what is left out is absent.
+pub trait Makes {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(Absent)
+    }
+    fn nic(&self) -> Box<dyn NicSide> {
+        Box::new(Absent)
+    }
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        None
+    }
+    fn rate_key(&self, _: &FlowShape) -> RateKey {
+        RateKey::Flow
+    }
+}
+
+/// The mechanisms that `0` makes.
+pub struct Own(Box<dyn Makes>);
+
+/// Up to as many mechanisms as a test has.
+pub const OWNERS: u8 = 40;
+
+pub fn own(makes: impl Makes + 'static) -> Own {
+    Own(Box::new(makes))
+}
+
+pub struct OwnSwitch(Box<dyn SwitchSide>);
+pub struct OwnNic(Box<dyn NicSide>);
+pub struct OwnFlow(Box<dyn FlowSide>);
+
+impl Actors for Own {
+    type Switch = OwnSwitch;
+    type Nic = OwnNic;
+    type Flow = OwnFlow;
+    type Shared = ();
+    const OWNERS: usize = OWNERS as usize;
+    fn shared(&self) {}
+    fn switch(&self, _: &SwitchShape) -> OwnSwitch {
+        OwnSwitch(self.0.switch())
+    }
+    fn nic(&self, _: &NicShape) -> OwnNic {
+        OwnNic(self.0.nic())
+    }
+    fn flow(&self, _: &FlowShape, (): &()) -> Option<OwnFlow> {
+        self.0.flow().map(OwnFlow)
+    }
+    fn rate_key(&self, shape: &FlowShape) -> RateKey {
+        self.0.rate_key(shape)
+    }
+    fn lossless_classes(&self, _: &str, _: &str) -> u8 {
+        0
+    }
+}
+
+impl SwitchSide for OwnSwitch {
+    fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
+        self.0.choose(cx, candidates, pkt)
+    }
+    fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
+        self.0.steer(cx, at, pkt);
+    }
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) -> Full {
+        self.0.on_full(cx, at, pkt)
+    }
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        self.0.on_admit(cx, at, pkt);
+    }
+    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+        self.0.hold(cx, at, pkt)
+    }
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        self.0.on_enqueue(cx, at, pkt);
+    }
+    fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+        self.0.on_dequeue(cx, at, pkt);
+    }
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        self.0.on_release(cx, at);
+    }
+    fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+        self.0.on_depart(cx, at);
+    }
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
+        self.0.on_control(cx, from, to, frame)
+    }
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+        self.0.on_timer(cx, token);
+    }
+}
+
+impl NicSide for OwnNic {
+    fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
+        self.0.on_receive(cx, pkt);
+    }
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        self.0.on_control(cx, frame)
+    }
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
+        self.0.on_timer(cx, token);
+    }
+}
+
+impl FlowSide for OwnFlow {
+    fn rate(&self) -> Option<Rate> {
+        self.0.rate()
+    }
+    fn stopped_until(&self) -> Time {
+        self.0.stopped_until()
+    }
+    fn window(&self) -> Option<Bytes> {
+        self.0.window()
+    }
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+        self.0.on_send(cx, pkt);
+    }
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
+        self.0.on_ack(cx, ack);
+    }
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+        self.0.on_loss(cx, loss);
+    }
+    fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
+        self.0.on_control(cx, frame)
+    }
+    fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
+        self.0.on_timer(cx, token);
+    }
+}
