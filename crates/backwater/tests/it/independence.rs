@@ -165,10 +165,10 @@ buffer_per = "none"
 /// Runs in slices of at most `events`; gives what came out and most flows that began within a slice.
 fn sliced(text: &str, events: u64) -> (Times, u64) {
     let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
-    let mut network = Network::new(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+    let mut network = stage::build(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
     let (mut times, mut most, mut before) = (Times::default(), 0, 0);
     loop {
-        let progress = network.run(events, &mut times).unwrap();
+        let progress = stage::run(&mut network, events, &mut times).unwrap();
         let begun = progress.flows_active + progress.flows_done;
         (most, before) = (most.max(begun - before), begun);
         if progress.done {
