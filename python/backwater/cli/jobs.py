@@ -10,7 +10,6 @@ import typer
 from backwater.cli.arguments import Json
 from backwater.cli.output import listing, put, writable, write_json
 from backwater.errors import InputError
-from backwater.stats import PS_PER_US
 
 
 def jobs(
@@ -119,6 +118,8 @@ def _list(columns: tuple[str, ...], rows: list[list[str]], title: str, of: int) 
 
 
 def _us(time_ps: int | None) -> str:
+    from backwater.stats import PS_PER_US
+
     return "-" if time_ps is None else f"{time_ps / PS_PER_US:.3f}"
 
 
