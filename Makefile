@@ -51,13 +51,21 @@ tools:
 	@bash tests/tool.sh tshark "What Wireshark makes of captures"
 	@bash tests/tool.sh chromium "What a browser makes of reports"
 
+# mypy has one thread, so it runs beside the compiler.
 .PHONY: lint
 lint: $(VENV)/built
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-rust lint-python
+
+.PHONY: lint-rust
+lint-rust: $(VENV)/built
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) check --package backwater-wire --no-default-features --quiet
-	$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --no-default-features --locked --quiet
+	$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --target-dir target --no-default-features --locked --quiet
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package backwater-wire --no-deps --quiet
+
+.PHONY: lint-python
+lint-python: $(VENV)/built
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/backwater tests/python

@@ -6,8 +6,8 @@ earlier one wrote. A `toml` block with a name, ```` ```toml runnable name=case.t
 under it; each is checked as a scenario unless it needs a file that comes later. A block
 ```` ```text output ```` is what the block before it says on stdout.
 
-A Python block, and a bash block of nothing but `backwater` commands, runs in this process, which
-starts no interpreter for each; all else runs in bash itself.
+A Python block, and a bash block of nothing but `backwater` commands or one loop of them over words,
+runs in this process, which starts no interpreter for each; all else runs in bash itself.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 
+LOOP = re.compile(
+    r"^for (?P<name>\w+) in (?P<words>[\w -]+); do\s(?P<body>[^;]*?)(?:;|\n) *done$", re.MULTILINE
+)
+
 
 @dataclass(frozen=True)
 class Example:
@@ -67,10 +71,17 @@ def examples(text: str) -> list[Example]:
     ]
 
 
+def unrolled(loop: re.Match[str]) -> str:
+    """Write out a loop over words, if its body is plain."""
+    body, name = loop["body"].strip(), loop["name"]
+    turns = [re.sub(rf"\${name}\b", word, body) for word in loop["words"].split()]
+    return loop[0] if ";" in body else "\n".join(turns)
+
+
 def commands(text: str) -> list[list[str]] | None:
     """Give the arguments of each command, if all are of `backwater` and need no shell."""
     found = []
-    for line in text.replace("\\\n", " ").splitlines():
+    for line in LOOP.sub(unrolled, text.replace("\\\n", " ")).splitlines():
         try:
             words = shlex.split(line, comments=True)
         except ValueError:
@@ -174,11 +185,17 @@ def test_every_column_is_described(what: Callable[[], str]) -> None:
 def test_what_needs_a_shell_is_given_to_one() -> None:
     plain = 'backwater run a.toml --set x="8 us"   # said\n\nbackwater list \\\n    studies\n'
     assert commands(plain) == [["run", "a.toml", "--set", "x=8 us"], ["list", "studies"]]
+    loop = "for x in a b-c; do\n    backwater run $x.toml --out $x\ndone\nbackwater list\n"
+    runs = [["run", f"{x}.toml", "--out", x] for x in ("a", "b-c")]
+    assert commands(loop) == [*runs, ["list"]]
+    assert commands(loop.replace("\n    ", " ").replace("\ndone", "; done")) == [*runs, ["list"]]
     for line in (
         "cat x",
         "backwater list | head -1",
         "backwater list > x",
         "backwater x || test 1",
+        "for x in a b; do backwater $x | head -1; done",
+        "for x in a b; do backwater $x; backwater $y; done",
     ):
         assert commands(line) is None
     for line in ('backwater run "$x"', "backwater run `x`", "backwater run *.toml", "backwater 'x"):
