@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,15 @@ from backwater import study
 from backwater.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def pytest_configure() -> None:
+    """Let programs that tests start hear Ctrl-C.
+
+    What a shell starts in the background ignores it, and so does all that it starts itself.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Three hosts send 75 packets of 4,096 B each into a queue of 30 KB: most of the second and third
