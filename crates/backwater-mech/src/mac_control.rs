@@ -2,7 +2,7 @@
 
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
-use backwater_net::hooks::{Awaits, Finding, HoldStyle};
+use backwater_net::hooks::{Awaits, Finding, HoldStyle, Margin};
 use backwater_net::packet::{Port, Queue};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -106,6 +106,33 @@ pub(crate) fn threshold_order(xon: Bytes, xoff: Bytes) -> Vec<Finding> {
         reason: format!("xon ({xon}) is above xoff ({xoff}): a pause would be lifted at once"),
         hint: "xon must not exceed xoff".into(),
     }]
+}
+
+/// How near counters have come to their thresholds: the most bytes that one held, and its threshold then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nearest {
+    bytes: Bytes,
+    threshold: Bytes,
+}
+
+impl Nearest {
+    /// Nothing is held yet against `threshold`.
+    pub fn new(threshold: Bytes) -> Nearest {
+        Nearest { bytes: Bytes::ZERO, threshold }
+    }
+
+    /// A counter holds `bytes`. A threshold may change meanwhile; where it falls while bytes grow, the most bytes are nearest.
+    #[inline(always)]
+    pub fn note(&mut self, bytes: Bytes, threshold: Bytes) {
+        if bytes > self.bytes {
+            *self = Nearest { bytes, threshold };
+        }
+    }
+
+    /// `of` says what was counted.
+    pub fn margin(&self, of: &'static str) -> Margin {
+        Margin::bytes(of, self.bytes, self.threshold)
+    }
 }
 
 /// What a receiver must do now.

@@ -24,12 +24,12 @@
 //! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
 
 use crate::headroom_check::{Pausing, headroom_findings};
-use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
+use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, threshold_order};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Margin, Mechanism, NicCx, NicShape, NicSide,
-    Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
+    Reach, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
@@ -148,7 +148,7 @@ impl Mechanism for Pause {
             overs: Overs::new(params.counter, ports),
             receiver: Receiver::new(ports, params.response),
             pauses: 0,
-            nearest: (Bytes::ZERO, params.xoff),
+            nearest: Nearest::new(params.xoff),
         })
     }
 
@@ -176,8 +176,7 @@ pub struct Switch {
     receiver: Receiver,
     /// pauses asked for
     pauses: u64,
-    /// \[bytes\] the most that was held against the threshold, and the threshold there
-    nearest: (Bytes, Bytes),
+    nearest: Nearest,
 }
 
 // The specification.
@@ -242,7 +241,7 @@ impl SwitchSide for Switch {
             Counter::Ingress => "most bytes from one port",
             Counter::Egress | Counter::Queue => "most bytes for one port",
         };
-        Reach { acts: self.pauses, margin: Some(Margin::bytes(of, self.nearest.0, self.nearest.1)) }
+        Reach { acts: self.pauses, margin: Some(self.nearest.margin(of)) }
     }
 }
 
@@ -264,9 +263,7 @@ impl Switch {
     #[inline(always)]
     fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
         let xoff = self.at(port).xoff;
-        if bytes > self.nearest.0 {
-            self.nearest = (bytes, xoff);
-        }
+        self.nearest.note(bytes, xoff);
         bytes > xoff
     }
 

@@ -34,13 +34,13 @@
 use self::feeders::Feeders;
 use self::watchdog::Watchdog;
 use crate::headroom_check::{Pausing, headroom_findings};
-use crate::mac_control::{Counter, Duty, Overs, Receiver, Signal, threshold_order};
+use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, threshold_order};
 use crate::pause::{default_counter, default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Margin, Mechanism, NicCx, NicShape, NicSide,
-    Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
+    Reach, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -314,7 +314,7 @@ impl Mechanism for Pfc {
             counter: params.counter,
             receiver: Receiver::new(ports * CLASSES, params.response),
             pauses: 0,
-            nearest: (Bytes::ZERO, params.xoff()),
+            nearest: Nearest::new(params.xoff()),
             watchdog: params.watchdog.map(|detect| {
                 let (restore, action) = (params.watchdog_restore, params.watchdog_action);
                 Box::new(Watchdog::new(ports * CLASSES, detect, restore, action))
@@ -356,8 +356,7 @@ pub struct Switch {
     watchdog: Option<Box<Watchdog>>,
     /// pauses asked for
     pauses: u64,
-    /// \[bytes\] the most that was held against the threshold, and the threshold then
-    nearest: (Bytes, Bytes),
+    nearest: Nearest,
 }
 
 // The specification.
@@ -461,8 +460,7 @@ impl SwitchSide for Switch {
             (Counter::Ingress, Some(_)) => "most bytes of a class from one port beyond its reserve",
             (Counter::Egress | Counter::Queue, _) => "longest egress queue",
         };
-        let (peak, threshold) = self.nearest;
-        Reach { acts: self.pauses, margin: Some(Margin::bytes(of, peak, threshold)) }
+        Reach { acts: self.pauses, margin: Some(self.nearest.margin(of)) }
     }
 }
 
@@ -486,9 +484,7 @@ impl Switch {
     #[inline(always)]
     fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
         let xoff = self.at(port).xoff;
-        if bytes > self.nearest.0 {
-            self.nearest = (bytes, xoff);
-        }
+        self.nearest.note(bytes, xoff);
         bytes > xoff
     }
 
@@ -504,10 +500,7 @@ impl Switch {
             Some(_) => {
                 let limit = Bytes((self.at(at.ingress).alpha * seen.free(at.ingress).0 as f64) as u64);
                 let beyond = seen.beyond_reserve(at.ingress, at.class);
-                // The threshold falls while memory fills: with the most bytes it was nearest.
-                if beyond > self.nearest.0 {
-                    self.nearest = (beyond, limit);
-                }
+                self.nearest.note(beyond, limit);
                 beyond >= limit || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
             }
         }
