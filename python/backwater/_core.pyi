@@ -164,16 +164,7 @@ class Simulation:
 class Divergence:
     """Two runs of one network side by side, until what they send first differs."""
 
-    def __init__(
-        self,
-        a: Scenario,
-        seed_a: int,
-        b: Scenario,
-        seed_b: int,
-        stop: Callable[[], bool] | None = None,
-    ) -> None:
-        """Build both; `stop` is as of `Scenario.start`."""
-
+    def __init__(self, a: Scenario, seed_a: int, b: Scenario, seed_b: int) -> None: ...
     def advance(self, wall_ms: int) -> dict[str, Any] | None:
         """Simulate both for about `wall_ms` ms of wall time; None: no difference yet.
 

@@ -15,19 +15,11 @@ pub struct Divergence(Mutex<Pair>);
 
 #[pymethods]
 impl Divergence {
-    /// Builds both. `stop` is asked meanwhile whether to give up.
+    /// Builds both.
     #[new]
-    #[pyo3(signature = (a, seed_a, b, seed_b, stop = None))]
-    fn new(
-        py: Python<'_>,
-        a: &Scenario,
-        seed_a: u64,
-        b: &Scenario,
-        seed_b: u64,
-        stop: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Divergence> {
+    fn new(py: Python<'_>, a: &Scenario, seed_a: u64, b: &Scenario, seed_b: u64) -> PyResult<Divergence> {
         let (a, b) = (a.read(), b.read());
-        patiently(py, stop, move || {
+        patiently(py, None, move || {
             Pair::new((&*a.resolved()?, seed_a), (&*b.resolved()?, seed_b)).map(|pair| Divergence(Mutex::new(pair)))
         })
     }

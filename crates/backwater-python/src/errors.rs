@@ -3,8 +3,7 @@
 use backwater::ScenarioError as CoreError;
 use backwater_engine::Time;
 use backwater_net::record::Broken;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
