@@ -137,16 +137,17 @@ def collective_costs(run: Run) -> pl.DataFrame:
     """
     if not run.collectives.num_rows:
         return pl.DataFrame()
-    rows = _frame(run.collectives).with_columns(
+    rows = pl.DataFrame(run.collectives).with_columns(
         above_bound_ps=pl.col("duration_ps").cast(pl.Int64) - pl.col("bound_ps").cast(pl.Int64)
     )
     if not run.transfers.num_rows or not run.flows.num_rows:
         nothing = pl.lit(None, pl.Int64)
         return rows.with_columns(marked=nothing, retransmitted=nothing, paused_ps=nothing)
-    flows = _frame(run.flows.select(["flow_id", "marked", "retransmitted"]))
-    met = _frame(run.transfers.select(["flow_id", *_OF])).join(flows, on="flow_id", how="left")
+    flows = pl.DataFrame(run.flows.select(["flow_id", "marked", "retransmitted"]))
+    met = pl.DataFrame(run.transfers.select(["flow_id", *_OF]))
+    met = met.join(flows, on="flow_id", how="left")
     if run.waits.num_rows:
-        held = _frame(
+        held = pl.DataFrame(
             run.waits.filter(pc.field("cause") == "paused").select(["flow_id", "wait_ps"])
         )
         sums = held.group_by("flow_id").agg(paused_ps=pl.col("wait_ps").sum())
@@ -162,9 +163,3 @@ def collective_costs(run: Run) -> pl.DataFrame:
         .alias("paused_ps"),
     )
     return rows.join(sums, on=list(_OF), how="left", maintain_order="left")
-
-
-def _frame(table: Any) -> pl.DataFrame:  # noqa: ANN401 - polars' type of what it takes is wide
-    found = pl.from_arrow(table)
-    assert isinstance(found, pl.DataFrame)
-    return found

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from backwater.cli.arguments import Json
 from backwater.cli.output import listing, put, writable, write_json
 from backwater.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def jobs(
@@ -38,15 +41,14 @@ def jobs(
             raise InputError(
                 f"{directory}: the run has no jobs", "its scenario has no [[job]], or it was killed"
             )
-        instances = run.jobs.to_pylist()
-        order: list[Any] = [("start_ps", "ascending"), ("flow_id", "ascending")]
-        table = run.transfers
-        messages = table.sort_by(order).to_pylist() if table.num_rows else []
-        table = run.job_links
-        order = [("bytes", "descending"), ("node", "ascending"), ("port", "ascending")]
-        links = table.sort_by(order).to_pylist() if table.num_rows else []
+        instances = run.jobs
+        transfers = _sorted(run.transfers, ("start_ps", "ascending"), ("flow_id", "ascending"))
+        job_links = _sorted(
+            run.job_links, ("bytes", "descending"), ("node", "ascending"), ("port", "ascending")
+        )
     if json is not None:
-        write_json(json, {"jobs": instances, "transfers": messages, "job_links": links})
+        tables = {"jobs": instances, "transfers": transfers, "job_links": job_links}
+        write_json(json, {name: table.to_pylist() for name, table in tables.items()})
     if json == "-":
         return
     _list(
@@ -59,10 +61,10 @@ def jobs(
                 f"{row['complete_rounds']} of {row['rounds']}",
                 _us(row["duration_ps"]),
             ]
-            for row in instances[:most]
+            for row in instances.slice(0, most).to_pylist()
         ],
         "Jobs",
-        len(instances),
+        instances.num_rows,
     )
     _list(
         (
@@ -90,10 +92,10 @@ def jobs(
                 _us(row["end_ps"]),
                 _after(row),
             ]
-            for row in messages[:most]
+            for row in transfers.slice(0, most).to_pylist()
         ],
         "Messages",
-        len(messages),
+        transfers.num_rows,
     )
     _list(
         ("link", "job/step", "frames", "bytes", "payload bytes"),
@@ -103,11 +105,15 @@ def jobs(
                 f"{row['job']}/{row['step']}",
                 *(str(row[name]) for name in ("frames", "bytes", "payload_bytes")),
             ]
-            for row in links[:most]
+            for row in job_links.slice(0, most).to_pylist()
         ],
         "Volume on links",
-        len(links),
+        job_links.num_rows,
     )
+
+
+def _sorted(table: pa.Table, *order: tuple[str, Any]) -> pa.Table:
+    return table.sort_by(list(order)) if table.num_rows else table
 
 
 def _list(columns: tuple[str, ...], rows: list[list[str]], title: str, of: int) -> None:

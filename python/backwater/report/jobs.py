@@ -10,12 +10,12 @@ from backwater.errors import InputError
 from backwater.jobs import collective_costs
 from backwater.report.page import Column, Figure, Section, Table
 from backwater.samples import why_not
+from backwater.stats import PS_PER_US
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
     from backwater.results import Run
 
-PS_PER_US = 1e6
 # Rows of rounds, and of collectives, that a page shows: the slowest.
 SHOWN = 50
 
@@ -56,8 +56,9 @@ def _instances(run: Run) -> Table:
 def _rounds(run: Run) -> Table:
     columns = [Column("job"), Column("instance", number=True), Column("round", number=True)]
     columns += [Column(name, number=True) for name in ("start us", "end us", "took us")]
-    found = run.rounds.to_pylist() if run.rounds.num_rows else []
-    found.sort(key=lambda row: -(row["duration_ps"] or 1 << 62))
+    slow = pl.DataFrame(run.rounds) if run.rounds.num_rows else pl.DataFrame()
+    if slow.height:
+        slow = slow.sort("duration_ps", descending=True, nulls_last=False, maintain_order=True)
     rows = [
         [
             row["job"],
@@ -65,9 +66,9 @@ def _rounds(run: Run) -> Table:
             f"{row['round']:,}",
             *(_us(row[name]) for name in ("start_ps", "end_ps", "duration_ps")),
         ]
-        for row in found[:SHOWN]
+        for row in slow.head(SHOWN).to_dicts()
     ]
-    return Table(columns, rows, "Rounds, the slowest first", _left(len(found)), folded=True)
+    return Table(columns, rows, "Rounds, the slowest first", _left(slow.height), folded=True)
 
 
 def _steps(costs: pl.DataFrame) -> Table:

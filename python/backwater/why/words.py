@@ -24,7 +24,6 @@ LEGS = {
     "held": "nothing: the next step has a time before which it does not start",
     "unrecorded": "not recorded",
 }
-SUMMED = {"causes": "cause", "links": "link", "hosts": "sending host", "groups": "group"}
 
 CAUSES = {
     "control-frames": "the port sent acknowledgements or control frames",
@@ -285,21 +284,22 @@ def _sums(waits: dict[str, Any]) -> Iterator[str]:
         return
     yield ""
     yield f"All flows together waited {us(waits['total_ps'])}:"
-    for by, name in (
-        ("causes", lambda row: row["cause"]),
-        ("links", lambda row: f"{row['node']} port {row['port']} (to {row['peer']})"),
+    for key, by, name in (
+        ("causes", "cause", lambda row: row["cause"]),
+        ("links", "link", lambda row: f"{row['node']} port {row['port']} (to {row['peer']})"),
         (
             "hosts",
+            "sending host",
             lambda row: "unknown" if row["src"] is None else f"h{row['src']}",
         ),
-        ("groups", lambda row: row["group"]),
+        ("groups", "group", lambda row: row["group"]),
     ):
-        rows = waits[by]
+        rows = waits[key]
         told = [f"{name(row)} {us(row['wait_ps'])}" for row in rows[:BRANCHES]]
         if more := rows[BRANCHES:]:
             told.append(f"{len(more)} more {us(sum(row['wait_ps'] for row in more))}")
         if told:
-            yield f"  by {SUMMED[by]}: {'; '.join(told)}"
+            yield f"  by {by}: {'; '.join(told)}"
 
 
 def _place(item: dict[str, Any]) -> str:
