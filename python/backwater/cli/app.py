@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Simulate congestion management in data-centre Ethernet, packet by packet.",
     epilog="Exit codes: 0 done, 1 the run failed or a study's required row or claim is off, "
-    "2 bad input, 130 stopped by Ctrl-C, 143 by SIGTERM.",
+    "2 bad input, 3 a run is incomplete, 130 stopped by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
