@@ -16,7 +16,8 @@ from backwater.study.bounds import Model
 from backwater.study.claims import predicates
 from backwater.study.definition import Band
 from backwater.study.execute import TABLE, Key, Plan, Point, Sample
-from backwater.study.verdict import Row, compare, summarise
+from backwater.study.rows import Row, summarise
+from backwater.study.verdict import compare
 from conftest import ROOT
 
 STUDY = definition.load("sfc-aidc-2025")

@@ -25,7 +25,8 @@ from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Changes, Plan, execute, places, plan, seeds_of
 from backwater.study.outcome import BESIDE, POINTS, ROWS, Outcome, open_study, points_to_json
-from backwater.study.verdict import Row, Summary, compare, compare_beside, summarise
+from backwater.study.rows import Row, Summary, summarise
+from backwater.study.verdict import compare, compare_beside
 
 if TYPE_CHECKING:
     import os

@@ -77,5 +77,6 @@ class Model:
 BOUNDS: dict[str, Callable[[Model, Sequence[int]], float]] = {
     "alone": lambda model, sizes: model.alone_us(sizes[0]),
     "shared-link": Model.incast_mean_us,
+    "shared-link-last": Model.incast_last_us,
 }
 """Bounds that a measure of completion times can name, from the sizes of its flows in bytes."""

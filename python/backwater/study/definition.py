@@ -10,8 +10,9 @@ from __future__ import annotations
 import difflib
 import tomllib
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from backwater.errors import InputError
 from backwater.scenario import shorter
@@ -22,6 +23,9 @@ from backwater.study import (
     pausing,  # noqa: F401 - as of collectives
 )
 from backwater.study.bounds import BOUNDS, Model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Resolved, since in the source tree it is a link: messages name the real place.
 STUDIES = (Path(__file__).resolve().parent.parent / "studies").resolve()
@@ -111,6 +115,10 @@ class Number:
     note: str | None
     against: str | None
     """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
+    runs: int
+    """Over how many runs of its own the document has it."""
+    rounding: float
+    """Half of its last printed digit: it stands for all values so near."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,8 @@ class Study:
     measures: tuple[Measure, ...]
     mechanisms: dict[str, str]
     """For each mechanism of the document, the scenario's variant; none: the scenario as it is."""
+    null: dict[str, str]
+    """For a mechanism the one that is the same with what is tested switched off."""
     cases: tuple[Case, ...]
     numbers: tuple[Number, ...]
     claims: tuple[ClaimText, ...]
@@ -192,10 +202,15 @@ class Study:
         raise InputError(f"study {self.id} has no measure {name!r}", f"its measures are {names}")
 
     def mechanisms_of(self, case: str) -> list[str]:
-        """Mechanisms of which the document has numbers in a case, and those that the case names."""
+        """Give the mechanisms that a case is run with.
+
+        Those of which the document has numbers, those that the case names, and the null mechanisms
+        of all of these.
+        """
         own = (n for n in self.numbers if n.case == case)
         numbers = (m for n in own for m in (n.against, n.mechanism) if m is not None)
-        return list(dict.fromkeys((*numbers, *self.case(case).mechanisms)))
+        wanted = list(dict.fromkeys((*numbers, *self.case(case).mechanisms)))
+        return list(dict.fromkeys((*wanted, *(self.null[m] for m in wanted if m in self.null))))
 
     def published(self, case: str, mechanism: str, quantity: str) -> float | None:
         """Give a published mean, over most seeds; None where the document has none."""
@@ -232,7 +247,7 @@ def has_full_size(name: str) -> bool:
 def read(folder: Path, *, full: bool = False) -> Study:
     """Read the study in a directory."""
     text = _toml(folder / "study.toml")
-    published = _toml(folder / "published.toml")
+    published = _toml(folder / "published.toml", _Printed)
     if full and "full" not in text:
         raise InputError(f"study {folder.name} has one size only", "leave out --full")
     try:
@@ -241,9 +256,22 @@ def read(folder: Path, *, full: bool = False) -> Study:
         raise InputError(f"{folder}: the study's files lack or misuse {error}") from error
 
 
-def _toml(path: Path) -> dict[str, Any]:
+class _Printed(float):
+    """A number that knows half of its last printed digit."""
+
+    rounding: float
+
+    def __new__(cls, text: str) -> Self:
+        """Read the text of a TOML file."""
+        number = super().__new__(cls, text)
+        exponent = Decimal(text).as_tuple().exponent
+        number.rounding = 0.5 * 10.0**exponent if isinstance(exponent, int) else 0.0
+        return number
+
+
+def _toml(path: Path, number: Callable[[str], float] = float) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=number)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -280,6 +308,7 @@ def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Stu
         column=text.get("column", "quantity"),
         measures=known,
         mechanisms=text["mechanisms"],
+        null=text.get("null", {}),
         cases=tuple(cases),
         numbers=tuple(_numbers(folder, published)),
         claims=tuple(
@@ -290,6 +319,9 @@ def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Stu
         model=Model(**text["model"]) if "model" in text else None,
         bound_ignores=tuple(text.get("bound_ignores", ())),
     )
+    for name in (*study.null, *study.null.values()):
+        if name not in study.mechanisms:
+            raise InputError(f"{folder}: [null] names no mechanism of the study: {name!r}")
     for number in study.numbers:
         study.case(number.case)
         study.measure(number.quantity)
@@ -342,10 +374,14 @@ def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
                     *place,
                     over=over,
                     first=row.get("first"),
-                    value=value,
-                    band=Band(key.removeprefix("band").removeprefix("_") or "relative", width),
+                    value=float(value) if isinstance(value, float) else value,
+                    runs=row.get("first", 1),
+                    rounding=value.rounding if isinstance(value, _Printed) else 0.5,
+                    band=Band(
+                        key.removeprefix("band").removeprefix("_") or "relative", float(width)
+                    ),
                     required=row.get("required", True),
-                    tolerance=exact["tolerance"] if place in exactly else None,
+                    tolerance=float(exact["tolerance"]) if place in exactly else None,
                     note=row.get("note"),
                     against=row.get("against"),
                 )

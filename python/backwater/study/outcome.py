@@ -22,7 +22,7 @@ from backwater.manifest import STUDY, check_files, read_manifest
 from backwater.results import load_run
 from backwater.study.definition import Study, load
 from backwater.study.execute import TABLE, Changes, Key, Point, Sample
-from backwater.study.verdict import Row, Summary, summarise
+from backwater.study.rows import Row, Summary, summarise
 
 if TYPE_CHECKING:
     import os
@@ -110,7 +110,10 @@ def open_study(directory: str | os.PathLike[str]) -> Outcome:
     if manifest.get("size") != study.size:
         study = load(manifest["study"], full=True)
     try:
-        rows = [Row(**row | {"ci": _pair(row["ci"])}) for row in _json(path / ROWS)]
+        rows = [
+            Row(**row | {name: _pair(row[name]) for name in ("ci", "prediction")})
+            for row in _json(path / ROWS)
+        ]
         kept = _json(path / POINTS)
         points = {
             _key(point): {

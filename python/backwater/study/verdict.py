@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater.study.bounds import BOUNDS
-from backwater.study.claims import Finding, NotKnownError, NotMeasuredError, predicates
+from backwater.study.claims import (
+    Finding,
+    NotKnownError,
+    NotMeasuredError,
+    Predicate,
+    predicates,
+)
 from backwater.study.execute import TABLE, Key, MeasuredNumbers, Plan, Point, Sample
+from backwater.study.prediction import interval
+from backwater.study.rows import NOT_JUDGED, Row, off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,104 +25,6 @@ if TYPE_CHECKING:
 
 OWN = "table"
 """How the rows beside the table call the table's own setup."""
-
-NOT_JUDGED = "not judged"
-"""The verdict on a model whose settings were changed: bands and claims are for other values."""
-
-NEAR = 0.05
-"""The second, common yardstick of the summary beside each row's own band."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One comparison; the columns of `reproduce --json`."""
-
-    study: str
-    case: str
-    mechanism: str
-    quantity: str
-    unit: str
-    published: float | None
-    measured: float | None
-    deviation: float | None
-    """(measured - published) / published; None of a published 0."""
-    band: float | None
-    band_kind: str | None
-    """`relative` or `absolute` to either side, or a `factor` either way."""
-    verdict: str
-    """`agrees` or `differs` for a number, `holds` or `fails` for a claim; `not judged` for either
-    where the settings of a model were changed, since band and claim are for other values."""
-    statistic: str
-    lower_bound: float | None
-    """No congestion control can take less; None where an override changed what it rests on."""
-    required: bool
-    note: str | None
-    seeds: int | None
-    """How many repetitions the measured number is over."""
-    ci: tuple[float, float] | None
-    """95 % confidence interval of a mean over seeds; None of less than two."""
-    over: str | None
-    """Which statistic over the seeds it is: mean, min, max or std."""
-    against: str | None = None
-    """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
-    is_claim: bool = False
-    """Whether this is a claim rather than a number."""
-    changed: list[str] = field(default_factory=list)
-    """Settings by which it is of another model than the study's, as on the command line."""
-    skipped: list[dict[str, str]] = field(default_factory=list)
-    """Settings that change nothing here: {key, value, mechanism, reason}."""
-    other_seeds: bool = False
-    """Whether it is over other seeds than the study's, for which band and claim are."""
-
-    @property
-    def good(self) -> bool:
-        """Whether the reproduction meets the document here."""
-        return self.verdict in ("agrees", "holds")
-
-    @property
-    def judged(self) -> bool:
-        """Whether it is of the study's own model."""
-        return not self.changed
-
-    def as_dict(self) -> dict[str, Any]:
-        """Give the row as JSON has it."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """How a reproduction came out."""
-
-    numbers: int
-    agree: int
-    near: int
-    exact: int
-    exact_met: int
-    claims: int
-    hold: int
-    required_off: int
-    not_judged: int
-
-    @property
-    def sentences(self) -> list[str]:
-        """Say it, numbers and claims apart."""
-        parts = [
-            f"{self.agree} of {self.numbers} numbers agree (lie within their band)",
-            f"{self.near} lie within {100 * NEAR:.0f} %",
-        ]
-        if self.exact:
-            parts.append(f"{self.exact_met} of {self.exact} exact ones are met")
-        sentences = [", ".join(parts) + "."] if self.numbers else []
-        if self.claims:
-            sentences.append(f"{self.hold} of {self.claims} claims hold.")
-        if self.not_judged:
-            sentences.append(
-                f"{self.not_judged} numbers and claims are not judged: their models were changed."
-            )
-        return sentences
-
-    def __str__(self) -> str:
-        return " ".join(self.sentences)
 
 
 def compare(plan: Plan, points: dict[Key, Point]) -> list[Row]:
@@ -179,62 +89,43 @@ def _problem(point: Point, names: Iterable[str]) -> str | None:
     return "; ".join(dict.fromkeys(text for text in problems if text is not None)) or None
 
 
-def summarise(study: Study, rows: Iterable[Row]) -> Summary:
-    """Count verdicts: on the study's own models."""
-    every = list(rows)
-    rows = [row for row in every if row.judged]
-    numbers = [row for row in rows if not row.is_claim]
-    claims = [row for row in rows if row.is_claim]
-    tolerances = {(n.case, n.mechanism, n.quantity): n.tolerance for n in study.numbers}
-    exact = [
-        (row, tolerance)
-        for row in numbers
-        if (tolerance := tolerances[row.case, row.mechanism, row.quantity]) is not None
-    ]
-    return Summary(
-        numbers=len(numbers),
-        agree=sum(row.good for row in numbers),
-        near=sum(row.deviation is not None and abs(row.deviation) <= NEAR for row in numbers),
-        exact=len(exact),
-        exact_met=sum(_off(row.measured, row.published) <= tolerance for row, tolerance in exact),
-        claims=len(claims),
-        hold=sum(row.good for row in claims),
-        required_off=sum(row.required and not row.good for row in rows),
-        not_judged=len(every) - len(rows),
-    )
-
-
-def _off(measured: float | None, published: float | None) -> float:
-    if measured is None or published is None:
-        return float("inf")
-    # Both are given to so many digits; the difference must not fail on a last bit.
-    return round(abs(measured - published), 9)
-
-
 def _sample(points: dict[Key, Point], number: Number, mechanism: str) -> Sample:
     point = points.get(Key(number.case, mechanism, TABLE))
     return Sample((), "not run to its end") if point is None else point[number.quantity]
 
 
+def _of(points: dict[Key, Point], number: Number, mechanism: str) -> Sample:
+    """What a number is compared with, were it measured with that mechanism."""
+    sample = _sample(points, number, mechanism)
+    if number.against is None:
+        return sample
+    return sample.less_than(_sample(points, number, number.against))
+
+
+def _measured(points: dict[Key, Point], number: Number, mechanism: str) -> float | None:
+    return _of(points, number, mechanism).statistic(number.over, number.first)
+
+
 def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
     study = plan.study
     measure = study.measure(number.quantity)
-    sample = _sample(points, number, number.mechanism)
-    if number.against is not None:
-        sample = sample.less_than(_sample(points, number, number.against))
+    sample = _of(points, number, number.mechanism)
     measured = sample.statistic(number.over, number.first)
     count = len(sample.first(number.first))
     agrees = measured is not None and number.band.holds(measured, number.value)
     notes = [number.note] if number.note else []
     if measured is None:
         notes.insert(0, sample.problem or f"takes two seeds or more, not {count}")
-    elif number.tolerance is not None and _off(measured, number.value) > number.tolerance:
+    elif number.tolerance is not None and off(measured, number.value) > number.tolerance:
         agrees = False
         notes.insert(0, f"must be met to {number.tolerance} {measure.unit}")
     if number.first is not None and measured is not None and count < number.first:
         notes.insert(0, f"over {count} seeds instead of {number.first}")
     keys = [Key(number.case, name, TABLE) for name in (number.mechanism, number.against) if name]
     basis = _basis(plan, keys, number.first)
+    lies = None if sample.problem else interval(sample.values, number.over, number.runs)
+    null = study.null.get(number.mechanism)
+    without = None if null is None else _measured(points, number, null)
     return Row(
         study=study.id,
         case=number.case,
@@ -257,8 +148,21 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
         ci=sample.interval(number.first) if number.over == "mean" else None,
         over=number.over if count > 1 else None,
         against=number.against,
+        prediction=lies,
+        within=None if lies is None else _within(number, lies),
+        null=null,
+        null_measured=without,
+        discriminates=not number.band.holds(without, number.value)
+        if agrees and without is not None
+        else None,
         **asdict(basis),
     )
+
+
+def _within(number: Number, lies: tuple[float, float]) -> bool:
+    # Both are given to so many digits; a bound must not fail on a last bit.
+    slack = number.rounding + 1e-9 * abs(number.value)
+    return lies[0] - slack <= number.value <= lies[1] + slack
 
 
 @dataclass(frozen=True)
@@ -358,6 +262,7 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         published = None
     basis = _basis(plan, measured.asked)
     holds = "holds" if finding and finding.holds else "fails"
+    replaced, discriminates = _claim_without(measured, predicate, study.null)
     return Row(
         study=study.id,
         case=finding.cases if finding else "",
@@ -377,6 +282,55 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         seeds=None,
         ci=None,
         over=None,
+        null=", ".join(replaced) or None,
+        discriminates=discriminates if holds == "holds" else None,
         is_claim=True,
         **asdict(basis),
     )
+
+
+@dataclass(frozen=True)
+class _Without:
+    """The measured numbers, as if a mechanism had been its null mechanism."""
+
+    numbers: MeasuredNumbers
+    mechanism: str
+    null: str
+
+    def _as(self, mechanism: str) -> str:
+        return self.null if mechanism == self.mechanism else mechanism
+
+    def value(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> float:
+        return self.numbers.value(case, self._as(mechanism), quantity, setup)
+
+    def samples(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> list[float]:
+        return self.numbers.samples(case, self._as(mechanism), quantity, setup)
+
+    def interval(
+        self, case: str, mechanism: str, quantity: str, setup: str = TABLE
+    ) -> tuple[float, float]:
+        return self.numbers.interval(case, self._as(mechanism), quantity, setup)
+
+
+def _claim_without(
+    numbers: MeasuredNumbers, predicate: Predicate, null: dict[str, str]
+) -> tuple[list[str], bool | None]:
+    """Judge a claim with one mechanism after the other replaced by its null mechanism.
+
+    Gives the mechanisms that could be replaced, and whether the claim fails without any of them;
+    None if there is none. Of setups beside the table only what those have can be asked.
+    """
+    used = dict.fromkeys(key.mechanism for key in numbers.asked)
+    replaced: list[str] = []
+    fails = False
+    for mechanism in (name for name in used if name in null):
+        apart = MeasuredNumbers(numbers.plan, numbers.points)
+        try:
+            holds = predicate(_Without(apart, mechanism, null[mechanism])).holds
+        except NotMeasuredError:
+            holds = False
+        except NotKnownError:
+            continue
+        replaced.append(mechanism)
+        fails = fails or not holds
+    return replaced, fails if replaced else None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from backwater.stats import Spread
 
 
 class NotKnownError(LookupError):
@@ -66,3 +69,10 @@ class Claims(dict[str, Predicate]):
 def percent(ratio: float) -> str:
     """Give a ratio as a percentage."""
     return f"{100 * ratio:.1f} %"
+
+
+def with_interval(spread: Spread, unit: str = "") -> str:
+    """Give a mean over seeds with its 95 % interval, if it has one."""
+    if spread.ci_low is None or spread.ci_high is None:
+        return f"{spread.mean:.1f}{unit}"
+    return f"{spread.mean:.1f}{unit} ({spread.ci_low:.1f} to {spread.ci_high:.1f})"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from backwater.study.claims.base import Claims, Finding, Numbers, percent
+from statistics import fmean
+
+from backwater.stats import Spread
+from backwater.study.claims.base import Claims, Finding, Numbers, percent, with_interval
 
 PFC, SFC, DCQCN = "pfc", "pfc+sfc", "pfc+dcqcn"
 
@@ -45,6 +48,21 @@ def severity(n: Numbers) -> Finding:
         detail=f"saves the victim {percent(saved['1'])} at 3:1, {percent(saved['3'])} at 6:1",
         cases="1,3",
         mechanism=SFC,
+    )
+
+
+@CLAIMS.claim("severity-dcqcn")
+def severity_dcqcn(n: Numbers) -> Finding:
+    """DCQCN saves the victim more in case 3 (6:1) than in case 1 (3:1)."""
+    saved = {c: 1 - _victim(n, c, DCQCN) / _victim(n, c, PFC) for c in ("1", "3")}
+    points = 100 * (saved["3"] - saved["1"])
+    return Finding(
+        holds=points > 0,
+        value=points,
+        unit="percentage points",
+        detail=f"saves the victim {percent(saved['1'])} at 3:1, {percent(saved['3'])} at 6:1",
+        cases="1,3",
+        mechanism=DCQCN,
     )
 
 
@@ -106,6 +124,53 @@ def short_pause_messages(n: Numbers) -> Finding:
         unit="ratio",
         detail=f"{short:.0f} messages at 3 us, {normal:.0f} at 6 us",
         cases="2,9",
+        mechanism=SFC,
+    )
+
+
+def _more(n: Numbers, quantity: str, unit: str, case: str) -> Finding:
+    """Whether case 2 has fewer of something than another case, seed by seed."""
+    most, normal = (n.samples(one, SFC, quantity) for one in (case, "2"))
+    more = Spread.of([one - two for one, two in zip(most, normal, strict=True)])
+    least = more.mean if more.ci_low is None else more.ci_low
+    return Finding(
+        holds=least > 0,
+        value=more.mean,
+        unit=unit,
+        detail=f"{fmean(most):.1f} {unit} in case {case}, {fmean(normal):.1f} in case 2; "
+        f"difference {with_interval(more)}",
+        cases=f"2,{case}",
+        mechanism=SFC,
+    )
+
+
+@CLAIMS.claim("late-threshold")
+def late_threshold(n: Numbers) -> Finding:
+    """PFC pauses more often with a threshold of 260 KB (case 10) than of 200 KB (case 2)."""
+    return _more(n, "pfc_pauses", "PFC pauses", "10")
+
+
+@CLAIMS.claim("early-threshold")
+def early_threshold(n: Numbers) -> Finding:
+    """SFC sends more messages with a threshold of 100 KB (case 11) than of 200 KB (case 2)."""
+    return _more(n, "sfc_messages", "SFC messages", "11")
+
+
+@CLAIMS.claim("last-flow")
+def last_flow(n: Numbers) -> Finding:
+    """SFC lengthens the incast's last flow by 2 % at most."""
+    found = {
+        c: n.value(c, SFC, "incast_last_fct") / n.value(c, PFC, "incast_last_fct")
+        for c in ("1", "2", "6")
+    }
+    dearest = max(found.values())
+    return Finding(
+        holds=dearest <= 1.02,
+        value=dearest,
+        unit="ratio",
+        detail="last flow of PFC's: "
+        + ", ".join(f"{percent(ratio)} in case {c}" for c, ratio in found.items()),
+        cases="1,2,6",
         mechanism=SFC,
     )
 

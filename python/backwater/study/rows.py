@@ -1,0 +1,184 @@
+"""The rows of a reproduction and their summary: what was published, what was measured, verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backwater.study.definition import Study
+
+NOT_JUDGED = "not judged"
+"""The verdict on a model whose settings were changed: bands and claims are for other values."""
+
+NEAR = 0.05
+"""The second, common yardstick of the summary beside each row's own band."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison; the columns of `reproduce --json`."""
+
+    study: str
+    case: str
+    mechanism: str
+    quantity: str
+    unit: str
+    published: float | None
+    measured: float | None
+    deviation: float | None
+    """(measured - published) / published; None of a published 0."""
+    band: float | None
+    band_kind: str | None
+    """`relative` or `absolute` to either side, or a `factor` either way."""
+    verdict: str
+    """`agrees` or `differs` for a number, `holds` or `fails` for a claim; `not judged` for either
+    where the settings of a model were changed, since band and claim are for other values."""
+    statistic: str
+    lower_bound: float | None
+    """No congestion control can take less; None where an override changed what it rests on."""
+    required: bool
+    note: str | None
+    seeds: int | None
+    """How many repetitions the measured number is over."""
+    ci: tuple[float, float] | None
+    """95 % confidence interval of a mean over seeds; None of less than two."""
+    over: str | None
+    """Which statistic over the seeds it is: mean, min, max or std."""
+    against: str | None = None
+    """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
+    prediction: tuple[float, float] | None = None
+    """Where one more result of this kind would lie, by our own seeds (`study.prediction`); None of
+    a claim and of too few seeds."""
+    within: bool | None = None
+    """Whether the published number lies there, its rounding allowed for; None: not known."""
+    null: str | None = None
+    """The mechanism that is the same with what is tested switched off; of a claim, the mechanisms
+    that were replaced by it one at a time."""
+    null_measured: float | None = None
+    """What the null mechanism measured here."""
+    discriminates: bool | None = None
+    """Whether the null mechanism would get another verdict; None where there is none, or where the
+    row itself does not agree or hold."""
+    is_claim: bool = False
+    """Whether this is a claim rather than a number."""
+    changed: list[str] = field(default_factory=list)
+    """Settings by which it is of another model than the study's, as on the command line."""
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    """Settings that change nothing here: {key, value, mechanism, reason}."""
+    other_seeds: bool = False
+    """Whether it is over other seeds than the study's, for which band and claim are."""
+
+    @property
+    def good(self) -> bool:
+        """Whether the reproduction meets the document here."""
+        return self.verdict in ("agrees", "holds")
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is of the study's own model."""
+        return not self.changed
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the row as JSON has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a reproduction came out."""
+
+    numbers: int
+    agree: int
+    near: int
+    exact: int
+    exact_met: int
+    claims: int
+    hold: int
+    required_off: int
+    not_judged: int
+    spread: int
+    """Numbers for which there are enough seeds to know the spread of our own runs."""
+    within: int
+    """Numbers that lie within it."""
+    indiscriminate: int
+    """Numbers that agree and would agree with the mechanism off, too."""
+    indiscriminate_claims: int
+    """Claims that hold and would hold with the mechanism off, too."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """Say it, numbers and claims apart."""
+        parts = [
+            f"{self.agree} of {self.numbers} numbers agree (lie within their band)",
+            f"{self.near} lie within {100 * NEAR:.0f} %",
+        ]
+        if self.exact:
+            parts.append(f"{self.exact_met} of {self.exact} exact ones are met")
+        sentences = [", ".join(parts) + "."] if self.numbers else []
+        if self.spread:
+            sentences.append(
+                f"{self.within} of {self.spread} lie within the spread of our own runs over seeds "
+                "(95 % prediction interval)."
+            )
+        elif self.numbers:
+            sentences.append("Too few seeds to know the spread of our own runs.")
+        if self.indiscriminate:
+            sentences.append(
+                f"{self.indiscriminate} of those that agree do not discriminate: they agree with "
+                "the mechanism switched off, too."
+            )
+        if self.claims:
+            rest = (
+                f"; {self.indiscriminate_claims} of them hold with the mechanism switched off, too"
+                if self.indiscriminate_claims
+                else ""
+            )
+            sentences.append(f"{self.hold} of {self.claims} claims hold{rest}.")
+        if self.not_judged:
+            sentences.append(
+                f"{self.not_judged} numbers and claims are not judged: their models were changed."
+            )
+        return sentences
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+def summarise(study: Study, rows: Iterable[Row]) -> Summary:
+    """Count verdicts: on the study's own models."""
+    every = list(rows)
+    rows = [row for row in every if row.judged]
+    numbers = [row for row in rows if not row.is_claim]
+    claims = [row for row in rows if row.is_claim]
+    tolerances = {(n.case, n.mechanism, n.quantity): n.tolerance for n in study.numbers}
+    exact = [
+        (row, tolerance)
+        for row in numbers
+        if (tolerance := tolerances[row.case, row.mechanism, row.quantity]) is not None
+    ]
+    return Summary(
+        numbers=len(numbers),
+        agree=sum(row.good for row in numbers),
+        near=sum(row.deviation is not None and abs(row.deviation) <= NEAR for row in numbers),
+        exact=len(exact),
+        exact_met=sum(off(row.measured, row.published) <= tolerance for row, tolerance in exact),
+        claims=len(claims),
+        hold=sum(row.good for row in claims),
+        required_off=sum(row.required and not row.good for row in rows),
+        not_judged=len(every) - len(rows),
+        spread=sum(row.within is not None for row in numbers),
+        within=sum(row.within is True for row in numbers),
+        indiscriminate=sum(row.discriminates is False for row in numbers),
+        indiscriminate_claims=sum(row.discriminates is False for row in claims),
+    )
+
+
+def off(measured: float | None, published: float | None) -> float:
+    """Give the absolute deviation; without end where one of the two is missing."""
+    if measured is None or published is None:
+        return float("inf")
+    # Both are given to so many digits; the difference must not fail on a last bit.
+    return round(abs(measured - published), 9)
