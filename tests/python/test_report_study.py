@@ -20,7 +20,7 @@ from backwater.report.page import Figure
 from backwater.report.study import OVER_TIME, _points, study_page
 from backwater.study.execute import Key, Sample
 from backwater.study.observe import Observation, observe
-from conftest import ROOT
+from conftest import ROOT, one_seed
 from test_plot import rows
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, first_case: Path) -> study
     """Case 1 of the Source Flow Control study, opened from its directory."""
     folder = tmp_path_factory.mktemp("study") / "sfc"
     shutil.copytree(first_case, folder)
-    made = study.reproduce("sfc-aidc-2025", case="1", out=folder)
+    made = study.reproduce("sfc-aidc-2025", case="1", out=folder, seeds=one_seed)
     again = study.open_study(folder)
     assert again.rows == made.rows
     assert again.summary == made.summary
@@ -98,7 +98,7 @@ def test_the_guide_maps_every_figure() -> None:
 def test_bars_show_what_was_measured_beside_what_was_published(outcome: study.Outcome) -> None:
     drawn = rows(outcome.plot.completion(), "case", "mechanism", "what", "published")
     for row in outcome.rows:
-        if not row.is_claim:
+        if not row.is_claim and row.against is None:
             label = f"{outcome.study.measure(row.quantity).label} (us)"
             one = drawn.filter((pl.col("mechanism") == row.mechanism) & (pl.col("what") == label))
             assert one["value"].item() == row.measured
@@ -113,7 +113,8 @@ def test_improvement_is_relative_to_its_base(outcome: study.Outcome) -> None:
         for mechanism in ("pfc", "pfc+sfc")
     }
     assert point["value"].item() == pytest.approx(1 - values["pfc+sfc"] / values["pfc"])
-    assert point["published"].item() == pytest.approx(1 - 288.14 / 355.553)
+    # As the document's chart prints it; 1 - 288.14 / 355.553 is .189600.
+    assert point["published"].item() == pytest.approx(0.1896)
 
 
 def test_axes_of_layered_charts_keep_their_titles(outcome: study.Outcome) -> None:

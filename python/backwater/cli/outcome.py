@@ -8,16 +8,20 @@ from rich.text import Text
 
 from backwater.cli.output import put, show, table
 from backwater.study.texts import (
+    SPREAD,
     as_shown,
     band_text,
     compared,
     conditions,
+    deviation_text,
     measured_text,
+    null_models,
+    null_text,
     over_text,
+    spread_text,
     value_text,
 )
 from backwater.study.verdict import OWN
-from backwater.wording import percent, us
 
 if TYPE_CHECKING:
     from backwater.study import Outcome, Row
@@ -33,8 +37,15 @@ def show_outcome(outcome: Outcome) -> None:
         put(f"Size: {study.size}\n", style="dim")
     for said in conditions(outcome):
         put(f"{said}\n", style="yellow")
-    if study.numbers:
-        show(_numbers(outcome), None, "", *_remarks(outcome))
+    numbers = [row for row in outcome.rows if not row.is_claim]
+    plain = [row for row in numbers if row.against is None]
+    reductions = [row for row in numbers if row.against is not None]
+    remarks = ["", *_remarks(outcome)]
+    if plain:
+        show(_numbers(study, plain), None, *(() if reductions else remarks))
+    if reductions:
+        against = ", ".join(dict.fromkeys(str(row.against) for row in reductions))
+        show(_numbers(study, reductions), f"\nReductions against {against}, seed by seed", *remarks)
     claims = [row for row in outcome.rows if row.is_claim]
     if claims:
         show(_claims(claims), "\nClaims")
@@ -68,10 +79,10 @@ def _remarks(outcome: Outcome) -> list[str]:
     elif seeds:
         counts = " or ".join(str(count) for count in seeds)
         remarks.append(f"measured: mean over {counts} seeds, with its 95 % interval")
-    if any(row.lower_bound is not None for row in numbers):
-        remarks.append(
-            "bound: no congestion control can take less (links, sizes and latencies alone)"
-        )
+    if any(row.within is not None for row in numbers):
+        remarks.append(f"spread: {SPREAD}")
+    if any(row.discriminates is not None for row in numbers):
+        remarks.append(f"null model: {null_models(outcome.study)}")
     labels = {measure.name: measure.label for measure in measures}
     # The statistics of one measure over the same seeds have one thing to say.
     remarks += dict.fromkeys(
@@ -88,15 +99,16 @@ def _verdict(row: Row) -> Text:
     return Text(row.verdict, style=style)
 
 
-def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
-    study = outcome.study
-    rows = [row for row in outcome.rows if not row.is_claim]
+def _numbers(study: Study, rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
     measures = {row.quantity: study.measure(row.quantity) for row in rows}
     units = {row.unit for row in rows}
     unit = units.pop() if len(units) == 1 else None
     shown = {(row.quantity, row.against): as_shown(measures[row.quantity], row) for row in rows}
-    bounds = study.model is not None
     seeds = _differ(rows)
+    spread = any(row.within is not None for row in rows)
+    null = any(row.discriminates is not None for row in rows)
+    # One mechanism that all are less than stands in the title.
+    one = len({row.against for row in rows}) == 1
     view = table()
     view.add_column("case", no_wrap=True)
     view.add_column("mechanism", no_wrap=True)
@@ -109,9 +121,11 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
         view.add_column(column if unit is None else f"{column}\n{unit}", justify="right")
     view.add_column("deviation", justify="right")
     view.add_column("band", justify="right")
-    if bounds:
-        view.add_column("bound" if unit is None else f"bound\n{unit}", justify="right")
     view.add_column("verdict")
+    if spread:
+        view.add_column("spread")
+    if null:
+        view.add_column("null\nmodel")
     before: tuple[str, str, str | None] | None = None
     for row in rows:
         here = (row.case, row.mechanism, row.against)
@@ -119,16 +133,17 @@ def _numbers(outcome: Outcome) -> Any:  # noqa: ANN401 - a rich table
             view.add_section()
         view.add_row(
             "" if before is not None and before[0] == row.case else row.case,
-            "" if here == before else compared(row),
+            "" if here == before else row.mechanism if one else compared(row),
             measures[row.quantity].label,
             *([over_text(row)] if seeds else []),
             *([row.unit] if unit is None else []),
             value_text(row.published, shown[row.quantity, row.against]),
             measured_text(row, shown[row.quantity, row.against]),
-            percent(row.deviation),
+            deviation_text(row),
             band_text(row),
-            *([us(row.lower_bound)] if bounds else []),
             _verdict(row),
+            *([spread_text(row)] if spread else []),
+            *([Text(null_text(row), "" if row.discriminates else "yellow")] if null else []),
         )
         before = here
     return view
@@ -144,8 +159,12 @@ def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
     view.add_column("claim", no_wrap=True)
     view.add_column("in the document's words: what was measured")
     view.add_column("verdict")
+    null = any(row.discriminates is not None for row in rows)
+    if null:
+        view.add_column("null\nmodel")
     for row in rows:
-        view.add_row(row.quantity, row.note or "", _verdict(row))
+        without = Text(null_text(row), "" if row.discriminates else "yellow")
+        view.add_row(row.quantity, row.note or "", _verdict(row), *([without] if null else []))
     return view
 
 

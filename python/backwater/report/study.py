@@ -24,15 +24,19 @@ from backwater.study.definition import STUDIES
 from backwater.study.execute import TABLE, Key
 from backwater.study.observe import Observation, observe
 from backwater.study.texts import (
+    SPREAD,
     as_shown,
     band_text,
     compared,
     conditions,
+    deviation_text,
     measured_text,
+    null_models,
+    null_text,
     over_text,
+    prediction_text,
     value_text,
 )
-from backwater.wording import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -247,24 +251,32 @@ def _tables(outcome: Outcome) -> list[Table]:
             *(Column(title) for title in words),
             *(Column(title, number=True) for title in numeric),
             Column("verdict"),
+            Column("spread, 95 %"),
+            Column("published in it"),
+            Column("null model", number=True),
+            Column("its verdict"),
             Column("note"),
         ]
-        note = (
-            "± after a measured mean: its 95 % interval over the seeds. "
-            "No congestion control can be below a lower bound."
-            if any(row.lower_bound is not None for row in numbers)
-            else "± after a measured mean: its 95 % interval over the seeds."
-        )
+        notes = ["± after a measured mean: its 95 % interval over the seeds."]
+        if any(row.lower_bound is not None for row in numbers):
+            notes.append("No congestion control can be below a lower bound.")
+        if any(row.within is not None for row in numbers):
+            notes.append(f"Spread: {SPREAD}.")
+        if any(row.discriminates is not None for row in numbers):
+            notes.append(f"Null model: {null_models(outcome.study)}.")
         rows = [_number(outcome, row) for row in numbers]
         # A column without a single entry only takes room from the others.
         kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
         columns = [columns[i] for i in kept]
         shown = [[row[i] for i in kept] for row in rows]
-        tables.append(Table(columns, shown, "Numbers", note, classes=CLASSES))
+        tables.append(Table(columns, shown, "Numbers", " ".join(notes), classes=CLASSES))
     if claims:
-        titles = ("claim", "in words: what was measured", "when it holds", "verdict")
+        titles = ("claim", "in words: what was measured", "when it holds", "verdict", "null model")
         columns = [Column(title) for title in titles]
-        rows = [[row.quantity, row.note or "", row.statistic, row.verdict] for row in claims]
+        rows = [
+            [row.quantity, row.note or "", row.statistic, row.verdict, null_text(row)]
+            for row in claims
+        ]
         tables.append(Table(columns, rows, "Claims", classes=CLASSES))
     return tables
 
@@ -279,10 +291,14 @@ def _number(outcome: Outcome, row: Row) -> list[str]:
         row.unit,
         value_text(row.published, measure),
         measured_text(row, measure),
-        percent(row.deviation),
+        deviation_text(row),
         band_text(row),
         "" if row.lower_bound is None else value_text(row.lower_bound, measure),
         row.verdict,
+        "" if row.prediction is None else prediction_text(row, measure),
+        "" if row.within is None else "yes" if row.within else "no",
+        "" if row.null_measured is None else value_text(row.null_measured, measure),
+        "" if row.discriminates is None else null_text(row),
         row.note or "",
     ]
 

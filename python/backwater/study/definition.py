@@ -381,7 +381,9 @@ def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
                         key.removeprefix("band").removeprefix("_") or "relative", float(width)
                     ),
                     required=row.get("required", True),
-                    tolerance=float(exact["tolerance"]) if place in exactly else None,
+                    tolerance=float(exact["tolerance"])
+                    if place in exactly and "against" not in row
+                    else None,
                     note=row.get("note"),
                     against=row.get("against"),
                 )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LEAST = 5
 """Runs that an interval needs: with two it holds nearly everything (t = 12.7)."""
 
-DRAWS = 100_000
+DRAWS = 20_000
 
 
 def interval(

@@ -153,11 +153,11 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
     rows = [row for row in every if row.judged]
     numbers = [row for row in rows if not row.is_claim]
     claims = [row for row in rows if row.is_claim]
-    tolerances = {(n.case, n.mechanism, n.quantity): n.tolerance for n in study.numbers}
+    tolerances = {(n.case, n.mechanism, n.quantity, n.against): n.tolerance for n in study.numbers}
     exact = [
         (row, tolerance)
         for row in numbers
-        if (tolerance := tolerances[row.case, row.mechanism, row.quantity]) is not None
+        if (tolerance := tolerances[row.case, row.mechanism, row.quantity, row.against]) is not None
     ]
     return Summary(
         numbers=len(numbers),

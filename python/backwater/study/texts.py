@@ -10,10 +10,45 @@ from backwater.wording import figure, percent, us
 
 if TYPE_CHECKING:
     from backwater.study import Outcome, Row
-    from backwater.study.definition import Measure
+    from backwater.study.definition import Measure, Study
 
 # What a row says when it is over fewer seeds than the study asks for.
 FEWER = re.compile(r"over \d+ seeds instead of (\d+)")
+
+
+SPREAD = (
+    "whether the published number lies where one more run like ours would, by the 95 % prediction "
+    "interval over our seeds; its rounding is allowed for"
+)
+
+
+def spread_text(row: Row) -> str:
+    """Say whether a published number lies within the spread of our own runs."""
+    return "-" if row.within is None else "inside" if row.within else "outside"
+
+
+def prediction_text(row: Row, measure: Measure) -> str:
+    """Give the interval in which one more run like ours would lie."""
+    if row.prediction is None:
+        return "-"
+    return " to ".join(value_text(one, measure) for one in row.prediction)
+
+
+def null_text(row: Row) -> str:
+    """Say what the verdict of a row that is met is with the mechanism switched off."""
+    if row.discriminates is None:
+        return "-"
+    met, not_met = ("holds", "fails") if row.is_claim else ("agrees", "differs")
+    return not_met if row.discriminates else f"{met} too"
+
+
+def null_models(study: Study) -> str:
+    """Say what the null models are, and what it means to agree with one."""
+    pairs = ", ".join(f"{null} for {name}" for name, null in study.null.items())
+    return (
+        f"the verdict with the mechanism switched off ({pairs}); what agrees or holds there, too, "
+        "does not discriminate"
+    )
 
 
 def conditions(outcome: Outcome) -> list[str]:
@@ -70,6 +105,13 @@ def measured_text(row: Row, measure: Measure) -> str:
     if row.ci is None or row.measured is None:
         return value
     return f"{value} ±{value_text(row.ci[1] - row.measured, measure)}"
+
+
+def deviation_text(row: Row) -> str:
+    """Say how far a measured number is off, in the terms of its band."""
+    if row.band_kind != "absolute" or row.measured is None or row.published is None:
+        return percent(row.deviation)
+    return f"{row.measured - row.published:+.{2 if row.unit else 3}f}"
 
 
 def band_text(row: Row) -> str:

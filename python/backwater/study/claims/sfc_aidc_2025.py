@@ -119,7 +119,7 @@ def short_pause_messages(n: Numbers) -> Finding:
     short, normal = (n.value(case, SFC, "sfc_messages") for case in ("9", "2"))
     ratio = short / normal if normal else float("inf")
     return Finding(
-        holds=ratio >= 1.5,
+        holds=normal > 0 and ratio >= 1.5,
         value=ratio,
         unit="ratio",
         detail=f"{short:.0f} messages at 3 us, {normal:.0f} at 6 us",
