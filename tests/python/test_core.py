@@ -316,3 +316,49 @@ def test_20_000_switches_written_out_are_built() -> None:
     summary = simulation.summary()
     # A packet and its acknowledgement, over five links between switches and two to hosts.
     assert summary["hops"] == 2 * 7
+
+
+@pytest.mark.parametrize("slots", ["together", "apart"])
+def test_slots_of_bernoulli_streams_begin_together_or_apart(slots: str) -> None:
+    """One packet a source: a full load, and no packet after the first slot of 1200 ns."""
+    hosts = 60
+    scenario = backwater.build(
+        {
+            "topology": {
+                "kind": "star",
+                "hosts": 2 * hosts,
+                "rate": "10 Gb/s",
+                "link_delay": "500 ns",
+            },
+            "packet": {"payload": "1500 B", "header": "0 B", "gap": "0 B"},
+            "ack": {"enabled": False},
+            "flow": [
+                {
+                    "label": f"f{one}",
+                    "from": one,
+                    "to": hosts + one,
+                    "arrivals": "bernoulli",
+                    "load": "100 %",
+                    "until": "1200 ns",
+                    "slots": slots,
+                }
+                for one in range(hosts)
+            ],
+            "stop": {"at": "1 ms"},
+        }
+    )
+    flows = scenario.run().flows
+    assert flows["received"].to_pylist() == [1500] * hosts
+    times = flows["fct_last_byte_ps"].to_pylist()
+    begins = [time - min(times) for time in times]
+    if slots == "together":
+        assert begins == [0] * hosts
+        return
+    assert len(set(begins)) == hosts
+    assert max(begins) < 1_200_000
+    # Uniform: half a slot in the mean, with a standard error of slot / sqrt(12 n); four of them.
+    error = 1_200_000 / (12 * hosts) ** 0.5
+    assert sum(begins) / hosts == pytest.approx(600_000, abs=4 * error)
+    again = scenario.run().flows["fct_last_byte_ps"].to_pylist()
+    assert again == times
+    assert scenario.run(seed=2).flows["fct_last_byte_ps"].to_pylist() != times

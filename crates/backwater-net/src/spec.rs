@@ -57,6 +57,8 @@ pub struct Stream {
     pub until: Time,
     /// Packets that may wait in the source's queue, the one on the wire not counted; one that finds it full is never sent. `None`: any number.
     pub queue: Option<u32>,
+    /// Whether the slots of each source begin at a time of its own, drawn by the run's seed within the first slot, rather than all together.
+    pub own_phase: bool,
 }
 
 /// Something that goes wrong, or changes, at a time.

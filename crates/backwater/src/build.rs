@@ -3,7 +3,7 @@
 use crate::check::losses;
 use crate::error::ScenarioError;
 use crate::faults;
-use crate::file::{Arrivals, FlowGroup, Places};
+use crate::file::{Arrivals, FlowGroup, Places, Slots};
 use crate::flows::{Place, Plan, Who};
 use crate::hosts::MOST;
 use crate::jobs;
@@ -260,7 +260,13 @@ impl Sources {
         for ((slot, sharing), pairs) in gathered(slots) {
             let group = self.group(plan.group);
             let pairs = Picked::of(&all, &pairs);
-            let stream = Stream { slot, probability: (load / sharing as f64).min(1.0), until, queue: plan.group.queue };
+            let stream = Stream {
+                slot,
+                probability: (load / sharing as f64).min(1.0),
+                until,
+                queue: plan.group.queue,
+                own_phase: plan.group.slots == Some(Slots::Apart),
+            };
             self.total = self.total.map(|n| n + pairs.0.len() as u64);
             self.sources.push(Box::new(List::streams(&group, Arc::new(pairs.rows(&group, plan)), stream)));
         }

@@ -214,6 +214,9 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
         (_, None, Some(_)) => return fail("small_below", "is missing", "a size, as in \"100 KB\""),
         _ => {}
     }
+    if group.slots.is_some() && group.arrivals != Arrivals::Bernoulli {
+        return fail("slots", "only bernoulli streams have slots", "arrivals = \"bernoulli\"");
+    }
     if group.queue.is_some() && group.arrivals != Arrivals::Bernoulli {
         return fail("queue", "only a bernoulli stream has a queue that can be full", "arrivals = \"bernoulli\"");
     }

@@ -10,6 +10,7 @@ use crate::spec::FlowSpec;
 use crate::units::Bytes;
 use backwater_engine::fingerprint::mix;
 use backwater_engine::{Time, rng};
+use rand::RngExt;
 use rand_distr::{Distribution, Geometric};
 
 /// Most nodes on a pinned path: a packet counts its hops in 8 bits.
@@ -249,7 +250,13 @@ impl<A: Actors> Network<A> {
         let Ok(distribution) = Geometric::new(stream.spec.probability) else { return };
         let skipped = distribution.sample(&mut stream.rng);
         let slots = skipped.saturating_add(u64::from(!first));
-        let at = now.after(Time(stream.spec.slot.0.saturating_mul(slots)));
+        let phase = if first && stream.spec.own_phase {
+            // A stream of its own, so that arrivals are the same packets of the same slots with and without it.
+            rng::stream(self.seed, "bernoulli phase", flow.id).random_range(0..stream.spec.slot.0.max(1))
+        } else {
+            0
+        };
+        let at = now.after(Time(stream.spec.slot.0.saturating_mul(slots).saturating_add(phase)));
         if at < stream.spec.until {
             self.push(at, Event::Stream { slot, tag, ends: false });
         }

@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn streams_have_no_size() {
-        let stream = Stream { slot: Time::ns(1200), probability: 0.5, until: Time::ms(1), queue: None };
+        let stream =
+            Stream { slot: Time::ns(1200), probability: 0.5, until: Time::ms(1), queue: None, own_phase: false };
         let table = Arc::new(Table::new(vec![row(1, 0)], Ways::default()));
         let flow = List::streams(&group(), table, stream).next_flow().unwrap();
         assert_eq!((flow.bytes, flow.stream), (0, Some(stream)));

@@ -126,6 +126,10 @@ pub struct FlowGroup {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000), extend("x-source" = "choice; 4 is fitted to BCN + Pause Simulation Results, October 2006"))]
     pub queue: Option<u32>,
+    /// Where the slots of `bernoulli` streams begin. Absent: `together`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "choice; independent end stations share no clock"))]
+    pub slots: Option<Slots>,
     /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's), path and ack_path (node names with blanks between).
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
@@ -228,6 +232,16 @@ pub enum Arrivals {
     Poisson,
     /// One stream per pair: in each slot of a full packet's time one packet becomes available with probability `load`.
     Bernoulli,
+}
+
+/// Where the slots of Bernoulli streams begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Slots {
+    /// All at `start`.
+    Together,
+    /// Each within one slot after `start`, uniformly drawn by the seed: sources share no clock.
+    Apart,
 }
 
 /// A share, written as a percentage: `"40 %"`.

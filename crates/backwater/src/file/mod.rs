@@ -12,7 +12,7 @@ mod output;
 mod topology;
 
 pub use fault::{FaultEntry, Frames};
-pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Places, Share, Waypoints};
+pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Places, Share, Slots, Waypoints};
 pub use hosts::{Host, Hosts};
 pub use job::{
     AlgorithmName, ChoiceName, CompleteAt, JobEntry, Placement, RankPairs, SizeMatrix, SizeOf, StepEntry, StepKind,
