@@ -53,3 +53,16 @@ def before_dcqcn(n: Numbers, case: str, quantity: str) -> Finding:
         cases=case,
         mechanism=SFC,
     )
+
+
+def spares_ports(n: Numbers, case: str) -> Finding:
+    """Whether at most half as many ports are paused under SFC as under PFC alone."""
+    sfc, pfc = (n.value(case, name, "ports_paused") for name in (SFC, PFC))
+    return Finding(
+        holds=sfc <= 0.5 * pfc and pfc > 0,
+        value=sfc,
+        unit="ports",
+        detail=f"{sfc:.0f} ports paused, {pfc:.0f} under PFC alone",
+        cases=case,
+        mechanism=SFC,
+    )

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from backwater.study.claims._back_end import BY_FLOW, SFC, before_dcqcn, by_flow, reduction, shorter
+from backwater.study.claims._back_end import (
+    BY_FLOW,
+    SFC,
+    before_dcqcn,
+    by_flow,
+    reduction,
+    shorter,
+    spares_ports,
+)
 from backwater.study.claims.base import Claims, Finding, Numbers
 
 # The document's own reading: all 2048 GPUs, a source stops its class.
@@ -53,3 +61,9 @@ def sfc_beats_dcqcn(n: Numbers) -> Finding:
 def by_flow_in_part(n: Numbers) -> Finding:
     """By flow the last completion is shorter in the part of the network, over its seeds."""
     return by_flow(n, PART, "last", BY_FLOW)
+
+
+@CLAIMS.claim("spares-ports")
+def sfc_spares_ports(n: Numbers) -> Finding:
+    """By class at most half as many ports are paused as under PFC alone."""
+    return spares_ports(n, CASE)
