@@ -26,7 +26,9 @@ def text(at_x: float, at_y: float, words: str, anchor: str = "start", size: int 
 
 def draw(rows: list[dict]) -> str:
     wanted = [
-        r for r in rows if r["quantity"] == "victim_fct" and r["case"] in {"1", "2", "3", "6"}
+        r
+        for r in rows
+        if r["quantity"] == "victim_fct" and not r["against"] and r["case"] in {"1", "2", "3", "6"}
     ]
     parts, y = [], TOP
     for case in ("1", "2", "6", "3"):
