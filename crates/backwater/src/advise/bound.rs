@@ -1,0 +1,125 @@
+//! What Source Flow Control needs of thresholds and pause times, derived from first principles: this project's bound.
+//!
+//! Assumptions:
+//!
+//! - (A1) N senders send without end into one port at its own rate C, over ways that share nothing but the last switch.
+//! - (A2) Frames have one length F and take t = 8 F/C, at every hop stored first; l links of delay d, S switches of latency s.
+//! - (A3) A frame is seen when it joins the egress queue, behind its switch's latency. If the queue is then above Th and its sender
+//!   was not told within the interval I, it is told at once. The message passes the same switch and the way back, and waits on each
+//!   link for at most one frame of its own length (an acknowledgement).
+//! - (A4) A sender that hears stops for P after the frame in transmission; a later message moves the end on, never back.
+//!
+//! **Loop**, from a frame's first bit at its sender to the stop that it causes there (t_m: the message's own time):
+//!
+//! ```text
+//! L = 2 l d + 2 S s + l (t + t_m)        at most L' = L + l t_m
+//! m = ceil(L'/t)                         frames that a sender brings from the first one that is told on
+//! ```
+//!
+//! **Least pause.** While the queue stays above Th each sender repeats one cycle: its first frame is told of, m frames come, it
+//! pauses. Messages on later frames of the same burst, every I* = ceil(I/t) t, end the pause k I* later; an interval that outlasts
+//! loop and pause lets j more frames come untold. A cycle lasts L + P + k I* + j t and brings (m + j) frames a sender. The queue does
+//! not grow if the port can send them all in that time:
+//!
+//! ```text
+//! N (m + j) t <= L + P + k I* + j t
+//! P_min = N m t - L + (N-1) j t - k I*       k = floor((m-1) t / I*)     j = max(0, ceil(I / (N t)) - m)
+//! ```
+//!
+//! With I = P and two senders or more j = k = 0. A shorter pause lets the queue grow by C (P_min - P) a cycle without end: at last PFC
+//! fires, whatever Th and the PFC threshold are, as soon as the flows are long enough. With (m t = L) P_min is (N-1) L, the formula
+//! of the document but for its loop.
+//!
+//! **Headroom.** From the frame that brings the queue above Th every sender has m + j' more, the first among them, and the port
+//! sends m + j' - 1 until the last has come. Cycles after that bring no more than the port sends if P >= P_min:
+//!
+//! ```text
+//! H = ((N-1) (m + j') + 1) F     j' = max(0, ceil((I - L - P) / t))     Th <= PFC threshold - H
+//! ```
+//!
+//! That holds wherever PFC counts, since no ingress holds more than the queue. It is tight where PFC counts the queue itself; of
+//! equal senders at as many ingresses each holds an N-th.
+//!
+//! **Greatest pause.** The queue was above Th at one moment; the N m - 1 frames after it come whatever happens, and the first sender
+//! is back L + P + k I* later. The port does not idle if
+//!
+//! ```text
+//! P_max = (Th + (N m0 - 1) F) / C - L - k I*     m0 = ceil(L/t)
+//! ```
+
+use super::sfc::SfcQuestion;
+use super::too_large;
+use crate::error::ScenarioError;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+
+/// Frame length where none is given: of the study sfc-aidc-2025.
+pub const FRAME: Bytes = Bytes(4_064);
+
+/// This project's bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SfcBound {
+    /// The frame reckoned with.
+    pub frame: Bytes,
+    /// From a frame's first bit at its sender to the stop that it causes there.
+    pub loop_time: Time,
+    /// Frames that a sender still brings, the first that is told among them.
+    pub frames: u64,
+    /// Bytes above the threshold.
+    pub headroom: Bytes,
+    /// Largest threshold with which PFC does not fire, if there is one.
+    pub largest_threshold: Option<Bytes>,
+    /// With a shorter pause the queue grows without end.
+    pub shortest_pause: Time,
+    /// With a longer pause the port idles.
+    pub longest_pause: Time,
+}
+
+/// The bound for an incast whose threshold is `threshold`.
+pub fn bound(q: &SfcQuestion, threshold: Bytes) -> Result<SfcBound, ScenarioError> {
+    let frame = q.packet.unwrap_or(FRAME);
+    let (t, message) = (i128::from(q.rate.time_for(frame).0.max(1)), i128::from(q.rate.time_for(q.message).0));
+    let (n, l, s) = (i128::from(q.senders), i128::from(q.links), i128::from(q.switches));
+    let sum = |parts: [(i128, i128); 3]| {
+        let products = parts.map(|(a, b)| a.checked_mul(b));
+        products.into_iter().try_fold(0i128, |sum, product| sum.checked_add(product?))
+    };
+    let large = || too_large("the loop time");
+    let (delay, latency) = (i128::from(q.link_delay.0), i128::from(q.switch_latency.0));
+    let least = sum([(2 * l, delay), (2 * s, latency), (l, t + message)]).ok_or_else(large)?;
+    let most = sum([(1, least), (l, message), (0, 0)]).ok_or_else(large)?;
+    let frames = ceil(most, t);
+    let interval = q.interval.map(|interval| i128::from(interval.0));
+    // Messages on later frames of a burst.
+    let again = interval.map_or(0, |i| {
+        let step = ceil(i.max(1), t) * t;
+        (frames - 1) * t / step * step
+    });
+    let untold = interval.map_or(0, |i| (ceil(i, n * t) - frames).max(0));
+    let over = || too_large("the pause time");
+    let shortest = sum([(n * frames, t), ((n - 1) * untold, t), (-1, least + again)]).ok_or_else(over)?;
+    let late = match (interval, q.pause) {
+        (Some(i), Some(pause)) => ceil((i - least - i128::from(pause.0)).max(0), t),
+        (Some(_), None) => untold,
+        (None, _) => 0,
+    };
+    let headroom = sum([((n - 1) * (frames + late) + 1, i128::from(frame.0)), (0, 0), (0, 0)]).ok_or_else(over)?;
+    let headroom = Bytes(u64::try_from(headroom).map_err(|_| too_large("the headroom"))?);
+    let full = sum([(n * ceil(least, t) - 1, i128::from(frame.0)), (1, i128::from(threshold.0)), (0, 0)]);
+    let full = u64::try_from(full.ok_or_else(over)?).map_err(|_| over())?;
+    let longest = i128::from(q.rate.time_for(Bytes(full)).0) - least - again;
+    let time = |ps: i128| u64::try_from(ps.max(0)).map(Time).map_err(|_| over());
+    Ok(SfcBound {
+        frame,
+        loop_time: time(least)?,
+        frames: u64::try_from(frames).map_err(|_| large())?,
+        headroom,
+        largest_threshold: (q.pfc_threshold > headroom).then(|| q.pfc_threshold - headroom),
+        shortest_pause: time(shortest)?,
+        longest_pause: time(longest)?,
+    })
+}
+
+fn ceil(a: i128, b: i128) -> i128 {
+    (a + b - 1).div_euclid(b)
+}
