@@ -94,8 +94,8 @@ class Scenario:
         """What the scenario says of the question of `advise_sfc`, quantities as text.
 
         receiver, senders (None: no incast is known), rate, links, link_delay, switch_latency,
-        pfc_threshold (None: nothing limits the queue), pfc_threshold_key, threshold and pause
-        (None: not given), packet, message.
+        pfc_threshold (None: nothing limits the queue), pfc_threshold_key, threshold, pause and
+        interval (None: not given), packet, message.
         """
 
     def sketch(self, seed: int, most: int) -> dict[str, Any]:
@@ -211,9 +211,13 @@ def advise_sfc(
     threshold: str | None,
     packet: str | None,
     pause: str | None = None,
+    interval: str | None = None,
     message: str | None = None,
 ) -> dict[str, Any]:
-    """SFC headroom, largest threshold and legal pause times of an N:1 incast."""
+    """SFC headroom, largest threshold and legal pause times of an N:1 incast.
+
+    By the formula of the contribution to P802.1Qdw, and in `our_bound` by this project's.
+    """
 
 def advise_pfc(
     *, rate: str, link_delay: str, packet: str, control_packet: str, response: str, model: str

@@ -69,7 +69,7 @@ fn quantity<T: FromStr<Err = QuantityError>>(key: &str, text: &str) -> Result<T,
 }
 
 #[pyfunction]
-#[pyo3(signature = (*, senders, rate, links, switches, link_delay, switch_latency, pfc_threshold, threshold, packet, pause = None, message = None))]
+#[pyo3(signature = (*, senders, rate, links, switches, link_delay, switch_latency, pfc_threshold, threshold, packet, pause = None, interval = None, message = None))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only arguments of the Python contract")]
 pub fn advise_sfc<'py>(
     py: Python<'py>,
@@ -83,11 +83,12 @@ pub fn advise_sfc<'py>(
     threshold: Option<&str>,
     packet: Option<&str>,
     pause: Option<&str>,
+    interval: Option<&str>,
     message: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let senders = whole_number(senders, "senders")?;
     let (links, switches) = (whole_number(links, "links")?, whole_number(switches, "switches")?);
-    let (advice, (plain, serialised)) = call(py, || {
+    let (advice, (plain, serialised), ours) = call(py, || {
         let question = SfcQuestion {
             senders,
             rate: quantity("rate", rate)?,
@@ -99,9 +100,12 @@ pub fn advise_sfc<'py>(
             threshold: threshold.map(|text| quantity("threshold", text)).transpose()?,
             packet: packet.map(|text| quantity("packet", text)).transpose()?,
             pause: pause.map(|text| quantity("pause", text)).transpose()?,
+            interval: interval.map(|text| quantity("interval", text)).transpose()?,
             message: message.map_or(Ok(advise::SFC_MESSAGE), |text| quantity("message", text))?,
         };
-        Ok((advise::sfc(&question)?, advise::sfc_numbers(&question)?))
+        let numbers = advise::sfc_numbers(&question)?;
+        let ours = advise::sfc_bound(&question, numbers.0.threshold)?;
+        Ok((advise::sfc(&question)?, numbers, ours))
     })?;
     let dict = answer(py, advice)?;
     numbers(&dict, &plain)?;
@@ -110,6 +114,15 @@ pub fn advise_sfc<'py>(
         numbers(&counted, &serialised)?;
         dict.set_item("with_serialisation", counted)?;
     }
+    let bound = PyDict::new(py);
+    bound.set_item("frame_bytes", ours.frame.0)?;
+    bound.set_item("loop_ps", ours.loop_time.as_ps())?;
+    bound.set_item("frames", ours.frames)?;
+    bound.set_item("headroom_bytes", ours.headroom.0)?;
+    bound.set_item("threshold_max_bytes", ours.largest_threshold.map(|bytes| bytes.0))?;
+    bound.set_item("pause_min_ps", ours.shortest_pause.as_ps())?;
+    bound.set_item("pause_max_ps", ours.longest_pause.as_ps())?;
+    dict.set_item("our_bound", bound)?;
     Ok(dict)
 }
 
@@ -167,5 +180,6 @@ fn answer(py: Python<'_>, advice: Advice) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("rows", rows)?;
     dict.set_item("problems", advice.problems)?;
     dict.set_item("feasible", advice.feasible)?;
+    dict.set_item("cautions", advice.cautions)?;
     Ok(dict)
 }

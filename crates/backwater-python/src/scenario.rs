@@ -177,6 +177,7 @@ impl Scenario {
         dict.set_item("pfc_threshold_key", facts.pfc_threshold_key)?;
         dict.set_item("threshold", facts.threshold.map(|bytes| bytes.to_string()))?;
         dict.set_item("pause", facts.pause.map(|time| time.to_string()))?;
+        dict.set_item("interval", facts.interval.map(|time| time.to_string()))?;
         dict.set_item("packet", facts.packet.to_string())?;
         dict.set_item("message", facts.message.to_string())?;
         Ok(dict)

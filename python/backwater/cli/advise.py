@@ -100,6 +100,13 @@ def sfc(
         str | None,
         typer.Option("--pause", help="The pause time you have in mind. Default: the scenario's."),
     ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            "--interval",
+            help="Time between two messages to one sender. Default: the scenario's, or the pause.",
+        ),
+    ] = None,
     packet: Annotated[
         str | None,
         typer.Option(
@@ -112,7 +119,9 @@ def sfc(
     """Headroom, largest threshold and legal range of pause times of Source Flow Control.
 
     What neither an option nor a scenario gives is the network of the study sfc-aidc-2025. Ends with
-    code 1 if there is no legal setting, or if the one in mind is not legal.
+    code 1 if there is no legal setting, or if the one in mind is not legal. That is by the formula
+    of the contribution to P802.1Qdw; beside it stands this project's bound, which counts
+    serialisation and whole frames and only cautions.
     """
     writable(json)
     facts = _facts(scenario, variant, settings, mechanisms)
@@ -128,6 +137,7 @@ def sfc(
         "pfc_threshold": pfc_threshold,
         "threshold": threshold,
         "pause": pause,
+        "interval": interval,
         "packet": packet,
         "message": None,
     }
@@ -225,21 +235,34 @@ def _show(advice: dict[str, Any], json: str | None, source: str | None = None) -
         for row in advice["rows"]:
             view.add_row(row["name"], row["value"], row["unit"], row["formula"])
         show(view, advice["title"], *_sentence(advice), *([source] if source else []))
+    for caution in advice["cautions"]:
+        message(f"caution: {caution}")
     for problem in advice["problems"]:
         message(f"not feasible: {problem}")
     return 0 if advice["feasible"] else 1
 
 
 def _sentence(advice: dict[str, Any]) -> list[str]:
-    """Say what an SFC advice comes to, in a line; and in another with serialisation counted."""
+    """Say what an SFC advice comes to: by the document's formula, serialised, and by our bound."""
     rows = {row["name"]: f"{row['value']} {row['unit']}" for row in advice["rows"]}
     if not advice["feasible"]:
         return []
-    return [
+    lines = [
         f"{start}headroom {rows[f'headroom{end}']}; "
         f"threshold at most {rows[f'largest threshold{end}']}; "
         f"pause {rows[f'pause longer than{end}']} to {rows[f'pause shorter than{end}']} "
         f"at a threshold of {rows[f'threshold{end}']}."
-        for start, end in (("\nIn short: ", ""), ("Serialised: ", " with serialisation"))
+        for start, end in (
+            ("\nThe contribution dw-chen-sfc-computation-simulation: ", ""),
+            ("The same, serialised: ", " with serialisation"),
+        )
         if f"pause longer than{end}" in rows
     ]
+    if "headroom, our bound" in rows:
+        lines.append(
+            f"This project's bound: headroom {rows['headroom, our bound']}; "
+            f"threshold at most {rows['largest threshold, our bound'].strip()}; "
+            f"pause {rows['pause at least, our bound']} to {rows['pause at most, our bound']} "
+            f"at a threshold of {rows['threshold']}."
+        )
+    return lines

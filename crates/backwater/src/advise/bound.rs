@@ -26,7 +26,8 @@
 //! P_min = N m t - L + (N-1) j t - k I*       k = floor((m-1) t / I*)     j = max(0, ceil(I / (N t)) - m)
 //! ```
 //!
-//! With I = P and two senders or more j = k = 0. A shorter pause lets the queue grow by C (P_min - P) a cycle without end: at last PFC
+//! With I = P and two senders or more j = k = 0 at P_min itself; a pause below (m-1) t is its own further message, so that of two
+//! senders some shorter ones do, too. Otherwise a shorter pause lets the queue grow by C (P_min - P) a cycle without end: at last PFC
 //! fires, whatever Th and the PFC threshold are, as soon as the flows are long enough. With (m t = L) P_min is (N-1) L, the formula
 //! of the document but for its loop.
 //!

@@ -34,6 +34,8 @@ pub struct SfcFacts {
     pub threshold: Option<Bytes>,
     /// The SFC pause time.
     pub pause: Option<Time>,
+    /// The time between two messages to one sender.
+    pub interval: Option<Time>,
     /// Longest data frame.
     pub packet: Bytes,
     /// Length of an SFC message.
@@ -85,6 +87,7 @@ pub fn sfc_facts(resolved: &Resolved) -> Result<SfcFacts, ScenarioError> {
         pfc_threshold_key: if xoff.is_some() { "pfc.xoff" } else { "switch.buffer" },
         threshold: sfc.map(|sfc| sfc.threshold),
         pause: sfc.and_then(|sfc| sfc.pause),
+        interval: sfc.and_then(|sfc| sfc.min_interval),
         packet: resolved.file.packet.payload + resolved.file.packet.header,
         message,
     })

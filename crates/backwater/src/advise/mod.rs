@@ -1,9 +1,11 @@
 //! Thresholds, headroom and pause times from rates and delays, itemised.
 
+mod bound;
 mod facts;
 mod pfc;
 mod sfc;
 
+pub use bound::{SfcBound, bound as sfc_bound};
 pub use facts::{SfcFacts, sfc_facts};
 pub use pfc::{PfcModel, PfcQuestion, pfc};
 pub use sfc::{MESSAGE as SFC_MESSAGE, SfcNumbers, SfcQuestion, numbers as sfc_numbers, sfc};
@@ -36,6 +38,8 @@ pub struct Advice {
     pub problems: Vec<String>,
     /// Whether there is a legal setting, and the one in mind is one.
     pub feasible: bool,
+    /// What this project's bound has against the setting in mind; it decides nothing.
+    pub cautions: Vec<String>,
 }
 
 impl Row {

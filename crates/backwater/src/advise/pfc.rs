@@ -105,7 +105,7 @@ fn simulator(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
         Row::new("headroom", total, "sum of the three"),
     ];
     let title = format!("PFC headroom of a port and class in this simulator, {} and {}", q.rate, q.link_delay);
-    Ok(Advice { title, rows, problems: Vec::new(), feasible: true })
+    Ok(Advice { title, rows, problems: Vec::new(), feasible: true, cautions: Vec::new() })
 }
 
 fn standard(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
@@ -145,7 +145,7 @@ fn standard(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
         Row::new("headroom", Bytes(sum.div_ceil(8)), "sum / 8"),
     ];
     let title = format!("PFC headroom of a port and class by IEEE 802.1Q annex N, {} and {}", q.rate, q.link_delay);
-    Ok(Advice { title, rows, problems: Vec::new(), feasible: true })
+    Ok(Advice { title, rows, problems: Vec::new(), feasible: true, cautions: Vec::new() })
 }
 
 #[cfg(test)]

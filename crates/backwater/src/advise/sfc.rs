@@ -11,6 +11,7 @@
 //! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers come out exactly; that
 //! 2.4 us are 6 links and 5 switches is inferred. With serialisation every store-and-forward hop adds the time of its frame.
 
+use super::bound::{SfcBound, bound};
 use super::{Advice, Row, too_large};
 use crate::error::ScenarioError;
 use backwater_engine::Time;
@@ -37,6 +38,8 @@ pub struct SfcQuestion {
     pub threshold: Option<Bytes>,
     /// The pause time in mind.
     pub pause: Option<Time>,
+    /// Time between two messages to one sender; `None`: the pause time.
+    pub interval: Option<Time>,
     /// Largest frame; with it serialisation is counted too.
     pub packet: Option<Bytes>,
     /// Length of an SFC message on the wire; [`MESSAGE`] unless there is reason for another.
@@ -191,8 +194,65 @@ pub fn sfc(question: &SfcQuestion) -> Result<Advice, ScenarioError> {
             problems(q, &plain, "").into_iter().chain(problems(q, with, "with serialisation counted, ")).collect()
         }
     };
+    let ours = bound(q, plain.threshold)?;
+    describe_bound(q, &ours, plain.threshold, &mut rows);
     let title = format!("Source Flow Control, {} senders at {} into one port", q.senders, q.rate);
-    Ok(Advice { title, rows, feasible: problems.is_empty(), problems })
+    let cautions = cautions(q, &ours);
+    Ok(Advice { title, rows, feasible: problems.is_empty(), problems, cautions })
+}
+
+/// What this project's bound says, row by row.
+fn describe_bound(q: &SfcQuestion, b: &SfcBound, threshold: Bytes, rows: &mut Vec<Row>) {
+    let mut row = |name: &str, quantity: String, formula: String| {
+        rows.push(Row::new(format!("{name}, our bound"), quantity, formula))
+    };
+    let (n, t) = (q.senders, q.rate.time_for(b.frame));
+    row(
+        "loop",
+        b.loop_time.to_string(),
+        format!("2 x {} links, 2 x {} switches, a frame of {} and a message at each hop", q.links, q.switches, b.frame),
+    );
+    row(
+        "frames a sender",
+        b.frames.to_string(),
+        format!("loop / {t}, whole frames, behind an acknowledgement at each hop"),
+    );
+    row("headroom", b.headroom.to_string(), format!("(({n} - 1) x {} + 1) x {}", b.frames, b.frame));
+    let most = b.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
+    row("largest threshold", most, format!("PFC threshold {} - headroom", q.pfc_threshold));
+    row("pause at least", b.shortest_pause.to_string(), format!("{n} x {} x {t} - loop{}", b.frames, with_interval(q)));
+    let full = format!("({threshold} + ({n} x whole frames of a loop - 1) x {}) / rate - loop", b.frame);
+    row("pause at most", b.longest_pause.to_string(), full);
+}
+
+fn with_interval(q: &SfcQuestion) -> String {
+    q.interval.map_or_else(String::new, |interval| format!(", messages every {interval}"))
+}
+
+/// Where the setting in mind meets the document's formula or not, but not this project's bound.
+fn cautions(q: &SfcQuestion, b: &SfcBound) -> Vec<String> {
+    let mut cautions = Vec::new();
+    if let Some(threshold) = q.threshold.filter(|threshold| b.largest_threshold.is_none_or(|most| *threshold > most)) {
+        cautions.push(format!(
+            "by our bound {} come above a threshold of {threshold}: the queue can pass the PFC threshold ({}), which matters \
+             where PFC counts that queue or most of it came in through one port",
+            b.headroom, q.pfc_threshold
+        ));
+    }
+    if let Some(pause) = q.pause.filter(|pause| *pause < b.shortest_pause) {
+        cautions.push(format!(
+            "by our bound a pause of {pause} is shorter than {}: with each pause the queue grows, and PFC fires once the flows \
+             have lasted long enough",
+            b.shortest_pause
+        ));
+    }
+    if let Some(pause) = q.pause.filter(|pause| *pause > b.longest_pause) {
+        cautions.push(format!(
+            "by our bound a pause of {pause} is longer than {}: the receiver's link idles",
+            b.longest_pause
+        ));
+    }
+    cautions
 }
 
 fn describe(q: &SfcQuestion, n: &SfcNumbers, suffix: &str, rows: &mut Vec<Row>) {
@@ -267,6 +327,7 @@ mod tests {
             pfc_threshold: Bytes(380_000),
             threshold: threshold.map(Bytes),
             pause: None,
+            interval: None,
             packet: None,
             message: MESSAGE,
         }
@@ -292,6 +353,35 @@ mod tests {
         // 3 x 162.56 ns of data and 3 x 4.64 ns of message.
         assert_eq!(with.loop_time, Time(2_400_000 + 3 * 162_560 + 3 * 4_640));
         assert_eq!(with.headroom, Bytes(145_080));
+    }
+
+    /// By hand for the study: 6 x 150 + 6 x 300 + 3 x (162.56 + 2.56) ns are 3195.36 ns, in which 20 frames begin. So 3 x 20 x
+    /// 162.56 - 3195.36 ns = 6558.24 ns, and 41 frames of headroom; 59 frames and 200 KB leave 14.3957 us.
+    #[test]
+    fn the_bound_by_hand() {
+        let question = SfcQuestion { message: Bytes(64), ..study(3, Some(200_000)) };
+        let ours = bound(&question, Bytes(200_000)).unwrap();
+        assert_eq!((ours.loop_time, ours.frames), (Time(3_195_360), 20));
+        assert_eq!((ours.headroom, ours.largest_threshold), (Bytes(41 * 4064), Some(Bytes(380_000 - 41 * 4064))));
+        assert_eq!(ours.shortest_pause, Time(6_558_240));
+        assert_eq!(ours.longest_pause, Time(8_000_000 + 59 * 162_560 - 3_195_360));
+        // Messages every 2 us: the second comes 13 frames after the first of a burst, and so does the end of the pause.
+        let often = bound(&SfcQuestion { interval: Some(Time::us(2)), ..question.clone() }, Bytes(200_000)).unwrap();
+        assert_eq!(often.shortest_pause, Time(6_558_240 - 13 * 162_560));
+        // Every 15 us: 3 x 31 frames begin in it, 11 of each 31 untold; two of three thirds of the time must be paused.
+        let seldom = bound(&SfcQuestion { interval: Some(Time::us(15)), ..question }, Bytes(200_000)).unwrap();
+        assert_eq!(seldom.shortest_pause, Time(6_558_240 + 2 * 11 * 162_560));
+    }
+
+    /// The document's own setting of three senders, 6 us at 200 KB, is legal by its formula and not by the bound.
+    #[test]
+    fn both_formulas_speak() {
+        let with = |pause| sfc(&SfcQuestion { pause: Some(Time::us(pause)), ..study(3, Some(200_000)) }).unwrap();
+        let (own, long) = (with(6), with(12));
+        assert!(own.feasible && own.cautions.len() == 1 && own.cautions[0].contains("grows"), "{:?}", own.cautions);
+        assert!(long.feasible && long.cautions.is_empty(), "{:?}", long.cautions);
+        assert!(own.rows.iter().any(|row| row.name == "pause longer than"));
+        assert!(own.rows.iter().any(|row| row.name == "pause at least, our bound"));
     }
 
     #[test]

@@ -104,6 +104,7 @@ fn advice_reads_the_facts_of_a_scenario() {
         pfc_threshold_key: "pfc.xoff",
         threshold: Some(Bytes(200_000)),
         pause: Some(Time::us(6)),
+        interval: Some(Time::us(6)),
         packet: Bytes(4_064),
         message: Bytes(64),
     };
@@ -117,8 +118,15 @@ fn advice_reads_the_facts_of_a_scenario() {
         ("flow.incast.via", r#"["spine0"]"#),
     ];
     let facts = sfc_facts(&resolved(&study(), &off)).unwrap();
-    let none =
-        SfcFacts { receiver: None, senders: None, threshold: None, pause: None, message: Bytes(116), ..expected };
+    let none = SfcFacts {
+        receiver: None,
+        senders: None,
+        threshold: None,
+        pause: None,
+        interval: None,
+        message: Bytes(116),
+        ..expected
+    };
     assert_eq!(facts, SfcFacts { pfc_threshold: Some(Bytes(400_000)), pfc_threshold_key: "switch.buffer", ..none });
 }
 
