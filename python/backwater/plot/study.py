@@ -13,7 +13,7 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.plot import data
+from backwater.plot import data, sfc_map
 from backwater.plot.marks import angle, diamonds, header, short, tooltips, whiskers
 from backwater.plot.points import StudyPoints, frame_of
 from backwater.plot.run import RunPlots
@@ -436,6 +436,10 @@ class StudyPlots(StudyPoints):
         return alt.hconcat(*halves).properties(
             title=title("Pauses: how many and how long", self._seeds(mean["seeds"].to_list()))
         )
+
+    def sfc_map(self, senders: str, thresholds: str, mechanisms: tuple[str, str]) -> ChartType:
+        """Where PFC fires behind SFC, with both formulas of `advise sfc`: see `plot.sfc_map`."""
+        return sfc_map.draw(self._outcome, senders, thresholds, mechanisms)
 
     def _reference(self, what: str, where: tuple[str, str] | None) -> list[alt.Chart]:
         """Draw what a measure is at one point as a line across, named in small."""
