@@ -349,7 +349,7 @@ def test_slots_of_bernoulli_streams_begin_together_or_apart(slots: str) -> None:
     )
     flows = scenario.run().flows
     assert flows["received"].to_pylist() == [1500] * hosts
-    times = flows["fct_last_byte_ps"].to_pylist()
+    times = [time or 0 for time in flows["fct_last_byte_ps"].to_pylist()]
     begins = [time - min(times) for time in times]
     if slots == "together":
         assert begins == [0] * hosts
