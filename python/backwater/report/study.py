@@ -35,6 +35,7 @@ from backwater.study.texts import (
     null_text,
     over_text,
     prediction_text,
+    spread_text,
     value_text,
 )
 
@@ -252,9 +253,7 @@ def _tables(outcome: Outcome) -> list[Table]:
             *(Column(title, number=True) for title in numeric),
             Column("verdict"),
             Column("spread, 95 %"),
-            Column("published in it"),
-            Column("null model", number=True),
-            Column("its verdict"),
+            Column("null model"),
             Column("note"),
         ]
         notes = ["± after a measured mean: its 95 % interval over the seeds."]
@@ -295,10 +294,10 @@ def _number(outcome: Outcome, row: Row) -> list[str]:
         band_text(row),
         "" if row.lower_bound is None else value_text(row.lower_bound, measure),
         row.verdict,
-        "" if row.prediction is None else prediction_text(row, measure),
-        "" if row.within is None else "yes" if row.within else "no",
-        "" if row.null_measured is None else value_text(row.null_measured, measure),
-        "" if row.discriminates is None else null_text(row),
+        "" if row.within is None else f"{spread_text(row)} {prediction_text(row, measure)}",
+        ""
+        if row.null_measured is None
+        else f"{value_text(row.null_measured, measure)} {null_text(row).strip('-')}".strip(),
         row.note or "",
     ]
 
