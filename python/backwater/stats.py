@@ -212,6 +212,11 @@ class Spread:
     ci_high: float | None
     """The 95 % confidence interval of the mean (Student's t); None of one value."""
 
+    @property
+    def low(self) -> float:
+        """The lower end of the interval; of one value that value."""
+        return self.mean if self.ci_low is None else self.ci_low
+
     @staticmethod
     def of(values: Sequence[float]) -> Spread:
         """Sum up at least one value; their order does not matter."""

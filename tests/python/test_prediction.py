@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backwater.study.prediction import LEAST, interval
+from backwater.samples import RUNS
+from backwater.study.prediction import interval
 
 DOCUMENTS = 3000
 # The standard error of a share of .95 over so many documents, four times.
@@ -51,5 +52,5 @@ def test_runs_that_do_not_vary_leave_a_point() -> None:
 
 
 def test_too_few_runs_have_none() -> None:
-    assert interval([1.0] * (LEAST - 1)) is None
+    assert interval([1.0] * (RUNS - 1)) is None
     assert interval([1.0, 2.0, 3.0, 4.0, 5.0], "std", 1) is None

@@ -130,7 +130,7 @@ def test_pause_and_bcn_with_few_seeds(command: Command) -> None:
     [("single-2400KB", 0), ("single-200us", 1.5 * 185), ("multi-12us", 1.25 * 9164)],
 )
 def test_bcn_with_delay_drops_as_published(case: str, most: float) -> None:
-    rows = study.reproduce("bcn-delay-2007", case=case, seeds=lambda own, _: own[:1]).rows
+    rows = study.reproduce("bcn-delay-2007", case=case, seeds=one_seed).rows
     drops = [row for row in rows if row.quantity == "drops"]
     assert len(drops) == 1
     assert drops[0].measured is not None

@@ -77,11 +77,11 @@ def _points(
     """Give the measured cases of a prefix, and what is advised on each."""
     rows, asked = [], []
     for case in outcome.study.cases:
-        point = outcome.points.get(Key(case.id, mechanism, TABLE))
+        key = Key(case.id, mechanism, TABLE)
+        point = outcome.points.get(key)
         sample = None if point is None else point.get("pfc_pauses")
         if not case.id.startswith(prefix) or sample is None or not sample.values:
             continue
-        key = Key(case.id, mechanism, TABLE)
         facts = changed(outcome.study, key, outcome.changes).sfc_facts()
         number = max(sample.values)
         rows.append(
@@ -94,9 +94,9 @@ def _points(
                 "fires": FIRES if number > 0 else SILENT,
             }
         )
-        keys = ("senders", "rate", "links", "link_delay", "switch_latency", "pfc_threshold")
+        names = ("senders", "rate", "links", "link_delay", "switch_latency", "pfc_threshold")
         more = ("threshold", "packet", "message", "interval")
-        wanted = {key: facts[key] for key in (*keys, *more)} | {"switches": facts["links"]}
+        wanted = {name: facts[name] for name in (*names, *more)} | {"switches": facts["links"]}
         asked.append(_core.advise_sfc(**wanted))
     return rows, asked
 

@@ -305,10 +305,13 @@ class MeasuredNumbers:
 
     plan: Plan
     points: dict[Key, Point]
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """Mechanisms for which others answer: what a claim would say without them."""
     asked: dict[Key, None] = field(default_factory=dict)
     """The points that were asked for so far."""
 
     def _sample(self, case: str, mechanism: str, quantity: str, setup: str) -> Sample:
+        mechanism = self.instead.get(mechanism, mechanism)
         key = Key(case, mechanism, setup)
         if key not in self.plan.points:
             raise NotKnownError(case, mechanism, setup)

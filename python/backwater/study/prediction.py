@@ -20,13 +20,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from backwater.stats import Spread
+from backwater.samples import RUNS
+from backwater.stats import Spread, student_t
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-LEAST = 5
-"""Runs that an interval needs: with two it holds nearly everything (t = 12.7)."""
 
 DRAWS = 20_000
 
@@ -36,10 +34,10 @@ def interval(
 ) -> tuple[float, float] | None:
     """Give the 95 % prediction interval of a statistic over so many further runs.
 
-    `over` is mean, min, max or std, as in `definition.STATISTICS`. None of fewer than `LEAST`
+    `over` is mean, min, max or std, as in `definition.STATISTICS`. None of fewer than `RUNS`
     values, and of the standard deviation of one run.
     """
-    if len(values) < LEAST or (over == "std" and runs < 2):
+    if len(values) < RUNS or (over == "std" and runs < 2):
         return None
     known = Spread.of(values)
     assert known.std is not None
@@ -52,10 +50,8 @@ def interval(
         low, high = (fdtri(runs - 1, known.n - 1, share) for share in (0.025, 0.975))
         return known.std * math.sqrt(low), known.std * math.sqrt(high)
     if over == "mean" or runs == 1:
-        from scipy.special import stdtrit
-
-        half = stdtrit(known.n - 1, 0.975) * known.std * math.sqrt(1 / runs + 1 / known.n)
-        return float(known.mean - half), float(known.mean + half)
+        half = student_t(known.n - 1) * known.std * math.sqrt(1 / runs + 1 / known.n)
+        return known.mean - half, known.mean + half
     return _extreme(known, over, runs)
 
 

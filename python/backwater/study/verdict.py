@@ -289,29 +289,6 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
     )
 
 
-@dataclass(frozen=True)
-class _Without:
-    """The measured numbers, as if a mechanism had been its null mechanism."""
-
-    numbers: MeasuredNumbers
-    mechanism: str
-    null: str
-
-    def _as(self, mechanism: str) -> str:
-        return self.null if mechanism == self.mechanism else mechanism
-
-    def value(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> float:
-        return self.numbers.value(case, self._as(mechanism), quantity, setup)
-
-    def samples(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> list[float]:
-        return self.numbers.samples(case, self._as(mechanism), quantity, setup)
-
-    def interval(
-        self, case: str, mechanism: str, quantity: str, setup: str = TABLE
-    ) -> tuple[float, float]:
-        return self.numbers.interval(case, self._as(mechanism), quantity, setup)
-
-
 def _claim_without(
     numbers: MeasuredNumbers, predicate: Predicate, null: dict[str, str]
 ) -> tuple[list[str], bool | None]:
@@ -324,9 +301,9 @@ def _claim_without(
     replaced: list[str] = []
     fails = False
     for mechanism in (name for name in used if name in null):
-        apart = MeasuredNumbers(numbers.plan, numbers.points)
+        without = MeasuredNumbers(numbers.plan, numbers.points, {mechanism: null[mechanism]})
         try:
-            holds = predicate(_Without(apart, mechanism, null[mechanism])).holds
+            holds = predicate(without).holds
         except NotMeasuredError:
             holds = False
         except NotKnownError:

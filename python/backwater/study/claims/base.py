@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from backwater.stats import Spread
+from backwater.stats import Spread
 
 
 class NotKnownError(LookupError):
@@ -71,8 +70,17 @@ def percent(ratio: float) -> str:
     return f"{100 * ratio:.1f} %"
 
 
-def with_interval(spread: Spread, unit: str = "") -> str:
+def with_interval(spread: Spread, unit: str = "", digits: int = 1) -> str:
     """Give a mean over seeds with its 95 % interval, if it has one."""
+    mean = f"{spread.mean:.{digits}f}{unit}"
     if spread.ci_low is None or spread.ci_high is None:
-        return f"{spread.mean:.1f}{unit}"
-    return f"{spread.mean:.1f}{unit} ({spread.ci_low:.1f} to {spread.ci_high:.1f})"
+        return mean
+    return f"{mean} ({spread.ci_low:.{digits}f} to {spread.ci_high:.{digits}f})"
+
+
+def reduction(n: Numbers, case: str, quantity: str, mechanism: str, since: str) -> Spread:
+    """By how many % a mechanism is below another one, seed by seed."""
+    before, after = (n.samples(case, name, quantity) for name in (since, mechanism))
+    if not all(before):
+        raise NotMeasuredError(f"{since}: {quantity} is 0 with some seed")
+    return Spread.of([100 * (1 - a / b) for a, b in zip(after, before, strict=True)])

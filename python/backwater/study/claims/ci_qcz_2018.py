@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from backwater.stats import Spread
-from backwater.study.claims.base import Claims, Finding, NotMeasuredError, Numbers
+from typing import TYPE_CHECKING
+
+from backwater.study.claims.base import Claims, Finding, Numbers, reduction, with_interval
+
+if TYPE_CHECKING:
+    from backwater.stats import Spread
 
 NONE, LOCAL, ISOLATION = "none", "local", "isolation"
 MAIN, LOSSY = "main", "lossy"
@@ -16,18 +20,11 @@ def _reduction(
     n: Numbers, quantity: str, case: str = MAIN, kind: str = "", since: str = NONE
 ) -> Spread:
     """By how many % isolation is below `since`, over the seeds; `kind` as in ", 3 queues"."""
-    before = n.samples(case, since + kind, quantity)
-    after = n.samples(case, ISOLATION + kind, quantity)
-    if not all(before):
-        raise NotMeasuredError(f"{since}{kind}: {quantity} is 0 with some seed")
-    pairs = zip(after, before, strict=True)
-    return Spread.of([100 * (1 - one / two) for one, two in pairs])
+    return reduction(n, case, quantity, ISOLATION + kind, since + kind)
 
 
 def _said(spread: Spread) -> str:
-    if spread.ci_low is None or spread.ci_high is None:
-        return f"{spread.mean:.0f} %"
-    return f"{spread.mean:.0f} % ({spread.ci_low:.0f} to {spread.ci_high:.0f})"
+    return with_interval(spread, " %", 0)
 
 
 def _finding(
@@ -43,9 +40,7 @@ def signs(n: Numbers) -> Finding:
     found = {label: _reduction(n, name) for name, label in names.items()}
     found["pause frames"] = _reduction(n, "pause_frames")
     found["loss"] = _reduction(n, "loss_rate", case=LOSSY, kind=", lossy")
-    least = min(
-        spread.mean if spread.ci_low is None else spread.ci_low for spread in found.values()
-    )
+    least = min(spread.low for spread in found.values())
     detail = ", ".join(f"{label} {_said(spread)}" for label, spread in found.items())
     return _finding(least > 0, least, "%", detail, f"{MAIN},{LOSSY}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import fmean
 
 from backwater.stats import Spread
@@ -36,25 +37,9 @@ def sfc_helps_victim(n: Numbers) -> Finding:
     )
 
 
-@CLAIMS.claim("severity")
-def severity(n: Numbers) -> Finding:
-    """SFC saves the victim at least 10 points more in case 3 (6:1) than in case 1 (3:1)."""
-    saved = {c: 1 - _victim(n, c, SFC) / _victim(n, c, PFC) for c in ("1", "3")}
-    points = 100 * (saved["3"] - saved["1"])
-    return Finding(
-        holds=points >= 10,
-        value=points,
-        unit="percentage points",
-        detail=f"saves the victim {percent(saved['1'])} at 3:1, {percent(saved['3'])} at 6:1",
-        cases="1,3",
-        mechanism=SFC,
-    )
-
-
-@CLAIMS.claim("severity-dcqcn")
-def severity_dcqcn(n: Numbers) -> Finding:
-    """DCQCN saves the victim more in case 3 (6:1) than in case 1 (3:1)."""
-    saved = {c: 1 - _victim(n, c, DCQCN) / _victim(n, c, PFC) for c in ("1", "3")}
+def _severity(n: Numbers, mechanism: str) -> Finding:
+    """How many points more a mechanism saves the victim in case 3 (6:1) than in case 1 (3:1)."""
+    saved = {c: 1 - _victim(n, c, mechanism) / _victim(n, c, PFC) for c in ("1", "3")}
     points = 100 * (saved["3"] - saved["1"])
     return Finding(
         holds=points > 0,
@@ -62,8 +47,21 @@ def severity_dcqcn(n: Numbers) -> Finding:
         unit="percentage points",
         detail=f"saves the victim {percent(saved['1'])} at 3:1, {percent(saved['3'])} at 6:1",
         cases="1,3",
-        mechanism=DCQCN,
+        mechanism=mechanism,
     )
+
+
+@CLAIMS.claim("severity")
+def severity(n: Numbers) -> Finding:
+    """SFC saves the victim at least 10 points more in case 3 than in case 1."""
+    found = _severity(n, SFC)
+    return replace(found, holds=found.value >= 10)
+
+
+@CLAIMS.claim("severity-dcqcn")
+def severity_dcqcn(n: Numbers) -> Finding:
+    """DCQCN saves the victim more in case 3 than in case 1."""
+    return _severity(n, DCQCN)
 
 
 @CLAIMS.claim("dcqcn-short")
@@ -132,9 +130,8 @@ def _more(n: Numbers, quantity: str, unit: str, case: str) -> Finding:
     """Whether case 2 has fewer of something than another case, seed by seed."""
     most, normal = (n.samples(one, SFC, quantity) for one in (case, "2"))
     more = Spread.of([one - two for one, two in zip(most, normal, strict=True)])
-    least = more.mean if more.ci_low is None else more.ci_low
     return Finding(
-        holds=least > 0,
+        holds=more.low > 0,
         value=more.mean,
         unit=unit,
         detail=f"{fmean(most):.1f} {unit} in case {case}, {fmean(normal):.1f} in case 2; "
