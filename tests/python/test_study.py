@@ -202,6 +202,28 @@ def test_a_row_that_its_null_model_meets_does_not_discriminate() -> None:
     assert (off.verdict, off.discriminates) == ("differs", None)
 
 
+def test_a_changed_model_has_neither_spread_nor_null_model() -> None:
+    """Bands are for the study's own values, and so is what would also have agreed."""
+    key, null = Key("1", "pfc+sfc", TABLE), Key("1", "pfc", TABLE)
+    points = {
+        one: {name: Sample(sample.values * 5) for name, sample in point(one)[one].items()}
+        for one in (key, null)
+    }
+    runs = {one: [0] * 5 for one in points}
+
+    def of(changed: dict[Key, list[str]]) -> Row:
+        return row(compare(Plan(STUDY, runs, [], changed=changed), points), "1", "pfc+sfc", INCAST)
+
+    own = of({})
+    assert (own.verdict, own.within, own.discriminates) == ("agrees", True, False)
+    said = ["--set sfc.threshold=50 KB"]
+    other = of({key: said})
+    assert (other.verdict, other.within, other.discriminates) == ("not judged", None, None)
+    # Nor does a null model that was changed say anything about the study's own.
+    beside = of({null: said})
+    assert (beside.verdict, beside.within, beside.discriminates) == ("agrees", True, None)
+
+
 def test_a_claim_is_asked_with_each_mechanism_switched_off() -> None:
     claims = {r.quantity: r for r in outcome() if r.is_claim}
     # PFC in place of SFC saves the victim nothing in either case: the claim fails, as it should.

@@ -126,6 +126,8 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
     lies = None if sample.problem else interval(sample.values, number.over, number.runs)
     null = study.null.get(number.mechanism)
     without = None if null is None else _measured(points, number, null)
+    own = not basis.changed
+    null_is_own = null is not None and not plan.changed.get(Key(number.case, null, TABLE))
     return Row(
         study=study.id,
         case=number.case,
@@ -149,11 +151,11 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
         over=number.over if count > 1 else None,
         against=number.against,
         prediction=lies,
-        within=None if lies is None else _within(number, lies),
+        within=_within(number, lies) if own and lies is not None else None,
         null=null,
         null_measured=without,
         discriminates=not number.band.holds(without, number.value)
-        if agrees and without is not None
+        if own and null_is_own and agrees and without is not None
         else None,
         **asdict(basis),
     )
@@ -283,7 +285,7 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         ci=None,
         over=None,
         null=", ".join(replaced) or None,
-        discriminates=discriminates if holds == "holds" else None,
+        discriminates=discriminates if holds == "holds" and not basis.changed else None,
         is_claim=True,
         **asdict(basis),
     )
@@ -307,6 +309,8 @@ def _claim_without(
         except NotMeasuredError:
             holds = False
         except NotKnownError:
+            continue
+        if any(numbers.plan.changed.get(key) for key in without.asked):
             continue
         replaced.append(mechanism)
         fails = fails or not holds
