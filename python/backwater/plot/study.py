@@ -13,8 +13,9 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.plot import data, sfc_map
+from backwater.plot import curves, data
 from backwater.plot.marks import angle, diamonds, header, short, tooltips, whiskers
+from backwater.plot.own import charts
 from backwater.plot.points import StudyPoints, frame_of
 from backwater.plot.run import RunPlots
 from backwater.plot.theme import (
@@ -437,9 +438,32 @@ class StudyPlots(StudyPoints):
             title=title("Pauses: how many and how long", self._seeds(mean["seeds"].to_list()))
         )
 
-    def sfc_map(self, senders: str, thresholds: str, mechanisms: tuple[str, str]) -> ChartType:
-        """Where PFC fires behind SFC, with both formulas of `advise sfc`: see `plot.sfc_map`."""
-        return sfc_map.draw(self._outcome, senders, thresholds, mechanisms)
+    def own(self, name: str, **of: Any) -> ChartType:  # noqa: ANN401 - what that chart takes
+        """Draw a chart that this study alone has, by its name: see `plot.own`."""
+        known = charts(self._study.id)
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise InputError(
+                f"study {self._study.id} has no chart of its own {name!r}", f"there are: {there}"
+            )
+        return known[name](self._outcome, **of)
+
+    def curves(
+        self,
+        case: str,
+        group: str,
+        sizes: Sequence[str] | None = None,
+        mechanisms: Sequence[str] | None = None,
+        after: str | None = None,
+        until: str = "last_ack",
+    ) -> ChartType:
+        """Draw the share of messages complete within a time, a curve a mechanism.
+
+        Of all seeds together: see `plot.curves`.
+        """
+        chosen = list(mechanisms or self._mechanisms)
+        window = curves.Window(group, sizes, after, until)
+        return curves.draw(self._outcome, case, chosen, window)
 
     def _reference(self, what: str, where: tuple[str, str] | None) -> list[alt.Chart]:
         """Draw what a measure is at one point as a line across, named in small."""

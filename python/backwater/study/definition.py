@@ -25,7 +25,7 @@ from backwater.study import (
 from backwater.study.bounds import BOUNDS, Model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 # Resolved, since in the source tree it is a link: messages name the real place.
 STUDIES = (Path(__file__).resolve().parent.parent / "studies").resolve()
@@ -280,7 +280,8 @@ def _enlarged(text: dict[str, Any]) -> dict[str, Any]:
     """Give a study's text with what its table `full` changes: in all cases, in some, in measures.
 
     A parameter is changed in the measures that have it. What is set for one case stands over what
-    is set for all; a case that is like another has that from it.
+    is set for all; a case that is like another has that from it, and one with a scenario of its own
+    is not of that network.
     """
     full = text["full"]
     measure, case, every = full.get("measure", {}), full.get("case", {}), full.get("set", {})
@@ -290,10 +291,15 @@ def _enlarged(text: dict[str, Any]) -> dict[str, Any]:
         "seeds": full.get("seeds", text.get("seeds")),
         "measure": [m | {k: v for k, v in measure.items() if k in m} for m in text["measure"]],
         "case": [
-            c | {"set": c.get("set", {}) | ({} if "like" in c else every) | case.get(c["id"], {})}
+            c | {"set": c.get("set", {}) | (every if _is_own(c) else {}) | case.get(c["id"], {})}
             for c in text["case"]
         ],
     }
+
+
+def _is_own(case: Mapping[str, Any]) -> bool:
+    """Whether a case is of the study's scenario and of no other case."""
+    return "like" not in case and "scenario" not in case
 
 
 def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Study:

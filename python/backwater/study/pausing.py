@@ -81,3 +81,9 @@ def loss_rate(run: Observed) -> Reading:
     if sent == 0:
         return Reading(None, "no host sent a data frame")
     return Reading(100 * (pc.sum(ports["drop_frames"]).as_py() or 0) / sent)
+
+
+@kind("deadlocks", counts=True)
+def deadlocks(run: Observed) -> Reading:
+    """1 if pauses of switches waited for each other in a cycle, 0 if they never did."""
+    return Reading(int(run.run.summary.get("deadlock") is not None))

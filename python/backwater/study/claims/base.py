@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -84,3 +85,36 @@ def reduction(n: Numbers, case: str, quantity: str, mechanism: str, since: str) 
     if not all(before):
         raise NotMeasuredError(f"{since}: {quantity} is 0 with some seed")
     return Spread.of([100 * (1 - a / b) for a, b in zip(after, before, strict=True)])
+
+
+Place = tuple[str, str]
+"""A case and a mechanism."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times a number is another one, over seeds that have both."""
+
+    mean: float
+    """Geometric mean of the seeds' ratios."""
+    low: float
+    high: float
+    """Its 95 % interval, of Student's t on the logarithms; with one seed, the mean twice."""
+
+    def __str__(self) -> str:
+        """Give it as a percentage with its interval."""
+        if self.low == self.high == self.mean:
+            return percent(self.mean)
+        return f"{percent(self.mean)} (95 %: {percent(self.low)} to {percent(self.high)})"
+
+
+def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
+    """Divide numbers of the same seeds.
+
+    On logarithms, since a ratio is no further from 1 than its inverse, and none is below 0.
+    """
+    if not all(over) or not all(under):
+        raise NotMeasuredError("a ratio to 0 with some seed")
+    logs = Spread.of([math.log(a / b) for a, b in zip(over, under, strict=True)])
+    low, high = (logs.mean if end is None else end for end in (logs.ci_low, logs.ci_high))
+    return Ratio(math.exp(logs.mean), math.exp(low), math.exp(high))

@@ -1,4 +1,4 @@
-"""The map of Source Flow Control: where PFC fires, with the lines of two formulas."""
+"""The map of the study sfc-buffer: where PFC fires, with the lines of two formulas."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CELL = 240
 """Width of a cell: two of them and their axes fit into a page."""
 
 
-def draw(outcome: Outcome, senders: str, thresholds: str, of: tuple[str, str]) -> ChartType:
+def draw(outcome: Outcome, senders: str, thresholds: str, mechanisms: tuple[str, str]) -> ChartType:
     """Draw pause against senders, and pause against threshold: PFC fires or not, and both formulas.
 
-    `senders` and `thresholds` begin the ids of the cases of the two halves; `of` are their
-    mechanisms. The lines are what `advise sfc` says of each case's own scenario.
+    `senders` and `thresholds` begin the ids of the cases of the two halves; `mechanisms` are
+    theirs. The lines are what `advise sfc` says of each case's own scenario.
     """
-    left, asked = _points(outcome, senders, of[0])
-    right, asked_right = _points(outcome, thresholds, of[1])
+    left, asked = _points(outcome, senders, mechanisms[0])
+    right, asked_right = _points(outcome, thresholds, mechanisms[1])
     if not asked or not asked_right:
         raise InputError("nothing to draw: none of these points was run")
     pauses: list[tuple[float, float, str, float]] = []
@@ -144,3 +144,6 @@ def cell(
         )
     )
     return alt.layer(rules, spots).properties(width=CELL, height=300, title=title(heading, below))
+
+
+CHARTS = {"map": draw}

@@ -1,0 +1,124 @@
+"""Distributions of completion times: the share of a group's messages complete within a time.
+
+A curve a mechanism, of the messages of all seeds together: of seeds with more messages more count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.plot import data
+from backwater.plot.flows import QUANTILES
+from backwater.plot.theme import WIDTH, colour, dash, title
+from backwater.stats import PS_PER_US
+from backwater.study.execute import TABLE, Key
+from backwater.study.measures import SIZES, quantity, time_ps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from altair.typing import ChartType
+
+    from backwater.study import Outcome
+
+UNTIL = {"last_ack": "last acknowledgement", "last_byte": "last byte"}
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which messages: of a group, of sizes from the first and below the second, that start late."""
+
+    group: str
+    sizes: Sequence[str] | None
+    after: str | None
+    until: str
+
+    @property
+    def column(self) -> str:
+        """The column of times."""
+        if self.until not in UNTIL:
+            raise InputError(f"until = {self.until!r}", f"it is one of {', '.join(UNTIL)}")
+        return f"fct_{self.until}_ps"
+
+    def wanted(self) -> pl.Expr:
+        """Say which rows of the table of flows they are."""
+        wanted = pl.col("group") == self.group
+        if self.after is not None:
+            wanted &= pl.col("start_ps") >= time_ps(self.after)
+        if self.sizes:
+            least, *below = (round(quantity(size, SIZES, "a size")) for size in self.sizes)
+            wanted &= pl.col("bytes") >= least
+            if below:
+                wanted &= pl.col("bytes") < below[0]
+        return wanted
+
+
+def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window) -> ChartType:
+    """Draw a curve a mechanism; those that were not run are left out.
+
+    Raises `InputError` where none was, where results were not kept, or no message is complete.
+    """
+    parts, counts = [], {}
+    for mechanism in mechanisms:
+        times = _times(outcome, Key(case, mechanism, TABLE), window)
+        if times.len() < 2:
+            continue
+        few = times.len() <= len(QUANTILES)
+        shares = [(i + 1) / times.len() for i in range(times.len())] if few else list(QUANTILES)
+        values = times.to_list() if few else data.quantiles(times, shares)
+        found = pl.DataFrame({"us": values, "share": shares}).with_columns(
+            pl.col("us") / PS_PER_US, mechanism=pl.lit(mechanism)
+        )
+        parts.append(found)
+        counts[mechanism] = times.len()
+    if not parts:
+        raise InputError("nothing to draw: no message of these points is there", "see --out")
+    order = list(counts)
+    numbers = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    x = alt.X("us:Q", title=f"to the {UNTIL[window.until]} (us)", scale=alt.Scale(type="log"))
+    known = list(outcome.study.mechanisms)
+    drawn: ChartType = (
+        alt.Chart(pl.concat(parts))
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=x,
+            y=alt.Y("share:Q", title="share of messages", axis=alt.Axis(format="%")),
+            color=colour("mechanism", order, known),
+            strokeDash=dash("mechanism", order, known),
+            tooltip=[
+                "mechanism",
+                alt.Tooltip("us", format=".6"),
+                alt.Tooltip("share", format=".1%"),
+            ],
+        )
+        .properties(
+            width=WIDTH,
+            height=240,
+            title=title(f"Completion times of {_said(window)}", case, f"messages: {numbers}"),
+        )
+    )
+    return drawn
+
+
+def _times(outcome: Outcome, key: Key, window: Window) -> pl.Series:
+    """Give the times, in ps and in order, of all seeds of a point."""
+    found = [
+        data.ordered(frame.filter(window.wanted()), window.column)
+        for run in outcome.runs(key)
+        if (frame := data.scan(run, "flows")) is not None
+    ]
+    return pl.concat(found).sort() if found else pl.Series(dtype=pl.Float64)
+
+
+def _said(window: Window) -> str:
+    if not window.sizes:
+        return window.group
+    least, *below = window.sizes
+    if not below:
+        return f"{window.group}, {least} and more"
+    return f"{window.group}, {least} to {below[0]}"
