@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from backwater.cli.output import put, show, table
+from backwater.study.record import claims_cell, numbers_cell
 from backwater.study.texts import (
     SPREAD,
     as_shown,
@@ -24,8 +25,11 @@ from backwater.study.texts import (
 from backwater.study.verdict import OWN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backwater.study import Outcome, Row
     from backwater.study.definition import Beside, Measure, Study
+    from backwater.study.rows import Summary
 
 
 def show_outcome(outcome: Outcome) -> None:
@@ -65,6 +69,16 @@ def show_outcome(outcome: Outcome) -> None:
     put("\n" + "\n".join(outcome.summary.sentences), style="bold")
     if outcome.summary.required_off:
         put(f"{outcome.summary.required_off} of the required rows and claims are off.")
+
+
+def show_summaries(summaries: Mapping[str, Summary]) -> None:
+    """Print how several studies came out, as the README's table has it."""
+    view = table()
+    for column in ("study", "numbers within spread", "claims that hold"):
+        view.add_column(column)
+    for name, summary in summaries.items():
+        view.add_row(name, numbers_cell(summary), claims_cell(summary))
+    show(view, "\nAll studies")
 
 
 def _remarks(outcome: Outcome) -> list[str]:

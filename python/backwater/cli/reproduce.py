@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backwater.cli.progress import Display, Reporter
+    from backwater.study.rows import Summary
 
 FAILED = 1
 
@@ -56,7 +57,7 @@ def reproduce(
     study's own values. With the --out of an earlier command, only runs that are not there yet are
     done; --force does all anew.
     """
-    from backwater.cli.outcome import show_outcome
+    from backwater.cli.outcome import show_outcome, show_summaries
     from backwater.cli.progress import reporting
     from backwater.directory import free_name
     from backwater.study import has_full_size, names
@@ -67,6 +68,7 @@ def reproduce(
     seeds = _seeds(many)
     wanted = names() if study == "all" else [study]
     rows: list[dict[str, Any]] = []
+    summaries: dict[str, Summary] = {}
     met = True
     for name in wanted:
         base = free_name(Path("results") / name) if out is None else Path(out)
@@ -100,10 +102,13 @@ def reproduce(
             )
             return stop.exit_code
         rows += [row.as_dict() for row in outcome.rows]
+        summaries[name] = outcome.summary
         met = met and outcome.met
         if json != "-":
             show_outcome(outcome)
         message(f"results: {base}")
+    if json != "-" and len(summaries) > 1:
+        show_summaries(summaries)
     if json is not None:
         write_json(json, rows)
     return 0 if met else FAILED

@@ -241,13 +241,13 @@ def load(name: str, *, full: bool = False) -> Study:
 
 def has_full_size(name: str) -> bool:
     """Whether a study is run smaller than it was published."""
-    return "full" in _toml(STUDIES / name / "study.toml")
+    return "full" in toml(STUDIES / name / "study.toml")
 
 
 def read(folder: Path, *, full: bool = False) -> Study:
     """Read the study in a directory."""
-    text = _toml(folder / "study.toml")
-    published = _toml(folder / "published.toml", _Printed)
+    text = toml(folder / "study.toml")
+    published = toml(folder / "published.toml", _Printed)
     if full and "full" not in text:
         raise InputError(f"study {folder.name} has one size only", "leave out --full")
     try:
@@ -269,7 +269,8 @@ class _Printed(float):
         return number
 
 
-def _toml(path: Path, number: Callable[[str], float] = float) -> dict[str, Any]:
+def toml(path: Path, number: Callable[[str], float] = float) -> dict[str, Any]:
+    """Read a file of a study."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=number)
     except (OSError, ValueError) as error:

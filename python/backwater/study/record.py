@@ -1,0 +1,230 @@
+"""What a study came to when it was last run in full, kept in the study's own folder.
+
+A study takes minutes to an hour, so its result cannot be made anew whenever somebody asks. The
+folder holds
+
+    record.json   the summary and every row, with date, version, build and what was run
+    TABLE.md      the same, to be read
+
+`python -m backwater.study.record DIR` writes both from a directory of `reproduce --out`. The record
+knows the files of the study that it was made from: once one of them changes, it is out of date.
+Results of `--full` stand beside it as `record-full.json` and `TABLE-full.md`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import InputError
+from backwater.files import write_text
+from backwater.manifest import STUDY, read_manifest
+from backwater.study.definition import STUDIES, toml
+from backwater.study.outcome import open_study
+from backwater.study.rows import Summary
+from backwater.study.texts import (
+    as_shown,
+    band_text,
+    compared,
+    deviation_text,
+    measured_text,
+    null_text,
+    prediction_text,
+    spread_text,
+    value_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from backwater.study.outcome import Outcome
+
+HEADLINE = "headline"
+"""The table of study.toml with words for lists; nothing that is run depends on it."""
+
+
+def name(*, full: bool) -> str:
+    """Name the file of the record of one of a study's sizes."""
+    return "record-full.json" if full else "record.json"
+
+
+def sources(folder: Path) -> dict[str, str]:
+    """Give SHA-256 of all that says what is run in a study, by file."""
+    text = {key: value for key, value in toml(folder / "study.toml").items() if key != HEADLINE}
+    found = {"study.toml": json.dumps(text, sort_keys=True).encode()}
+    scenarios = {text["scenario"]} | {c["scenario"] for c in text["case"] if "scenario" in c}
+    for one in sorted({"published.toml", *scenarios}):
+        found[one] = (folder / one).read_bytes()
+    return {one: hashlib.sha256(content).hexdigest() for one, content in found.items()}
+
+
+def of(outcome: Outcome) -> dict[str, Any]:
+    """Sum up a reproduction that was run in full and changed by nothing.
+
+    Raises `InputError` for one of some cases, other seeds or other settings.
+    """
+    directory = outcome.directory
+    if directory is None:
+        raise InputError("results that were not kept cannot be recorded", "reproduce with --out")
+    manifest = read_manifest(directory, STUDY)
+    partly = manifest["case"] is not None or any(p["other_seeds"] for p in manifest["points"])
+    if partly or outcome.changes:
+        raise InputError(
+            f"{directory}: is not the whole study by its own seeds and settings",
+            "reproduce it without --case, --seeds, --set and --with",
+        )
+    ended = datetime.fromtimestamp((directory / "manifest.json").stat().st_mtime, UTC)
+    return {
+        "study": outcome.study.id,
+        "size": outcome.study.size,
+        "date": ended.date().isoformat(),
+        "versions": manifest["versions"],
+        "runs": len({run for point in manifest["points"] for run in point["runs"]}),
+        "sources": sources(STUDIES / outcome.study.id),
+        "summary": asdict(outcome.summary),
+        "rows": [row.as_dict() for row in outcome.rows],
+    }
+
+
+def kept(study: str, *, full: bool = False) -> dict[str, Any] | None:
+    """Give the record of a study; None if it has none of that size."""
+    path = STUDIES / study / name(full=full)
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def numbers_cell(summary: Summary) -> str:
+    """Say in a table how a study's numbers came out."""
+    if not summary.numbers:
+        return "no number is published"
+    rest = [f"{summary.agree} in band"]
+    if summary.indiscriminate:
+        rest.append(f"{summary.indiscriminate} of them do not discriminate")
+    first = f"{summary.within} of {summary.spread}" if summary.spread else "not known"
+    if summary.spread != summary.numbers:
+        rest[0] = f"{summary.agree} of {summary.numbers} in band"
+    return f"{first} ({', '.join(rest)})"
+
+
+def claims_cell(summary: Summary) -> str:
+    """Say in a table how a study's claims came out."""
+    if not summary.claims:
+        return "none"
+    rest = (
+        f" ({summary.indiscriminate_claims} with the mechanism off, too)"
+        if summary.indiscriminate_claims
+        else ""
+    )
+    return f"{summary.hold} of {summary.claims}{rest}"
+
+
+def readme_row(study: str) -> str:
+    """Give a study's row in the table of the README, from its record and its headline."""
+    record = kept(study)
+    if record is None:
+        raise InputError(f"study {study} has no record", "python -m backwater.study.record DIR")
+    head = toml(STUDIES / study / "study.toml")[HEADLINE]
+    summary = Summary(**record["summary"])
+    cells = (
+        f"[{study}](studies/{study}/README.md): {head['what']}",
+        head["size"],
+        numbers_cell(summary),
+        claims_cell(summary),
+        head["found"],
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def page(outcome: Outcome, record: dict[str, Any]) -> str:
+    """Write a record for people."""
+    study = outcome.study
+    made = record["versions"]
+    lines = [
+        f"# {study.title}: the table as it was last run",
+        "",
+        f"{record['date']}, backwater {made['backwater']} (build {made['build']}), "
+        f"{record['runs']} runs. Written by `python -m backwater.study.record`; "
+        "what the columns mean is in the README of this folder and at the end of `reproduce`.",
+        "",
+        *([f"Size: {study.size}.", ""] if study.size else []),
+        *(line for sentence in outcome.summary.sentences for line in (sentence, "")),
+    ]
+    numbers = [row for row in outcome.rows if not row.is_claim]
+    if numbers:
+        lines += _table(
+            (
+                "case",
+                "mechanism",
+                study.column,
+                "unit",
+                "published",
+                "measured, 95 % interval",
+                "seeds",
+                "deviation",
+                "band",
+                "verdict",
+                "one more run would lie in",
+                "spread",
+                "null model",
+            ),
+            [
+                (
+                    row.case,
+                    compared(row),
+                    measure.label + (f", {row.over}" if row.over not in (None, "mean") else ""),
+                    row.unit or "",
+                    value_text(row.published, measure),
+                    measured_text(row, measure),
+                    str(row.seeds),
+                    deviation_text(row),
+                    band_text(row),
+                    row.verdict,
+                    prediction_text(row, measure),
+                    spread_text(row),
+                    null_text(row),
+                )
+                for row in numbers
+                for measure in [as_shown(study.measure(row.quantity), row)]
+            ],
+        )
+    claims = [row for row in outcome.rows if row.is_claim]
+    if claims:
+        lines += _table(
+            ("claim", "verdict", "null model", "what was measured"),
+            [(row.quantity, row.verdict, null_text(row), row.note or "") for row in claims],
+        )
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    bodies = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    return [
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+        *(f"| {' | '.join(row)} |" for row in bodies),
+        "",
+    ]
+
+
+def write(directory: str) -> Path:
+    """Write the record and the page of a reproduction into its study's folder."""
+    outcome = open_study(directory)
+    record = of(outcome)
+    plain = toml(STUDIES / outcome.study.id / "study.toml")
+    full = "full" in plain and outcome.study.size == plain["full"].get("size")
+    folder = STUDIES / outcome.study.id
+    write_text(folder / name(full=full), json.dumps(record, indent=1) + "\n")
+    write_text(folder / ("TABLE-full.md" if full else "TABLE.md"), page(outcome, record))
+    return folder
+
+
+if __name__ == "__main__":
+    for place in sys.argv[1:]:
+        print(write(place))
