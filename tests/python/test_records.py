@@ -108,7 +108,7 @@ def test_reproduce_all_ends_with_the_same_cells(
 def test_a_part_of_a_study_is_no_record(tmp_path: Path) -> None:
     outcome = study.reproduce(
         "bcn-pause-2006",
-        "pause-only",
+        "hot-spot",
         [("stop.at", "1 ms")],
         tmp_path / "part",
         seeds=lambda own, _: own[:1],

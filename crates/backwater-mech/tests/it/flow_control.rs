@@ -58,65 +58,94 @@ fn pause_parking_lot_has_the_closed_form_shares() {
 const RATE: Rate = Rate::gbps(100);
 const FRAME: Bytes = Bytes(4064);
 const GAP: Bytes = Bytes(20);
+/// Headers of the bench's frames.
+const HEADER: u64 = 64;
 
-/// Host 0 sends without end through a switch to host 1, whose egress port another class has all to itself, while the reverse
-/// link to host 0 is full. Returns the bytes that stood at most in the ingress of host 0's port, and how many were lost with
-/// `above` bytes of memory above xoff.
-fn blocked_egress(
+/// A link whose sender is paused in the worst way: host 0 sends without end through a switch to host 1, whose egress port another
+/// class has all to itself, while the reverse link to host 0 is full.
+#[derive(Clone, Copy, Debug)]
+struct Blocked {
+    rate: Rate,
+    delay: Time,
+    frame: Bytes,
     signal: Signal,
     response: Time,
-    delay: Time,
-    phase: Time,
-    above: Option<Bytes>,
-    shorts: &[(Time, u64)],
-) -> Outcome {
-    let mut bench = blocked_egress_bench(signal, response, delay, phase);
-    if let Some(above) = above {
-        (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(XOFF) + above, BufferPer::Ingress);
+}
+
+impl Blocked {
+    fn frame_time(self) -> Time {
+        self.rate.time_for(self.frame + GAP)
     }
-    for (start, bytes) in shorts {
-        bench.flow(0, 1, *bytes).start = *start;
+
+    fn xoff(self) -> u64 {
+        10 * self.frame.0
     }
-    bench.run()
+
+    fn need(self) -> Bytes {
+        headroom(self.rate, self.delay, self.frame, GAP, self.response, self.signal)
+    }
+
+    fn bench(self, phase: Time) -> Bench {
+        let links = [
+            ("h0", "s0", self.rate, self.delay),
+            ("h1", "s0", self.rate, Time::ZERO),
+            ("h2", "s0", self.rate, Time::ZERO),
+            ("h3", "s0", self.rate, Time::ZERO),
+        ];
+        let mut bench = Bench::new(network(4, &["s0"], &links));
+        (bench.packet.payload, bench.packet.header) = (Bytes(self.frame.0 - HEADER), Bytes(HEADER));
+        bench.packet.gap = GAP;
+        bench.ack.enabled = false;
+        bench.ack.path = AckPath::Ecmp;
+        bench.switch.latency = Time::ZERO;
+        let mut params = pfc(self.xoff(), self.frame.0, self.signal);
+        params.response = self.response;
+        bench.mechanisms = Config::default().pfc(params);
+        let t = self.frame_time();
+        // Until the pause lasts, and a few frames more.
+        let end = t * 40 + self.delay * 4 + self.response * 2;
+        let without_end = 2 * end.0.div_ceil(t.0) * self.frame.0;
+        // Blocks host 1's port: a higher class, from before the first frame of class 3 until the end.
+        bench.flow(2, 1, without_end).class = Class(6);
+        bench.flow(0, 1, without_end).start = t * 9;
+        // Fills the reverse link; its phase decides how long a PFC frame waits.
+        let reverse = bench.flow(3, 0, without_end);
+        (reverse.class, reverse.start) = (Class(5), phase);
+        bench.stop_at = Some(end);
+        bench
+    }
+
+    /// `above`: bytes of memory above xoff; without, memory has no end. `shorts`: single frames of host 0, by start and payload.
+    fn run(self, phase: Time, above: Option<Bytes>, shorts: &[(Time, u64)]) -> Outcome {
+        let mut bench = self.bench(phase);
+        if let Some(above) = above {
+            (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(self.xoff()) + above, BufferPer::Ingress);
+        }
+        for (start, bytes) in shorts {
+            bench.flow(0, 1, *bytes).start = *start;
+        }
+        bench.run()
+    }
+
+    /// Times at which the reverse link begins to be full, over one frame of it.
+    fn phases(self) -> impl Iterator<Item = Time> {
+        let t = self.frame_time();
+        (0..=PHASES).map(move |p| t * 3 + Time::ps(p * t.0 / PHASES))
+    }
+
+    /// The most that ever stood at host 0's ingress beyond xoff.
+    fn worst(self) -> u64 {
+        let most = self.phases().map(|phase| ingress_of_host_0(&self.run(phase, None, &[]))).max();
+        most.unwrap_or(0) - self.xoff()
+    }
+
+    /// The most frames lost with so much memory above xoff.
+    fn lost(self, above: Bytes) -> u64 {
+        self.phases().map(|phase| self.run(phase, Some(above), &[]).progress.drops).max().unwrap_or(0)
+    }
 }
 
-const XOFF: u64 = 10 * 4064;
-
-fn blocked_egress_bench(signal: Signal, response: Time, delay: Time, phase: Time) -> Bench {
-    let links = [
-        ("h0", "s0", RATE, delay),
-        ("h1", "s0", RATE, Time::ZERO),
-        ("h2", "s0", RATE, Time::ZERO),
-        ("h3", "s0", RATE, Time::ZERO),
-    ];
-    let mut bench = Bench::new(network(4, &["s0"], &links));
-    bench.packet.gap = GAP;
-    bench.ack.enabled = false;
-    bench.ack.path = AckPath::Ecmp;
-    bench.switch.latency = Time::ZERO;
-    let mut params = pfc(XOFF, 4064, signal);
-    params.response = response;
-    bench.mechanisms = Config::default().pfc(params);
-    // Blocks host 1's port: a higher class, from before the first frame of class 3 until the end.
-    bench.flow(2, 1, 4_000_000).class = Class(6);
-    let data = bench.flow(0, 1, 400_000);
-    data.start = Time::us(3);
-    // Fills the reverse link; its phase decides how long a PFC frame waits.
-    let reverse = bench.flow(3, 0, 4_000_000);
-    (reverse.class, reverse.start) = (Class(5), phase);
-    bench.stop_at = Some(Time::us(40));
-    bench
-}
-
-/// The most that ever stood at host 0's ingress beyond xoff, over all phases of the reverse link.
-fn worst(signal: Signal, response: Time, delay: Time) -> u64 {
-    let phases = (0..33).map(|p| Time::us(1) + Time::ns(10 * p));
-    let most = phases.map(|phase| {
-        let out = blocked_egress(signal, response, delay, phase, None, &[]);
-        ingress_of_host_0(&out)
-    });
-    most.max().unwrap_or(0) - 10 * 4064
-}
+const PHASES: u64 = 33;
 
 fn ingress_of_host_0(out: &Outcome) -> u64 {
     out.port(NodeId(4), NodeId(0)).stats.max_ingress_bytes
@@ -124,45 +153,54 @@ fn ingress_of_host_0(out: &Outcome) -> u64 {
 
 /// In the worst phase nothing is lost with the model's own headroom, and a frame is lost with one frame less. Of frames of one
 /// length only whole ones come, so that what is seen may fall short of the headroom by less than one.
+fn is_tight(link: Blocked) {
+    let (need, most) = (link.need(), link.worst());
+    println!("{link:?}: headroom {need}, worst seen {most} B");
+    assert!(most <= need.0 && most > need.0 - link.frame.0, "{link:?}: {most} of {need}");
+    assert_eq!(link.lost(need), 0, "{link:?}");
+    assert!(link.lost(need - link.frame) > 0, "{link:?}: one frame less must lose");
+}
+
 #[test]
 fn pfc_headroom_is_tight() {
     for signal in [Signal::Timed, Signal::OnOff, Signal::Ideal] {
         for (response, delay) in [(0, 150), (0, 1000), (500, 333)] {
             let (response, delay) = (Time::ns(response), Time::ns(delay));
-            let need = headroom(RATE, delay, FRAME, GAP, response, signal);
-            let most = worst(signal, response, delay);
-            println!("{signal:?}, response {response}, link {delay}: headroom {need}, worst seen {most} B");
-            assert!(most <= need.0 && most > need.0 - FRAME.0, "{signal:?}, response {response}, link {delay}");
-            let drops = |above| {
-                let phases = (0..33).map(|p| Time::us(1) + Time::ns(10 * p));
-                phases.map(|p| blocked_egress(signal, response, delay, p, Some(above), &[]).progress.drops).max()
-            };
-            assert_eq!(drops(need), Some(0));
-            assert!(drops(need - FRAME) > Some(0), "one frame less must lose");
+            is_tight(Blocked { rate: RATE, delay, frame: FRAME, signal, response });
+        }
+    }
+}
+
+/// From 100 Gb/s to 1.6 Tb/s, over cables of 1 m to 2 km (5 ns a metre), with frames of Ethernet's least payload for RoCEv2 up to
+/// jumbo frames.
+#[test]
+fn pfc_headroom_is_tight_at_every_rate_cable_and_frame() {
+    for gbps in [100, 200, 400, 800, 1600] {
+        for (metres, frame) in [(1, 1518), (3, 4158), (100, 9216), (500, 1518), (2_000, 4158)] {
+            let (rate, delay) = (Rate::gbps(gbps), Time::ns(5 * metres));
+            is_tight(Blocked { rate, delay, frame: Bytes(frame), signal: Signal::Timed, response: Time::ZERO });
         }
     }
 }
 
 /// The headroom is exact for frames of any length: a frame just long enough goes first of those that are still to come, full
-/// ones follow, and the last begins just before the stop. Of the 1.94 frames sent meanwhile 3815 B, less the phase's step of
-/// 10 ns (125 B), are left to that first one.
+/// ones follow, and the last begins just before the stop. Of the 1.94 frames sent meanwhile 3815 B, less a phase's step of 10 ns
+/// (125 B), are left to that first one.
 #[test]
 fn pfc_headroom_is_tight_for_frames_of_mixed_lengths() {
-    let need = headroom(RATE, Time::ns(150), FRAME, GAP, Time::ZERO, Signal::Timed);
+    let delay = Time::ns(150);
+    let link = Blocked { rate: RATE, delay, frame: FRAME, signal: Signal::Timed, response: Time::ZERO };
+    let need = link.need();
     // The first frame of class 3 slips through the blocked port; the 12th passes xoff.
-    let behind_the_twelfth = Time::us(3) + Time::ps(10 * 326_720 + 160_000);
+    let behind_the_twelfth = link.frame_time() * 19 + Time::ps(160_000);
     let most = |payload: u64, above: Option<Bytes>| {
-        let phases = (0..33).map(|p| Time::us(1) + Time::ns(10 * p));
-        let outcomes = phases.map(|phase| {
-            let shorts = [(behind_the_twelfth, payload)];
-            blocked_egress(Signal::Timed, Time::ZERO, Time::ns(150), phase, above, &shorts)
-        });
+        let outcomes = link.phases().map(|phase| link.run(phase, above, &[(behind_the_twelfth, payload)]));
         let each = outcomes.map(|out| (ingress_of_host_0(&out), out.progress.drops));
         each.fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)))
     };
     let (seen, _) = (3500..3815).step_by(5).map(|payload| most(payload, None)).max().expect("lengths were tried");
-    println!("headroom {need}, worst seen {} B", seen - 10 * 4064);
-    assert!(seen - 10 * 4064 <= need.0 && seen - 10 * 4064 > need.0 - 250, "{seen}");
+    println!("headroom {need}, worst seen {} B", seen - link.xoff());
+    assert!(seen - link.xoff() <= need.0 && seen - link.xoff() > need.0 - 250, "{seen}");
     assert_eq!(most(3600, Some(need)).1, 0);
     // What would be enough for equal frames loses one of these.
     assert!(most(3600, Some(FRAME * 3)).1 > 0);
@@ -205,16 +243,17 @@ fn headroom_suffices_whoever_has_filled_the_shared_memory() {
 #[test]
 fn headroom_behind_a_full_pool_is_tight() {
     let (response, delay) = (Time::ns(500), Time::ns(333));
-    let need = headroom(RATE, delay, FRAME, GAP, response, Signal::Timed);
+    let link = Blocked { rate: RATE, delay, frame: FRAME, signal: Signal::Timed, response };
+    let need = link.need();
     let drops = |above: Bytes| {
-        let phases = (0..33).map(|p| Time::us(1) + Time::ns(10 * p));
-        let losses = phases.map(|phase| {
-            let mut bench = blocked_egress_bench(Signal::Timed, response, delay, phase);
+        let losses = link.phases().map(|phase| {
+            let mut bench = link.bench(phase);
             // Each port has a pool of its own and its headroom; no ingress comes near its threshold.
-            (bench.switch.headroom, bench.switch.buffer) = (above, Bytes(XOFF) + above);
+            let pool = link.xoff();
+            (bench.switch.headroom, bench.switch.buffer) = (above, Bytes(pool) + above);
             bench.switch.buffer_per = BufferPer::Ingress;
             bench.mechanisms = Config::default()
-                .pfc(backwater_mech::pfc::Params { response, ..pfc(10 * XOFF, 9 * XOFF, Signal::Timed) });
+                .pfc(backwater_mech::pfc::Params { response, ..pfc(10 * pool, 9 * pool, Signal::Timed) });
             bench.run().progress.drops
         });
         losses.max()
