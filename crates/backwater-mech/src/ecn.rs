@@ -3,7 +3,7 @@
 //! ```text
 //! q <= Kmin          : P = 0
 //! Kmin < q < Kmax    : P = Pmax (q - Kmin) / (Kmax - Kmin)
-//! q >= Kmax          : P = 1          (Kmin = Kmax: a step, marked where q > K)
+//! q >= Kmax          : P = 1, or Pmax (`above_kmax`)          (Kmin = Kmax: a step, above it where q > K)
 //! ```
 //!
 //! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals ([`crate::average`]), as in RED. With C0 a port of rate C has the thresholds Kmin C / C0 and
@@ -14,6 +14,7 @@
 //! | Kmin, Kmax | `kmin`, `kmax` | bytes | 5 KB, 200 KB | Zhu et al., SIGCOMM 2015 (40 Gb/s) |
 //! | C0 | `reference_rate` | rate | – | HPCC's ns-3 configuration: thresholds by the rate of the port |
 //! | Pmax | `pmax` | – | 0.01 | the same |
+//! | – | `above_kmax` | – | `all` | the same; `pmax`: "Max Probability" as a bound |
 //! | w | `weight` | – | none: no average | Floyd and Jacobson 1993: 0.002 |
 //! | – | `mark_at` | – | `dequeue` | HPCC's ns-3 switch, htsim |
 //!
@@ -22,6 +23,7 @@
 //! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
 
 use crate::average::{Averages, weight_findings};
+use crate::red::AboveMaximum;
 use backwater_engine::Time;
 use backwater_net::hooks::{
     Absent, CheckCx, Finding, Margin, Mechanism, Place, Reach, SwitchCx, SwitchShape, SwitchSide,
@@ -49,7 +51,7 @@ pub struct Params {
     /// Queue length up to which nothing is marked.
     #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015", "x-range" = "0 B to kmax"))]
     pub kmin: Bytes,
-    /// Queue length from which everything is marked. Equal to `kmin`: a step, marked above it.
+    /// Queue length from which everything is marked, or what `above_kmax` says. Equal to `kmin`: a step, marked above it.
     #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015", "x-range" = "kmin and more"))]
     pub kmax: Bytes,
     /// Rate of the ports for which `kmin` and `kmax` are meant; at other rates both are in proportion. Absent: the same at all ports.
@@ -58,6 +60,9 @@ pub struct Params {
     /// Marking probability just below `kmax`.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
     pub pmax: f64,
+    /// What is marked from `kmax` on: `all`, or with the probability `pmax`, which is then never exceeded.
+    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015: all; simulations of P802.1Qcz, 2018, name a Max Probability only"))]
+    pub above_kmax: AboveMaximum,
     /// Weight of one arrival in the average queue length that is compared with `kmin` and `kmax`. Absent: the length as it is.
     #[schemars(extend("x-source" = "choice: DCTCP and DCQCN mark by the length as it is; Floyd and Jacobson 1993 (RED): 0.002", "x-range" = "above 0 to 1"))]
     pub weight: Option<f64>,
@@ -80,6 +85,7 @@ impl Default for Params {
             kmax,
             reference_rate: None,
             pmax: 0.01,
+            above_kmax: AboveMaximum::All,
             weight: None,
             mark_at: At::Dequeue,
             count_departing: false,
@@ -250,16 +256,16 @@ impl CongestionPoint {
         if q <= kmin {
             return;
         }
-        let pmax = self.params.pmax;
-        if q >= kmax || kmin == kmax {
+        let Params { pmax, above_kmax, .. } = self.params;
+        let p = if q >= kmax {
+            above_kmax.probability(pmax)
+        } else {
+            pmax * (q.0 - kmin.0) as f64 / (kmax.0 - kmin.0) as f64
+        };
+        // No number is drawn where all are marked.
+        if p >= 1.0 || cx.rng().random::<f64>() < p {
             self.marks += 1;
             pkt.mark();
-        } else {
-            let p = pmax * (q.0 - kmin.0) as f64 / (kmax.0 - kmin.0) as f64;
-            if cx.rng().random::<f64>() < p {
-                self.marks += 1;
-                pkt.mark();
-            }
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod mac_control;
 pub mod pause;
 pub mod pfc;
 pub mod qcn;
+pub mod red;
 pub mod registry;
 pub mod sfc;
 pub mod spray;

@@ -8,7 +8,7 @@
 //! ```text
 //! on packet p of flow F with queue MQ of egress port o:
 //!     F in stream table of o:             isolate
-//!     otherwise P = red(MQ bytes):        with P: add F, local-create; isolate         red: 0 up to Low, Pmax at High, 1 above
+//!     otherwise P = red(MQ bytes):        with P: add F, local-create; isolate         red: 0 up to Low, Pmax at High, 1 above (`above_high`)
 //!                                         with w: of the average of MQ over these packets (crate::average)
 //! isolate:  queue = CQ, and p's priority on the next link is CQ's; mark CE (which: `ce_marking`)
 //!           CQ bytes > CIM_TH, CIM count(F) < max-cim-tx, last CIM of F min. interval ago:
@@ -32,6 +32,7 @@
 //! | queue-map | `queue_map` | – | queue 3 monitored, 2 congesting | 49.4.1.2.5; the values: choice |
 //! | Low, High | `low`, `high` | bytes | 10 KB, 300 KB | simulations of P802.1Qcz (2017, 2018) |
 //! | Pmax | `pmax` | – | 0.01 | the same |
+//! | – | `above_high` | – | `all` | choice; `pmax`: "Max Probability" as a bound |
 //! | w | `weight` | – | none: no average | RED (Floyd and Jacobson 1993): 0.002 |
 //! | ci-max-flow-life | `max_flow_life` | time | 1 s | 49.4.1.1.3: 100 centiseconds |
 //! | max-cim-tx | `max_cim_tx` | – | 3 | 49.4.1.2.7 |
@@ -55,6 +56,7 @@ mod table;
 mod wire;
 
 use crate::average::{Averages, weight_findings};
+use crate::red::AboveMaximum;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
@@ -109,12 +111,15 @@ pub struct Params {
     /// Length of the monitored queue up to which no flow is found to be congesting.
     #[schemars(extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018", "x-range" = "0 B to high"))]
     pub low: Bytes,
-    /// Length of the monitored queue above which every flow of which a packet comes is congesting.
+    /// Length of the monitored queue above which every flow of which a packet comes is congesting, or what `above_high` says.
     #[schemars(extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018", "x-range" = "low and more"))]
     pub high: Bytes,
     /// Probability at `high`.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018"))]
     pub pmax: f64,
+    /// Which packets above `high` find their flow: `all`, or with the probability `pmax`, which is then never exceeded.
+    #[schemars(extend("x-source" = "choice; simulations of P802.1Qcz, 2018, name a Max Probability only"))]
+    pub above_high: AboveMaximum,
     /// Weight of one arrival in the average length of the monitored queue that is compared with `low` and `high`. Absent: the length as it is.
     #[schemars(extend("x-source" = "choice; Floyd and Jacobson 1993 (RED): 0.002", "x-range" = "above 0 to 1"))]
     pub weight: Option<f64>,
@@ -166,6 +171,7 @@ impl Default for Params {
             low: Bytes(10_000),
             high: Bytes(300_000),
             pmax: 0.01,
+            above_high: AboveMaximum::All,
             weight: None,
             ce_marking: CeMarking::Local,
             in_order: Order::Counters,
@@ -574,11 +580,11 @@ impl Bridge {
 
 /// The curve of congesting-flow detection: that of random early detection, of the length or its average.
 fn red(q: Bytes, params: &Params) -> f64 {
-    let Params { low, high, pmax, .. } = *params;
+    let Params { low, high, pmax, above_high, .. } = *params;
     if q <= low {
         0.0
     } else if q > high {
-        1.0
+        above_high.probability(pmax)
     } else {
         pmax * (q.0 - low.0) as f64 / (high.0 - low.0) as f64
     }

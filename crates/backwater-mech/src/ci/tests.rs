@@ -77,6 +77,17 @@ fn the_curve_is_that_of_the_simulations() {
     assert_eq!(red(Bytes(300_001), &params), 1.0);
 }
 
+/// "Max Probability 1 %" as a bound: above High one flow in a hundred is found, and not each. 20 000 draws: 200, within 4 deviations of 14.
+#[test]
+fn detection_can_stay_at_its_greatest_probability() {
+    let capped = Params { above_high: AboveMaximum::Pmax, ..Params::default() };
+    assert_eq!([155_000, 300_000, 300_001, 1_000_000].map(|q| red(Bytes(q), &capped)), [0.005, 0.01, 0.01, 0.01]);
+    let mut stand = Stand::new(capped);
+    stand.bench.set_egress(OUT, MQ, 1_000_000);
+    let found = (0..20_000).filter(|flow| stand.isolates(*flow)).count();
+    assert!((144..=256).contains(&found), "{found} of 20000 at 1 %");
+}
+
 /// Up to Low nothing is isolated, between Low and High one packet in some hundreds finds its flow, above High every one.
 #[test]
 fn long_queues_find_congesting_flows() {

@@ -32,6 +32,33 @@ fn red_curve_of_the_dcqcn_paper() {
     }
 }
 
+/// P802.1Qcz's "Low 10 KB, High 300 KB, Max Probability 1 %", a queue held at 1 MB: RED that stays at its maximum marks 1 % of 100 000, RED
+/// that marks all from High on marks all. Below High both are one curve, and a step is one of height Pmax.
+#[test]
+fn above_kmax_all_are_marked_or_pmax_of_them() {
+    let with = |above_kmax| Params {
+        kmin: Bytes(10_000),
+        kmax: Bytes(300_000),
+        mark_at: At::Enqueue,
+        above_kmax,
+        ..Params::default()
+    };
+    let n = 100_000;
+    let around = |got: u32, p: f64| {
+        let (mean, sigma) = (f64::from(n) * p, (f64::from(n) * p * (1.0 - p)).sqrt());
+        assert!((f64::from(got) - mean).abs() <= 4.0 * sigma, "{got} of {n} marked, P = {p}");
+    };
+    for queue in [300_000, 1_000_000] {
+        assert_eq!(marked(&with(AboveMaximum::All), queue, n), n);
+        around(marked(&with(AboveMaximum::Pmax), queue, n), 0.01);
+    }
+    assert_eq!(marked(&with(AboveMaximum::Pmax), 155_000, n), marked(&with(AboveMaximum::All), 155_000, n));
+    let step = Params { kmax: Bytes(10_000), pmax: 0.25, ..with(AboveMaximum::Pmax) };
+    assert_eq!(marked(&step, 10_000, n), 0);
+    around(marked(&step, 10_001, n), 0.25);
+    assert_eq!(Params::default().above_kmax, AboveMaximum::All, "as DCQCN's paper has it");
+}
+
 #[test]
 fn step_marks_above_k() {
     let k = Bytes(200_000);
