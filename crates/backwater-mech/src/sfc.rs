@@ -236,6 +236,7 @@ impl Mechanism for Sfc {
     const DEFINED_BY: &'static str = "IEEE P802.1Qdw (draft), contributions of 2025";
     const SUMMARY: &'static str = "a congested queue pauses the sources of its packets for a time";
     const IDLE: &'static str = "never paused a source";
+    const FRAMES: &'static [&'static str] = &[PAUSE, RESUME];
     type Params = Params;
     type Shared = ();
     type Switch = Bridge;

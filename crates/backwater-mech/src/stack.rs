@@ -67,6 +67,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// What it has not done where it never acted.
     pub idle: &'static str,
+    /// Kinds of control frames that it sends, beside MAC control.
+    pub frames: &'static [&'static str],
     /// Named parameter sets.
     pub presets: &'static [Preset],
     /// Schema of its parameters.
@@ -81,6 +83,7 @@ impl Entry {
             defined_by: M::DEFINED_BY,
             summary: M::SUMMARY,
             idle: M::IDLE,
+            frames: M::FRAMES,
             presets: M::PRESETS,
             schema: |generator| generator.subschema_for::<M::Params>(),
         }

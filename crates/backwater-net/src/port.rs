@@ -112,7 +112,8 @@ struct Deficit {
 /// Faults of the link out of a port.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkFaults {
-    pub loss: f64,
+    /// Which frames, or all, are lost with which probability.
+    pub loss: Vec<(Option<crate::spec::FrameKind>, f64)>,
     pub rng: Rng,
     /// What to count, and how many until the one that is lost.
     pub drop_nth: Vec<(crate::spec::FrameKind, u64)>,
@@ -240,7 +241,10 @@ impl Port {
     /// Whether a frame that is sent now, or later, may be lost on the link.
     pub fn may_lose(&self) -> bool {
         let faults = self.rest.faults.as_ref();
-        !self.up || faults.is_some_and(|f| f.loss > 0.0 || f.drop_nth.iter().any(|(_, left)| *left > 0))
+        !self.up
+            || faults.is_some_and(|f| {
+                f.loss.iter().any(|(_, share)| *share > 0.0) || f.drop_nth.iter().any(|(_, left)| *left > 0)
+            })
     }
 
     /// All counters at `now`.

@@ -73,12 +73,14 @@ pub struct Fault {
 /// What happens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultKind {
-    /// From now on frames on a link are lost at random.
+    /// From now on frames on links are lost at random.
     Loss {
-        /// Sending end.
-        from: NodeId,
-        /// Receiving end.
-        to: NodeId,
+        /// Sending end; none: any.
+        from: Option<NodeId>,
+        /// Receiving end; none: any.
+        to: Option<NodeId>,
+        /// Which frames; none: all. A later fault about the same frames of a link replaces this one.
+        what: Option<FrameKind>,
         /// Probability of loss of each frame, 0 to 1.
         probability: f64,
     },

@@ -1,9 +1,11 @@
 //! `[[fault]]` as the stage takes it.
 
-use crate::error::ScenarioError;
-use crate::file::FaultEntry;
+use crate::error::{ScenarioError, nearest};
+use crate::file::{FaultEntry, Frames};
 use crate::flows::Place;
 use crate::hosts;
+use backwater_mech::registry::ENTRIES;
+use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::spec::{Fault, FaultKind, FrameKind};
 
@@ -14,18 +16,23 @@ pub(crate) fn all(place: &Place<'_>) -> Result<Vec<Fault>, ScenarioError> {
 
 fn one(place: &Place<'_>, key: &str, fault: &FaultEntry) -> Result<Fault, ScenarioError> {
     let (at, kind) = match fault {
-        FaultEntry::Loss { at, from, to, probability } => {
-            let (from, to) = link(place, key, ("from", from), ("to", to))?;
-            (*at, FaultKind::Loss { from, to, probability: *probability })
+        FaultEntry::Loss { at, from, to, frame, probability } => {
+            let (from, to) = match (from, to) {
+                (Some(from), Some(to)) => {
+                    let (from, to) = link(place, key, ("from", from), ("to", to))?;
+                    (Some(from), Some(to))
+                }
+                (from, to) => {
+                    let find = |name, end: &Option<String>| end.as_ref().map(|end| node(place, key, (name, end)));
+                    (find("from", from).transpose()?, find("to", to).transpose()?)
+                }
+            };
+            let what = frame.as_ref().map(|frame| kind(place, key, frame)).transpose()?;
+            (*at, FaultKind::Loss { from, to, what, probability: *probability })
         }
         FaultEntry::DropNth { at, from, to, frame, nth } => {
             let (from, to) = link(place, key, ("from", from), ("to", to))?;
-            let what = match frame.0.as_str() {
-                "data" => FrameKind::Data,
-                "ack" => FrameKind::Ack,
-                kind => FrameKind::Control(kind.to_owned()),
-            };
-            (*at, FaultKind::DropNth { from, to, what, nth: *nth })
+            (*at, FaultKind::DropNth { from, to, what: kind(place, key, frame)?, nth: *nth })
         }
         FaultEntry::LinkDown { at, a, b } => {
             let (a, b) = link(place, key, ("a", a), ("b", b))?;
@@ -52,17 +59,38 @@ fn one(place: &Place<'_>, key: &str, fault: &FaultEntry) -> Result<Fault, Scenar
     Ok(Fault { at, kind })
 }
 
+/// The kinds of frames that `key.frame` may name.
+fn kind(place: &Place<'_>, key: &str, frame: &Frames) -> Result<FrameKind, ScenarioError> {
+    let name = frame.0.as_str();
+    match name {
+        "data" => return Ok(FrameKind::Data),
+        "ack" => return Ok(FrameKind::Ack),
+        _ => {}
+    }
+    let controls = || ENTRIES.iter().flat_map(|entry| entry.frames).copied().chain([MAC_CONTROL]);
+    if controls().any(|known| known == name) {
+        return Ok(FrameKind::Control(name.to_owned()));
+    }
+    let known = || ["data", "ack"].into_iter().chain(controls());
+    let hint = match nearest(name, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("kinds of frames: {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Err(place.resolved.error(&format!("{key}.frame"), format!("there is no kind of frame `{name}`")).hint(hint))
+}
+
+fn node(place: &Place<'_>, key: &str, (name, text): (&str, &str)) -> Result<NodeId, ScenarioError> {
+    place.index.node(text).ok_or_else(|| {
+        place
+            .resolved
+            .error(&format!("{key}.{name}"), format!("there is no node `{text}`"))
+            .hint(hosts::node_hint(text, place.index.graph()))
+    })
+}
+
 /// Two nodes that a link joins.
 fn link(place: &Place<'_>, key: &str, a: (&str, &str), b: (&str, &str)) -> Result<(NodeId, NodeId), ScenarioError> {
-    let find = |(name, text): (&str, &str)| {
-        place.index.node(text).ok_or_else(|| {
-            place
-                .resolved
-                .error(&format!("{key}.{name}"), format!("there is no node `{text}`"))
-                .hint(hosts::node_hint(text, place.index.graph()))
-        })
-    };
-    let (from, to) = (find(a)?, find(b)?);
+    let (from, to) = (node(place, key, a)?, node(place, key, b)?);
     if !place.neighbours().joined(from, to) {
         let reason = format!("no link joins `{}` and `{}`", a.1, b.1);
         return Err(place

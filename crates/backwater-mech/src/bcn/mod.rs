@@ -242,6 +242,7 @@ impl Mechanism for Bcn {
     const DEFINED_BY: &'static str = "Bergamasco and Pan, contributions to IEEE 802.1, 2005 to 2007";
     const SUMMARY: &'static str = "a congested queue tells the sources of sampled frames to lower or raise their rates";
     const IDLE: &'static str = "never told a source to change its rate";
+    const FRAMES: &'static [&'static str] = &[NEGATIVE, POSITIVE, MAX, STOP];
     type Params = Params;
     type Shared = ();
     type Switch = CongestionPoint;

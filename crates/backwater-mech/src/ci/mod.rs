@@ -237,6 +237,7 @@ impl Mechanism for CongestionIsolation {
     const SUMMARY: &'static str =
         "Congestion Isolation: flows that congest a queue wait in one of their own, here and upstream";
     const IDLE: &'static str = "never isolated a flow";
+    const FRAMES: &'static [&'static str] = &[CIM];
     type Params = Params;
     type Shared = ();
     type Switch = Bridge;

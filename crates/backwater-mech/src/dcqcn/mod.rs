@@ -188,6 +188,7 @@ impl Mechanism for Dcqcn {
     const DEFINED_BY: &'static str = "Zhu et al., SIGCOMM 2015";
     const SUMMARY: &'static str = "adapts each flow's rate to congestion notifications caused by ECN marks";
     const IDLE: &'static str = "never lowered a rate, since no mark reached it";
+    const FRAMES: &'static [&'static str] = &[CNP];
     type Params = Params;
     type Shared = SharedAlpha;
     type Switch = Absent;

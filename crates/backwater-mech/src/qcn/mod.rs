@@ -203,6 +203,7 @@ impl Mechanism for Qcn {
     const DEFINED_BY: &'static str = "IEEE 802.1Qau-2010 (IEEE 802.1Q clauses 30 to 33)";
     const SUMMARY: &'static str = "a congested queue tells the sources of sampled frames to lower their rates";
     const IDLE: &'static str = "never told a source to slow down";
+    const FRAMES: &'static [&'static str] = &[CNM];
     type Params = Params;
     type Shared = ();
     type Switch = CongestionPoint;

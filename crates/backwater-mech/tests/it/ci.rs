@@ -113,6 +113,11 @@ fn a_lost_cim_does_no_harm() {
     };
     let (received, lost, _) = run(None);
     assert!(received > 1 && lost == 0);
+    let cims = Some(FrameKind::Control(CIM.into()));
+    let (received, lost, out) = run(Some(FaultKind::Loss { from: None, to: None, what: cims, probability: 1.0 }));
+    assert_eq!(received, 0);
+    assert_eq!(lost, out.counted(None, "cims_sent"));
+    assert!(lost > 1 && out.counted(None, "isolated_packets") > 0);
     let bench = chain(None);
     let (from, to) = (bench.node("c"), bench.node("b"));
     let one = FaultKind::DropNth { from, to, what: FrameKind::Control(CIM.into()), nth: 1 };

@@ -153,7 +153,7 @@ fn frame_lost_as_its_crossing_ends() {
             bench.flow(src, dst, 400_000);
         }
         let (from, to) = (bench.node("s0"), bench.node("h2"));
-        bench.fault(Time::ZERO, FaultKind::Loss { from, to, probability: 0.5 });
+        bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 0.5 });
         let out = bench.run();
         assert!(out.progress.fault_losses > 50);
         assert_eq!(out.unrest, Vec::<String>::new(), "seed {seed}");
@@ -261,6 +261,30 @@ fn drop_nth_of_each_kind() {
         let received: u64 = out.rows.flows.iter().map(|f| f.received).sum();
         assert_eq!(received, if what == FrameKind::Data { 396_000 } else { 400_000 }, "{what:?}");
     }
+}
+
+/// A loss of one kind of frame on every link: each is lost with that probability, and nothing else is.
+#[test]
+fn loss_of_one_kind_everywhere() {
+    let run = |faults: &[f64]| {
+        let mut bench = Bench::star(3, Rate::gbps(100));
+        bench.flow(0, 2, 10_000_000);
+        bench.flow(1, 2, 10_000_000);
+        for probability in faults {
+            let (what, probability) = (Some(FrameKind::Ack), *probability);
+            bench.fault(Time::ZERO, FaultKind::Loss { from: None, to: None, what, probability });
+        }
+        bench.run()
+    };
+    let out = run(&[0.3]);
+    assert_eq!(out.rows.flows.iter().map(|f| f.received).sum::<u64>(), 20_000_000);
+    // An acknowledgement crosses two links: 0.51 are lost on one of them. Three standard deviations.
+    let sent: u64 = out.rows.flows.iter().map(|f| f.packets).sum();
+    let lost = out.progress.fault_losses;
+    let (sent, lost) = (sent as f64, lost as f64);
+    assert!((lost - 0.51 * sent).abs() < 3.0 * (sent * 0.51 * 0.49).sqrt(), "{lost} of {sent}");
+    // The later fault about the same frames replaces the earlier one.
+    assert_eq!(run(&[1.0, 0.0]).progress.fault_losses, 0);
 }
 
 /// A pause with few quanta is refreshed for as long as it lasts, at every rate: not one frame slips out in between.

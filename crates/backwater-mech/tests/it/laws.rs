@@ -270,7 +270,7 @@ enum Trouble {
 impl Trouble {
     fn on(self, from: NodeId, to: NodeId) -> FaultKind {
         match self {
-            Trouble::Loss(probability) => FaultKind::Loss { from, to, probability },
+            Trouble::Loss(probability) => FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability },
             Trouble::DropNth(what, nth) => {
                 let what = match what {
                     0 => FrameKind::Data,

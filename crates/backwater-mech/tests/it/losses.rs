@@ -133,7 +133,7 @@ fn a_way_back_that_loses_everything_is_no_progress() {
     let mut bench = endless(Recovery::GoBackN);
     bench.flow(0, 2, 40_000);
     let (from, to) = (bench.node("leaf0"), bench.node("h0"));
-    bench.fault(Time::ZERO, FaultKind::Loss { from, to, probability: 1.0 });
+    bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 1.0 });
     let out = bench.run();
     assert!(out.broken.as_ref().is_some_and(|broken| broken.reason.starts_with("no flow has got further for 100 ms")));
     assert_eq!(out.flow(0).received, 40_000);

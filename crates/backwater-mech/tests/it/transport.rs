@@ -120,7 +120,7 @@ proptest! {
         }
         for (from, to) in [("s0", "s1"), ("s1", "s0")] {
             let (from, to) = (bench.node(from), bench.node(to));
-            bench.fault(Time::ZERO, FaultKind::Loss { from, to, probability: loss });
+            bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: loss });
         }
         for (i, size) in sizes.iter().enumerate() {
             bench.flow(i as u32 % 2, 2, *size).start = Time::us(i as u64);
@@ -376,7 +376,7 @@ fn lossy_goodput(p: f64, nack_interval: Option<Time>) -> f64 {
             ..TransportParams::default()
         };
         let (from, to) = (bench.node("s0"), bench.node("h1"));
-        bench.fault(Time::ZERO, FaultKind::Loss { from, to, probability: p });
+        bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: p });
         bench.flow(0, 1, 4000 * PACKETS);
         let out = bench.run();
         complete(&out, 4000 * PACKETS);

@@ -229,6 +229,8 @@ pub trait Mechanism {
     /// What it has not done where it never acted, as in "never paused a neighbour"; said after its name, and before how near it came
     /// ([`Reach`]).
     const IDLE: &'static str;
+    /// Kinds of control frames that it sends, beside MAC control.
+    const FRAMES: &'static [&'static str] = &[];
     /// Named parameter sets.
     const PRESETS: &'static [Preset] = &[];
     /// What it claims for itself alone, as configured.

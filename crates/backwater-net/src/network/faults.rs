@@ -19,25 +19,39 @@ const CAPTURED: u8 = 2;
 const WATCHED: u8 = 4;
 
 impl<A: Actors> Network<A> {
+    /// Ports from a node to another, or of all nodes to all where an end is not given.
+    fn ports_of_ends(&self, from: Option<NodeId>, to: Option<NodeId>) -> Vec<u32> {
+        let nodes = 0..self.neighbours.len() as u32;
+        let senders = nodes.filter(|node| from.is_none_or(|from| from.0 == *node));
+        senders
+            .flat_map(|node| {
+                let first = self.first_port[node as usize];
+                let ends = self.neighbours[node as usize].iter().enumerate();
+                ends.filter(|(_, (peer, _))| to.is_none_or(|to| to.0 == *peer)).map(move |(i, _)| first + i as u32)
+            })
+            .collect()
+    }
+
     /// Ports of `from` that lead to `to`.
     fn ports_between(&self, from: NodeId, to: NodeId) -> Vec<u32> {
-        let all = self.neighbours[from.0 as usize].iter().enumerate();
-        all.filter(|(_, (peer, _))| *peer == to.0).map(|(i, _)| self.first_port[from.0 as usize] + i as u32).collect()
+        self.ports_of_ends(Some(from), Some(to))
     }
 
     fn link_faults(&mut self, port: u32) -> &mut LinkFaults {
         let seed = self.seed;
         self.ports[port as usize].faults(|| {
             let rng = rng::stream(seed, "link loss", u64::from(port));
-            LinkFaults { loss: 0.0, rng, drop_nth: Vec::new(), down_at: None }
+            LinkFaults { loss: Vec::new(), rng, drop_nth: Vec::new(), down_at: None }
         })
     }
 
     pub(super) fn apply_fault(&mut self, fault: usize) {
         match self.faults[fault].kind.clone() {
-            FaultKind::Loss { from, to, probability } => {
-                for port in self.ports_between(from, to) {
-                    self.link_faults(port).loss = probability;
+            FaultKind::Loss { from, to, what, probability } => {
+                for port in self.ports_of_ends(from, to) {
+                    let rules = &mut self.link_faults(port).loss;
+                    rules.retain(|(of, _)| *of != what);
+                    rules.push((what.clone(), probability));
                 }
             }
             FaultKind::DropNth { from, to, what, nth } => {
@@ -170,14 +184,19 @@ impl<A: Actors> Network<A> {
         let header = self.slab[pkt].pkt;
         let control = matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.slab.control(header.seq).kind);
         let Some(faults) = self.ports[port as usize].rest.faults.as_mut() else { return false };
-        let mut lost = faults.loss > 0.0 && faults.rng.random::<f64>() < faults.loss;
+        let counts = |what: &FrameKind| match what {
+            FrameKind::Data => header.kind == Kind::Data,
+            FrameKind::Ack => header.kind == Kind::Ack,
+            FrameKind::Control(name) => control == Some(name.as_str()),
+        };
+        let mut lost = false;
+        for (what, share) in &faults.loss {
+            if what.as_ref().is_none_or(counts) && *share > 0.0 {
+                lost |= faults.rng.random::<f64>() < *share;
+            }
+        }
         for (what, left) in &mut faults.drop_nth {
-            let counts = match what {
-                FrameKind::Data => header.kind == Kind::Data,
-                FrameKind::Ack => header.kind == Kind::Ack,
-                FrameKind::Control(name) => control == Some(name.as_str()),
-            };
-            if counts && *left > 0 {
+            if counts(what) && *left > 0 {
                 *left -= 1;
                 lost |= *left == 0;
             }

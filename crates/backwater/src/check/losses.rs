@@ -7,7 +7,7 @@
 //! [`Mechanism::lossless_classes`]: backwater_net::hooks::Mechanism::lossless_classes
 
 use crate::error::{ScenarioError, Warning};
-use crate::file::FaultEntry;
+use crate::file::{FaultEntry, Frames};
 use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, Losses, Recovery};
 use backwater_net::packet::class_bits;
@@ -124,9 +124,13 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
 /// Whether it loses data or acknowledgements.
 fn loses(fault: &FaultEntry) -> bool {
     match fault {
-        FaultEntry::Loss { probability, .. } => *probability > 0.0,
-        FaultEntry::DropNth { frame, .. } => ["data", "ack"].contains(&frame.0.as_str()),
+        FaultEntry::Loss { frame, probability, .. } => *probability > 0.0 && frame.as_ref().is_none_or(carried),
+        FaultEntry::DropNth { frame, .. } => carried(frame),
         FaultEntry::LinkDown { .. } => true,
         FaultEntry::LinkUp { .. } | FaultEntry::RateChange { .. } | FaultEntry::SlowReceiver { .. } => false,
     }
+}
+
+fn carried(frame: &Frames) -> bool {
+    ["data", "ack"].contains(&frame.0.as_str())
 }

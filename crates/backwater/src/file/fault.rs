@@ -10,18 +10,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FaultEntry {
-    /// Each frame sent over a link in one direction is lost with a probability.
+    /// Each frame, or each of a kind, sent over a link in one direction is lost with a probability.
     Loss {
         /// When it begins.
         #[serde(default)]
         #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         at: Time,
-        /// Node that sends.
+        /// Node that sends. Absent: every node that has a link to `to`.
         #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
-        from: String,
-        /// Node that would receive.
+        from: Option<String>,
+        /// Node that would receive. Absent: every node that has a link to `from`; without either, every link in both directions.
         #[schemars(extend("x-source" = "Backwater's own", "x-range" = "the name of a node of the topology"))]
-        to: String,
+        to: Option<String>,
+        /// Kind of frame that is lost: `data`, `ack`, or a kind of control frame such as `cnp`, `mac-control`, `cim`. Absent: every frame.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "data, ack, or a kind of control frame"))]
+        frame: Option<Frames>,
         /// Probability of loss per frame.
         #[schemars(range(min = 0.0, max = 1.0))]
         #[schemars(extend("x-source" = "Backwater's own; independent losses: choice"))]
