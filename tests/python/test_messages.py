@@ -63,6 +63,20 @@ def test_unfinished_messages_have_no_mean() -> None:
     assert nobody.problem == "mean of 0 messages; it takes 1"
 
 
+def test_unfinished_messages_may_count_with_their_age() -> None:
+    # The last of the four starts at 15 us and takes 16.8 us; the others are over by then.
+    run = observe(*FLOWS, stop={"at": "20 us"})
+    asked = {"group": "calls", "until": "last_byte", "unfinished": "age"}
+    mean = value(run, "message_time", **asked)
+    assert mean == pytest.approx((1.6 + 2.4 + 9.6 + 5.0) / 4)
+    early = value(run, "message_time", before="5 us", **asked)
+    assert early == pytest.approx((1.6 + 2.4) / 2)
+    assert value(run, "messages", group="calls", state="unfinished") == 1
+    assert value(run, "messages", group="calls", before="15 us", state="unfinished") == 0
+    with pytest.raises(InputError, match="it is none or age"):
+        read(run, "message_time", {"group": "calls", "unfinished": "dropped"})
+
+
 INCAST = {"label": "incast", "from": ["h1", "h2"], "to": "h0", "size": "200 KB"}
 SFC = {"threshold": "20 KB", "target": "5 KB", "resume": True}
 

@@ -251,7 +251,7 @@ def read(folder: Path, *, full: bool = False) -> Study:
     if full and "full" not in text:
         raise InputError(f"study {folder.name} has one size only", "leave out --full")
     try:
-        return _study(folder, _enlarged(text) if full else text, published)
+        return _study(folder, _enlarged(text) if full else _reduced(text), published)
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder}: the study's files lack or misuse {error}") from error
 
@@ -275,6 +275,16 @@ def toml(path: Path, number: Callable[[str], float] = float) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=number)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _reduced(text: dict[str, Any]) -> dict[str, Any]:
+    """Give a study's text without the cases and tables that are run at full size only."""
+    tables = ("case", "beside")
+    wanted = {
+        name: [entry for entry in text.get(name, []) if entry.get("only") != "full"]
+        for name in tables
+    }
+    return text | wanted
 
 
 def _enlarged(text: dict[str, Any]) -> dict[str, Any]:

@@ -59,8 +59,8 @@ class Observed:
 
     @cached_property
     def completions(self) -> pa.Table:
-        """Sizes, starts and completion times of all flows."""
-        columns = ["group", "bytes", "start_ps", "fct_last_byte_ps", "fct_last_ack_ps"]
+        """Sizes, starts, states and completion times of all flows."""
+        columns = ["group", "bytes", "start_ps", "fct_last_byte_ps", "fct_last_ack_ps", "state"]
         return self.run.flows.select(columns)
 
     @cached_property
@@ -161,7 +161,7 @@ class Observed:
     def sampling_ps(self) -> int:
         """Time between two samples."""
         match = re.search(
-            r'^interval = "(.+)"', _table(self.run.manifest["scenario"], "output"), re.M
+            r'^interval = "(.+)"', table_text(self.run.manifest["scenario"], "output"), re.M
         )
         if match is None:
             raise NotThereError("the scenario has no output.interval")
@@ -177,7 +177,7 @@ class Observed:
         return (end - begin) // self.sampling_ps
 
 
-def _table(text: str, name: str) -> str:
+def table_text(text: str, name: str) -> str:
     """Give the lines of one table of a resolved scenario, which begin with its name."""
     match = re.search(rf"^\[{name}\]\n((?:(?!\[).*\n?)*)", text, re.M)
     return match[1] if match else ""
@@ -310,7 +310,7 @@ def throughput(
     payload = math.fsum(run.rate(group, window) for group in groups) / 1e6
     if count == "payload":
         return Reading(payload)
-    packet = _table(run.run.manifest["scenario"], "packet")
+    packet = table_text(run.run.manifest["scenario"], "packet")
     sizes = {
         name: quantity(text, SIZES, "a size")
         for name, text in re.findall(r'^(payload|header) = "(.+)"', packet, re.M)
@@ -338,9 +338,12 @@ def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
 
 
 @kind("retransmissions", counts=True)
-def retransmissions(run: Observed) -> Reading:
-    """Data packets sent again by all flows, after a loss or a timeout."""
-    return Reading(int(pc.sum(run.run.flows["retransmitted"]).as_py() or 0))
+def retransmissions(run: Observed, group: str | None = None) -> Reading:
+    """Data packets sent again by all flows, or by those of a group, after a loss or a timeout."""
+    flows = run.run.flows
+    if group is not None:
+        flows = flows.filter(pc.field("group") == group)
+    return Reading(int(pc.sum(flows["retransmitted"]).as_py() or 0))
 
 
 @kind("queue")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
@@ -27,19 +28,26 @@ from backwater.study.measures import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
-
 # How many messages must lie beyond a percentile for it to say something.
 BEYOND = 5
 
 
 def _messages(
-    run: Observed, group: str, sizes: Sequence[str] | None, after: str | None
+    run: Observed,
+    group: str,
+    sizes: Sequence[str] | None,
+    after: str | None,
+    before: str | None = None,
 ) -> pa.Table:
-    """Give the messages of a group from the first size on, and below the second if there is one."""
+    """Give the messages of a group from the first size on, and below the second if there is one.
+
+    Of those only what starts from `after` on, and before `before`.
+    """
     wanted = pc.field("group") == group
     if after is not None:
         wanted &= pc.field("start_ps") >= time_ps(after)
+    if before is not None:
+        wanted &= pc.field("start_ps") < time_ps(before)
     if sizes is not None:
         if not 1 <= len(sizes) <= 2:
             hint = 'they are ["LEAST"] or ["LEAST", "BELOW"]'
@@ -57,14 +65,24 @@ def message_time(
     group: str,
     sizes: Sequence[str] | None = None,
     after: str | None = None,
+    before: str | None = None,
     of: str = "mean",
     until: str = "last_ack",
+    unfinished: str = "none",
 ) -> Reading:
-    """Completion times of a group's messages of some sizes, all of which must be complete, in us.
+    """Completion times of a group's messages of some sizes, in us.
 
-    A percentile needs five messages beyond it.
+    `unfinished` says what is read where some are not complete at the end of the run: `none`,
+    nothing; `age`, they count with the time that they have taken so far, so that the reading is a
+    lower bound. A percentile needs five messages beyond it.
     """
-    times = _messages(run, group, sizes, after)[f"fct_{until}_ps"]
+    if unfinished not in ("none", "age"):
+        raise InputError(f"message_time: unfinished = {unfinished!r}", "it is none or age")
+    found = _messages(run, group, sizes, after, before)
+    times = found[f"fct_{until}_ps"]
+    if times.null_count and unfinished == "age":
+        ages = pc.subtract(pa.scalar(run.end_ps, times.type), found["start_ps"].cast(times.type))
+        times = pc.coalesce(times, ages)
     if times.null_count:
         return Reading(None, f"{times.null_count} of {len(times)} {group} messages not complete")
     share = share_of(of)
@@ -81,10 +99,18 @@ def message_time(
 
 @kind("messages", counts=True)
 def messages(
-    run: Observed, group: str, sizes: Sequence[str] | None = None, after: str | None = None
+    run: Observed,
+    group: str,
+    sizes: Sequence[str] | None = None,
+    after: str | None = None,
+    before: str | None = None,
+    state: str | None = None,
 ) -> Reading:
-    """How many messages of some sizes a group has."""
-    return Reading(_messages(run, group, sizes, after).num_rows)
+    """How many messages of some sizes a group has, or has in a state, such as `unfinished`."""
+    found = _messages(run, group, sizes, after, before)
+    if state is not None:
+        found = found.filter(pc.field("state") == state)
+    return Reading(found.num_rows)
 
 
 @kind("held")

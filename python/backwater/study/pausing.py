@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from backwater.study.measures import NotThereError, Observed, Reading, kind, time_ps
+from backwater.errors import InputError
+from backwater.study.measures import NotThereError, Observed, Reading, kind, table_text, time_ps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
 PS_PER_MS = 1e9
 MAC_CONTROL = "mac-control"
 
 
 def _frames(
-    run: Observed, classes: Sequence[int] | None, after: str | None, before: str | None
+    run: Observed,
+    classes: Sequence[int] | None,
+    after: str | None,
+    before: str | None,
+    to: str | None = None,
 ) -> pa.Table:
-    """Give the MAC control frames of some classes between two times, by ascending time."""
+    """Give the MAC control frames of some classes between two times, by ascending time.
+
+    `to`: only those to `hosts`, or to `switches`.
+    """
     wanted = pc.field("kind") == MAC_CONTROL
     if classes is not None:
         wanted &= pc.field("class").isin(list(classes))
@@ -28,7 +35,35 @@ def _frames(
         wanted &= pc.field("time_ps") >= time_ps(after)
     if before is not None:
         wanted &= pc.field("time_ps") < time_ps(before)
-    return run.run.control.filter(wanted).sort_by("time_ps")
+    frames = run.run.control.filter(wanted).sort_by("time_ps")
+    if to is None:
+        return frames
+    if to not in ("hosts", "switches"):
+        raise InputError(f"frames to {to!r}", "they are to hosts or to switches")
+    to_hosts = pc.is_in(_names(frames), value_set=_ports_to_hosts(run))
+    return frames.filter(to_hosts if to == "hosts" else pc.invert(to_hosts))
+
+
+def _names(table: pa.Table) -> pa.StringArray:
+    """Name the port of each row, as in "leaf0:3"."""
+    rows = zip(table["node"].to_pylist(), table["port"].to_pylist(), strict=True)
+    return pa.array([f"{node}:{port}" for node, port in rows], pa.string())
+
+
+def _ports_to_hosts(run: Observed) -> pa.StringArray:
+    """Name the ports whose links lead to hosts."""
+    ports = run.run.ports
+    hosts = pc.unique(ports.filter(pc.field("tier") == "host")["node"])
+    return _names(ports.filter(pc.is_in(ports["peer"], value_set=hosts)))
+
+
+def _hosts(run: Observed) -> int:
+    """How many hosts the network has."""
+    ports = run.run.ports
+    hosts: int = pc.count_distinct(ports.filter(pc.field("tier") == "host")["node"]).as_py()
+    if hosts == 0:
+        raise NotThereError("the run has no table of ports")
+    return hosts
 
 
 @kind("pause_frames", counts=True)
@@ -37,10 +72,34 @@ def pause_frames(
     classes: Sequence[int] | None = None,
     after: str | None = None,
     before: str | None = None,
+    to: str | None = None,
 ) -> Reading:
-    """Frames that asked a neighbour to pause some classes, repetitions among them."""
-    frames = _frames(run, classes, after, before)
+    """Frames that asked a neighbour to pause some classes, repetitions among them.
+
+    `to`: only those that ask `hosts`, or `switches`, which is congestion spreading.
+    """
+    frames = _frames(run, classes, after, before, to)
     return Reading(frames.filter(pc.field("value") > 0).num_rows)
+
+
+@kind("pause_frames_per_host")
+def pause_frames_per_host(run: Observed, before: str | None = None) -> Reading:
+    """Frames that asked a neighbour to pause, divided by the number of hosts in the network."""
+    frames = _frames(run, None, None, before)
+    return Reading(frames.filter(pc.field("value") > 0).num_rows / _hosts(run))
+
+
+@kind("victims_per_host")
+def victims_per_host(run: Observed, group: str) -> Reading:
+    """Flows of a group that a pause kept from being complete earlier, by hosts of the network.
+
+    These are the flows with a wait for a paused port on their critical path. Needs `output.waits`.
+    """
+    if f'"{group}"' not in table_text(run.run.manifest["scenario"], "output"):
+        raise NotThereError(f"the scenario has no output.waits of {group!r}")
+    paused = (pc.field("group") == group) & (pc.field("cause") == "paused")
+    victims = pc.count_distinct(run.run.waits.filter(paused)["flow_id"]).as_py()
+    return Reading(victims / _hosts(run))
 
 
 @kind("pause_time")
