@@ -6,30 +6,21 @@ which isolation does not change what is marked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from backwater.stats import Spread
 from backwater.study.claims.base import Claims, Finding, Numbers, reduction, with_interval
-
-if TYPE_CHECKING:
-    from backwater.stats import Spread
 
 NONE, LOCAL, ISOLATION = "none", "local", "isolation"
 MAIN, LOSSY, LOSSY_AT_FIRST = "main", "lossy", "lossy, 20 ms"
-CIM_LOSS, LOST = "CIM loss", (1, 10, 50)
-EQUAL = ", equal marking"
+QUEUES, WHOLE, LOST = "3 queues", "no CIM lost", (1, 10, 50)
+EQUAL = ", equal"
 SIZES = ("288 hosts", "578 hosts", "1152 hosts")
 
 CLAIMS = Claims()
 
 
-def _reduction(
-    n: Numbers, quantity: str, case: str = MAIN, kind: str = "", since: str = NONE
-) -> Spread:
-    """By how many % isolation is below `since`, over the seeds; `kind` as in ", 3 queues".
-
-    The control has no `since` of its own: without isolation nothing is marked otherwise.
-    """
-    return reduction(n, case, quantity, ISOLATION + kind, since + kind.removeprefix(EQUAL))
+def _reduction(n: Numbers, quantity: str, case: str = MAIN, kind: str = "") -> Spread:
+    """By how many % isolation is below none, over the seeds; `kind` is EQUAL for the control."""
+    return reduction(n, case, quantity, ISOLATION + kind, NONE)
 
 
 def _said(spread: Spread) -> str:
@@ -47,7 +38,7 @@ def _signs(n: Numbers, kind: str) -> tuple[float, str]:
     names = {"fct_mice": "mice", "fct_elephants": "elephants", "fct_all": "all"}
     found = {label: _reduction(n, name, kind=kind) for name, label in names.items()}
     found["pause frames"] = _reduction(n, "pause_frames", kind=kind)
-    found["loss"] = _reduction(n, "loss_rate", case=LOSSY_AT_FIRST, kind=kind + ", lossy")
+    found["loss"] = _reduction(n, "loss_rate", case=LOSSY_AT_FIRST, kind=kind)
     words = ", ".join(f"{label} {_said(spread)}" for label, spread in found.items())
     return min(spread.low for spread in found.values()), words
 
@@ -78,9 +69,9 @@ def mice_most(n: Numbers) -> Finding:
 @CLAIMS.claim("three-queues")
 def three_queues(n: Numbers) -> Finding:
     """With a queue of their own mice gain less than half of what they gain without."""
-    two, three = (_reduction(n, "fct_mice", kind=kind) for kind in ("", ", 3 queues"))
+    two, three = (_reduction(n, "fct_mice", case) for case in (MAIN, QUEUES))
     detail = f"two queues {_said(two)}, three {_said(three)}"
-    return _finding(three.mean < 0.5 * two.mean, three.mean, "%", detail)
+    return _finding(three.mean < 0.5 * two.mean, three.mean, "%", detail, f"{MAIN},{QUEUES}")
 
 
 def _xoff(n: Numbers, kind: str) -> tuple[Spread, Spread, str]:
@@ -126,31 +117,42 @@ def upstream_best(n: Numbers) -> Finding:
 def cim_loss(n: Numbers) -> Finding:
     """Completion is the same to 5 %, however many CIMs are lost. Local isolation loses all."""
     most, words = 0.0, []
-    models = {f"{share} %": f"{ISOLATION}, {share} % of CIMs lost" for share in LOST}
-    for label, model in models.items():
-        # A change in % is a reduction below 0.
-        changes = [
-            reduction(n, CIM_LOSS, name, model, ISOLATION) for name in ("fct_mice", "fct_all")
-        ]
+    cases = [f"{share} % of CIMs lost" for share in LOST]
+    for case in cases:
+        changes = []
+        for name in ("fct_mice", "fct_all"):
+            lost_some, none_lost = (n.samples(one, ISOLATION, name) for one in (case, WHOLE))
+            pairs = zip(lost_some, none_lost, strict=True)
+            changes.append(Spread.of([100 * (lost / whole - 1) for lost, whole in pairs]))
         most = max(most, *(abs(change.mean) for change in changes))
         mice, everyone = (_said(change) for change in changes)
-        words.append(f"{label} lost: mice {mice}, all {everyone}")
-    detail = f"shorter than with none lost by: {'; '.join(words)}"
-    return _finding(most <= 5, most, "%", detail, CIM_LOSS)
+        words.append(f"{case}: mice {mice}, all {everyone}")
+    local = 100 * (n.value(WHOLE, LOCAL, "fct_mice") / n.value(WHOLE, ISOLATION, "fct_mice") - 1)
+    detail = (
+        f"longer than with none lost by: {'; '.join(words)}; without any CIM mice {local:.0f} %"
+    )
+    return _finding(most <= 5, most, "%", detail, ",".join((WHOLE, *cases)))
 
 
 @CLAIMS.claim("loss-retransmissions")
 def loss_retransmissions(n: Numbers) -> Finding:
-    """Less of the flows is sent again, and they are complete earlier, both with their interval."""
+    """Less of the flows is sent again, and they are complete earlier, both with their interval.
 
-    def found(kind: str) -> list[Spread]:
-        return [_reduction(n, name, LOSSY, kind + ", lossy") for name in ("sent_again", "fct_all")]
+    Packets are told by their number: some seed of none sends nothing again.
+    """
 
-    again, time = found("")
-    control = " and ".join(_said(spread) for spread in found(EQUAL))
-    detail = f"sent again {_said(again)}, all flows {_said(time)}; with equal marking {control}"
-    least = min(again.low, time.low)
-    return _finding(least > 0, least, "%", detail, LOSSY, ISOLATION + ", lossy")
+    def found(kind: str) -> tuple[Spread, Spread]:
+        before, after = (n.samples(LOSSY, name, "sent_again") for name in (NONE, ISOLATION + kind))
+        fewer = Spread.of([b - a for b, a in zip(before, after, strict=True)])
+        return fewer, _reduction(n, "fct_all", LOSSY, kind)
+
+    def words(fewer: Spread, time: Spread) -> str:
+        return f"{with_interval(fewer, ' packets', 0)} fewer sent again, all flows {_said(time)}"
+
+    (fewer, time), control = found(""), found(EQUAL)
+    detail = f"{words(fewer, time)}; with equal marking {words(*control)}"
+    holds = min(fewer.low, time.low) > 0
+    return _finding(holds, time.mean, "%", detail, LOSSY)
 
 
 @CLAIMS.claim("scale-harder")
