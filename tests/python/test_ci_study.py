@@ -140,9 +140,9 @@ class Made(Numbers):
                 else "victims of the largest"
             )
             grown = {"288 hosts": 1.0, "578 hosts": 2.0, "1152 hosts": self.left[name]}
-            return [100.0 * grown[case], 200.0 * grown[case]]
+            return [100.0 * grown[case], 101.0 * grown[case]]
         if mechanism.startswith("none"):
-            return [100.0, 200.0]
+            return [100.0, 101.0]
         name, times = quantity, 1.0
         if case == "3 queues":
             name = "mice, 3 queues"
@@ -152,7 +152,7 @@ class Made(Numbers):
             name = "largest"
         elif case == "50 % of CIMs lost":
             times = self.left["half of CIMs lost"]
-        return [100.0 * times * self.left[name], 200.0 * times * self.left[name]]
+        return [100.0 * times * self.left[name], 101.0 * times * self.left[name]]
 
     def value(self, case: str, mechanism: str, quantity: str, setup: str = "") -> float:
         return sum(self.samples(case, mechanism, quantity, setup)) / 2
