@@ -182,6 +182,16 @@ def test_a_mechanism_that_is_on_nowhere_is_an_error(name: str, command: Command)
     assert not Path("results").exists()
 
 
+def test_a_setting_skips_the_setups_whose_mechanism_is_off(command: Command) -> None:
+    # Beside BCN stand QCN and PFC with DCQCN, and the null model has no BCN either.
+    case = ("--case", "single-500us", "--seeds", "1", "--set", "stop.at=100 ms")
+    said = command("reproduce", "bcn-delay-2007", *case, "--set", "bcn.oversampling=1")
+    assert said.code == 0, said.err
+    assert "Skipped: --set bcn.oversampling=1 in bcn, where `bcn` is off" in " ".join(
+        said.out.split()
+    )
+
+
 def test_with_switches_a_mechanism_on(command: Command, small: Path) -> None:
     said = command("run", small.name, "--set", "sfc.pause=8us", "--with", "sfc")
     assert said.code == 2
