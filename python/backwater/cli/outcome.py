@@ -87,6 +87,9 @@ def _remarks(outcome: Outcome) -> list[str]:
     shown = {row.quantity for row in numbers}
     measures = [measure for measure in outcome.study.measures if measure.name in shown]
     remarks = [f"{measure.label}: {measure.text}" for measure in measures]
+    if len({row.case for row in numbers}) == 1:
+        case = outcome.study.case(numbers[0].case)
+        remarks.insert(0, f"case {case.id}: {case.text}")
     seeds = sorted({row.seeds for row in numbers if row.over is not None and row.seeds})
     if _differ(numbers):
         remarks.append("over: statistic and number of seeds; a mean has its 95 % interval")
@@ -123,10 +126,12 @@ def _numbers(study: Study, rows: list[Row]) -> Any:  # noqa: ANN401 - a rich tab
     null = any(row.discriminates is not None for row in rows)
     # One mechanism that all are less than stands in the title.
     one = len({row.against for row in rows}) == 1
+    several = len({row.case for row in rows}) > 1
     view = table()
-    view.add_column("case", no_wrap=True)
-    view.add_column("mechanism", no_wrap=True)
-    view.add_column(study.column, no_wrap=True)
+    if several:
+        view.add_column("case")
+    view.add_column("mechanism")
+    view.add_column(study.column)
     if seeds:
         view.add_column("over")
     if unit is None:
@@ -146,7 +151,11 @@ def _numbers(study: Study, rows: list[Row]) -> Any:  # noqa: ANN401 - a rich tab
         if before is not None and before[0] != row.case:
             view.add_section()
         view.add_row(
-            "" if before is not None and before[0] == row.case else row.case,
+            *(
+                ["" if before is not None and before[0] == row.case else row.case]
+                if several
+                else []
+            ),
             "" if here == before else row.mechanism if one else compared(row),
             measures[row.quantity].label,
             *([over_text(row)] if seeds else []),
@@ -194,9 +203,9 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  #
     points = list(dict.fromkeys((row["case"], row["mechanism"]) for row in rows))
     view = table()
     for column in ("case", "mechanism", "", ""):
-        view.add_column(column, no_wrap=True)
+        view.add_column(column)
     for label in setups.values():
-        view.add_column("\n".join(label.rsplit(" ", 1)), justify="right", no_wrap=True)
+        view.add_column(label, justify="right")
     before: tuple[str, str] | None = None
     for case, mechanism in points:
         for measure in (study.measure(name) for name in beside.shows):
@@ -217,9 +226,9 @@ def _by_mechanism(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> A
     found = {(row["case"], row["mechanism"]): row for row in rows}
     view = table()
     for column in ("case", "", ""):
-        view.add_column(column, no_wrap=True)
+        view.add_column(column)
     for mechanism in beside.mechanisms:
-        view.add_column(mechanism, justify="right", no_wrap=True)
+        view.add_column(mechanism, justify="right")
     for case in dict.fromkeys(row["case"] for row in rows):
         for number, measure in enumerate(study.measure(name) for name in beside.shows):
             runs = [found.get((case, mechanism), {}) for mechanism in beside.mechanisms]

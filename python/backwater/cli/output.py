@@ -77,9 +77,29 @@ def table() -> Table:
 
 
 def show(view: Table, title: str | None = None, *remarks: str) -> None:
-    """Print a table with a title above and remarks below it, which may be wider than the table."""
+    """Print a table with a title above and remarks below it, which may be wider than the table.
+
+    Where room is short, cells are broken between words; where it is shorter than the longest words,
+    other words are cut before numbers, which stand to the right, are.
+    """
     if title:
         put(title, style="bold")
+    cells = [[str(cell) for cell in (column.header, *column.cells)] for column in view.columns]
+    lines = [[line for cell in found for line in cell.split("\n")] for found in cells]
+    words = [[word for cell in found for word in cell.split()] for found in cells]
+    widths = [max(map(_columns, found), default=1) for found in lines]
+    least = [max(map(_columns, found), default=1) for found in words]
+    room = console().width - GAP * (len(widths) - 1)
+    text = [i for i, column in enumerate(view.columns) if column.justify != "right"]
+    for bounds, some in ((least, range(len(widths))), ([3] * len(widths), text)):
+        while sum(widths) > room:
+            widest = max(some, key=lambda i: widths[i] - bounds[i], default=None)
+            if widest is None or widths[widest] <= bounds[widest]:
+                break
+            widths[widest] -= 1
+    for column, width in zip(view.columns, widths, strict=True):
+        column.no_wrap = False
+        column.width = width
     put(view)
     for remark in remarks:
         put(remark, style="dim")
