@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -96,6 +96,37 @@ def test_a_study_is_readable_and_quiet(browser: Browser, study_page: Path, size:
     assert least >= 13
     for text in ("Published and measured", "288.14", "Counterpart: part 1"):
         assert page.get_by_text(text).first.is_visible()
+
+
+# WCAG 2.2: relative luminance and contrast.
+CONTRAST = """selector => {
+  const rgb = text => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
+  const power = s => s <= .04045 ? s / 12.92 : ((s + .055) / 1.055) ** 2.4;
+  const light = c => power(c / 255);
+  const value = c => c.map(light).reduce((sum, x, i) => sum + x * [.2126, .7152, .0722][i], 0);
+  const paper = value(rgb(getComputedStyle(document.body).backgroundColor));
+  return Array.from(document.querySelectorAll(selector), e => {
+    const ink = value(rgb(getComputedStyle(e).color));
+    return (Math.max(ink, paper) + .05) / (Math.min(ink, paper) + .05);
+  });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_in_light_and_dark(
+    browser: Browser, study_page: Path, scheme: Literal["light", "dark"]
+) -> None:
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(study_page.as_uri())
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+    words = "section p, td, th, figcaption, a, summary, footer, .good, .off, .note"
+    assert min(page.evaluate(CONTRAST, words)) >= 4.5
+    # Charts are drawn in ink on white, whatever the page is.
+    if scheme == "dark":
+        figure = page.evaluate("getComputedStyle(document.querySelector('.chart')).backgroundColor")
+        assert figure == "rgb(255, 255, 255)"
+    page.close()
 
 
 def test_the_slider_moves_the_fabric(browser: Browser, study_page: Path) -> None:

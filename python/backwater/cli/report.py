@@ -23,7 +23,7 @@ def report(
         typer.Argument(help="A result directory, or a study's name.", metavar="DIR|STUDY"),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The page; - is stdout.")
+        str, typer.Option("--output", "--out", "-o", metavar="FILE", help="The page; - is stdout.")
     ] = "report.html",
     figures: Annotated[
         str | None,

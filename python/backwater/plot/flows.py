@@ -152,7 +152,8 @@ class FlowPlots(RunRows):
                 tooltip=["group", "size", "flows", "percentile", alt.Tooltip("value", format=".4")],
             )
             .properties(
-                width=150,
+                # One bucket alone is as wide as the title.
+                width=max(150, 420 // len(counts)),
                 height=HEIGHT,
                 title=title("Slowdown: completion over that in an idle network", *below),
             )
