@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 HEADLINE = "headline"
 """The table of study.toml with words for lists; nothing that is run depends on it."""
 
+NOT_RECORDED = "not recorded yet"
+"""What the README's table says of a study without a record."""
+
 
 def name(*, full: bool) -> str:
     """Name the file of the record of one of a study's sizes."""
@@ -126,17 +129,18 @@ def claims_cell(summary: Summary) -> str:
 
 
 def readme_row(study: str) -> str:
-    """Give a study's row in the table of the README, from its record and its headline."""
+    """Give a study's row in the table of the README, from its record and its headline.
+
+    One that was changed and not run in full since has no record, and its row says so.
+    """
     record = kept(study)
-    if record is None:
-        raise InputError(f"study {study} has no record", "python -m backwater.study.record DIR")
     head = toml(STUDIES / study / "study.toml")[HEADLINE]
-    summary = Summary(**record["summary"])
+    summary = None if record is None else Summary(**record["summary"])
     cells = (
         f"[{study}](studies/{study}/README.md): {head['what']}",
         head["size"],
-        numbers_cell(summary),
-        claims_cell(summary),
+        NOT_RECORDED if summary is None else numbers_cell(summary),
+        NOT_RECORDED if summary is None else claims_cell(summary),
         head["found"],
     )
     return f"| {' | '.join(cells)} |"
