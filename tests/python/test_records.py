@@ -13,6 +13,7 @@ import pytest
 from backwater import study
 from backwater.errors import InputError
 from backwater.study import definition, record
+from backwater.study.execute import Changes, plan
 from backwater.study.outcome import Outcome
 from backwater.study.rows import Summary
 
@@ -140,3 +141,17 @@ def test_a_changed_file_of_a_study_is_told(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(text.replace('"1..20"', '"1..21"'), encoding="utf-8")
     assert record.sources(tmp_path) != before
     assert json.dumps(before)
+
+
+@pytest.mark.parametrize("name", definition.names())
+def test_a_study_can_be_planned_at_every_size(name: str) -> None:
+    """Every scenario of it, every setup beside the table too, is read and checked."""
+    sizes = [False, True] if definition.has_full_size(name) else [False]
+    counts = [
+        len(plan(definition.load(name, full=full), None, Changes(), None).jobs) for full in sizes
+    ]
+    assert all(counts)
+    for full in sizes:
+        kept = record.kept(name, full=full)
+        if kept is not None:
+            assert kept["runs"] == counts[int(full)]

@@ -140,6 +140,12 @@ class Setup:
     text: str
     variant: str | None
     set: dict[str, str]
+    set_for: dict[str, dict[str, str]]
+    """The same, for one mechanism only."""
+
+    def changes(self, mechanism: str) -> dict[str, str]:
+        """Everything that makes this setup the one it is, under a mechanism."""
+        return self.set | self.set_for.get(mechanism, {})
 
 
 @dataclass(frozen=True)
@@ -447,7 +453,14 @@ def _beside(folder: Path, entry: dict[str, Any], known: tuple[Measure, ...]) -> 
         cases=tuple(entry["cases"]),
         mechanisms=tuple(entry["mechanisms"]),
         setups=tuple(
-            Setup(s["id"], s["label"], s["text"], s.get("variant"), s.get("set", {}))
+            Setup(
+                s["id"],
+                s["label"],
+                s["text"],
+                s.get("variant"),
+                s.get("set", {}),
+                s.get("set_for", {}),
+            )
             for s in entry.get("setup", [])
         ),
         shows=tuple(entry.get("shows", (measure.name for measure in known))),

@@ -183,7 +183,7 @@ def plan(
             for mechanism, setup in itertools.product(beside.mechanisms, beside.setups):
                 variant = study.mechanisms[mechanism] if setup.variant is None else setup.variant
                 key = Key(one.id, mechanism, setup.id)
-                add(key, one, variant, setup.set, beside.seeds or one.seeds)
+                add(key, one, variant, setup.changes(mechanism), beside.seeds or one.seeds)
     _see_used(study, changes, skipped)
     return Plan(study, points, jobs, changes, changed, skipped, own_seeds)
 
