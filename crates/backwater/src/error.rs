@@ -124,8 +124,10 @@ impl fmt::Display for Warning {
 pub(crate) fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_ascii_lowercase();
     let scored = names.into_iter().map(|n| {
-        let score = strsim::jaro_winkler(&lower, &n.to_ascii_lowercase());
-        (score, n)
+        let known = n.to_ascii_lowercase();
+        // Two letters that changed places are one slip, also in a name of three.
+        let slip = lower.len() > 2 && strsim::osa_distance(&lower, &known) == 1;
+        (strsim::jaro_winkler(&lower, &known).max(if slip { 0.9 } else { 0.0 }), n)
     });
     let (score, best) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (score >= 0.75).then_some(best)

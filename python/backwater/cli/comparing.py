@@ -89,7 +89,8 @@ class Plan:
         first, last = self.seeds[0], self.seeds[-1]
         named = f"{first}" if first == last else f"{first}..{last}"
         lines = [
-            f"plan: {len(self.cases)} scenarios, {len(self.seeds)} seeds ({named}): {total} runs; "
+            f"plan: {len(self.cases)} scenarios, {len(self.seeds)} "
+            f"{'seed' if len(self.seeds) == 1 else 'seeds'} ({named}): {total} runs; "
             f"{sum(run is not None for mine in self.done for run in mine)} are done already, "
             f"{len(missing)} to do"
         ]
@@ -445,11 +446,16 @@ def _against(one: Row, number: int, letters: Sequence[str]) -> str:
 def _difference(found: Difference | None) -> str:
     if found is None:
         return "-"
-    mean = f"{found.mean:+.4g}" if found.mean else "0"
+    mean = f"{'+' if found.mean > 0 else ''}{_plain(found.mean, 4)}"
     if found.ci_high is None:
         return mean
     half = found.ci_high - found.mean
-    return f"{mean} ±{half:.2g}" if half else mean
+    return f"{mean} ±{_plain(half, 2)}" if half else mean
+
+
+def _plain(value: float, digits: int) -> str:
+    """Give a number to so many digits, without an exponent."""
+    return figure(float(f"{value:.{digits}g}"))
 
 
 def _winner(one: Row, letters: Sequence[str]) -> str:

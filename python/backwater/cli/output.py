@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from itertools import chain
 from pathlib import Path
@@ -107,6 +108,7 @@ def show(view: Table, title: str | None = None, *remarks: str) -> None:
 
 # Blanks between two columns of a listing.
 GAP = 2
+NUMBER = re.compile(r"[-+±0-9.,]*")
 
 
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
@@ -118,7 +120,12 @@ def listing(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -
         put(title, style="bold")
     rows = [tuple(visible(cell) for cell in row) for row in rows]
     widths = [max(map(_columns, column)) for column in zip(columns, *rows, strict=True)]
-    _narrow(widths, console().width - GAP * (len(widths) - 1))
+    # A number that goes on below is no number: it could not be read or copied.
+    whole = [
+        max(map(len, column), default=0) if all(map(NUMBER.fullmatch, column)) else 1
+        for column in (zip(*rows, strict=True) if rows else ((),) * len(columns))
+    ]
+    _narrow(widths, console().width - GAP * (len(widths) - 1), whole)
     put("\n".join(_lines(columns, widths)), style="bold")
     lines = chain.from_iterable(_lines(row, widths) for row in rows)
     sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -133,15 +140,14 @@ def _columns(text: str) -> int:
     return cell_len(text)
 
 
-def _narrow(widths: list[int], room: int) -> None:
-    """Take from the widest columns until all have room."""
-    while sum(widths) > room and max(widths) > 1:
-        widest = max(widths)
-        those = [n for n, width in enumerate(widths) if width == widest]
-        below = max((width for width in widths if width < widest), default=1)
-        each = max(1, min(widest - below, (sum(widths) - room) // len(those)))
-        for n in those[: sum(widths) - room]:
-            widths[n] -= each
+def _narrow(widths: list[int], room: int, least: Sequence[int]) -> None:
+    """Take from the widest columns, none below its least, until all have room."""
+    while sum(widths) > room:
+        able = [n for n, width in enumerate(widths) if width > least[n]]
+        if not able:
+            break
+        widest = max(able, key=lambda n: widths[n])
+        widths[widest] -= 1
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:

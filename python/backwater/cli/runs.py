@@ -224,7 +224,7 @@ def _show_one(case: Scenario, one: dict[str, Any]) -> None:
         )
     show(
         view,
-        f"{case.title} (seed {one['seed']})",
+        f"{case.title or 'A scenario without a title'} (seed {one['seed']})",
         "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
         *_outcomes(one),
         *([] if one["jobs"] else _totals(one)),
@@ -300,8 +300,9 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
             said.append(f"{group['group']}: {group['failed']} flows failed (transport.retries).")
         if group["unfinished"]:
             said.append(
-                f"{group['group']}: {group['unfinished']} flows are not finished; the column "
-                "waits_for says why."
+                f"{group['group']}: {group['unfinished']} "
+                f"{'flow is' if group['unfinished'] == 1 else 'flows are'} not finished; the "
+                "column waits_for says why."
             )
     said += [
         f"{first['group']}: flow {first['flow']} from h{first['src']} to h{first['dst']} waits for "

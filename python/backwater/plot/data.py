@@ -201,6 +201,16 @@ def group_times(run: Run) -> list[dict[str, Any]]:
     return rows
 
 
+def slowdowns(run: Run) -> dict[str, float]:
+    """Give the median slowdown of each group whose flows have one, to three digits."""
+    frame = scan(run, "flows")
+    if frame is None:
+        return {}
+    found = frame.group_by("group").agg(pl.col("slowdown").median()).collect(engine="streaming")
+    rows = found.drop_nulls().iter_rows()
+    return {str(group): float(f"{slowdown:.3g}") for group, slowdown in rows}
+
+
 def ordered(frame: pl.LazyFrame, column: str) -> pl.Series:
     """Give the values of a column in order, without those that are missing."""
     values = frame.select(pl.col(column).drop_nulls().cast(pl.Float64)).collect(engine="streaming")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +19,7 @@ from backwater.report.film import Film, shoot, stills
 from backwater.report.jobs import jobs_section
 from backwater.report.layout import WIDTH
 from backwater.report.page import Code, Column, Figure, Page, Section, Table, script_json
+from backwater.stats import port_totals
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 STILLS = 3
+VARIANT = re.compile(r"variant ([^ ]+) \(")
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,13 @@ def run_page(run: Run) -> Page:
         kicker="Backwater: report of a run",
         lead=_lead(run),
         sections=[
-            assumptions_section(assumptions),
-            Section("results", "Results", [groups_table(run)], _noticed(run.warnings)),
+            assumptions_section(assumptions, _warned(run.warnings)),
+            Section(
+                "results",
+                "Results",
+                [groups_table(run)],
+                [*_offered(run), *_noticed(run.warnings)],
+            ),
             *jobs_section(run),
             *run_sections(run, assumptions),
             again_section(run),
@@ -117,7 +125,7 @@ def seeds_page(series: Series) -> Page:
         kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
         lead=[*_headlines(found), *([lead] if partial else [])],
         sections=[
-            assumptions_section(assumptions),
+            assumptions_section(assumptions, _warned(found)),
             Section("results", "Results over the seeds", [_statistics(series)], _noticed(found)),
             *jobs_section(first, of),
             *whole,
@@ -132,15 +140,46 @@ def _lead(run: Run) -> list[str]:
     facts = run.summary
     if run.status == "running":
         return ["The run is under way, or was killed: what it has closed by now."]
+    ports = port_totals(run.ports)
+    pauses = f"{ports['pauses_sent']:,} pauses sent; " if ports else ""
     said = (
-        f"{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
-        f"{data.time_text(facts['time_ps'])} of simulated time; {facts['drops']:,} frames dropped "
-        f"for want of memory; seed {run.seed}."
+        f"{_scenario(run)}{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
+        f"{data.time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "
+        f"dropped for want of memory; seed {run.seed}."
     )
     if run.status == "done":
         return [*_headlines(run.warnings), said]
     reason = str(run.manifest.get("error") or "").partition("\n")[0]
     return [f"The run is {run.status}{f': {reason}' if reason else ''}.", said]
+
+
+def _scenario(run: Run) -> str:
+    """Name the variants and settings by which the run is another than its file's own."""
+    origins = (str(one["origin"]) for one in run.manifest["origins"])
+    found = (VARIANT.match(origin) for origin in origins)
+    variants = dict.fromkeys(one[1] for one in found if one is not None)
+    words = [f"variant {name}" for name in variants]
+    words += [f"--with {name}" for name in run.manifest.get("with") or ()]
+    words += [f"--set {key}={value}" for key, value in (run.manifest.get("set") or {}).items()]
+    return f"{', '.join(words).capitalize()}: " if words else ""
+
+
+def _warned(warnings: list[dict[str, Any]]) -> list[str]:
+    """Say what the check warned of before the run."""
+    return [
+        f"Warning: {one['message']}. {one['hint'][:1].upper()}{one['hint'][1:]}."
+        for one in warnings
+        if one["kind"] == "setting"
+    ]
+
+
+def _offered(run: Run) -> list[str]:
+    """Say what groups with a load asked for, and what came."""
+    return [
+        f"{group}: {100 * one['offered']:.2f} % of capacity offered, {100 * one['asked']:.2f} % "
+        "asked."
+        for group, one in (run.summary.get("offered") or {}).items()
+    ]
 
 
 def _headlines(warnings: list[dict[str, Any]]) -> list[str]:
@@ -171,7 +210,9 @@ def groups_table(run: Run) -> Table:
             for title in ("flows", "complete", "mean us", "p50 us", "p99 us", "max us")
         ),
         Column("time to"),
+        Column("slowdown, median", number=True),
     ]
+    slow = data.slowdowns(run)
     rows = []
     for one in data.group_times(run):
         times = [
@@ -179,9 +220,19 @@ def groups_table(run: Run) -> Table:
             for name in ("mean", "p50", "p99", "max")
         ]
         rows.append(
-            [one["group"], f"{one['flows']:,}", f"{one['complete']:,}", *times, one["until"]]
+            [
+                one["group"],
+                f"{one['flows']:,}",
+                f"{one['complete']:,}",
+                *times,
+                one["until"],
+                number(slow.get(one["group"])),
+            ]
         )
-    note = "Times are of complete flows, from the start of the flow; p99 takes 100 of them."
+    note = (
+        "Times are of complete flows, from the start of the flow; p99 takes 100 of them. Slowdown "
+        "is the time to the last byte over that in an idle network."
+    )
     return Table(columns, rows, note=note)
 
 

@@ -162,7 +162,7 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
     return Summary(
         numbers=len(numbers),
         agree=sum(row.good for row in numbers),
-        near=sum(row.deviation is not None and abs(row.deviation) <= NEAR for row in numbers),
+        near=sum(_near(row) for row in numbers),
         exact=len(exact),
         exact_met=sum(off(row.measured, row.published) <= tolerance for row, tolerance in exact),
         claims=len(claims),
@@ -174,6 +174,13 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
         indiscriminate=sum(row.discriminates is False for row in numbers),
         indiscriminate_claims=sum(row.discriminates is False for row in claims),
     )
+
+
+def _near(row: Row) -> bool:
+    """Whether a number lies within the common yardstick; a published 0 is met or not."""
+    if row.published == 0:
+        return row.measured == 0
+    return row.deviation is not None and abs(row.deviation) <= NEAR
 
 
 def off(measured: float | None, published: float | None) -> float:

@@ -177,7 +177,8 @@ impl<A: Actors> Network<A> {
         self.totals.progress.drops += 1;
         self.note_drop(switch, pkt);
         let s = &self.switches[switch as usize];
-        if self.lossless {
+        // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
+        if self.lossless && self.slab[pkt].pkt.kind != Kind::Control {
             self.totals.stopped = true;
             self.totals.broken = Some(Broken {
                 time: self.now,

@@ -2,7 +2,7 @@
 //!
 //! A class is *kept* at a switch if a mechanism says that it never lets it be dropped ([`Mechanism::lossless_classes`]), or if the
 //! switch's memory has no end. What is not kept shares the memory of what is: an acknowledgement in a class of its own finds it full
-//! as data does. Messages of mechanisms are not looked at: they are few, and those who send them count with their loss.
+//! as data does. Messages of mechanisms are not looked at: they are few, those who send them count with their loss, and it ends no run.
 //!
 //! [`Mechanism::lossless_classes`]: backwater_net::hooks::Mechanism::lossless_classes
 
@@ -19,7 +19,7 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, 
     if resolved.file.lossless {
         promised(resolved, graph, data)?;
     }
-    let found = [unpromised(resolved, graph, data), for_good(resolved, graph, data)];
+    let found = [unpromised(resolved, graph, data), for_good(resolved, graph, data), changed(resolved, graph)];
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -95,6 +95,31 @@ fn unpromised(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
         ),
         hint: "a mechanism that pauses them before memory is full; switch.buffer_per = \"none\" is memory without end"
             .into(),
+    })
+}
+
+/// In a scenario that promises losslessness: whether a link changes, for which no headroom was worked out.
+///
+/// A link that sends faster brings more until it hears of a pause, and one that sends slower the other way lets it hear later. When a
+/// link comes back its ends know of no pause, while what came before still stands in the headroom.
+fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
+    let bounded = |node: &&backwater_net::topology::Node| {
+        node.kind == NodeKind::Switch && resolved.switch.of(&node.name, &node.tier).buffer_per != BufferPer::None
+    };
+    if !resolved.file.lossless || !graph.nodes.iter().any(|node| bounded(&node)) {
+        return None;
+    }
+    let changes = |fault: &FaultEntry| matches!(fault, FaultEntry::RateChange { .. } | FaultEntry::LinkUp { .. });
+    let number = resolved.file.fault.iter().position(changes)?;
+    Some(Warning {
+        key: "lossless".into(),
+        value: "true".into(),
+        reason: format!(
+            "`fault.{number}` changes a link, and headroom is worked out for the links as they begin: a drop after that ends the run"
+        ),
+        hint:
+            "more headroom than `backwater check` asks for; or lossless = false, and transport.recovery = \"go-back-n\""
+                .into(),
     })
 }
 

@@ -119,9 +119,11 @@ fn clock(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
     Err(resolved.error("packet.clock", reason).hint(format!("1 ps to below {least}; without it times are exact")))
 }
 
-/// The longest data frame.
+/// The longest frame of a flow: of data, or an acknowledgement.
 fn max_frame(resolved: &Resolved) -> Bytes {
-    resolved.file.packet.payload + resolved.file.packet.header
+    let file = &resolved.file;
+    let ack = if file.ack.enabled { file.ack.size } else { Bytes::ZERO };
+    (file.packet.payload + file.packet.header).max(ack)
 }
 
 /// Whether overrides speak of tiers and nodes that exist.

@@ -109,7 +109,10 @@ fn faults(
     let least = numbers(ways.carried.min(all), ways.shortest.loops()?.1)?;
     let most = numbers(all, ways.longest.loops()?.1)?;
     let who = format!("{all} senders into {} at {}", place.name(incast.receiver), incast.rate);
-    let hint = |legal: String| format!("{legal}; `backwater advise sfc --scenario FILE` itemises it");
+    // What is beyond these limits is wrong. Within them PFC may still fire: `advise` counts every sender as if it shared no link.
+    let hint = |legal: String| {
+        format!("{legal}, at the very least; `backwater advise sfc --scenario FILE` says what is enough")
+    };
     let mut found = Vec::new();
     if let Some(limit) = limit.filter(|_| !least.threshold_fits()) {
         let reason = format!(

@@ -42,7 +42,7 @@ pub struct File {
     #[serde(default = "one")]
     #[schemars(extend("x-source" = "Backwater's own; 1: choice", "x-range" = "0 to 2^63 - 1"))]
     pub seed: u64,
-    /// Whether the run promises not to drop a frame for want of memory; a drop then ends it, and too little PFC headroom is an error.
+    /// Whether the run promises not to drop a frame of a flow for want of memory; a drop then ends it, and too little PFC headroom is an error. A message of a mechanism that is dropped is counted.
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; what IEEE 802.1Q clause 36 (PFC) is there to keep"))]
     pub lossless: bool,

@@ -121,3 +121,40 @@ fn a_nack_interval_below_the_round_trip_is_warned_of() {
     assert!(warning.hint.contains("13.8976 us"), "{}", warning.hint);
     assert_eq!(of("1390 ns"), None);
 }
+
+/// DCQCN's CNPs travel in a class that PFC does not pause. One that finds the memory full of paused data is lost and counted; the
+/// promise, which is the flows', stands.
+#[test]
+fn a_message_that_is_dropped_breaks_no_promise() {
+    let text = "lossless = true\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\n\
+                rate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n[switch]\narchitecture = \"shared-memory\"\nbuffer = \"987185 B\"\n\
+                headroom = \"37437 B\"\n[pfc]\nclasses = [0]\nxoff = \"600 KB\"\nxon = \"590 KB\"\n\
+                [ecn]\nkmin = \"700 KB\"\nkmax = \"700 KB\"\n[dcqcn]\npreset = \"paper\"\n\
+                [[flow]]\nfrom = [1, 2, 4, 5, 6]\nto = 0\nsize = \"1 MB\"\nclass = 0\n\
+                [[flow]]\nfrom = [0, 1, 3]\nto = 7\nsize = \"1 MB\"\nclass = 0\n[stop]\nat = \"3 ms\"\n";
+    let progress = run(&checked(text).unwrap_or_else(|e| panic!("{e}")));
+    assert!(progress.drops > 0, "a CNP is lost in this network");
+    assert_eq!(progress.flows_done, 8, "and no flow misses a byte");
+}
+
+/// Headroom is worked out for links as they begin.
+#[test]
+fn links_that_change_are_warned_of() {
+    let warned = |fault: &str| {
+        let scenario = checked(&four_to_one(42_990, fault)).unwrap_or_else(|e| panic!("{e}"));
+        let warnings = scenario.resolve().unwrap().warnings;
+        warnings.iter().any(|w| w.key == "lossless" && w.reason.contains("`fault.0` changes a link"))
+    };
+    let faster = "[[fault]]\nkind = \"rate-change\"\nat = \"2 us\"\nfrom = \"h1\"\nto = \"s0\"\nrate = \"800 Gb/s\"\n";
+    let back = "[[fault]]\nkind = \"link-up\"\nat = \"14 us\"\na = \"h1\"\nb = \"s0\"\n";
+    assert!(warned(faster) && warned(back));
+    assert!(!warned("[[fault]]\nkind = \"loss\"\nframe = \"cnp\"\nprobability = 0.1\n"));
+}
+
+/// An acknowledgement longer than a data frame is what headroom must hold.
+#[test]
+fn headroom_holds_the_longest_frame_of_a_flow() {
+    let text = |size: &str| four_to_one(42_990, &format!("[ack]\nenabled = true\nsize = \"{size}\"\n"));
+    assert!(checked(&text("1082 B")).is_ok());
+    assert_eq!(refused(&text("9000 B")).0, "pfc.xoff");
+}

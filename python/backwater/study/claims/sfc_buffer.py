@@ -86,7 +86,12 @@ def the_documents_numbers(n: Numbers) -> Finding:
         (120_000, 260_000, 4_800_000, 12_800_000),
         (300_000, 80_000, 12_000_000, 15_200_000),
     ]
-    return Finding(found == told, 8.0, "numbers", f"bytes and ps: {found}", "3 and 6 senders", "-")
+    said = "; ".join(
+        f"{senders} senders: headroom {headroom / 1e3:g} KB, threshold at most {most / 1e3:g} KB, "
+        f"pause {low / 1e6:g} to {high / 1e6:g} us"
+        for senders, (headroom, most, low, high) in zip((3, 6), found, strict=True)
+    )
+    return Finding(found == told, 8.0, "numbers", said, "3 and 6 senders", "-")
 
 
 @CLAIMS.claim("least-pause")
