@@ -126,4 +126,4 @@ def test_wrong_parameters_are_named() -> None:
     with pytest.raises(InputError, match="of = 'p5'"):
         read(run, "held", {"tier": "switch", "of": "p5"})
     with pytest.raises(InputError, match="it takes group, sizes, after"):
-        check("messages", {"group": "calls", "before": "1 us"})
+        check("messages", {"group": "calls", "until": "1 us"})

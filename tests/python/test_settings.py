@@ -452,10 +452,10 @@ def test_the_published_study_leaves_pfc_alone() -> None:
 
 def test_isolation_settings_leave_models_without_it_alone() -> None:
     known = study.load("ci-qcz-2018")
-    planned = plan(known, "288 hosts", Changes((("ci.ce_marking", "local"),)), None)
+    planned = plan(known, "main", Changes((("ci.ce_marking", "local"),)), None)
     changed = {key.mechanism for key, words in planned.changed.items() if words}
     skipped = {key.mechanism for key, found in planned.skipped.items() if found}
-    assert changed == {"local", "isolation"}
+    assert changed == {"local", "isolation", "local, equal", "isolation, equal"}
     assert skipped == {"none"}
     for key, runs in planned.points.items():
         scenario = planned.jobs[runs[0]].prepared.resolved

@@ -176,9 +176,9 @@ def _warned(warnings: list[dict[str, Any]]) -> list[str]:
 def _offered(run: Run) -> list[str]:
     """Say what groups with a load asked for, and what came."""
     return [
-        f"{group}: {100 * one['offered']:.2f} % of capacity offered, {100 * one['asked']:.2f} % "
-        "asked."
-        for group, one in (run.summary.get("offered") or {}).items()
+        f"{one['group']}: {100 * one['offered']:.2f} % of capacity offered, "
+        f"{100 * one['asked']:.2f} % asked."
+        for one in run.summary.get("offered") or ()
     ]
 
 
