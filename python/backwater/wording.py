@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # What moves a terminal's cursor, colours, or the order in which text is read: C0 but for line feed
 # and tabulator, DEL, C1, the bidirectional controls of Unicode (UAX #9), separators of lines; and
@@ -66,3 +70,11 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def offered(one: Mapping[str, Any]) -> str:
+    """What a group of flows with a load offered, as the summary of a run has it, in a sentence."""
+    bytes_ = "" if one["counts"] == "wire" else " of payload"
+    links = "its sources' links" if one["of"] == "sources" else "all hosts' links"
+    shares = f"{one['offered']:.2%}{bytes_} of {links} (asked: {one['asked']:.2%})"
+    return f"{one['group']} offered {shares}."

@@ -311,6 +311,16 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     assert "hint:" in said.err
 
 
+def test_the_first_sentence_names_variant_and_settings(command: Command) -> None:
+    text = backwater.new_scenario()
+    Path("s.toml").write_text(text, encoding="utf-8")
+    settings = ("--variant", "sfc", "--set", "sfc.threshold=100 KB", "--set", "packet.payload=1 KB")
+    assert command("run", "s.toml", *settings, "--out", "run").code == 0
+    texts = " ".join(Elements(report.of("run").html()).texts)
+    # As they were given: a unit in small letters would be another one.
+    assert "Variant sfc, --set sfc.threshold=100 KB, --set packet.payload=1 KB: 4 of 4" in texts
+
+
 def test_a_large_flow_table_is_not_read_to_be_drawn(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

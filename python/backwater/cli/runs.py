@@ -23,7 +23,7 @@ from backwater.results import Run
 from backwater.running import interruptible, run_jobs
 from backwater.samples import why_not
 from backwater.stats import group_times, job_times, over_runs, port_totals, round_times, waiting
-from backwater.wording import count, figure, simulated, us
+from backwater.wording import count, figure, offered, simulated, us
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -335,16 +335,9 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         f"{', '.join(parts)}.",
         f"{', '.join(frames)}.",
-        *map(_offered, summary.get("offered", [])),
+        *map(offered, summary.get("offered", [])),
         f"fingerprint {one['fingerprint']}",
     )
-
-
-def _offered(one: dict[str, Any]) -> str:
-    bytes_ = "" if one["counts"] == "wire" else " of payload"
-    links = "its sources' links" if one["of"] == "sources" else "all hosts' links"
-    shares = f"{one['offered']:.2%}{bytes_} of {links} (asked: {one['asked']:.2%})"
-    return f"{one['group']} offered {shares}."
 
 
 def _show_statistics(

@@ -21,6 +21,7 @@ from backwater.report.layout import WIDTH
 from backwater.report.page import Code, Column, Figure, Page, Section, Table, script_json
 from backwater.stats import port_totals
 from backwater.wording import figure as number
+from backwater.wording import offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,7 +96,7 @@ def run_page(run: Run) -> Page:
                 "results",
                 "Results",
                 [groups_table(run)],
-                [*_offered(run), *_noticed(run.warnings)],
+                [*map(offered, run.summary.get("offered", ())), *_noticed(run.warnings)],
             ),
             *jobs_section(run),
             *run_sections(run, assumptions),
@@ -161,7 +162,8 @@ def _scenario(run: Run) -> str:
     words = [f"variant {name}" for name in variants]
     words += [f"--with {name}" for name in run.manifest.get("with") or ()]
     words += [f"--set {key}={value}" for key, value in (run.manifest.get("set") or {}).items()]
-    return f"{', '.join(words).capitalize()}: " if words else ""
+    said = ", ".join(words)
+    return f"{said[0].upper()}{said[1:]}: " if words else ""
 
 
 def _warned(warnings: list[dict[str, Any]]) -> list[str]:
@@ -170,15 +172,6 @@ def _warned(warnings: list[dict[str, Any]]) -> list[str]:
         f"Warning: {one['message']}. {one['hint'][:1].upper()}{one['hint'][1:]}."
         for one in warnings
         if one["kind"] == "setting"
-    ]
-
-
-def _offered(run: Run) -> list[str]:
-    """Say what groups with a load asked for, and what came."""
-    return [
-        f"{one['group']}: {100 * one['offered']:.2f} % of capacity offered, "
-        f"{100 * one['asked']:.2f} % asked."
-        for one in run.summary.get("offered") or ()
     ]
 
 
