@@ -15,27 +15,13 @@ from backwater.errors import InputError
 from backwater.study import definition, record
 from backwater.study.execute import Changes, plan
 from backwater.study.outcome import Outcome
-from backwater.study.rows import Summary
+from backwater.study.rows import Summary, summarise
 
 if TYPE_CHECKING:
     from conftest import Command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-NOTHING = Summary(
-    numbers=0,
-    agree=0,
-    near=0,
-    exact=0,
-    exact_met=0,
-    claims=0,
-    hold=0,
-    required_off=0,
-    not_judged=0,
-    spread=0,
-    within=0,
-    indiscriminate=0,
-    indiscriminate_claims=0,
-)
+NOTHING = summarise(definition.load("sfc-buffer"), [])
 
 
 @pytest.mark.parametrize("name", definition.names())

@@ -91,13 +91,9 @@ def show(view: Table, title: str | None = None, *remarks: str) -> None:
     widths = [max(map(_columns, found), default=1) for found in lines]
     least = [max(map(_columns, found), default=1) for found in words]
     room = console().width - GAP * (len(widths) - 1)
-    text = [i for i, column in enumerate(view.columns) if column.justify != "right"]
-    for bounds, some in ((least, range(len(widths))), ([3] * len(widths), text)):
-        while sum(widths) > room:
-            widest = max(some, key=lambda i: widths[i] - bounds[i], default=None)
-            if widest is None or widths[widest] <= bounds[widest]:
-                break
-            widths[widest] -= 1
+    _narrow(widths, room, least)
+    numbers = [column.justify == "right" for column in view.columns]
+    _narrow(widths, room, [w if whole else 3 for w, whole in zip(least, numbers, strict=True)])
     for column, width in zip(view.columns, widths, strict=True):
         column.no_wrap = False
         column.width = width

@@ -13,11 +13,12 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.plot import data
-from backwater.plot.flows import QUANTILES
+from backwater.plot.flows import UNTIL
 from backwater.plot.theme import WIDTH, colour, dash, title
 from backwater.stats import PS_PER_US
 from backwater.study.execute import TABLE, Key
-from backwater.study.measures import SIZES, quantity, time_ps
+from backwater.study.measures import Observed
+from backwater.study.messages import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
     from backwater.study import Outcome
-
-UNTIL = {"last_ack": "last acknowledgement", "last_byte": "last byte"}
 
 
 @dataclass(frozen=True)
@@ -38,39 +37,20 @@ class Window:
     after: str | None
     until: str
 
-    @property
-    def column(self) -> str:
-        """The column of times."""
-        if self.until not in UNTIL:
-            raise InputError(f"until = {self.until!r}", f"it is one of {', '.join(UNTIL)}")
-        return f"fct_{self.until}_ps"
-
-    def wanted(self) -> pl.Expr:
-        """Say which rows of the table of flows they are."""
-        wanted = pl.col("group") == self.group
-        if self.after is not None:
-            wanted &= pl.col("start_ps") >= time_ps(self.after)
-        if self.sizes:
-            least, *below = (round(quantity(size, SIZES, "a size")) for size in self.sizes)
-            wanted &= pl.col("bytes") >= least
-            if below:
-                wanted &= pl.col("bytes") < below[0]
-        return wanted
-
 
 def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window) -> ChartType:
     """Draw a curve a mechanism; those that were not run are left out.
 
     Raises `InputError` where none was, where results were not kept, or no message is complete.
     """
+    if window.until not in UNTIL:
+        raise InputError(f"until = {window.until!r}", f"it is one of {', '.join(UNTIL)}")
     parts, counts = [], {}
     for mechanism in mechanisms:
         times = _times(outcome, Key(case, mechanism, TABLE), window)
         if times.len() < 2:
             continue
-        few = times.len() <= len(QUANTILES)
-        shares = [(i + 1) / times.len() for i in range(times.len())] if few else list(QUANTILES)
-        values = times.to_list() if few else data.quantiles(times, shares)
+        values, shares = data.distribution(times)
         found = pl.DataFrame({"us": values, "share": shares}).with_columns(
             pl.col("us") / PS_PER_US, mechanism=pl.lit(mechanism)
         )
@@ -80,7 +60,11 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
         raise InputError("nothing to draw: no message of these points is there", "see --out")
     order = list(counts)
     numbers = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    x = alt.X("us:Q", title=f"to the {UNTIL[window.until]} (us)", scale=alt.Scale(type="log"))
+    x = alt.X(
+        "us:Q",
+        title=f"completion time to the {UNTIL[window.until]} (us)",
+        scale=alt.Scale(type="log"),
+    )
     known = list(outcome.study.mechanisms)
     drawn: ChartType = (
         alt.Chart(pl.concat(parts))
@@ -107,12 +91,12 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
 
 def _times(outcome: Outcome, key: Key, window: Window) -> pl.Series:
     """Give the times, in ps and in order, of all seeds of a point."""
+    name = f"fct_{window.until}_ps"
     found = [
-        data.ordered(frame.filter(window.wanted()), window.column)
+        pl.Series(chosen(Observed(run), window.group, window.sizes, window.after)[name].drop_null())
         for run in outcome.runs(key)
-        if (frame := data.scan(run, "flows")) is not None
     ]
-    return pl.concat(found).sort() if found else pl.Series(dtype=pl.Float64)
+    return pl.concat(found).cast(pl.Float64).sort() if found else pl.Series(dtype=pl.Float64)
 
 
 def _said(window: Window) -> str:

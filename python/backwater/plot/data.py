@@ -230,6 +230,19 @@ def quantiles(values: pl.Series, shares: Sequence[float]) -> list[float | None]:
     ]
 
 
+MOST_POINTS = 400
+"""Steps of a distribution that a chart shows at most."""
+
+
+def distribution(values: pl.Series) -> tuple[list[float | None], list[float]]:
+    """Give values and the share of sorted values up to each: all of few, quantiles of many."""
+    count = values.len()
+    if count <= MOST_POINTS + 1:
+        return values.to_list(), [(i + 1) / count for i in range(count)]
+    shares = [i / MOST_POINTS for i in range(MOST_POINTS + 1)]
+    return quantiles(values, shares), shares
+
+
 PACKETS = 20
 """Packets in a step of time, at the rate of a host, from which on one more or less is little."""
 

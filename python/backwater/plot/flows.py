@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 UNTIL = {"last_ack": "last ACK", "last_byte": "last byte"}
-QUANTILES = [i / 400 for i in range(401)]
 ONLY = "only flow"
 # Least sizes of the buckets of the mechanisms' own documents: small, medium, large messages.
 BUCKETS = ("0 B", "10 KB", "1 MB")
@@ -52,9 +51,7 @@ class FlowPlots(RunRows):
                 if times.len():
                     marks.append(_marked(group, [times[0]], [1.0], ["the only flow"]))
                 continue
-            few = times.len() <= len(QUANTILES)
-            shares = [(i + 1) / times.len() for i in range(times.len())] if few else QUANTILES
-            values = times.to_list() if few else data.quantiles(times, shares)
+            values, shares = data.distribution(times)
             # From the first completion on: no flow is complete before it.
             values, shares = [times[0], *values], [0.0, *shares]
             parts.append(pl.DataFrame({"group": group, "time": values, "share": shares}))

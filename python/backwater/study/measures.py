@@ -161,7 +161,7 @@ class Observed:
     def sampling_ps(self) -> int:
         """Time between two samples."""
         match = re.search(
-            r'^interval = "(.+)"', table_text(self.run.manifest["scenario"], "output"), re.M
+            r'^interval = "(.+)"', _table(self.run.manifest["scenario"], "output"), re.M
         )
         if match is None:
             raise NotThereError("the scenario has no output.interval")
@@ -177,7 +177,7 @@ class Observed:
         return (end - begin) // self.sampling_ps
 
 
-def table_text(text: str, name: str) -> str:
+def _table(text: str, name: str) -> str:
     """Give the lines of one table of a resolved scenario, which begin with its name."""
     match = re.search(rf"^\[{name}\]\n((?:(?!\[).*\n?)*)", text, re.M)
     return match[1] if match else ""
@@ -310,7 +310,7 @@ def throughput(
     payload = math.fsum(run.rate(group, window) for group in groups) / 1e6
     if count == "payload":
         return Reading(payload)
-    packet = table_text(run.run.manifest["scenario"], "packet")
+    packet = _table(run.run.manifest["scenario"], "packet")
     sizes = {
         name: quantity(text, SIZES, "a size")
         for name, text in re.findall(r'^(payload|header) = "(.+)"', packet, re.M)

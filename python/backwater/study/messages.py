@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BEYOND = 5
 
 
-def _messages(
+def chosen(
     run: Observed,
     group: str,
     sizes: Sequence[str] | None,
@@ -78,7 +78,7 @@ def message_time(
     """
     if unfinished not in ("none", "age"):
         raise InputError(f"message_time: unfinished = {unfinished!r}", "it is none or age")
-    found = _messages(run, group, sizes, after, before)
+    found = chosen(run, group, sizes, after, before)
     times = found[f"fct_{until}_ps"]
     if times.null_count and unfinished == "age":
         ages = pc.subtract(pa.scalar(run.end_ps, times.type), found["start_ps"].cast(times.type))
@@ -107,7 +107,7 @@ def messages(
     state: str | None = None,
 ) -> Reading:
     """How many messages of some sizes a group has, or has in a state, such as `unfinished`."""
-    found = _messages(run, group, sizes, after, before)
+    found = chosen(run, group, sizes, after, before)
     if state is not None:
         found = found.filter(pc.field("state") == state)
     return Reading(found.num_rows)

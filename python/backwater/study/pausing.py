@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
-from backwater.study.measures import NotThereError, Observed, Reading, kind, table_text, time_ps
+from backwater.study.measures import NotThereError, Observed, Reading, kind, time_ps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,7 @@ def victims_per_host(run: Observed, group: str) -> Reading:
 
     These are the flows with a wait for a paused port on their critical path. Needs `output.waits`.
     """
-    if f'"{group}"' not in table_text(run.run.manifest["scenario"], "output"):
+    if group not in run.run.scenario["output"]["waits"]:
         raise NotThereError(f"the scenario has no output.waits of {group!r}")
     paused = (pc.field("group") == group) & (pc.field("cause") == "paused")
     victims = pc.count_distinct(run.run.waits.filter(paused)["flow_id"]).as_py()

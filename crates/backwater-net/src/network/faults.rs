@@ -21,8 +21,7 @@ const WATCHED: u8 = 4;
 impl<A: Actors> Network<A> {
     /// Ports from a node to another, or of all nodes to all where an end is not given.
     fn ports_of_ends(&self, from: Option<NodeId>, to: Option<NodeId>) -> Vec<u32> {
-        let nodes = 0..self.neighbours.len() as u32;
-        let senders = nodes.filter(|node| from.is_none_or(|from| from.0 == *node));
+        let senders = from.map_or(0..self.neighbours.len() as u32, |from| from.0..from.0 + 1);
         senders
             .flat_map(|node| {
                 let first = self.first_port[node as usize];

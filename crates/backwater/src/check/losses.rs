@@ -11,7 +11,7 @@ use crate::file::{FaultEntry, Frames};
 use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, Losses, Recovery};
 use backwater_net::packet::class_bits;
-use backwater_net::topology::{Graph, NodeKind};
+use backwater_net::topology::{Graph, Node, NodeKind};
 
 /// Refuses what breaks a promise, and warns of what nobody keeps.
 pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, ScenarioError> {
@@ -42,13 +42,17 @@ fn ack_classes(resolved: &Resolved, data: u8) -> u8 {
     }
 }
 
+/// Switches whose memory has an end.
+fn bounded<'g>(resolved: &Resolved, graph: &'g Graph) -> impl Iterator<Item = &'g Node> {
+    let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
+    switches.filter(|node| resolved.switch.of(&node.name, &node.tier).buffer_per != BufferPer::None)
+}
+
 /// A switch at which some of `classes` are not kept, those that are not, and those that are.
 fn unkept<'g>(resolved: &Resolved, graph: &'g Graph, classes: u8) -> Option<(&'g str, u8, u8)> {
-    let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
-    let mut left = switches.filter_map(|node| {
-        let bounded = resolved.switch.of(&node.name, &node.tier).buffer_per != BufferPer::None;
+    let mut left = bounded(resolved, graph).filter_map(|node| {
         let kept = resolved.mechanisms.lossless_classes(&node.name, &node.tier);
-        (bounded && classes & !kept != 0).then_some((node.name.as_str(), classes & !kept, kept))
+        (classes & !kept != 0).then_some((node.name.as_str(), classes & !kept, kept))
     });
     left.next()
 }
@@ -103,10 +107,7 @@ fn unpromised(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
 /// A link that sends faster brings more until it hears of a pause, and one that sends slower the other way lets it hear later. When a
 /// link comes back its ends know of no pause, while what came before still stands in the headroom.
 fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
-    let bounded = |node: &&backwater_net::topology::Node| {
-        node.kind == NodeKind::Switch && resolved.switch.of(&node.name, &node.tier).buffer_per != BufferPer::None
-    };
-    if !resolved.file.lossless || !graph.nodes.iter().any(|node| bounded(&node)) {
+    if !resolved.file.lossless || bounded(resolved, graph).next().is_none() {
         return None;
     }
     let changes = |fault: &FaultEntry| matches!(fault, FaultEntry::RateChange { .. } | FaultEntry::LinkUp { .. });

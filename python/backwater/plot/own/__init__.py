@@ -6,8 +6,9 @@ the names that the study's figures call.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from backwater.study.own import module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
 
 def charts(study: str) -> Mapping[str, Callable[..., ChartType]]:
     """Give the charts of a study, none if it has no file of them."""
-    name = f"{__name__}.{study.replace('-', '_')}"
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        return {}
-    found: Mapping[str, Callable[..., ChartType]] = module.CHARTS
+    own = module(__name__, study)
+    found: Mapping[str, Callable[..., ChartType]] = {} if own is None else own.CHARTS
     return found

@@ -7,8 +7,6 @@ the study, with underscores; its `CLAIMS` holds the predicates by the claims' id
 
 from __future__ import annotations
 
-import importlib
-
 from backwater.errors import InputError
 from backwater.study.claims.base import (
     Claims,
@@ -18,6 +16,7 @@ from backwater.study.claims.base import (
     Numbers,
     Predicate,
 )
+from backwater.study.own import module
 
 __all__ = [
     "Claims",
@@ -32,14 +31,10 @@ __all__ = [
 
 def predicates(study: str) -> Claims:
     """Give the predicates of a study, none if it has no file of claims."""
-    name = f"{__name__}.{study.replace('-', '_')}"
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
+    own = module(__name__, study)
+    if own is None:
         return Claims()
-    claims = module.CLAIMS
+    claims = own.CLAIMS
     if not isinstance(claims, Claims):
-        raise InputError(f"{name}: CLAIMS is not a `Claims`")
+        raise InputError(f"{own.__name__}: CLAIMS is not a `Claims`")
     return claims
