@@ -6,7 +6,7 @@ use backwater_engine::Time;
 use std::sync::Arc;
 
 pub use crate::waits::Met;
-pub use jobs::{InstanceRow, JobRows, LoadRow, Release, RoundRow, TransferRow};
+pub use jobs::{Computed, InstanceRow, JobRows, LoadRow, Release, RoundRow, TransferRow};
 
 mod jobs;
 

@@ -9,8 +9,46 @@ use std::sync::Arc;
 pub struct Release {
     /// The transfer that was completed; `None`: the job had just begun.
     pub flow: Option<u64>,
-    /// The computations that followed it, by the labels of their steps, such as `forward + backward`.
-    pub computed: Option<Arc<str>>,
+    /// The computations that followed it.
+    pub computed: Option<Computed>,
+}
+
+/// Computations one after the other: the labels of the first ones, and how many followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Computed {
+    labels: Arc<str>,
+    named: u8,
+    more: u64,
+}
+
+impl Computed {
+    /// Computations that are named; rounds without transfers would make the text as long as the run.
+    const MOST_NAMED: u8 = 16;
+
+    /// A computation by the label of its step.
+    #[must_use]
+    pub fn new(label: Arc<str>) -> Self {
+        Self { labels: label, named: 1, more: 0 }
+    }
+
+    /// These, and another one.
+    #[must_use]
+    pub fn then(self, label: &str) -> Self {
+        if self.named == Self::MOST_NAMED {
+            return Self { more: self.more + 1, ..self };
+        }
+        Self { labels: format!("{} + {label}", self.labels).into(), named: self.named + 1, ..self }
+    }
+}
+
+impl std::fmt::Display for Computed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.labels)?;
+        if self.more > 0 {
+            write!(f, " + {} more", self.more)?;
+        }
+        Ok(())
+    }
 }
 
 /// A transfer of a job over the network.

@@ -36,6 +36,7 @@ impl Tables {
     }
 
     pub(super) fn push_transfer(&mut self, row: &TransferRow) {
+        let computed = row.release.computed.as_ref().map(ToString::to_string);
         let cells = [
             U64(Some(row.flow)),
             Text(Some(&row.job)),
@@ -52,12 +53,13 @@ impl Tables {
             I64(Some(ps(row.start))),
             I64(row.end.map(ps)),
             U64(row.release.flow),
-            Text(row.release.computed.as_deref()),
+            Text(computed.as_deref()),
         ];
         keep(&mut self.error, self.open[Table::Transfers as usize].push(cells));
     }
 
     pub(super) fn push_round(&mut self, row: &RoundRow) {
+        let computed = row.release.computed.as_ref().map(ToString::to_string);
         let cells = [
             Text(Some(&row.job)),
             U32(Some(row.instance)),
@@ -66,7 +68,7 @@ impl Tables {
             I64(row.end.map(ps)),
             I64(row.end.map(|end| ps(end - row.start))),
             U64(row.release.flow),
-            Text(row.release.computed.as_deref()),
+            Text(computed.as_deref()),
         ];
         keep(&mut self.error, self.open[Table::Rounds as usize].push(cells));
     }

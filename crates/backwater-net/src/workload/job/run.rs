@@ -4,7 +4,7 @@ mod transfers;
 
 use super::plan::Plan;
 use super::{Dependent, Due, Exchange, JobError, JobSpec, Links, Moment, Rounds, Work};
-use crate::record::{InstanceRow, JobRows, Release, RoundRow, TransferRow};
+use crate::record::{Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
 use backwater_engine::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -205,8 +205,8 @@ impl Job {
     fn computed(&self, at: At, release: Release) -> Release {
         let label = &self.spec.steps[self.plan.tasks[at.task as usize].step as usize].label;
         let computed = match release.computed {
-            None => Arc::clone(label),
-            Some(before) => format!("{before} + {label}").into(),
+            None => Computed::new(Arc::clone(label)),
+            Some(before) => before.then(label),
         };
         Release { computed: Some(computed), ..release }
     }

@@ -1,7 +1,7 @@
 //! Jobs without a network: the test completes flows itself, in any order.
 
 use super::*;
-use crate::record::{CollectiveRow, InstanceRow, Release, RoundRow, TransferRow};
+use crate::record::{CollectiveRow, Computed, InstanceRow, Release, RoundRow, TransferRow};
 use crate::units::Bytes;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
@@ -127,7 +127,8 @@ fn each_transfer_says_what_let_it_begin() {
     ];
     let spec = JobSpec { rounds: 2, ..job(2, steps) };
     let course = course(&spec, |_| Time::us(10), false);
-    let release = |flow: Option<u64>, computed: &str| Release { flow, computed: Some(computed.into()) };
+    let computed = |text: &str| text.split(" + ").map(Arc::from).map(Computed::new).reduce(|all, _| all.then("step"));
+    let release = |flow: Option<u64>, text: &str| Release { flow, computed: computed(text) };
     let [a, b, c, d] = &course.transfers[..] else { panic!("{:?}", course.transfers) };
     assert_eq!(a.release, release(None, "step"));
     assert_eq!(b.release, release(Some(a.flow), "step"));
@@ -140,6 +141,14 @@ fn each_transfer_says_what_let_it_begin() {
     assert_eq!(told(&course.rounds[1]), (Time::us(37), Time::us(71), release(Some(d.flow), "step")));
     let [one] = &course.instances[..] else { panic!("{:?}", course.instances) };
     assert_eq!((one.rounds, one.complete, one.start, one.end), (2, 2, Time::us(3), Some(Time::us(71))));
+}
+
+#[test]
+fn rounds_without_transfers_need_no_more_memory_with_each() {
+    let spec = JobSpec { rounds: 100_000, ..job(1, vec![step(compute(1), vec![vec![0]], &[])]) };
+    let course = course(&spec, |_| Time::us(10), false);
+    let told = course.rounds.last().unwrap().release.computed.as_ref().unwrap().to_string();
+    assert_eq!(told, format!("{} + 99984 more", ["step"; 16].join(" + ")));
 }
 
 #[test]

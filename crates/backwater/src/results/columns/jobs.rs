@@ -31,7 +31,7 @@ pub(super) const ROUNDS: &[Spec] = &[
         "last_compute",
         DataType::Utf8,
         "",
-        "labels of the computations that followed it up to the end, joined by +; null: none",
+        "labels of the computations that followed it up to the end, joined by +, 16 at most and how many more; null: none",
     ),
 ];
 
@@ -60,7 +60,7 @@ pub(super) const TRANSFERS: &[Spec] = &[
         "after_compute",
         DataType::Utf8,
         "",
-        "labels of the computations between that transfer (or the start of the job) and its own start, joined by +; null: none",
+        "labels of the computations between that transfer (or the start of the job) and its own start, written like `last_compute`; null: none",
     ),
 ];
 
