@@ -119,6 +119,22 @@ pub(crate) struct LinkFaults {
     pub drop_nth: Vec<(crate::spec::FrameKind, u64)>,
     /// When the link last went down.
     pub down_at: Option<Time>,
+    /// Rates that the link had, and until when frames left at each; `NEVER`: one is still on its way out.
+    pub former: Vec<(Time, Serialiser)>,
+}
+
+impl LinkFaults {
+    /// A frame begins at `now`: what was sent at a former rate has left.
+    pub fn begins(&mut self, now: Time) {
+        for (until, _) in &mut self.former {
+            *until = now.min(*until);
+        }
+    }
+
+    /// How a frame was sent that had left at `end`, where the rate is `current` now.
+    pub fn sent_by(&self, end: Time, current: Serialiser) -> Serialiser {
+        self.former.iter().find(|(until, _)| end <= *until).map_or(current, |(_, former)| *former)
+    }
 }
 
 /// What the neighbour holds, for the statistics.

@@ -1,6 +1,6 @@
 //! Networks that lose: flows complete all the same and every byte is accounted for, or the run says who does not get further.
 
-use crate::common::{Bench, On, Outcome, pfc, sfc};
+use crate::common::{Bench, On, Outcome, network, pfc, sfc};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
@@ -172,4 +172,29 @@ fn a_pause_that_nobody_lifts_is_named() {
     let out = bench.run();
     assert_eq!((out.broken.as_ref(), out.deadlock.as_ref(), out.progress.flows_active), (None, None, 1));
     assert_eq!(out.flow(0).state, State::Unfinished("its turn at h0, paused by leaf0".into()));
+}
+
+/// A frame is cut if the link goes down between its first bit and its last one, at the rate at which it was sent. One of 4082 B and a gap
+/// of 20 B takes 328 ns at 100 Gb/s and 33 us at 1 Gb/s, and the link 10 us.
+#[test]
+fn a_rate_that_changes_later_cuts_nothing() {
+    let lost = |before: Rate, after: Rate, start: u64, down: u64, change: u64| {
+        let graph = network(2, &["s"], &[("h0", "s", before, Time::us(10)), ("s", "h1", Rate::gbps(100), Time::ZERO)]);
+        let mut bench = Bench::new(graph);
+        bench.ack.enabled = false;
+        bench.flow(0, 1, 4000).start = Time::us(start);
+        let (a, b) = (bench.node("h0"), bench.node("s"));
+        bench.fault(Time::us(down), FaultKind::LinkDown { a, b });
+        bench.fault(Time::us(down + 1), FaultKind::LinkUp { a, b });
+        bench.fault(Time::us(change), FaultKind::RateChange { from: a, to: b, rate: after });
+        bench.run().progress.fault_losses
+    };
+    let (fast, slow) = (Rate::gbps(100), Rate::gbps(1));
+    // It begins at 5 us, after the link is up again; at 1 Gb/s it would have begun 18 us before it arrives.
+    assert_eq!(lost(fast, slow, 5, 1, 6), 0);
+    assert_eq!(lost(fast, slow, 5, 8, 6), 1);
+    // It begins at 0 us and leaves until 33 us; at 100 Gb/s it would have begun at 32.7 us.
+    assert_eq!(lost(slow, fast, 0, 5, 20), 1);
+    assert_eq!(lost(slow, fast, 0, 5, 40), 1);
+    assert_eq!(lost(slow, fast, 0, 50, 20), 0);
 }

@@ -40,7 +40,7 @@ impl<A: Actors> Network<A> {
         let seed = self.seed;
         self.ports[port as usize].faults(|| {
             let rng = rng::stream(seed, "link loss", u64::from(port));
-            LinkFaults { loss: Vec::new(), rng, drop_nth: Vec::new(), down_at: None }
+            LinkFaults { loss: Vec::new(), rng, drop_nth: Vec::new(), down_at: None, former: Vec::new() }
         })
     }
 
@@ -63,7 +63,10 @@ impl<A: Actors> Network<A> {
             FaultKind::RateChange { from, to, rate } => {
                 let clock = self.clock;
                 for port in self.ports_between(from, to) {
-                    self.ports[port as usize].serialiser = crate::units::Serialiser::new(rate, clock);
+                    let p = &mut self.ports[port as usize];
+                    let until = if p.busy { Time::NEVER } else { self.now };
+                    let before = std::mem::replace(&mut p.serialiser, crate::units::Serialiser::new(rate, clock));
+                    self.link_faults(port).former.push((until, before));
                 }
             }
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
@@ -182,7 +185,9 @@ impl<A: Actors> Network<A> {
         }
         let header = self.slab[pkt].pkt;
         let control = matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.slab.control(header.seq).kind);
+        let now = self.now;
         let Some(faults) = self.ports[port as usize].rest.faults.as_mut() else { return false };
+        faults.begins(now);
         let counts = |what: &FrameKind| match what {
             FrameKind::Data => header.kind == Kind::Data,
             FrameKind::Ack => header.kind == Kind::Ack,
@@ -210,7 +215,9 @@ impl<A: Actors> Network<A> {
         let (sender, header) = (&self.ports[p.peer as usize], &self.slab[pkt].pkt);
         let latency = if header.kind == Kind::Mac { Time::ZERO } else { sender.peer_latency };
         let arrived = self.now.since(latency);
-        let began = arrived.since(sender.delay).since(sender.serialiser.time(header.size + self.gap));
+        let left = arrived.since(sender.delay);
+        let by = sender.rest.faults.as_ref().map_or(sender.serialiser, |f| f.sent_by(left, sender.serialiser));
+        let began = left.since(by.time(header.size + self.gap));
         began <= down && down <= arrived
     }
 
