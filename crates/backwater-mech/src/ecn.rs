@@ -26,7 +26,7 @@ use crate::average::{Averages, weight_findings};
 use crate::red::AboveMaximum;
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, CheckCx, Finding, Margin, Mechanism, Place, Reach, SwitchCx, SwitchShape, SwitchSide,
+    Absent, CheckCx, Finding, Margin, Mechanism, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
 };
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
@@ -139,6 +139,17 @@ impl Mechanism for Marker {
             ));
         }
         findings
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        let mut unread = Vec::new();
+        if params.kmin == params.kmax {
+            unread = Unread::all(&["pmax", "above_kmax"], "kmax", "kmax above kmin");
+        }
+        if params.mark_at == At::Enqueue {
+            unread.extend(Unread::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""));
+        }
+        unread
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {

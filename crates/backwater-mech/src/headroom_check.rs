@@ -5,7 +5,7 @@ use crate::pfc::headroom;
 use backwater_engine::Time;
 use backwater_net::config::{BufferPer, LatencyAt, SwitchParams};
 use backwater_net::hooks::{CheckCx, Finding, PortShape, SwitchShape};
-use backwater_net::packet::CLASSES;
+use backwater_net::packet::{CLASSES, Control};
 use backwater_net::{Bytes, Rate};
 
 /// What a pausing mechanism does, as far as headroom goes.
@@ -21,6 +21,8 @@ pub(crate) struct Pausing {
     pub kept: u64,
     pub response: Time,
     pub signal: Signal,
+    /// Pause time of a timed signal, in quanta of 512 bit times.
+    pub quanta: u16,
 }
 
 impl Pausing {
@@ -52,6 +54,30 @@ pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Find
         }
     }
     Vec::new()
+}
+
+/// Whether a pause may end before it is told anew. The frame that tells it is due at half the pause time, and may then find the
+/// longest frame on the wire and the frames of all other paused classes before it:
+///
+/// ```text
+/// 512 quanta / 2 >= 8 (max_frame + gap) + 8 classes (PFC frame + gap)      [bit times]
+/// ```
+pub(crate) fn refresh_finding(pausing: &Pausing, cx: &CheckCx<'_>) -> Option<Finding> {
+    if pausing.signal != Signal::Timed {
+        return None;
+    }
+    let longest = cx.switches.iter().map(|shape| shape.max_frame).max()?;
+    let told = (Bytes(u64::from(Control::MIN_FRAME)) + cx.gap) * pausing.classes;
+    let least = ((longest + cx.gap + told).0 * 8 * 2).div_ceil(512);
+    (u64::from(pausing.quanta) < least).then(|| Finding {
+        fatal: cx.lossless,
+        key: "quanta",
+        reason: format!(
+            "a pause of {} quanta ends before it is told anew: that frame is due after half of them, and may wait for one of {longest}",
+            pausing.quanta
+        ),
+        hint: format!("{least} quanta at least, or signal = \"on-off\""),
+    })
 }
 
 /// A headroom for links that are faster than their rates: all that is sent until the stop grows, but for the two `whole` frames at its ends.

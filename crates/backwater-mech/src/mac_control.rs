@@ -2,7 +2,7 @@
 
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
-use backwater_net::hooks::{Awaits, Finding, HoldStyle, Margin};
+use backwater_net::hooks::{Awaits, Finding, HoldStyle, Margin, Unread};
 use backwater_net::packet::{Port, Queue};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -23,6 +23,14 @@ pub enum Signal {
 impl Signal {
     pub(crate) fn style(self, quanta: u16) -> HoldStyle {
         HoldStyle { quanta: (self == Signal::Timed).then_some(quanta), framed: self != Signal::Ideal }
+    }
+
+    /// Only a timed pause has a time.
+    pub(crate) fn unread(self) -> Vec<Unread> {
+        match self {
+            Signal::Timed => Vec::new(),
+            Signal::OnOff | Signal::Ideal => Unread::all(&["quanta"], "signal", "signal = \"timed\""),
+        }
     }
 }
 

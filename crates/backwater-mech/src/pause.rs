@@ -23,13 +23,13 @@
 //! **Not modelled:** negotiation of the capability; asymmetric pause.
 //! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
 
-use crate::headroom_check::{Pausing, headroom_findings};
+use crate::headroom_check::{Pausing, headroom_findings, refresh_finding};
 use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, threshold_order};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
-    Reach, SwitchCx, SwitchShape, SwitchSide, Token,
+    Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
@@ -135,9 +135,15 @@ impl Mechanism for Pause {
             kept: CLASSES as u64,
             response: params.response,
             signal: params.signal,
+            quanta: params.quanta,
         };
+        findings.extend(refresh_finding(&pausing, cx));
         findings.extend(headroom_findings(&pausing, cx));
         findings
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        params.signal.unread()
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {

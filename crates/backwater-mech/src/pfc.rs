@@ -33,14 +33,14 @@
 
 use self::feeders::Feeders;
 use self::watchdog::Watchdog;
-use crate::headroom_check::{Pausing, headroom_findings};
+use crate::headroom_check::{Pausing, headroom_findings, refresh_finding};
 use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, threshold_order};
 use crate::pause::{default_counter, default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
-    Reach, SwitchCx, SwitchShape, SwitchSide, Token,
+    Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -285,7 +285,9 @@ impl Mechanism for Pfc {
             kept: u64::from(params.class_bits().count_ones()),
             response: params.response,
             signal: params.signal,
+            quanta: params.quanta,
         };
+        findings.extend(refresh_finding(&pausing(None), cx));
         if params.threshold == Threshold::Dynamic {
             findings.extend(headroom_findings(&pausing(None), cx));
             return findings;
@@ -300,6 +302,18 @@ impl Mechanism for Pfc {
         findings.extend(threshold_order(params.xon(), xoff));
         findings.extend(headroom_findings(&pausing(Some(xoff)), cx));
         findings
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        let mut unread = match params.threshold {
+            Threshold::Static => Unread::all(&["alpha", "xon_offset"], "threshold", "threshold = \"dynamic\""),
+            Threshold::Dynamic => Unread::all(&["xoff", "xon"], "threshold", "threshold = \"static\""),
+        };
+        unread.extend(params.signal.unread());
+        if params.watchdog.is_none() {
+            unread.extend(Unread::all(&["watchdog_action"], "watchdog", "a watchdog"));
+        }
+        unread
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {

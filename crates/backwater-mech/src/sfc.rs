@@ -52,7 +52,7 @@ use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, Carrier, CheckCx, Claims, Fate, Finding, Lane, Mechanism, NicShape, Place, Reach, SwitchCx, SwitchShape,
-    SwitchSide, Token, WireCx,
+    SwitchSide, Token, Unread, WireCx,
 };
 use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -315,6 +315,21 @@ impl Mechanism for Sfc {
             }
         }
         findings
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        let of_isolation = ["isolation_threshold", "isolation_per", "isolation_rate"];
+        let mut unread = match params.at_source {
+            AtSource::Host => Unread::all(&["signal", "quanta"], "at_source", "at_source = \"proxy\" or \"isolation\""),
+            AtSource::Proxy | AtSource::Isolation => params.signal.unread(),
+        };
+        if params.at_source != AtSource::Isolation {
+            unread.extend(Unread::all(&of_isolation, "at_source", "at_source = \"isolation\""));
+        }
+        if params.pause.is_some() && !params.resume {
+            unread.extend(Unread::all(&["target"], "pause", "resume = true, or without pause"));
+        }
+        unread
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {

@@ -125,7 +125,7 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 /// Generates `Config`, `SwitchStack`, `NicStack`, `FlowStack` and `ENTRIES` from the registry's lines.
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
-        use backwater_net::hooks::{
+        use backwater_net::hooks::{Unread,
             Ack, Awaits, Carrier, CheckCx, Claims, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Loss, Mechanism,
             NicCx, NicShape, NicSide, Owner, Place, RateKey, Reach, Steering, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
         };
@@ -218,6 +218,16 @@ macro_rules! mechanisms {
                 $(if let Some(scoped) = &self.$name {
                     let found = findings::<$mechanism>(scoped, cx);
                     all.extend(found.into_iter().map(|f| (<$mechanism as Mechanism>::NAME, f)));
+                })+
+                all
+            }
+
+            /// Parameters that nothing reads at this node, as others have it, by mechanism.
+            pub fn unread(&self, name: &str, tier: &str) -> Vec<(&'static str, Unread)> {
+                let mut all = Vec::new();
+                $(if let Some(scoped) = &self.$name {
+                    let unread = <$mechanism as Mechanism>::unread(scoped.of(name, tier));
+                    all.extend(unread.into_iter().map(|one| (<$mechanism as Mechanism>::NAME, one)));
                 })+
                 all
             }

@@ -25,7 +25,7 @@ use backwater_engine::{Rng, Time};
 mod mechanism;
 
 pub use mechanism::{
-    Carrier, CheckCx, Claims, Finding, Margin, Mechanism, Needs, Preset, RateKey, Reach, Unit, WireCx,
+    Carrier, CheckCx, Claims, Finding, Margin, Mechanism, Needs, Preset, RateKey, Reach, Unit, Unread, WireCx,
 };
 
 /// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.

@@ -173,6 +173,13 @@ impl Resolved {
         ScenarioError { key: Some(key.into()), value: found.then(|| node.shown()), reason: reason.into(), ..place }
     }
 
+    /// Which text gives a value, if one does.
+    pub(crate) fn layer(&self, key: &str) -> Option<&Layer> {
+        let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+        let (node, depth) = self.tree.nearest(&path);
+        (depth == path.len()).then_some(&node.origin.layer)
+    }
+
     /// A value as it was written, if it was.
     pub(crate) fn written(&self, key: &str) -> Option<String> {
         let path: Vec<String> = key.split('.').map(str::to_owned).collect();

@@ -50,7 +50,7 @@ mod wire;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape, WireCx,
+    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape, Unread, WireCx,
 };
 use backwater_net::packet::{Control, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -291,6 +291,13 @@ impl Mechanism for Bcn {
             }
         }
         findings
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        match params.self_increase {
+            Rate(0) => Unread::all(&["self_increase_interval"], "self_increase", "self_increase above 0"),
+            _ => Vec::new(),
+        }
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {

@@ -107,6 +107,24 @@ pub struct Finding {
     pub hint: String,
 }
 
+/// A parameter that nothing reads while another one has the value that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Its key within the mechanism's table.
+    pub key: &'static str,
+    /// The key that decides.
+    pub by: &'static str,
+    /// With which values of that key it is read, as in "only with threshold = \"dynamic\"".
+    pub only: &'static str,
+}
+
+impl Unread {
+    /// Of each of several keys the same.
+    pub fn all(keys: &[&'static str], by: &'static str, only: &'static str) -> Vec<Unread> {
+        keys.iter().map(|key| Unread { key, by, only }).collect()
+    }
+}
+
 /// What a side of a mechanism has done in a run, and how near it came to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
@@ -261,6 +279,10 @@ pub trait Mechanism {
     }
     /// Looks for values that cannot work or hold a promise. `params` belong to the switch of the same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
+        Vec::new()
+    }
+    /// Parameters that nothing reads, as others have it.
+    fn unread(_params: &Self::Params) -> Vec<Unread> {
         Vec::new()
     }
     /// Which flows share a controller.

@@ -45,8 +45,34 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) 
             warnings.extend(judged(resolved, &key, finding, params)?);
         }
     }
+    warnings.extend(unread(resolved, shapes));
     warnings.extend(partly_lossless(resolved, shapes));
     Ok(warnings)
+}
+
+/// Values that were given and that nothing reads at any switch. What a variant or a setting makes so is meant.
+fn unread(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
+    let at = |shape: &SwitchShape| resolved.mechanisms.unread(&shape.name, &shape.tier);
+    let Some((first, others)) = shapes.split_first() else { return Vec::new() };
+    let mut unread = at(first);
+    for shape in others {
+        let here = at(shape);
+        unread.retain(|one| here.contains(one));
+    }
+    let told = |(mechanism, one): (&str, backwater_net::hooks::Unread)| {
+        let (key, by) = (format!("{mechanism}.{}", one.key), format!("{mechanism}.{}", one.by));
+        let given = resolved.layer(&key)?;
+        if resolved.layer(&by).is_some_and(|decides| decides.above(given)) {
+            return None;
+        }
+        Some(Warning {
+            value: resolved.written(&key).unwrap_or_default(),
+            reason: format!("without effect: it is read only with {}", one.only),
+            hint: format!("leave it out, or see {by}"),
+            key,
+        })
+    };
+    unread.into_iter().filter_map(told).collect()
 }
 
 /// Whether flows may be moved to a queue whose class nobody keeps from being dropped, in a scenario that promises losslessness.

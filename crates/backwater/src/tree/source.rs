@@ -67,6 +67,20 @@ pub(crate) enum Layer {
     Preset(Arc<str>),
 }
 
+impl Layer {
+    /// Whether its values are merged over those of another.
+    pub(crate) fn above(&self, other: &Layer) -> bool {
+        let rank = |layer: &Layer| match layer {
+            Layer::Preset(_) => 0,
+            Layer::File => 1,
+            Layer::Variant(_) => 2,
+            Layer::With(_) => 3,
+            Layer::Set(_) => 4,
+        };
+        rank(self) > rank(other)
+    }
+}
+
 /// Where a value was written: spans are of the scenario's text, and empty for other layers.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {

@@ -158,3 +158,53 @@ fn headroom_holds_the_longest_frame_of_a_flow() {
     assert!(checked(&text("1082 B")).is_ok());
     assert_eq!(refused(&text("9000 B")).0, "pfc.xoff");
 }
+
+/// The frame that tells a pause anew is due at half its time, and may wait for a frame of 1082 + 20 B and, for each paused class, for one of
+/// 84 B: 2 x 8 x 1186 bit times are 37.06 quanta for one class, 2 x 8 x 1774 are 55.4 for eight.
+#[test]
+fn a_pause_lasts_until_it_is_told_anew() {
+    let paused = |quanta: u32, classes: &str| {
+        // Nine hosts: a buffer of 200 KB holds 8 x (17,990 + 7010 B).
+        let text = four_to_one(17_990, &format!("quanta = {quanta}\nclasses = {classes}\n"));
+        // Data the other way on each link that is paused, for which the frame has to wait.
+        let back = |(from, to)| format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"400 KB\"\n");
+        let back = [("h5", "h1"), ("h6", "h2"), ("h7", "h3"), ("h8", "h4")].map(back).concat();
+        format!("{}{back}", text.replace("hosts = 5", "hosts = 9"))
+    };
+    let scenario = checked(&paused(38, "[3]")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(run(&scenario).drops, 0);
+    for (quanta, classes) in [(37, "[3]"), (55, "[0, 1, 2, 3, 4, 5, 6, 7]")] {
+        let (key, reason) = refused(&paused(quanta, classes));
+        assert_eq!(key, "pfc.quanta", "{reason}");
+    }
+    let unpromised = |quanta| paused(quanta, "[3]").replace("lossless = true", "");
+    let lost = |quanta| run(&checked(&unpromised(quanta)).unwrap_or_else(|e| panic!("{e}"))).drops;
+    // 16 quanta are 81.92 ns, less than the frame of 88.16 ns that the next one may wait for.
+    assert!(lost(16) > 0);
+    let warnings = checked(&unpromised(37)).unwrap().resolve().unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.key == "pfc.quanta"), "{warnings:?}");
+}
+
+/// A value that another one leaves unread is told of; that a variant or a setting leaves unread what the file gives is what it is for.
+#[test]
+fn a_value_that_nothing_reads_is_told_of() {
+    let told = |more: &str, set: &[(&str, &str)]| -> Vec<String> {
+        let text = four_to_one(20_000, more).replace("\"egress\"", "\"switch\"").replace("lossless = true\n", "");
+        let mut scenario = Scenario::from_text(&text, "net.toml", Path::new(".")).unwrap();
+        for (key, value) in set {
+            scenario = scenario.with_set(key, value).unwrap();
+        }
+        let warnings = scenario.resolve().unwrap().warnings;
+        warnings.into_iter().filter(|w| w.reason.starts_with("without effect")).map(|w| w.key).collect()
+    };
+    assert_eq!(told("", &[]), [""; 0]);
+    assert_eq!(told("alpha = 0.5\nxon_offset = \"9 KB\"\n", &[]), ["pfc.alpha", "pfc.xon_offset"]);
+    assert_eq!(told("", &[("pfc.alpha", "0.5")]), ["pfc.alpha"]);
+    assert_eq!(told("threshold = \"dynamic\"\n", &[]), ["pfc.xoff"]);
+    assert_eq!(told("", &[("pfc.threshold", "dynamic")]), [""; 0], "the setting leaves the file's xoff unread");
+    assert_eq!(told("", &[("pfc.threshold", "dynamic"), ("pfc.xoff", "30 KB")]), ["pfc.xoff"]);
+    assert_eq!(told("signal = \"on-off\"\nquanta = 9\n", &[]), ["pfc.quanta"]);
+    let sfc = "[sfc]\nthreshold = \"9 KB\"\npause = \"3 us\"\ntarget = \"5 KB\"\nisolation_per = \"switch\"\n";
+    assert_eq!(told(sfc, &[]), ["sfc.isolation_per", "sfc.target"]);
+    assert_eq!(told(sfc, &[("sfc.resume", "true")]), ["sfc.isolation_per"]);
+}
