@@ -16,7 +16,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from backwater.errors import InputError, ResultError
-from backwater.files import TEMPORARY
+from backwater.files import TEMPORARY, digest
 from backwater.manifest import (
     COMPARISON,
     MANIFEST,
@@ -26,6 +26,7 @@ from backwater.manifest import (
     STUDY,
     kind_of,
     mark_unfinished,
+    read_manifest,
 )
 
 if TYPE_CHECKING:
@@ -92,6 +93,14 @@ def standing(path: Path) -> str | None:
     return kind
 
 
+def part_of_results(path: Path) -> bool:
+    """Whether a file is one that Backwater wrote into a directory of results."""
+    if path.parent.name in TABLES and _PART.fullmatch(path.name):
+        return kind_of(path.parent.parent) is not None
+    names = (MANIFEST, SCENARIO, STATISTICS, *STUDY_FILES)
+    return path.name in names and kind_of(path.parent) is not None
+
+
 def _damaged(path: Path, names: list[str]) -> bool:
     """Whether all in a directory has the names of a run's files, and its manifest is no JSON."""
     known = {MANIFEST, SCENARIO, *TABLES}
@@ -109,11 +118,29 @@ def _damaged(path: Path, names: list[str]) -> bool:
 def replaceable(path: Path, *, force: bool) -> None:
     """See that `path` can take results: absent, empty, or (with `force`) with earlier results."""
     kind = standing(path)
-    if kind is not None and not force:
+    if kind is None:
+        return
+    if not force:
         raise InputError(
             f"{path}: holds earlier results, of a {NAMES[kind]}",
             "give --out another name, or --force to replace them",
         )
+    for manifest in sorted(path.rglob(MANIFEST)):
+        if (edited := _edited(manifest.parent)) is not None:
+            raise InputError(
+                f"{edited}: was changed since it was written, and would be replaced",
+                "move it, or give --out another name",
+            )
+
+
+def _edited(path: Path) -> Path | None:
+    """Give the scenario in a directory of results if somebody has worked on it there."""
+    scenario = path / SCENARIO
+    with contextlib.suppress(ResultError, OSError):
+        wanted = (read_manifest(path).get("files") or {}).get(SCENARIO)
+        if wanted is not None and digest(scenario) != wanted:
+            return scenario
+    return None
 
 
 def clear(path: Path) -> None:

@@ -140,7 +140,9 @@ def _ours(manifest: object) -> bool:
         return False
     form = manifest.get("format")
     known = isinstance(form, int) and not isinstance(form, bool) and form >= 1
-    return known and isinstance(kind := manifest.get("kind"), str) and kind in NAMES
+    made = manifest.get("versions")
+    by_us = made is None or (isinstance(made, dict) and "backwater" in made)
+    return by_us and known and isinstance(kind := manifest.get("kind"), str) and kind in NAMES
 
 
 def _check(path: Path, place: str, value: Any, shape: Any) -> None:  # noqa: ANN401 - JSON

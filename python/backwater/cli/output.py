@@ -177,8 +177,26 @@ def writable(target: str | None) -> None:
         raise InputError(
             f"{path}: the directory {path.parent} does not exist", "make it, or name another file"
         )
+    if (what := _precious(path)) is not None:
+        raise InputError(f"{path}: {what}, and would be replaced", "name another file")
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise InputError(f"{path}: cannot be written: permission denied", "name another file")
+
+
+# What people write, and commands read; no command writes them to a file that is named to it.
+_SOURCES = (".toml", ".csv", ".parquet")
+
+
+def _precious(path: Path) -> str | None:
+    """Say what a file that is there already is, where no output may take its place."""
+    from backwater.directory import part_of_results
+
+    real = path.resolve()
+    if not real.is_file():
+        return None
+    if real.suffix in _SOURCES:
+        return "is a scenario or a table"
+    return "is part of a directory of results" if part_of_results(real) else None
 
 
 def write(target: str, text: str) -> None:
