@@ -326,7 +326,8 @@ def test_the_whole_study_on_a_small_fabric(
     assert verdicts.keys() == CLAIMS.keys()
     curves = [row for row in outcome.beside if row["beside"] in ("models", "nic")]
     measured = {(row["case"], row["mechanism"]): row for row in curves}
-    assert len(measured) == 4 * 4 + 3
+    # Model 0 is where SFC in the hosts is claimed to be alike.
+    assert len(measured) == 4 + 3 * 3 + 3
     for (case, mechanism), row in measured.items():
         assert row["seeds"] == 2
         assert row["small_mean"] > 0, (case, mechanism)
@@ -334,7 +335,8 @@ def test_the_whole_study_on_a_small_fabric(
         if mechanism != "isolation":
             assert row["held_p999"] == 0, (case, mechanism)
         if mechanism == "proxy":
-            assert row["host_pauses"] > 2 * measured[case, "native"]["host_pauses"], case
+            native = measured.get((case, "native"), {"host_pauses": 0})
+            assert row["host_pauses"] > 2 * native["host_pauses"], case
     # Who has background traffic is the same in all models, and so is that traffic.
     assert len({row["small_count"] for (case, _), row in measured.items() if case != "nic"}) == 1
     # The document's core: a paused host keeps its other messages waiting, held flows do not.
