@@ -228,3 +228,21 @@ def test_a_lossless_scenario_keeps_every_class(command: Command, tmp_path: Path)
     data = command("check", str(path), "--set", "flow.0.class=4")
     assert data.code == 2
     assert "data travels in class 4" in data.err
+
+
+def test_a_job_that_never_ends_is_a_failure_though_losses_are_expected(
+    command: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "job.toml"
+    path.write_text(JOB + '[transport]\nrecovery = "none"\nloss = "expected"\n', encoding="utf-8")
+    said = command("run", str(path), "--out", "o")
+    assert said.code == 3
+    assert said.out.splitlines()[0].startswith("incomplete: job a2a: 0 of 3 rounds complete; ")
+    assert "stop.at" in said.err
+    # Whoever reads the results later hears of it, too.
+    for words in (("report", "o"), ("jobs", "o")):
+        told = command(*words)
+        assert told.code == 0
+        assert "ncomplete: job a2a: 0 of 3 rounds complete" in told.err
+    stopped = command("run", str(path), "--set", "stop.at=10 us")
+    assert stopped.code == 0, stopped.out

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater.cli.arguments import Json
-from backwater.cli.output import listing, put, writable, write_json
+from backwater.cli.output import listing, message, put, writable, write_json
 from backwater.errors import InputError
+from backwater.findings import headlines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +42,7 @@ def jobs(
             raise InputError(
                 f"{directory}: the run has no jobs", "its scenario has no [[job]], or it was killed"
             )
+        message(*([f"the run is {run.status}"] if run.status != "done" else headlines(run.warnings)))
         instances = run.jobs
         transfers = _sorted(run.transfers, ("start_ps", "ascending"), ("flow_id", "ascending"))
         job_links = _sorted(

@@ -51,6 +51,7 @@ def report(
         with judging(folder):
             page = report.of(folder, listener)
             html = page.html()
+    message(*page.failed)
     write(output, html)
     if figures is not None:
         place = Path(figures)

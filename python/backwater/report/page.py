@@ -150,6 +150,8 @@ class Page:
     sections: list[Section]
     footer: str
     version: str
+    failed: list[str] = field(default_factory=list)
+    """Of `lead`, what was asked for and not done; the command says it, too."""
 
     @property
     def figures(self) -> list[Figure]:

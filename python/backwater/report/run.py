@@ -86,10 +86,12 @@ def _unseen(film: Film) -> str:
 def run_page(run: Run) -> Page:
     """Report one run."""
     assumptions = Assumptions(run)
+    failed = _failed(run)
     return Page(
         title=str(run.manifest.get("title") or "A run"),
         kicker="Backwater: report of a run",
-        lead=_lead(run),
+        lead=[*failed, *_lead(run)],
+        failed=failed,
         sections=[
             assumptions_section(assumptions, _warned(run.warnings)),
             Section(
@@ -120,11 +122,13 @@ def seeds_page(series: Series) -> Page:
         f"is theirs. Not complete: seed {', '.join(partial)}. Seeds that never began are not here."
     )
     found = over_runs([(run.seed, run.warnings) for run in runs if run.status == "done"])
+    failed = [*_headlines(found), *([lead] if partial else [])]
     whole = run_sections(first, assumptions, of)
     return Page(
         title=str(first.manifest.get("title") or "Repeated runs"),
         kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
-        lead=[*_headlines(found), *([lead] if partial else [])],
+        lead=failed,
+        failed=failed,
         sections=[
             assumptions_section(assumptions, _warned(found)),
             Section("results", "Results over the seeds", [_statistics(series)], _noticed(found)),
@@ -137,10 +141,20 @@ def seeds_page(series: Series) -> Page:
     )
 
 
-def _lead(run: Run) -> list[str]:
-    facts = run.summary
+def _failed(run: Run) -> list[str]:
+    """Say first what a run has not done."""
     if run.status == "running":
         return ["The run is under way, or was killed: what it has closed by now."]
+    if run.status == "done":
+        return _headlines(run.warnings)
+    reason = str(run.manifest.get("error") or "").partition("\n")[0]
+    return [f"The run is {run.status}{f': {reason}' if reason else ''}."]
+
+
+def _lead(run: Run) -> list[str]:
+    facts = run.summary
+    if run.status == "running" or "flows" not in facts:
+        return []
     ports = port_totals(run.ports)
     pauses = f"{ports['pauses_sent']:,} pauses sent; " if ports else ""
     said = (
@@ -148,10 +162,7 @@ def _lead(run: Run) -> list[str]:
         f"{data.time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "
         f"dropped for want of memory; seed {run.seed}."
     )
-    if run.status == "done":
-        return [*_headlines(run.warnings), said]
-    reason = str(run.manifest.get("error") or "").partition("\n")[0]
-    return [f"The run is {run.status}{f': {reason}' if reason else ''}.", said]
+    return [said]
 
 
 def _scenario(run: Run) -> str:

@@ -6,7 +6,7 @@
 //!
 //! | `never-acted` | a mechanism is on and has not done once what it is there for; how near it came is said where it can be measured |
 //!
-//! Losses that the scenario expects (`transport.loss`), and flows that end for them, are no finding.
+//! Losses that the scenario expects (`transport.loss`), and flows that end for them, are no finding; a job that never ends for them is.
 
 use super::Names;
 use backwater_engine::Time;
@@ -127,12 +127,13 @@ impl Verdict {
         let lost = self.lost(names);
         let for_good = !lost.is_empty() && !self.recovers;
         let left = self.unfinished + self.others;
-        if self.losses_expected && (self.failed > 0 || for_good) {
-            return None;
-        }
         let open = end.rounds.iter().filter(|job| job.complete < job.all);
         let open: Vec<&Rounds> = open.collect();
         let asked = self.stops || !self.awaited.is_empty();
+        // A flow less is an outcome; a job that waits for it for ever has none.
+        if self.losses_expected && (self.failed > 0 || for_good) && (asked || open.is_empty()) {
+            return None;
+        }
         let missing = if for_good { left } else { self.unfinished };
         let unasked = !self.stops && self.unfinished > 0 || !asked && !open.is_empty();
         if self.failed == 0 && !unasked && !(for_good && left > 0) {
@@ -172,9 +173,15 @@ impl Verdict {
             return (format!("pauses wait for each other in a cycle of {} queues", cycle.len()), hint.into());
         }
         if !lost.is_empty() && !self.recovers {
+            let cause = format!("{}, `transport.recovery` is none", lost.join(", "));
+            if self.losses_expected {
+                let hint = "a job waits for all that it sends: transport.recovery = \"go-back-n\" or \"selective-repeat\", or \
+                            stop.at for its first rounds";
+                return (cause, hint.into());
+            }
             let hint = "transport.recovery = \"go-back-n\" or \"selective-repeat\" sends again what is lost; \
                         transport.loss = \"expected\" says that losses are what the scenario is about";
-            return (format!("{}, `transport.recovery` is none", lost.join(", ")), hint.into());
+            return (cause, hint.into());
         }
         let waits = self.waits.as_ref().map(|(flow, why)| format!("flow {flow} waits for {why}"));
         let cause = lost.iter().cloned().chain(waits).collect::<Vec<_>>().join("; ");
