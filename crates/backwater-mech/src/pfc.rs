@@ -162,6 +162,21 @@ impl Params {
         self.xon.unwrap_or(self.xoff().saturating_sub(Bytes(8_000)))
     }
 
+    /// Bytes of a class from one port of `rate` with which it is paused, where nothing else takes any of `shared` memory:
+    ///
+    /// ```text
+    /// static: xoff      dynamic: q = alpha (shared - q), so q = shared alpha / (1 + alpha)
+    /// ```
+    ///
+    /// What else there is lowers a dynamic one further. `None`: static, and without `xoff`.
+    pub fn first_pause(&self, rate: Rate, shared: Bytes) -> Option<Bytes> {
+        let at = self.thresholds(rate);
+        match self.threshold {
+            Threshold::Static => self.xoff.map(|_| at.xoff),
+            Threshold::Dynamic => Some(Bytes((shared.0 as f64 * at.alpha / (1.0 + at.alpha)) as u64)),
+        }
+    }
+
     /// At a port of `rate`.
     fn thresholds(&self, rate: Rate) -> Thresholds {
         let share = self.reference_rate.map_or(1.0, |reference| rate.0 as f64 / reference.0.max(1) as f64);

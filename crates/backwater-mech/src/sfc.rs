@@ -332,6 +332,10 @@ impl Mechanism for Sfc {
         unread
     }
 
+    fn longest_message(params: &Params) -> Bytes {
+        params.message_size
+    }
+
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {
         Some(Bridge { point: CongestionPoint::new(params, shape), edge: Edge::new(params, shape) })
     }

@@ -222,6 +222,15 @@ macro_rules! mechanisms {
                 all
             }
 
+            /// The longest message of any mechanism at this node.
+            pub fn longest_message(&self, name: &str, tier: &str) -> Bytes {
+                let mut longest = Bytes::ZERO;
+                $(if let Some(scoped) = &self.$name {
+                    longest = longest.max(<$mechanism as Mechanism>::longest_message(scoped.of(name, tier)));
+                })+
+                longest
+            }
+
             /// Parameters that nothing reads at this node, as others have it, by mechanism.
             pub fn unread(&self, name: &str, tier: &str) -> Vec<(&'static str, Unread)> {
                 let mut all = Vec::new();

@@ -300,6 +300,10 @@ impl Mechanism for Bcn {
         }
     }
 
+    fn longest_message(params: &Params) -> Bytes {
+        params.message_size
+    }
+
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {
         // What the check refuses has no congestion points.
         let (qeq, qsc) = (params.qeq(shape.port_buffer)?, params.qsc(shape.port_buffer)?);

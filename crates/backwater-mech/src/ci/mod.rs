@@ -302,6 +302,10 @@ impl Mechanism for CongestionIsolation {
         findings
     }
 
+    fn longest_message(params: &Params) -> Bytes {
+        Bytes(u64::from(params.cim_size()))
+    }
+
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {
         let roles = params.roles();
         let ports = shape.ports.iter().map(|_| Egress::new(params.max_flow_life)).collect();

@@ -223,3 +223,14 @@ fn a_nic_obeys_for_every_priority_of_the_class() {
     NicSide::on_control(&mut nic, &mut bench.cx(), &frame(6, 0));
     assert_eq!(bench.notes(), [Note::Open(OWNER, Gate::Class(Class(6)))]);
 }
+
+/// Half of what is free, of 900: 300 stand, 600 are free. At a port four times as fast twice what is free: 600 of 900.
+#[test]
+fn the_first_pause_of_a_dynamic_threshold() {
+    let dynamic = Params { threshold: Threshold::Dynamic, alpha: 0.5, xoff: None, xon: None, ..params(0, 0) };
+    let scaled = Params { reference_rate: Some(Rate::gbps(100)), ..dynamic.clone() };
+    let shared = Bytes(900_000);
+    assert_eq!(dynamic.first_pause(Rate::gbps(400), shared), Some(Bytes(300_000)));
+    assert_eq!(scaled.first_pause(Rate::gbps(400), shared), Some(Bytes(600_000)));
+    assert_eq!(params(70_000, 60_000).first_pause(Rate::gbps(400), shared), Some(Bytes(70_000)));
+}

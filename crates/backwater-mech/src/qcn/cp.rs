@@ -71,10 +71,14 @@ pub struct CongestionPoint {
     peak: u64,
 }
 
+/// Frame length of a CNM.
+pub(super) fn cnm_size(params: &Params) -> Bytes {
+    (params.cp_min_header_octets + Bytes(CNM_OCTETS)).max(Bytes(u64::from(Control::MIN_FRAME)))
+}
+
 impl CongestionPoint {
     pub(super) fn new(params: &Params, shape: &SwitchShape) -> CongestionPoint {
         let fresh = Point { enqued: i64::try_from(params.cp_sample_base.0).unwrap_or(i64::MAX), qlen_old: 0 };
-        let size = (CNM_OCTETS + params.cp_min_header_octets.0).max(u64::from(Control::MIN_FRAME));
         CongestionPoint {
             points: vec![fresh; shape.ports.len() * CLASSES],
             classes: class_bits(&params.classes),
@@ -83,7 +87,7 @@ impl CongestionPoint {
             base: params.cp_sample_base,
             jitter: params.cp_jitter,
             priority: Class(params.cnm_transmit_priority),
-            size: size as u32,
+            size: cnm_size(params).0 as u32,
             sent: 0,
             peak: 0,
         }

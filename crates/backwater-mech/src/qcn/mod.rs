@@ -246,6 +246,10 @@ impl Mechanism for Qcn {
         findings
     }
 
+    fn longest_message(params: &Params) -> Bytes {
+        cp::cnm_size(params)
+    }
+
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {
         (!params.classes.is_empty()).then(|| CongestionPoint::new(params, shape))
     }

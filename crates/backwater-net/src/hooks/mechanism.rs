@@ -269,6 +269,10 @@ pub trait Mechanism {
     fn lossless_classes(_params: &Self::Params) -> u8 {
         0
     }
+    /// Its longest frame beside MAC control; zero: it sends none.
+    fn longest_message(_params: &Self::Params) -> Bytes {
+        Bytes::ZERO
+    }
     /// Classes that it pauses on single links, or in which its own frames travel: a bit each.
     fn classes(_params: &Self::Params) -> u8 {
         0

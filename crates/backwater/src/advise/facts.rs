@@ -7,6 +7,7 @@ use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::pfc::Threshold;
 use backwater_net::config::BufferPer;
+use backwater_net::occupancy::shared_memory;
 use backwater_net::packet::HostId;
 use backwater_net::topology::Index;
 use backwater_net::{Bytes, Rate};
@@ -42,6 +43,28 @@ pub struct SfcFacts {
     pub message: Bytes,
 }
 
+/// With how many bytes from one port, all in one queue, PFC pauses a class (`None`: any that it pauses) at a switch whose ports have these
+/// rates, and the key that decides it. `None`: nothing pauses it there. All may have come in at one port, as over an uplink.
+pub(crate) fn pfc_limit(
+    resolved: &Resolved,
+    (name, tier): (&str, &str),
+    rates: &[Rate],
+    class: Option<u8>,
+) -> Option<(Bytes, &'static str)> {
+    let pfc = resolved.mechanisms.pfc.as_ref()?.of(name, tier);
+    if class.is_some_and(|class| !pfc.classes.contains(&class)) {
+        return None;
+    }
+    let switch = resolved.switch.of(name, tier);
+    let pools = shared_memory(switch, rates, resolved.mechanisms.lossless_classes(name, tier)).unwrap_or_default();
+    let shared = Bytes(pools.into_iter().min().unwrap_or(0));
+    let limits = rates.iter().filter_map(|rate| pfc.first_pause(*rate, shared));
+    match pfc.threshold {
+        Threshold::Static => limits.min().map(|limit| (limit, "pfc.xoff")),
+        Threshold::Dynamic => limits.min().map(|limit| (limit + switch.reserve, "pfc.alpha")),
+    }
+}
+
 /// Reads them off a scenario. Without a known incast the way is that from the host farthest from the first.
 pub fn sfc_facts(resolved: &Resolved) -> Result<SfcFacts, ScenarioError> {
     let index = Index::new(&resolved.graph);
@@ -73,8 +96,13 @@ pub fn sfc_facts(resolved: &Resolved) -> Result<SfcFacts, ScenarioError> {
         return Err(error.hint("give the delays as options instead"));
     };
     let switch = resolved.switch.of(&about.name, &about.tier);
-    let pfc = resolved.mechanisms.pfc.as_ref().map(|pfc| pfc.of(&about.name, &about.tier));
-    let xoff = pfc.filter(|pfc| pfc.threshold == Threshold::Static).and_then(|pfc| pfc.xoff);
+    let links = resolved
+        .graph
+        .links
+        .iter()
+        .filter(|link| [link.a, link.b].map(|n| &resolved.graph.nodes[n.0 as usize].name).contains(&&about.name));
+    let rates: Vec<Rate> = links.map(|link| link.rate).collect();
+    let limit = pfc_limit(resolved, (&about.name, &about.tier), &rates, incast.map(|incast| incast.class));
     let buffer = Some(switch.buffer).filter(|_| switch.buffer_per != BufferPer::None);
     Ok(SfcFacts {
         receiver: incast.map(|incast| place.name(incast.receiver).to_owned()),
@@ -83,8 +111,8 @@ pub fn sfc_facts(resolved: &Resolved) -> Result<SfcFacts, ScenarioError> {
         links: ways.links,
         link_delay: ways.link_delay,
         switch_latency: ways.latency,
-        pfc_threshold: xoff.or(buffer),
-        pfc_threshold_key: if xoff.is_some() { "pfc.xoff" } else { "switch.buffer" },
+        pfc_threshold: limit.map(|(limit, _)| limit).or(buffer),
+        pfc_threshold_key: limit.map_or("switch.buffer", |(_, key)| key),
         threshold: sfc.map(|sfc| sfc.threshold),
         pause: sfc.and_then(|sfc| sfc.pause),
         interval: sfc.and_then(|sfc| sfc.min_interval),

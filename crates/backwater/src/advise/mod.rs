@@ -6,6 +6,7 @@ mod pfc;
 mod sfc;
 
 pub use bound::{SfcBound, bound as sfc_bound};
+pub(crate) use facts::pfc_limit;
 pub use facts::{SfcFacts, sfc_facts};
 pub use pfc::{PfcModel, PfcQuestion, pfc};
 pub use sfc::{MESSAGE as SFC_MESSAGE, SfcNumbers, SfcQuestion, numbers as sfc_numbers, sfc};

@@ -10,6 +10,7 @@ use crate::error::{ScenarioError, Warning};
 use crate::file::{FaultEntry, Frames};
 use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, Losses, Recovery};
+use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::class_bits;
 use backwater_net::topology::{Graph, Node, NodeKind};
 
@@ -19,7 +20,12 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, 
     if resolved.file.lossless {
         promised(resolved, graph, data)?;
     }
-    let found = [unpromised(resolved, graph, data), for_good(resolved, graph, data), changed(resolved, graph)];
+    let found = [
+        unpromised(resolved, graph, data),
+        for_good(resolved, graph, data),
+        changed(resolved, graph),
+        unheard(resolved, graph),
+    ];
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -124,6 +130,28 @@ fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     })
 }
 
+/// In a scenario that promises losslessness: whether a fault loses frames that pause.
+fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
+    let kept = |node: &Node| resolved.mechanisms.lossless_classes(&node.name, &node.tier) != 0;
+    if !resolved.file.lossless || !bounded(resolved, graph).any(kept) {
+        return None;
+    }
+    let loses = |fault: &FaultEntry| match fault {
+        FaultEntry::Loss { frame, probability, .. } => *probability > 0.0 && frame.as_ref().is_none_or(pauses),
+        FaultEntry::DropNth { frame, .. } => pauses(frame),
+        _ => false,
+    };
+    let number = resolved.file.fault.iter().position(loses)?;
+    Some(Warning {
+        key: "lossless".into(),
+        value: "true".into(),
+        reason: format!(
+            "`fault.{number}` loses pauses: who does not hear one goes on sending, and there is no headroom for that: a drop ends the run"
+        ),
+        hint: "a fault of other frames, as in frame = \"data\"; or lossless = false, and transport.recovery = \"go-back-n\"".into(),
+    })
+}
+
 /// Whether frames may be lost that nothing sends again.
 fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     let transport = &resolved.file.transport;
@@ -155,6 +183,10 @@ fn loses(fault: &FaultEntry) -> bool {
         FaultEntry::LinkDown { .. } => true,
         FaultEntry::LinkUp { .. } | FaultEntry::RateChange { .. } | FaultEntry::SlowReceiver { .. } => false,
     }
+}
+
+fn pauses(frame: &Frames) -> bool {
+    frame.0 == MAC_CONTROL
 }
 
 fn carried(frame: &Frames) -> bool {

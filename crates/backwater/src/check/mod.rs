@@ -21,7 +21,7 @@ use backwater_mech::stack::Select;
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
-use backwater_net::topology::{Graph, Index, NodeKind};
+use backwater_net::topology::{Graph, Index, Node, NodeKind};
 use backwater_net::{Bytes, Rate};
 use std::sync::Arc;
 
@@ -126,6 +126,12 @@ fn max_frame(resolved: &Resolved) -> Bytes {
     (file.packet.payload + file.packet.header).max(ack)
 }
 
+/// The longest frame that may come through a switch: of a flow, or a message that a mechanism sends anywhere.
+fn longest_frame(resolved: &Resolved, graph: &Graph) -> Bytes {
+    let message = |node: &Node| resolved.mechanisms.longest_message(&node.name, &node.tier);
+    graph.nodes.iter().map(message).max().unwrap_or(Bytes::ZERO).max(max_frame(resolved))
+}
+
 /// Whether overrides speak of tiers and nodes that exist.
 fn selectors(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
     let switches = || graph.nodes.iter().filter(|n| n.kind == NodeKind::Switch);
@@ -182,7 +188,7 @@ fn key_for(overrides: &[(String, Vec<Select>)], table: &str, name: &str, shape: 
 /// The switches as mechanisms see them at start.
 fn shapes(resolved: &Resolved, graph: &Graph) -> Result<Vec<SwitchShape>, ScenarioError> {
     let ports = graph.ports().map_err(|e| resolved.error("topology", e.to_string()).hint(e.hint()))?;
-    let index = Index::new(graph);
+    let (index, longest) = (Index::new(graph), longest_frame(resolved, graph));
     let switches = graph.switches().map(|node| {
         let about = &graph.nodes[node.0 as usize];
         let ports = ports[node.0 as usize].iter().map(|port| {
@@ -195,7 +201,7 @@ fn shapes(resolved: &Resolved, graph: &Graph) -> Result<Vec<SwitchShape>, Scenar
             name: about.name.clone(),
             tier: about.tier.clone(),
             ports: ports.collect(),
-            max_frame: max_frame(resolved),
+            max_frame: longest,
             latency: params.latency,
             port_buffer: params.buffer_per.of_egress(params.buffer),
         }

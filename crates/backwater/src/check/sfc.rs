@@ -6,18 +6,17 @@
 //! send to the receiver too, or where a message ends the pause (`resume`). Only the last hop is looked at.
 
 use super::{key_for, overrides};
-use crate::advise::{SfcNumbers, sfc_headroom};
+use crate::advise::{SfcNumbers, pfc_limit, sfc_headroom};
 use crate::error::{ScenarioError, Warning};
 use crate::flows::{Place, Plan};
 use crate::incast::{Incast, Measure, incasts};
 use crate::resolved::Resolved;
-use backwater_mech::pfc::Threshold;
 use backwater_mech::sfc::{AtSource, Params};
 use backwater_mech::stack::Select;
-use backwater_net::Bytes;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::SwitchShape;
 use backwater_net::packet::class_bits;
+use backwater_net::{Bytes, Rate};
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) fn check(
@@ -100,7 +99,9 @@ fn faults(
     params: &Params,
 ) -> Result<Vec<(usize, String, String)>, ScenarioError> {
     let Some(ways) = Measure::new(place, params.message_size).ways(incast, plans)? else { return Ok(Vec::new()) };
-    let limit = pfc_threshold(place.resolved, shape, incast.class);
+    let rates: Vec<Rate> = shape.ports.iter().map(|port| port.rate).collect();
+    let limit =
+        pfc_limit(place.resolved, (&shape.name, &shape.tier), &rates, Some(incast.class)).map(|(limit, _)| limit);
     let numbers = |senders: u64, time| {
         let headroom = sfc_headroom(senders, incast.rate, time)?;
         SfcNumbers::new(time, headroom, incast.rate, limit.unwrap_or(Bytes::MAX), Some(params.threshold))
@@ -159,10 +160,4 @@ fn signals(resolved: &Resolved, shape: &SwitchShape, key: &str) -> Result<(), Sc
         }
         _ => Ok(()),
     }
-}
-
-/// Where PFC pauses the class at this switch, if that is at a fixed number of bytes.
-fn pfc_threshold(resolved: &Resolved, shape: &SwitchShape, class: u8) -> Option<Bytes> {
-    let pfc = resolved.mechanisms.pfc.as_ref()?.of(&shape.name, &shape.tier);
-    pfc.xoff.filter(|_| pfc.threshold == Threshold::Static && pfc.classes.contains(&class))
 }

@@ -208,3 +208,29 @@ fn a_value_that_nothing_reads_is_told_of() {
     assert_eq!(told(sfc, &[]), ["sfc.isolation_per", "sfc.target"]);
     assert_eq!(told(sfc, &[("sfc.resume", "true")]), ["sfc.isolation_per"]);
 }
+
+/// A pause that does not arrive is none.
+#[test]
+fn lost_pauses_are_warned_of() {
+    let warned = |frame: &str| {
+        let fault = format!("[[fault]]\nkind = \"loss\"\nfrom = \"s0\"\nto = \"h1\"\n{frame}probability = 0.1\n");
+        let scenario = checked(&four_to_one(42_990, &fault)).unwrap_or_else(|e| panic!("{e}"));
+        let warnings = scenario.resolve().unwrap().warnings;
+        warnings.iter().any(|w| w.key == "lossless" && w.reason.contains("`fault.0` loses pauses"))
+    };
+    assert!(warned("frame = \"mac-control\"\n") && warned(""));
+    assert!(!warned("frame = \"data\"\n"));
+}
+
+/// A message of a mechanism that is longer than data takes as long to pass a pause. In bytes on the wire: 2 x 4000 + 4000/4020 x
+/// (4020 + 84 + 2 x 1875) = 15,815, where data alone need 7010.
+#[test]
+fn a_message_longer_than_data_counts_for_headroom() {
+    let told = |size: u64| {
+        let bcn = format!("[bcn]\nmessage_size = \"{size} B\"\nqeq = \"10 KB\"\nqsc = \"30 KB\"\n");
+        four_to_one(34_180, &bcn)
+    };
+    checked(&told(64)).unwrap_or_else(|e| panic!("{e}"));
+    checked(&told(4000)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(refused(&told(4000).replace("34180 B", "34190 B")).0, "pfc.xoff");
+}
