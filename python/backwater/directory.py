@@ -126,21 +126,19 @@ def replaceable(path: Path, *, force: bool) -> None:
             "give --out another name, or --force to replace them",
         )
     for manifest in sorted(path.rglob(MANIFEST)):
-        if (edited := _edited(manifest.parent)) is not None:
-            raise InputError(
-                f"{edited}: was changed since it was written, and would be replaced",
-                "move it, or give --out another name",
-            )
+        _see_unedited(manifest.parent)
 
 
-def _edited(path: Path) -> Path | None:
-    """Give the scenario in a directory of results if somebody has worked on it there."""
+def _see_unedited(path: Path) -> None:
+    """Refuse to remove the scenario of a run if somebody has worked on it there."""
     scenario = path / SCENARIO
     with contextlib.suppress(ResultError, OSError):
         wanted = (read_manifest(path).get("files") or {}).get(SCENARIO)
         if wanted is not None and digest(scenario) != wanted:
-            return scenario
-    return None
+            raise InputError(
+                f"{scenario}: was changed since it was written, and would be replaced",
+                "move it, or give --out another name",
+            )
 
 
 def clear(path: Path) -> None:
@@ -151,6 +149,7 @@ def clear(path: Path) -> None:
     try:
         kind = standing(path)
         if kind is not None:
+            _see_unedited(path)
             mark_unfinished(path)
             _CLEAR[kind](path)
     except OSError as error:
@@ -213,6 +212,7 @@ def _drop_run(path: Path) -> None:
     if path.is_symlink() or not path.is_dir() or kind_of(path) != RUN:
         return
     with locked(path):
+        _see_unedited(path)
         mark_unfinished(path)
         _clear_run(path)
         _remove(path / MANIFEST)

@@ -13,6 +13,8 @@ ended holds the SHA-256 of each part. The columns' meaning and unit are in the f
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import time
 import tomllib
 from dataclasses import dataclass, field
@@ -304,13 +306,19 @@ class MemorySink:
 
         return Run(self.manifest, None, read)
 
+    def abandon(self, error: BaseException) -> None:
+        """Forget what was written: the run has ended by an error that is not its own."""
+        self._batches.clear()
+
 
 class DirectorySink:
     """Writes the tables of a run into a directory, part by part, in bounded memory."""
 
     def __init__(self, directory: Path, manifest: dict[str, Any], scenario: str) -> None:
         self.directory = directory
-        self.manifest = manifest
+        # By it an edited scenario among results is told from one that was written.
+        written = {SCENARIO: hashlib.sha256(scenario.encode()).hexdigest()}
+        self.manifest = {**manifest, "files": written}
         self._open: dict[str, _OpenPart] = {}
         self._parts: dict[str, list[str]] = {}
         self._rows: dict[str, int] = {}
@@ -355,10 +363,7 @@ class DirectorySink:
         for table in list(self._open):
             self._close(table)
         self.manifest |= _closing(self.manifest, status, summary, error)
-        self.manifest["tables"] = {
-            table: {"parts": len(hashes), "rows": self._rows[table], "sha256": hashes}
-            for table, hashes in sorted(self._parts.items())
-        }
+        self.manifest["tables"] = self._whole()
         try:
             write_manifest(self.directory, self.manifest)
         except OSError as failure:
@@ -371,6 +376,23 @@ class DirectorySink:
             return pa.concat_tables(kept[table]) if table in kept else pa.table({})
 
         return Run(self.manifest, self.directory, read)
+
+    def abandon(self, error: BaseException) -> None:
+        """Have the manifest say that the run has failed, where that can still be written.
+
+        It names the parts of tables that are whole.
+        """
+        said = str(error) or type(error).__name__
+        facts = {"status": "failed", "error": said, "tables": self._whole()}
+        with contextlib.suppress(OSError):
+            write_manifest(self.directory, self.manifest | facts)
+
+    def _whole(self) -> dict[str, Any]:
+        return {
+            table: {"parts": len(hashes), "rows": self._rows[table], "sha256": hashes}
+            for table, hashes in sorted(self._parts.items())
+            if hashes
+        }
 
     def _close(self, table: str) -> None:
         part = self._open.pop(table)

@@ -231,6 +231,10 @@ def _run(job: Job, number: int, progress: Progress | None, stop: Stop) -> Run | 
         _drain(simulation, sink)
         error.run = sink.finish("failed", simulation.summary(), str(error))
         raise
+    except BaseException as error:
+        # A full disk, a second Ctrl-C, a fault of ours: what lies there is not of a run under way.
+        sink.abandon(error)
+        raise
     if progress is not None:
         progress.finished(number)
     return run

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import signal
 import time
@@ -498,3 +500,68 @@ def test_a_run_killed_at_any_moment_is_taken_up(
     assert said.code == 0, said.err
     assert backwater.open_run(out).fingerprint == reference
     assert not list(out.rglob("*.tmp"))
+
+
+def test_a_full_disk_leaves_no_run_under_way(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest says that the run has failed, and why; the report of it says so, too."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("backwater.results.pq.write_table", full)
+        said = command("run", str(small), "--out", "r")
+    assert (said.code, "Traceback" in said.err) == (1, False)
+    assert "No space left on device" in said.err
+    manifest = json.loads(Path("r/manifest.json").read_text())
+    assert (manifest["status"], manifest["tables"]) == ("failed", {})
+    assert "No space left on device" in manifest["error"]
+    said = command("report", "r")
+    assert (said.code, "Traceback" in said.err) == (0, False)
+    assert "No space left on device" in said.err
+    assert command("run", str(small), "--out", "r").code == 0
+
+
+@pytest.mark.parametrize("option", ["--json", "-o"])
+def test_output_takes_the_place_of_no_scenario_and_no_result(
+    command: Command, small: Path, option: str
+) -> None:
+    assert command("run", str(small), "--out", "r").code == 0
+    own = Path("own.toml")
+    own.write_text(small.read_text())
+    Path("link.json").symlink_to(own)
+    Path("list.json").write_text("[]")
+    parts = sorted(str(part) for part in Path("r/flows").iterdir())
+    for name in ("own.toml", "link.json", "r/manifest.json", "r/scenario.toml", *parts):
+        before = Path(name).read_bytes()
+        words = ("run", "own.toml") if option == "--json" else ("report", "r")
+        said = command(*words, option, name)
+        assert (said.code, said.out) == (2, "")
+        assert said.err.startswith(f"error: {name}: is ")
+        assert "would be replaced" in said.err
+        assert Path(name).read_bytes() == before
+    assert command("run", "own.toml", "--json", "list.json").code == 0
+
+
+def test_a_scenario_that_somebody_edited_among_results_stays(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--out", "r").code == 0
+    mine = Path("r/scenario.toml")
+    mine.write_text(mine.read_text() + "# my notes\n")
+    said = command("run", str(small), "--set", "seed=2", "--out", "r", "--force")
+    assert said.code == 2
+    assert said.err.startswith("error: r/scenario.toml: was changed since it was written")
+    assert mine.read_text().endswith("# my notes\n")
+
+
+def test_a_manifest_of_another_program_is_not_ours(command: Command, small: Path) -> None:
+    folder = Path("theirs")
+    folder.mkdir()
+    theirs = json.dumps({"format": 1, "kind": "run", "versions": {"tool": "7"}})
+    (folder / "manifest.json").write_text(theirs)
+    (folder / "scenario.toml").write_text("mine = true\n")
+    said = command("run", str(small), "--out", "theirs", "--force")
+    assert said.code == 2
+    assert "holds no results of Backwater's" in said.err
+    assert (folder / "scenario.toml").read_text() == "mine = true\n"

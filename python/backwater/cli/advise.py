@@ -187,7 +187,7 @@ def _source(scenario: str | None, facts: dict[str, Any], given: dict[str, Any]) 
     own = [key for key, value in given.items() if value is None and facts.get(key) is not None]
     names = [key.replace("_", " ") for key in own]
     if "pfc_threshold" in own and facts["pfc_threshold_key"] != "pfc.xoff":
-        # Without a fixed threshold of PFC the memory itself is the limit.
+        # A dynamic threshold of PFC is the limit, or without PFC the memory itself.
         names[own.index("pfc_threshold")] = f"limit ({facts['pfc_threshold_key']})"
     into = f" (into {facts['receiver']})" if "senders" in own else ""
     return f"From {scenario}{into}: {', '.join(names)}."

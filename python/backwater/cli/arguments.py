@@ -103,7 +103,12 @@ def changed(
     where_on: bool = False,
 ) -> scenario.Scenario:
     """Give a scenario with mechanisms switched on and keys set."""
+    pairs = list(pairs)
     for name in mechanisms or ():
+        if (name, "false") in pairs:
+            raise InputError(
+                f"--with {name} and --set {name}=false exclude each other", "leave one of them out"
+            )
         case = case.enable(name)
     for key, value in pairs:
         case = case.set(key, value, where_on=where_on)

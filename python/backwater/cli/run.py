@@ -20,6 +20,7 @@ from backwater.cli.arguments import (
     Set,
     Variant,
     With,
+    overrides,
     read,
     seeds,
 )
@@ -78,6 +79,8 @@ def run(
 
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
+    if seed is not None and any(key == "seed" for key, _ in overrides(settings)):
+        raise InputError("--seed and --set seed exclude each other", "give one of them")
     if capture is not None and many is not None:
         raise InputError("--capture and --seeds exclude each other", "a capture is of one run")
     captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)

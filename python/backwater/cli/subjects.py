@@ -89,6 +89,11 @@ def _subject(text: str, pairs: Sequence[tuple[str, str]], mechanisms: Sequence[s
     switched, _, _ = rest.partition(SETTING)
     rest = rest[len(switched) :]
     own = _settings(text, rest)
+    if any(key == "seed" for key, _ in own):
+        raise InputError(
+            f"{text}: a seed of one scenario: all run with the same, and differ seed by seed",
+            "--seeds, or --set seed=N, is for all",
+        )
     names = [name for name in switched.split(MECHANISM) if name]
     if any(VARIANT in name for name in names):
         raise InputError(f"{text}: the variant comes before mechanisms", f"give {GRAMMAR}")
