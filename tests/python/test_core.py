@@ -295,7 +295,7 @@ def test_an_export_that_nobody_takes_is_freed() -> None:
 
 def test_the_starting_scenario_has_the_fingerprint_that_the_rust_tests_know() -> None:
     run = backwater.parse(_core.new_scenario()).run(seed=1)
-    assert run.fingerprint == "e4210d8aa349e723"
+    assert run.fingerprint == "c171737a3029a49a"
 
 
 def test_20_000_switches_written_out_are_built() -> None:

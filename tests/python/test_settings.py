@@ -135,6 +135,7 @@ def test_how_a_scenario_is_named(
         ("s.toml,", "nothing after a comma", "+MECHANISM"),
         ("t.toml@sfc", "no such file", "+MECHANISM"),
         ("s.toml.sfc", "no such file", "+MECHANISM"),
+        ("s.toml@sfc,seed=3", "a seed of one scenario", "--set seed=N, is for all"),
     ],
 )
 def test_how_a_scenario_cannot_be_named(
@@ -143,7 +144,7 @@ def test_how_a_scenario_cannot_be_named(
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(backwater.new_scenario(), encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        subjects([text], None, None)
+        subjects([text, "s.toml"], None, None)
     assert str(caught.value).startswith(text)
     assert reason in str(caught.value)
     assert hint in str(caught.value)
@@ -196,7 +197,7 @@ def test_with_switches_a_mechanism_on(command: Command, small: Path) -> None:
     said = command("run", small.name, "--set", "sfc.pause=8us", "--with", "sfc")
     assert said.code == 2
     assert "--with sfc: sfc.threshold: is missing" in said.err
-    values = ("--with", "sfc", "--set", "sfc.threshold=150KB", "--set", "sfc.pause=6us")
+    values = ("--with", "sfc", "--set", "sfc.threshold=150KB", "--set", "sfc.pause=7us")
     assert command("run", small.name, *values, "--json", "r.json").code == 0
     report = told("r.json")
     assert (report["with"], report["skipped"]) == (["sfc"], [])

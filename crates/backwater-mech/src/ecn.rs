@@ -142,14 +142,10 @@ impl Mechanism for Marker {
     }
 
     fn unread(params: &Params) -> Vec<Unread> {
-        let mut unread = Vec::new();
-        if params.kmin == params.kmax {
-            unread = Unread::all(&["pmax", "above_kmax"], "kmax", "kmax above kmin");
+        match params.mark_at {
+            At::Enqueue => Unread::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""),
+            At::Dequeue => Vec::new(),
         }
-        if params.mark_at == At::Enqueue {
-            unread.extend(Unread::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""));
-        }
-        unread
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {

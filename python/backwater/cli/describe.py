@@ -168,7 +168,7 @@ def new(
     force: Force = False,
 ) -> None:
     """Write a commented scenario to start from."""
-    writable(file)
+    writable(file, scenario=True)
     if file != "-" and Path(file).exists() and not force:
         raise InputError(f"{file}: exists already", "give another name, or --force to replace it")
     write(file, _core.new_scenario())

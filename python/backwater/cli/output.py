@@ -166,8 +166,11 @@ def _folded(cell: str, width: int) -> list[str]:
     return [line.plain for line in Text(cell).wrap(console(), width, overflow="fold")]
 
 
-def writable(target: str | None) -> None:
-    """Complain about an output file that cannot be written before the work is done, not after."""
+def writable(target: str | None, *, scenario: bool = False) -> None:
+    """Complain about an output file that cannot be written before the work is done, not after.
+
+    Only a scenario (`scenario`) may take the place of one.
+    """
     if target is None or target == "-":
         return
     path = Path(target)
@@ -177,7 +180,7 @@ def writable(target: str | None) -> None:
         raise InputError(
             f"{path}: the directory {path.parent} does not exist", "make it, or name another file"
         )
-    if (what := _precious(path)) is not None:
+    if (what := _precious(path, scenario)) is not None:
         raise InputError(f"{path}: {what}, and would be replaced", "name another file")
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise InputError(f"{path}: cannot be written: permission denied", "name another file")
@@ -187,14 +190,14 @@ def writable(target: str | None) -> None:
 _SOURCES = (".toml", ".csv", ".parquet")
 
 
-def _precious(path: Path) -> str | None:
+def _precious(path: Path, scenario: bool) -> str | None:
     """Say what a file that is there already is, where no output may take its place."""
     from backwater.directory import part_of_results
 
     real = path.resolve()
     if not real.is_file():
         return None
-    if real.suffix in _SOURCES:
+    if real.suffix in _SOURCES and not (scenario and real.suffix == ".toml"):
         return "is a scenario or a table"
     return "is part of a directory of results" if part_of_results(real) else None
 

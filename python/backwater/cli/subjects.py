@@ -65,13 +65,15 @@ def subjects(
     A setting of a mechanism applies where that is on, and is an error if it is on nowhere.
     """
     pairs = overrides(settings)
-    found = [_subject(text, pairs, mechanisms or ()) for text in texts]
+    found = [_subject(text, pairs, mechanisms or (), len(texts) == 1) for text in texts]
     everywhere = texts[0] if len(texts) == 1 else "each of these scenarios"
     see_used(pairs, [one.scenario for one in found], everywhere)
     return found
 
 
-def _subject(text: str, pairs: Sequence[tuple[str, str]], mechanisms: Sequence[str]) -> Subject:
+def _subject(
+    text: str, pairs: Sequence[tuple[str, str]], mechanisms: Sequence[str], alone: bool
+) -> Subject:
     place = _place(text)
     rest = text[len(place) :]
     path = Path(place)
@@ -89,7 +91,7 @@ def _subject(text: str, pairs: Sequence[tuple[str, str]], mechanisms: Sequence[s
     switched, _, _ = rest.partition(SETTING)
     rest = rest[len(switched) :]
     own = _settings(text, rest)
-    if any(key == "seed" for key, _ in own):
+    if not alone and any(key == "seed" for key, _ in own):
         raise InputError(
             f"{text}: a seed of one scenario: all run with the same, and differ seed by seed",
             "--seeds, or --set seed=N, is for all",
