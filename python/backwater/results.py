@@ -306,7 +306,7 @@ class MemorySink:
 
         return Run(self.manifest, None, read)
 
-    def abandon(self, error: BaseException) -> None:
+    def abandon(self, _error: BaseException) -> None:
         """Forget what was written: the run has ended by an error that is not its own."""
         self._batches.clear()
 

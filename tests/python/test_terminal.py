@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,10 +17,9 @@ from rich.console import Console
 import backwater
 from backwater.cli.output import PLAIN_WIDTH, listing
 from backwater.wording import visible
+from conftest import start
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Command
 
 # Clear the screen, set the window's title, C1's control sequence introducer, bidi, a bell, DEL.
@@ -150,3 +150,19 @@ def test_a_listing_of_100_000_rows_is_not_laid_out_cell_by_cell(
     out = capsys.readouterr().out
     assert out.count("\n") == 100_002
     assert out.endswith("k99999  99999\n")
+
+
+def test_a_reader_that_has_gone_changes_no_code(small: Path, tmp_path: Path) -> None:
+    """`| head -1` ends with the code of the work, always; a full disk behind stdout is an error."""
+    for words in (("check", str(small)), ("run", str(small), "--out", "r")):
+        with start(*words, cwd=tmp_path) as process:
+            assert process.stdout is not None
+            process.stdout.close()
+            assert process.wait(60) == 0
+    assert (tmp_path / "r" / "manifest.json").exists()
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("w") as full:
+            check = (sys.executable, "-m", "backwater", "check", str(small))
+            done = subprocess.run(check, stdout=full, stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 1
+        assert b"standard output: cannot be written: No space left on device" in done.stderr

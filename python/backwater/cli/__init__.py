@@ -9,12 +9,13 @@ it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 import warnings
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 from typer import TyperException
@@ -25,24 +26,58 @@ from backwater.cli.output import message
 from backwater.errors import InputError, OtherBuildWarning, ResultError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", OtherBuildWarning)
-            warnings.showwarning = _warned  # type: ignore[assignment]
-            code = _command(arguments)
-        # Here a closed pipe can still be answered quietly; at the interpreter's end it cannot.
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _close_quietly()
-        return FAILED
-    return code
+    with warnings.catch_warnings(), contextlib.redirect_stdout(_Unheard(sys.stdout)):
+        warnings.simplefilter("always", OtherBuildWarning)
+        warnings.showwarning = _warned  # type: ignore[assignment]
+        return _command(arguments)
+
+
+class _Unheard:
+    """Standard output that nobody has to read to its end: `| head` changes neither work nor code.
+
+    After the reader has gone, what is written goes nowhere.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the stream has it
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            self._lost(error)
+            return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._lost(error)
+
+    def _lost(self, error: OSError) -> None:
+        """Let what is left, in the stream's buffer too, go nowhere."""
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, self._stream.fileno())
+        os.close(null)
+        if not isinstance(error, BrokenPipeError):
+            raise ResultError(
+                f"standard output: cannot be written: {error.strerror or error}",
+                "make room where it goes to",
+            ) from None
 
 
 @cache
@@ -54,6 +89,8 @@ def _built() -> Callable[..., object]:
 def _command(arguments: Sequence[str] | None) -> int:
     try:
         code = _built()(arguments, prog_name="backwater", standalone_mode=False)
+        # Here what goes wrong can still be told; at the interpreter's end it cannot.
+        sys.stdout.flush()
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:
@@ -109,9 +146,3 @@ def _unexpected(error: Exception) -> None:
         "hint: please report this with the command you gave, the scenario file and the versions "
         f"({versions}); BACKWATER_DEBUG=1 shows where it happened",
     )
-
-
-def _close_quietly() -> None:
-    """Keep the interpreter from flushing into the closed pipe once more."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -55,16 +56,23 @@ def _stoppable(command: Callable[..., int]) -> Callable[..., int]:
     return told
 
 
-app.command("run")(run.run)
-app.command("compare")(compare.compare)
-app.command("why")(_stoppable(why.why))
-app.command("jobs")(jobs.jobs)
-app.command("check")(describe.check)
-app.command("explain")(describe.explain)
-app.command("list")(describe.list_items)
-app.command("report")(_stoppable(report.report))
-app.command("reproduce")(reproduce.reproduce)
+def _add(name: str, command: Callable[..., int | None]) -> None:
+    """Add a command; its help has the width of the terminal, not that of the source."""
+    told = inspect.getdoc(command) or ""
+    paragraphs = (" ".join(part.split()) for part in told.split("\n\n"))
+    app.command(name, help="\n\n".join(paragraphs))(command)
+
+
+_add("run", run.run)
+_add("compare", compare.compare)
+_add("why", _stoppable(why.why))
+_add("jobs", jobs.jobs)
+_add("check", describe.check)
+_add("explain", describe.explain)
+_add("list", describe.list_items)
+_add("report", _stoppable(report.report))
+_add("reproduce", reproduce.reproduce)
 app.add_typer(advise.app, name="advise")
 app.add_typer(pcap.app, name="pcap")
-app.command("new")(describe.new)
-app.command("schema")(describe.schema)
+_add("new", describe.new)
+_add("schema", describe.schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -89,10 +90,18 @@ def read(
     from backwater import scenario
 
     pairs = overrides(settings)
+    _see_no_variant(file)
     case = scenario.parse(_stdin(), "<stdin>") if file == "-" else scenario.load(file)
     if variant is not None:
         case = case.variant(variant)
     return changed(case, pairs, mechanisms, where_on=where_on)
+
+
+def _see_no_variant(file: str) -> None:
+    """Refuse `FILE@VARIANT` where a file is asked for: `compare` and `why` take it."""
+    path, at, variant = file.rpartition("@")
+    if at and Path(path).is_file() and not Path(file).exists():
+        raise InputError(f"{file}: there is no such file", f"{path} --variant {variant}")
 
 
 def changed(

@@ -42,7 +42,9 @@ def jobs(
             raise InputError(
                 f"{directory}: the run has no jobs", "its scenario has no [[job]], or it was killed"
             )
-        message(*([f"the run is {run.status}"] if run.status != "done" else headlines(run.warnings)))
+        message(
+            *([f"the run is {run.status}"] if run.status != "done" else headlines(run.warnings))
+        )
         instances = run.jobs
         transfers = _sorted(run.transfers, ("start_ps", "ascending"), ("flow_id", "ascending"))
         job_links = _sorted(

@@ -29,7 +29,9 @@ def console() -> Console:
     """A console for data, on stdout. Texts are shown as they are: `[[flow]]` is no markup."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    # Of a terminal, and of who says it by COLUMNS, rich finds it.
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    width = None if known else PLAIN_WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
