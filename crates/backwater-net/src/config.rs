@@ -107,7 +107,7 @@ pub struct TransportParams {
     /// What is sent again: `none`, from the gap on (`go-back-n`), or only what is missing (`selective-repeat`).
     #[schemars(extend("x-source" = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7)"))]
     pub recovery: Recovery,
-    /// What it means that frames are lost for good, since nothing sends them again or `retries` are used up: `unexpected` (the run counts as incomplete) or `expected` (it is an outcome like another).
+    /// What it means that frames are lost for good, since nothing sends them again or `retries` are used up: `unexpected` (the run counts as incomplete) or `expected` (it is an outcome like another, but for jobs that wait for them without end).
     #[schemars(extend("x-source" = "Backwater's own"))]
     pub loss: Losses,
     /// Whether a receiver takes a packet beyond a gap for the sign of a loss, and reports it at once. `false`: packets are placed as they come, whatever their order, and
