@@ -3,7 +3,7 @@
 use crate::mac_control::{Counter, Signal};
 use crate::pfc::headroom;
 use backwater_engine::Time;
-use backwater_net::config::{BufferPer, LatencyAt, SwitchParams};
+use backwater_net::config::{Architecture, BufferPer, LatencyAt, SwitchParams};
 use backwater_net::hooks::{CheckCx, Finding, PortShape, SwitchShape};
 use backwater_net::packet::{CLASSES, Control};
 use backwater_net::{Bytes, Rate};
@@ -120,6 +120,10 @@ fn shortage(
         None => *need,
     });
     let enough = enough.max().unwrap_or(Bytes::ZERO);
+    let by_share = switch.headroom_above.is_some() && switch.architecture == Architecture::SharedMemory;
+    if carved && by_share && switch.headroom > Bytes::ZERO {
+        return above_share(pausing, shape, switch, short, enough);
+    }
     let Some(xoff) = pausing.xoff else {
         if !carved {
             let reason = format!(
@@ -151,6 +155,32 @@ fn shortage(
         false => String::new(),
     };
     Some(("xoff", reason, format!("{carve}lower xoff to {fitting} or enlarge switch.buffer; {advice}")))
+}
+
+/// What is lacking where a class takes but a share of free memory before its headroom (`switch.headroom_above`): while others take the
+/// rest, its share is nothing, and what comes after a pause has headroom alone.
+fn above_share(
+    pausing: &Pausing,
+    shape: &SwitchShape,
+    switch: &SwitchParams,
+    short: Option<(&PortShape, &Bytes)>,
+    enough: Bytes,
+) -> Option<(&'static str, String, String)> {
+    let key = if pausing.xoff.is_some() { "xoff" } else { "threshold" };
+    let Some((port, need)) = short else {
+        let reason = format!(
+            "at {} switch.headroom_above sends frames to headroom while the queue that pauses is short: nobody is paused for that",
+            shape.name
+        );
+        let hint = "counter = \"ingress\", or leave out switch.headroom_above";
+        return (pausing.counter != Counter::Ingress).then(|| (key, reason, hint.into()));
+    };
+    let reason = format!(
+        "{} has a headroom of {} per port and class, but its links' delays need {need}: with switch.headroom_above a class may get no more",
+        shape.name,
+        switch.headroom_at(port.rate)
+    );
+    Some((key, reason, format!("switch.headroom = \"{enough}\" at least, or leave out switch.headroom_above")))
 }
 
 /// \[bytes\] of one buffer that any frame may take: what is set aside for other classes and ports is no help to one.

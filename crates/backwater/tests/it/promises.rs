@@ -234,3 +234,20 @@ fn a_message_longer_than_data_counts_for_headroom() {
     checked(&told(4000)).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(refused(&told(4000).replace("34180 B", "34190 B")).0, "pfc.xoff");
 }
+
+/// With a share of free memory and no headroom behind it, a frame is dropped while most of memory is free. 7010 B are the headroom of
+/// these links ([`four_to_one`]); each buffer of an ingress holds it for one class.
+#[test]
+fn a_share_of_free_memory_needs_the_headroom_behind_it() {
+    let shared = |headroom: u64, more: &str| {
+        let text = four_to_one(20_000, more)
+            .replace("per = \"egress\"", "per = \"ingress\"\narchitecture = \"shared-memory\"\nheadroom_above = 0.05");
+        text.replace("[switch]", &format!("[switch]\nheadroom = \"{headroom} B\""))
+    };
+    let scenario = checked(&shared(7010, "")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((run(&scenario).drops, run(&scenario).flows_done), (0, 4));
+    assert_eq!(refused(&shared(7009, "")).0, "pfc.xoff");
+    assert_eq!(refused(&shared(7010, "counter = \"queue\"\n")).0, "pfc.xoff");
+    let unpromised = shared(1, "").replace("lossless = true", "");
+    assert!(run(&checked(&unpromised).unwrap_or_else(|e| panic!("{e}"))).drops > 0);
+}
