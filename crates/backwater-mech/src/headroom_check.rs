@@ -21,8 +21,6 @@ pub(crate) struct Pausing {
     pub kept: u64,
     pub response: Time,
     pub signal: Signal,
-    /// Pause time of a timed signal, in quanta of 512 bit times.
-    pub quanta: u16,
 }
 
 impl Pausing {
@@ -57,24 +55,25 @@ pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Find
 }
 
 /// Whether a pause may end before it is told anew. The frame that tells it is due at half the pause time, and may then find the
-/// longest frame on the wire and the frames of all other paused classes before it:
+/// longest frame on the wire and the frames of all that is paused there, by whomever, before it:
 ///
 /// ```text
-/// 512 quanta / 2 >= 8 (max_frame + gap) + 8 classes (PFC frame + gap)      [bit times]
+/// 512 quanta / 2 >= 8 (max_frame + gap) + 8 paused (PFC frame + gap)      [bit times]
 /// ```
-pub(crate) fn refresh_finding(pausing: &Pausing, cx: &CheckCx<'_>) -> Option<Finding> {
-    if pausing.signal != Signal::Timed {
+///
+/// Fatal only where memory has an end and the scenario promises that it is never short.
+pub(crate) fn refresh_finding(signal: Signal, quanta: u16, cx: &CheckCx<'_>) -> Option<Finding> {
+    if signal != Signal::Timed || cx.paused == 0 {
         return None;
     }
     let longest = cx.switches.iter().map(|shape| shape.max_frame).max()?;
-    let told = (Bytes(u64::from(Control::MIN_FRAME)) + cx.gap) * pausing.classes;
+    let told = (Bytes(u64::from(Control::MIN_FRAME)) + cx.gap) * u64::from(cx.paused.count_ones());
     let least = ((longest + cx.gap + told).0 * 8 * 2).div_ceil(512);
-    (u64::from(pausing.quanta) < least).then(|| Finding {
-        fatal: cx.lossless,
+    (u64::from(quanta) < least).then(|| Finding {
+        fatal: cx.lossless && cx.switch_params.iter().any(|switch| switch.buffer_per != BufferPer::None),
         key: "quanta",
         reason: format!(
-            "a pause of {} quanta ends before it is told anew: that frame is due after half of them, and may wait for one of {longest}",
-            pausing.quanta
+            "a pause of {quanta} quanta ends before it is told anew: that frame is due after half of them, and may wait for one of {longest}"
         ),
         hint: format!("{least} quanta at least, or signal = \"on-off\""),
     })

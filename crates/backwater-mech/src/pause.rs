@@ -115,6 +115,10 @@ impl Mechanism for Pause {
         u8::MAX
     }
 
+    fn pauses(_: &Params) -> u16 {
+        1 << CLASSES
+    }
+
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
             let (reason, hint) =
@@ -135,9 +139,8 @@ impl Mechanism for Pause {
             kept: CLASSES as u64,
             response: params.response,
             signal: params.signal,
-            quanta: params.quanta,
         };
-        findings.extend(refresh_finding(&pausing, cx));
+        findings.extend(refresh_finding(params.signal, params.quanta, cx));
         findings.extend(headroom_findings(&pausing, cx));
         findings
     }

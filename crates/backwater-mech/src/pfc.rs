@@ -268,6 +268,10 @@ impl Mechanism for Pfc {
         params.class_bits()
     }
 
+    fn pauses(params: &Params) -> u16 {
+        params.class_bits().into()
+    }
+
     fn classes(params: &Params) -> u8 {
         params.class_bits()
     }
@@ -300,9 +304,8 @@ impl Mechanism for Pfc {
             kept: u64::from(params.class_bits().count_ones()),
             response: params.response,
             signal: params.signal,
-            quanta: params.quanta,
         };
-        findings.extend(refresh_finding(&pausing(None), cx));
+        findings.extend(refresh_finding(params.signal, params.quanta, cx));
         if params.threshold == Threshold::Dynamic {
             findings.extend(headroom_findings(&pausing(None), cx));
             return findings;

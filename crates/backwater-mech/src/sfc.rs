@@ -46,6 +46,7 @@ mod proxy;
 mod source;
 mod wire;
 
+use crate::headroom_check::refresh_finding;
 use crate::mac_control::Signal;
 use crate::pause::{default_quanta, default_signal};
 use backwater_engine::Time;
@@ -256,9 +257,17 @@ impl Mechanism for Sfc {
         params.class_bits() | class_bits(&[params.message_class])
     }
 
+    fn pauses(params: &Params) -> u16 {
+        if params.at_source == AtSource::Host { 0 } else { params.class_bits().into() }
+    }
+
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
         let mut findings = Vec::new();
+        if params.at_source != AtSource::Host {
+            // It keeps nothing from being dropped: no promise is broken.
+            findings.extend(refresh_finding(params.signal, params.quanta, cx).map(|f| Finding { fatal: false, ..f }));
+        }
         if params.target() > params.threshold {
             let reason = format!("target ({}) is above threshold ({})", params.target(), params.threshold);
             findings.push(fatal("target", reason, "a pause ends when the queue has fallen to the target"));

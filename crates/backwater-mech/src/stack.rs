@@ -101,6 +101,7 @@ pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_
             overrun: cx.overrun,
             lossless: cx.lossless,
             steered: cx.steered,
+            paused: cx.paused,
         };
         for finding in M::check(scoped.of(&shape.name, &shape.tier), &one) {
             if !all.iter().any(|f| f.key == finding.key && f.fatal == finding.fatal) {
@@ -125,9 +126,10 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 /// Generates `Config`, `SwitchStack`, `NicStack`, `FlowStack` and `ENTRIES` from the registry's lines.
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
-        use backwater_net::hooks::{Unread,
+        use backwater_net::hooks::{
             Ack, Awaits, Carrier, CheckCx, Claims, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Loss, Mechanism,
-            NicCx, NicShape, NicSide, Owner, Place, RateKey, Reach, Steering, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
+            NicCx, NicShape, NicSide, Owner, Place, RateKey, Reach, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+            WireCx,
         };
         use backwater_engine::Time;
         use backwater_net::packet::{Class, Control, HostId, Packet, Port};
@@ -229,6 +231,15 @@ macro_rules! mechanisms {
                     longest = longest.max(<$mechanism as Mechanism>::longest_message(scoped.of(name, tier)));
                 })+
                 longest
+            }
+
+            /// What mechanisms may pause by MAC control at this node: bits as in [`Mechanism::pauses`].
+            pub fn pauses(&self, name: &str, tier: &str) -> u16 {
+                let mut bits = 0;
+                $(if let Some(scoped) = &self.$name {
+                    bits |= <$mechanism as Mechanism>::pauses(scoped.of(name, tier));
+                })+
+                bits
             }
 
             /// Parameters that nothing reads at this node, as others have it, by mechanism.

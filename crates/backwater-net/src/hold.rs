@@ -81,17 +81,26 @@ impl Hold {
     }
 }
 
+/// What one owner asks for.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    owner: Owner,
+    until: Time,
+    /// Pause time of each frame, or `None` for an on/off signal.
+    quanta: Option<u16>,
+}
+
 /// What a port has asked of its neighbour.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holds {
-    /// Ends per owner for each class and the link.
-    ends: [Vec<(Owner, Time)>; CLASSES + 1],
+    /// What each owner asks for each class and the link.
+    asked: [Vec<Asked>; CLASSES + 1],
     /// When the last frame's pause ends at the neighbour, by the sender's clock; zero: not paused.
     told: [Time; CLASSES + 1],
     /// When the sender looks next at whether the pause needs another frame; in the past: not yet said.
     looks: [Time; CLASSES + 1],
-    /// How the last owner that held signals it.
-    style: Option<HoldStyle>,
+    /// Signals take no frame: one way for all owners of a port.
+    frameless: bool,
     /// Signals without a frame so far: those of one instant arrive in the order of their numbers.
     signals: u16,
 }
@@ -117,7 +126,20 @@ fn index(class: Option<Class>) -> usize {
 
 impl Holds {
     fn end(&self, i: usize) -> Time {
-        self.ends[i].iter().map(|(_, t)| *t).max().unwrap_or(Time::ZERO)
+        self.asked[i].iter().map(|asked| asked.until).max().unwrap_or(Time::ZERO)
+    }
+
+    /// How the merged pause is told: as its owner with the latest end tells its own, of several with that end the longest at a time.
+    fn quanta(&self, i: usize) -> Option<u16> {
+        let told = |asked: &Asked| (asked.until, asked.quanta.is_none(), asked.quanta);
+        self.asked[i].iter().max_by_key(|asked| told(asked))?.quanta
+    }
+
+    /// Takes out what an owner asked, and what has ended. Returns the end that there was before.
+    fn forget_owner(&mut self, i: usize, owner: Owner, now: Time) -> Time {
+        let before = self.end(i);
+        self.asked[i].retain(|asked| asked.owner != owner && asked.until > now);
+        before
     }
 
     pub(crate) fn hold(
@@ -130,10 +152,9 @@ impl Holds {
         rate: Rate,
     ) -> Act {
         let i = index(class);
-        let before = self.end(i);
-        self.ends[i].retain(|(o, t)| *o != owner && *t > now);
-        self.ends[i].push((owner, until));
-        self.style = Some(style);
+        let before = self.forget_owner(i, owner, now);
+        self.asked[i].push(Asked { owner, until, quanta: style.quanta });
+        self.frameless = !style.framed;
         self.shortened(i, before);
         self.review(class, now, rate)
     }
@@ -147,9 +168,8 @@ impl Holds {
 
     pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time, rate: Rate) -> Act {
         let i = index(class);
-        let before = self.end(i);
-        self.ends[i].retain(|(o, t)| *o != owner && *t > now);
-        if self.ends[i].is_empty() {
+        let before = self.forget_owner(i, owner, now);
+        if self.asked[i].is_empty() {
             return self.resume(class);
         }
         self.shortened(i, before);
@@ -168,13 +188,12 @@ impl Holds {
     pub(crate) fn review(&mut self, class: Option<Class>, now: Time, rate: Rate) -> Act {
         let i = index(class);
         let end = self.end(i);
-        let Some(style) = self.style else { return Act::Nothing };
         if end <= now {
             // A pause time has run out at the neighbour, too; an on/off signal has not.
             return if self.told[i] == Time::NEVER { self.resume(class) } else { Act::Nothing };
         }
         // An on/off signal of one owner stays one when another with timed frames joins in: it never expires.
-        let Some(most) = style.quanta.filter(|_| self.told[i] != Time::NEVER) else {
+        let Some(most) = self.quanta(i).filter(|_| self.told[i] != Time::NEVER) else {
             if std::mem::replace(&mut self.told[i], Time::NEVER) == Time::NEVER {
                 return if end == Time::NEVER { Act::Nothing } else { Act::Look(end) };
             }
@@ -226,17 +245,17 @@ impl Holds {
 
     /// Whether signals are frames on the wire.
     pub(crate) fn framed(&self) -> bool {
-        self.style.is_none_or(|style| style.framed)
+        !self.frameless
     }
 
     /// Whether somebody holds class `i`, or the link, without an end.
     pub(crate) fn lasts(&self, i: u8) -> bool {
-        self.ends[usize::from(i)].iter().any(|(_, end)| *end == Time::NEVER)
+        self.asked[usize::from(i)].iter().any(|asked| asked.until == Time::NEVER)
     }
 
     /// Who holds without an end.
     pub(crate) fn lasting_owners(&self, class: Option<Class>) -> impl Iterator<Item = Owner> {
-        self.ends[index(class)].iter().filter(|(_, end)| *end == Time::NEVER).map(|(owner, _)| *owner)
+        self.asked[index(class)].iter().filter(|asked| asked.until == Time::NEVER).map(|asked| asked.owner)
     }
 
     /// Whether anything is held at `now`.
@@ -345,6 +364,29 @@ mod tests {
         assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(9), STYLE, RATE), Act::Nothing);
         assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(9), RATE), RESUME);
+    }
+
+    /// Each owner's pause is told in its own quanta: a short one does not make the lasting one of another be told too late. 100 quanta at
+    /// 10 Gb/s are 5.12 us.
+    #[test]
+    fn each_owner_has_its_own_quanta() {
+        let quanta = |quanta| HoldStyle { quanta: Some(quanta), framed: true };
+        let mut h = Holds::default();
+        let told = |quanta| Hold { class: C, quanta, lasting: false };
+        let half = Time::ns(2560);
+        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, quanta(100), RATE), Act::Tell(told(100), half));
+        assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(3), quanta(1), RATE), Act::Nothing);
+        assert_eq!(h.review(C, half, RATE), Act::Tell(told(100), Time(2 * half.0)));
+        assert_eq!(
+            h.hold(Owner(3), C, Time::us(3), Time::NEVER, quanta(1), RATE),
+            Act::Nothing,
+            "the longest serves both"
+        );
+        // Left alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
+        let due = Time(h.told[3].0 - 25_600);
+        assert_eq!(h.release(Owner(1), C, Time::us(4), RATE), Act::Nothing, "the look at 5.12 us comes first");
+        assert_eq!(h.review(C, Time::ns(5120), RATE), Act::Look(due));
+        assert_eq!(h.review(C, due, RATE), Act::Tell(told(1), due.after(Time(25_600))));
     }
 
     #[test]

@@ -92,6 +92,8 @@ pub struct CheckCx<'a> {
     pub lossless: bool,
     /// Queues between which some mechanism moves flows, a bit each.
     pub steered: u8,
+    /// What any mechanism pauses on single links at these switches: bits as in [`Mechanism::pauses`].
+    pub paused: u16,
 }
 
 /// What is wrong with a mechanism's parameters.
@@ -272,6 +274,10 @@ pub trait Mechanism {
     /// Its longest frame beside MAC control; zero: it sends none.
     fn longest_message(_params: &Self::Params) -> Bytes {
         Bytes::ZERO
+    }
+    /// What it may tell a switch's neighbours to pause by MAC control: a bit for each class, and bit 8 for the whole link.
+    fn pauses(_params: &Self::Params) -> u16 {
+        0
     }
     /// Classes that it pauses on single links, or in which its own frames travel: a bit each.
     fn classes(_params: &Self::Params) -> u8 {

@@ -35,6 +35,7 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) 
             overrun,
             lossless: resolved.file.lossless,
             steered: resolved.mechanisms.steering().map_or(0, |steering| steering.queues),
+            paused: resolved.mechanisms.pauses(&shape.name, &shape.tier),
         };
         for (mechanism, finding) in resolved.mechanisms.check(&cx) {
             let key = key_for(&overrides, mechanism, finding.key, shape);

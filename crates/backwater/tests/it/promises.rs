@@ -185,6 +185,50 @@ fn a_pause_lasts_until_it_is_told_anew() {
     assert!(warnings.iter().any(|warning| warning.key == "pfc.quanta"), "{warnings:?}");
 }
 
+/// Eight hosts around one switch, of which four send to h0; data the other way on each link that is paused.
+fn refreshed(pfc: &str, more: &str) -> String {
+    let back = |(from, to)| format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"400 KB\"\n");
+    let back = [("h5", "h1"), ("h6", "h2"), ("h7", "h3"), ("h8", "h4")].map(back).concat();
+    let text = four_to_one(17_990, pfc).replace("hosts = 5", "hosts = 9");
+    format!(
+        "{}{more}{back}",
+        text.replace("\"200 KB\"\nbuffer_per = \"egress\"", "\"25 KB\"\nbuffer_per = \"ingress\"")
+    )
+}
+
+/// Where nothing can be lost, or nobody is paused, short quanta break no promise. They are told of where they do what is not wanted.
+#[test]
+fn short_quanta_break_no_promise_where_nothing_is_lost() {
+    let warned = |text: &str| {
+        let warnings = checked(text).unwrap_or_else(|e| panic!("{e}")).resolve().unwrap().warnings;
+        warnings.iter().any(|warning| warning.key == "pfc.quanta")
+    };
+    let bounded = refreshed("quanta = 16\n", "");
+    assert_eq!(refused(&bounded).0, "pfc.quanta");
+    assert!(warned(&bounded.replace("buffer_per = \"ingress\"", "buffer_per = \"none\"")));
+    assert!(!warned(&bounded.replace("quanta = 16\n", "quanta = 16\nclasses = []\n")));
+}
+
+/// A proxy's short quanta are told of, and are its own: what PFC pauses beside it stays paused. With those of whoever
+/// paused last a frame was dropped.
+#[test]
+fn short_quanta_of_a_proxy_leave_pfc_its_promise() {
+    let proxy = |class: u8, quanta: u32| {
+        format!(
+            "[sfc]\nat_source = \"proxy\"\nthreshold = \"24 KB\"\nmin_interval = \"100 ns\"\npause = \"600 ns\"\n\
+             classes = [{class}]\nquanta = {quanta}\n"
+        )
+    };
+    let scenario = checked(&refreshed("quanta = 60\n", &proxy(3, 1))).unwrap_or_else(|e| panic!("{e}"));
+    let warnings = scenario.resolve().unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.key == "sfc.quanta"), "{warnings:?}");
+    assert_eq!((run(&scenario).drops, run(&scenario).flows_done), (0, 8));
+    // Its frames are told on the same links: for two classes 2 x 8 x 1270 bit times are 39.7 quanta.
+    checked(&refreshed("quanta = 38\n", &proxy(3, 100))).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(refused(&refreshed("quanta = 39\n", &proxy(4, 100))).0, "pfc.quanta");
+    checked(&refreshed("quanta = 40\n", &proxy(4, 100))).unwrap_or_else(|e| panic!("{e}"));
+}
+
 /// A value that another one leaves unread is told of; that a variant or a setting leaves unread what the file gives is what it is for.
 #[test]
 fn a_value_that_nothing_reads_is_told_of() {
