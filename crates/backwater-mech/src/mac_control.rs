@@ -21,6 +21,13 @@ pub enum Signal {
 }
 
 impl Signal {
+    /// Of what is to be paused (bits as in [`Mechanism::pauses`]) that for which frames are sent.
+    ///
+    /// [`Mechanism::pauses`]: backwater_net::hooks::Mechanism::pauses
+    pub(crate) fn told(self, paused: u16) -> u16 {
+        if self == Signal::Ideal { 0 } else { paused }
+    }
+
     pub(crate) fn style(self, quanta: u16) -> HoldStyle {
         HoldStyle { quanta: (self == Signal::Timed).then_some(quanta), framed: self != Signal::Ideal }
     }

@@ -115,8 +115,8 @@ impl Mechanism for Pause {
         u8::MAX
     }
 
-    fn pauses(_: &Params) -> u16 {
-        1 << CLASSES
+    fn pauses(params: &Params) -> u16 {
+        params.signal.told(1 << CLASSES)
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -269,7 +269,7 @@ impl Mechanism for Pfc {
     }
 
     fn pauses(params: &Params) -> u16 {
-        params.class_bits().into()
+        params.signal.told(params.class_bits().into())
     }
 
     fn classes(params: &Params) -> u8 {

@@ -258,7 +258,7 @@ impl Mechanism for Sfc {
     }
 
     fn pauses(params: &Params) -> u16 {
-        if params.at_source == AtSource::Host { 0 } else { params.class_bits().into() }
+        if params.at_source == AtSource::Host { 0 } else { params.signal.told(params.class_bits().into()) }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

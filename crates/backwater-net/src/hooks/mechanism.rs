@@ -275,7 +275,7 @@ pub trait Mechanism {
     fn longest_message(_params: &Self::Params) -> Bytes {
         Bytes::ZERO
     }
-    /// What it may tell a switch's neighbours to pause by MAC control: a bit for each class, and bit 8 for the whole link.
+    /// What it may tell a switch's neighbours to pause by frames of MAC control: a bit for each class, and bit 8 for the whole link.
     fn pauses(_params: &Self::Params) -> u16 {
         0
     }

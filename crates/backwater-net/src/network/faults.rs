@@ -40,7 +40,7 @@ impl<A: Actors> Network<A> {
         let seed = self.seed;
         self.ports[port as usize].faults(|| {
             let rng = rng::stream(seed, "link loss", u64::from(port));
-            LinkFaults { loss: Vec::new(), rng, drop_nth: Vec::new(), down_at: None, former: Vec::new() }
+            LinkFaults::new(rng)
         })
     }
 
@@ -61,12 +61,12 @@ impl<A: Actors> Network<A> {
             FaultKind::LinkDown { a, b } => self.set_link(a, b, false),
             FaultKind::LinkUp { a, b } => self.set_link(a, b, true),
             FaultKind::RateChange { from, to, rate } => {
-                let clock = self.clock;
+                let (clock, now) = (self.clock, self.now);
                 for port in self.ports_between(from, to) {
                     let p = &mut self.ports[port as usize];
-                    let until = if p.busy { Time::NEVER } else { self.now };
+                    let (busy, delay) = (p.busy, p.delay.after(p.peer_latency));
                     let before = std::mem::replace(&mut p.serialiser, crate::units::Serialiser::new(rate, clock));
-                    self.link_faults(port).former.push((until, before));
+                    self.link_faults(port).changes(before, busy, now, delay);
                 }
             }
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {

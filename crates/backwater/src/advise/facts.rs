@@ -56,13 +56,18 @@ pub(crate) fn pfc_limit(
         return None;
     }
     let switch = resolved.switch.of(name, tier);
-    let pools = shared_memory(switch, rates, resolved.mechanisms.lossless_classes(name, tier)).unwrap_or_default();
-    let shared = Bytes(pools.into_iter().min().unwrap_or(0));
-    let limits = rates.iter().filter_map(|rate| pfc.first_pause(*rate, shared));
-    match pfc.threshold {
-        Threshold::Static => limits.min().map(|limit| (limit, "pfc.xoff")),
-        Threshold::Dynamic => limits.min().map(|limit| (limit + switch.reserve, "pfc.alpha")),
-    }
+    // Elsewhere what comes in cannot know which memory it will take: nobody is paused by a share of it.
+    let carved = matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress);
+    let (shared, beside, key) = match pfc.threshold {
+        Threshold::Static => (Bytes::ZERO, Bytes::ZERO, "pfc.xoff"),
+        Threshold::Dynamic if !carved => return None,
+        Threshold::Dynamic => {
+            let pools = shared_memory(switch, rates, resolved.mechanisms.lossless_classes(name, tier))?;
+            (Bytes(pools.into_iter().min()?), switch.reserve, "pfc.alpha")
+        }
+    };
+    let limit = rates.iter().filter_map(|rate| pfc.first_pause(*rate, shared)).min()?;
+    Some((limit + beside, key))
 }
 
 /// Reads them off a scenario. Without a known incast the way is that from the host farthest from the first.
@@ -81,9 +86,10 @@ pub fn sfc_facts(resolved: &Resolved) -> Result<SfcFacts, ScenarioError> {
         Some(host) if host == link.b => Some(link.a),
         _ => None,
     });
-    let Some(about) = home.map(|switch| &resolved.graph.nodes[switch.0 as usize]) else {
+    let Some(home) = home else {
         return Err(ScenarioError::new("the scenario has no hosts with a link").key("topology"));
     };
+    let about = &resolved.graph.nodes[home.0 as usize];
     let sfc = resolved.mechanisms.sfc.as_ref().map(|sfc| sfc.of(&about.name, &about.tier));
     let message = sfc.map_or(super::SFC_MESSAGE, |sfc| sfc.message_size);
     let measure = Measure::new(&place, message);
@@ -96,11 +102,7 @@ pub fn sfc_facts(resolved: &Resolved) -> Result<SfcFacts, ScenarioError> {
         return Err(error.hint("give the delays as options instead"));
     };
     let switch = resolved.switch.of(&about.name, &about.tier);
-    let links = resolved
-        .graph
-        .links
-        .iter()
-        .filter(|link| [link.a, link.b].map(|n| &resolved.graph.nodes[n.0 as usize].name).contains(&&about.name));
+    let links = resolved.graph.links.iter().filter(|link| [link.a, link.b].contains(&home));
     let rates: Vec<Rate> = links.map(|link| link.rate).collect();
     let limit = pfc_limit(resolved, (&about.name, &about.tier), &rates, incast.map(|incast| incast.class));
     let buffer = Some(switch.buffer).filter(|_| switch.buffer_per != BufferPer::None);

@@ -11,8 +11,9 @@ use crate::file::{FaultEntry, Frames};
 use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, Losses, Recovery};
 use backwater_net::hold::MAC_CONTROL;
-use backwater_net::packet::class_bits;
+use backwater_net::packet::{NodeId, class_bits};
 use backwater_net::topology::{Graph, Node, NodeKind};
+use std::collections::HashSet;
 
 /// Refuses what breaks a promise, and warns of what nobody keeps.
 pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, ScenarioError> {
@@ -132,16 +133,32 @@ fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
 
 /// In a scenario that promises losslessness: whether a fault loses frames that pause.
 fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
-    let kept = |node: &Node| resolved.mechanisms.lossless_classes(&node.name, &node.tier) != 0;
-    if !resolved.file.lossless || !bounded(resolved, graph).any(kept) {
+    if !resolved.file.lossless {
         return None;
     }
-    let loses = |fault: &FaultEntry| match fault {
-        FaultEntry::Loss { frame, probability, .. } => *probability > 0.0 && frame.as_ref().is_none_or(pauses),
-        FaultEntry::DropNth { frame, .. } => pauses(frame),
-        _ => false,
+    let speaks = |node: &&Node| {
+        let mechanisms = &resolved.mechanisms;
+        mechanisms.lossless_classes(&node.name, &node.tier) != 0 && mechanisms.pauses(&node.name, &node.tier) != 0
     };
-    let number = resolved.file.fault.iter().position(loses)?;
+    let speakers: HashSet<&str> = bounded(resolved, graph).filter(speaks).map(|node| node.name.as_str()).collect();
+    let name = |node: NodeId| graph.nodes[node.0 as usize].name.as_str();
+    let heard = |from: Option<&str>, to: Option<&str>| match (from, to) {
+        (Some(from), _) => speakers.contains(from),
+        (None, Some(to)) => {
+            let ends = graph.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+            ends.into_iter().any(|(one, other)| name(other) == to && speakers.contains(name(one)))
+        }
+        (None, None) => !speakers.is_empty(),
+    };
+    let unheard = |fault: &FaultEntry| {
+        loses(fault, |frame| frame.0 == MAC_CONTROL)
+            && match fault {
+                FaultEntry::Loss { from, to, .. } => heard(from.as_deref(), to.as_deref()),
+                FaultEntry::DropNth { from, to, .. } => heard(Some(from), Some(to)),
+                _ => false,
+            }
+    };
+    let number = resolved.file.fault.iter().position(unheard)?;
     Some(Warning {
         key: "lossless".into(),
         value: "true".into(),
@@ -158,7 +175,13 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     if transport.recovery != Recovery::None || transport.loss == Losses::Expected {
         return None;
     }
-    let fault = resolved.file.fault.iter().position(loses).map(|number| format!("`fault.{number}` loses frames"));
+    let carried = |frame: &Frames| ["data", "ack"].contains(&frame.0.as_str());
+    let fault = resolved
+        .file
+        .fault
+        .iter()
+        .position(|fault| loses(fault, carried))
+        .map(|number| format!("`fault.{number}` loses frames"));
     let full = || {
         let (switch, left, _) =
             unkept(resolved, graph, data | ack_classes(resolved, data)).filter(|_| !resolved.file.lossless)?;
@@ -175,20 +198,12 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     })
 }
 
-/// Whether it loses data or acknowledgements.
-fn loses(fault: &FaultEntry) -> bool {
+/// Whether it loses frames of certain kinds.
+fn loses(fault: &FaultEntry, certain: impl Fn(&Frames) -> bool) -> bool {
     match fault {
-        FaultEntry::Loss { frame, probability, .. } => *probability > 0.0 && frame.as_ref().is_none_or(carried),
-        FaultEntry::DropNth { frame, .. } => carried(frame),
+        FaultEntry::Loss { frame, probability, .. } => *probability > 0.0 && frame.as_ref().is_none_or(certain),
+        FaultEntry::DropNth { frame, .. } => certain(frame),
         FaultEntry::LinkDown { .. } => true,
         FaultEntry::LinkUp { .. } | FaultEntry::RateChange { .. } | FaultEntry::SlowReceiver { .. } => false,
     }
-}
-
-fn pauses(frame: &Frames) -> bool {
-    frame.0 == MAC_CONTROL
-}
-
-fn carried(frame: &Frames) -> bool {
-    ["data", "ack"].contains(&frame.0.as_str())
 }

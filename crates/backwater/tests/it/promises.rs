@@ -256,14 +256,22 @@ fn a_value_that_nothing_reads_is_told_of() {
 /// A pause that does not arrive is none.
 #[test]
 fn lost_pauses_are_warned_of() {
-    let warned = |frame: &str| {
-        let fault = format!("[[fault]]\nkind = \"loss\"\nfrom = \"s0\"\nto = \"h1\"\n{frame}probability = 0.1\n");
+    let warned = |pfc: &str, ends: &str, frame: &str| {
+        let fault = format!("{pfc}[[fault]]\nkind = \"loss\"\n{ends}{frame}probability = 0.1\n");
         let scenario = checked(&four_to_one(42_990, &fault)).unwrap_or_else(|e| panic!("{e}"));
         let warnings = scenario.resolve().unwrap().warnings;
         warnings.iter().any(|w| w.key == "lossless" && w.reason.contains("`fault.0` loses pauses"))
     };
-    assert!(warned("frame = \"mac-control\"\n") && warned(""));
-    assert!(!warned("frame = \"data\"\n"));
+    let (from, to) = ("from = \"s0\"\n", "to = \"h1\"\n");
+    let down = format!("{from}{to}");
+    assert!(warned("", &down, "frame = \"mac-control\"\n") && warned("", &down, ""));
+    assert!(!warned("", &down, "frame = \"data\"\n"));
+    assert!(warned("", from, "") && warned("", to, "") && warned("", "", ""));
+    // Nobody pauses in that direction, and an ideal signal is no frame.
+    for up in ["from = \"h1\"\nto = \"s0\"\n", "from = \"h1\"\n", "to = \"s0\"\n"] {
+        assert!(!warned("", up, ""), "{up}");
+    }
+    assert!(!warned("signal = \"ideal\"\n", &down, ""));
 }
 
 /// A message of a mechanism that is longer than data takes as long to pass a pause. In bytes on the wire: 2 x 4000 + 4000/4020 x

@@ -130,6 +130,34 @@ fn advice_reads_the_facts_of_a_scenario() {
     assert_eq!(facts, SfcFacts { pfc_threshold: Some(Bytes(400_000)), pfc_threshold_key: "switch.buffer", ..none });
 }
 
+/// Where what comes in cannot know which memory it will take, a share of free memory pauses nobody. Elsewhere it is alpha / (1 + alpha)
+/// of the memory: a fifth of 400 KB at an alpha of a quarter.
+#[test]
+fn a_dynamic_threshold_is_a_limit_only_where_it_pauses() {
+    let limit = |per: &str| {
+        let facts = sfc_facts(&resolved(
+            &study(),
+            &[
+                ("lossless", "false"),
+                ("transport.recovery", "go-back-n"),
+                ("pfc.threshold", "dynamic"),
+                ("pfc.alpha", "0.25"),
+                ("switch.headroom", "0 B"),
+                ("switch.reserve", "0 B"),
+                ("switch.buffer_per", per),
+            ],
+        ));
+        let facts = facts.unwrap_or_else(|e| panic!("{e}"));
+        (facts.pfc_threshold, facts.pfc_threshold_key)
+    };
+    assert_eq!(limit("ingress"), (Some(Bytes(80_000)), "pfc.alpha"));
+    assert_eq!(limit("switch"), (Some(Bytes(80_000)), "pfc.alpha"));
+    for per in ["egress", "queue"] {
+        assert_eq!(limit(per), (Some(Bytes(400_000)), "switch.buffer"));
+    }
+    assert_eq!(limit("none").0, None);
+}
+
 /// A million flows at once are no more than one incast a host.
 #[test]
 fn a_large_incast_and_all_to_all_are_checked() {
