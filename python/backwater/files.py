@@ -45,7 +45,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """
     place = Path(path)
     there = _status(place)
-    if there is not None and (stream := _descriptor(place, there)) is not None:
+    if there is not None and (stream := own_stream(place, there)) is not None:
         sys.stdout.flush()
         with os.fdopen(os.dup(stream), "wb") as file:
             file.write(content)
@@ -160,7 +160,7 @@ def _status(path: Path) -> os.stat_result | None:
         return None
 
 
-def _descriptor(path: Path, there: os.stat_result) -> int | None:
+def own_stream(path: Path, there: os.stat_result) -> int | None:
     """Give the descriptor of this process that a path is another name of, if it is one.
 
     `/dev/stdout` may be a regular file, too: to replace it would tear it from whoever writes there.

@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 FOREIGN = b"the user's own"
 SEED_2 = ("--set", "seed=2")
+COMMAND = (sys.executable, "-m", "backwater")
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -532,17 +535,52 @@ def test_output_takes_the_place_of_no_scenario_and_no_result(
     own = Path("own.toml")
     own.write_text(small.read_text())
     Path("link.json").symlink_to(own)
+    # What a file is does not stand in its name.
+    for name in ("scenario", "A.TOML", "notes.json", "notes.html"):
+        Path(name).write_text(small.read_text())
     Path("list.json").write_text("[]")
     parts = sorted(str(part) for part in Path("r/flows").iterdir())
-    for name in ("own.toml", "link.json", "r/manifest.json", "r/scenario.toml", *parts):
+    mine = ("own.toml", "link.json", "scenario", "A.TOML", "notes.json", "notes.html")
+    for name in (*mine, "r/manifest.json", "r/scenario.toml", *parts):
         before = Path(name).read_bytes()
         words = ("run", "own.toml") if option == "--json" else ("report", "r")
         said = command(*words, option, name)
         assert (said.code, said.out) == (2, "")
         assert said.err.startswith(f"error: {name}: is ")
-        assert "would be replaced" in said.err
+        assert "hint: name another file" in said.err
         assert Path(name).read_bytes() == before
     assert command("run", "own.toml", "--json", "list.json").code == 0
+    # A page and JSON are replaced by their like alone.
+    assert command("report", "r", "-o", "page").code == 0
+    assert command("report", "r", "-o", "page").code == 0
+    assert command("report", "r", "-o", "list.json").code == 2
+    assert command("run", "own.toml", "--json", "page").code == 2
+    assert command("new", "list.json", "--force").code == 2
+    assert command("new", "own.toml", "--force").code == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_json_may_go_where_a_shell_sends_standard_output() -> None:
+    for before, shell in (("", ">"), ("a,b\n", ">>")):
+        Path("out.csv").write_text(before)
+        done = subprocess.run(
+            [
+                "sh",
+                "-c",
+                f'"$@" {shell} out.csv',
+                "sh",
+                *COMMAND,
+                "schema",
+                "--json",
+                "/dev/stdout",
+            ],
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        text = Path("out.csv").read_text()
+        assert text.startswith(before)
+        assert "title" in json.loads(text.removeprefix(before))
 
 
 def test_a_scenario_that_somebody_edited_among_results_stays(command: Command, small: Path) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from backwater import _core
-from backwater.cli.output import writable
+from backwater.cli.output import Content, writable
 from backwater.errors import InputError
 
 PANEL = "Capture"
 # A pcapng file begins with the type of a section header block.
 SECTION = b"\x0a\x0d\x0d\x0a"
+CAPTURE = Content("pcapng file", lambda text: SECTION.startswith(text[: len(SECTION)]))
 
 CapturePorts = Annotated[
     str | None,
@@ -104,7 +104,7 @@ def wanted(
         raise InputError(
             "-o -: stdout is the report's", "name a file; Wireshark reads it already while it grows"
         )
-    replaceable(file)
+    writable(file, CAPTURE)
     return _core.Capture(
         file,
         ports,
@@ -113,26 +113,6 @@ def wanted(
         snap=snap,
         limit=limit,
     )
-
-
-def replaceable(file: str) -> None:
-    """Refuse a file for a capture that cannot be written, or that holds something else by now."""
-    path = Path(file)
-    try:
-        # Opening what is no file may wait for somebody who writes into it.
-        if not path.is_file():
-            writable(file)
-            return
-        with path.open("rb") as there:
-            head = there.read(len(SECTION))
-    except OSError:
-        writable(file)
-        return
-    if head and not SECTION.startswith(head):
-        raise InputError(
-            f"{file}: is there and is no pcapng file", "name another file, or remove this one first"
-        )
-    writable(file)
 
 
 def parts(text: str | None) -> list[str]:

@@ -21,6 +21,7 @@ from backwater.cli.arguments import (
     see_used,
 )
 from backwater.cli.output import (
+    SCENARIO,
     listing,
     message,
     put,
@@ -168,7 +169,7 @@ def new(
     force: Force = False,
 ) -> None:
     """Write a commented scenario to start from."""
-    writable(file, scenario=True)
+    writable(file, SCENARIO)
     if file != "-" and Path(file).exists() and not force:
         raise InputError(f"{file}: exists already", "give another name, or --force to replace it")
     write(file, _core.new_scenario())

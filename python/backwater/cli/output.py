@@ -7,16 +7,18 @@ import json
 import os
 import re
 import sys
+import tomllib
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
-from backwater.files import write_text
+from backwater.files import own_stream, write_text
 from backwater.wording import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console, RenderableType
     from rich.table import Table
@@ -168,11 +170,32 @@ def _folded(cell: str, width: int) -> list[str]:
     return [line.plain for line in Text(cell).wrap(console(), width, overflow="fold")]
 
 
-def writable(target: str | None, *, scenario: bool = False) -> None:
-    """Complain about an output file that cannot be written before the work is done, not after.
+@dataclass(frozen=True)
+class Content:
+    """What an output file holds. One of an earlier command may be replaced by its like alone."""
 
-    Only a scenario (`scenario`) may take the place of one.
-    """
+    name: str
+    """As in `is no {name}`."""
+    known: Callable[[bytes], bool]
+    """Whether the first MB of a file is of such content."""
+
+
+def _is_scenario(text: bytes) -> bool:
+    try:
+        tomllib.loads(text.decode())
+    except ValueError:
+        return False
+    return True
+
+
+# A table of TOML, as `[switch]`, begins with a bracket, too.
+JSON = Content("JSON", lambda text: re.match(rb"\s*(\{|\[\s*[\]{\"])", text) is not None)
+PAGE = Content("report", lambda text: b'name="generator" content="Backwater ' in text[:1000])
+SCENARIO = Content("scenario", _is_scenario)
+
+
+def writable(target: str | None, content: Content = JSON) -> None:
+    """Complain about an output file that cannot be written before the work is done, not after."""
     if target is None or target == "-":
         return
     path = Path(target)
@@ -182,26 +205,28 @@ def writable(target: str | None, *, scenario: bool = False) -> None:
         raise InputError(
             f"{path}: the directory {path.parent} does not exist", "make it, or name another file"
         )
-    if (what := _precious(path, scenario)) is not None:
-        raise InputError(f"{path}: {what}, and would be replaced", "name another file")
+    if (what := _precious(path, content)) is not None:
+        raise InputError(f"{path}: {what}", "name another file, or remove this one first")
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise InputError(f"{path}: cannot be written: permission denied", "name another file")
 
 
-# What people write, and commands read; no command writes them to a file that is named to it.
-_SOURCES = (".toml", ".csv", ".parquet")
-
-
-def _precious(path: Path, scenario: bool) -> str | None:
+def _precious(path: Path, content: Content) -> str | None:
     """Say what a file that is there already is, where no output may take its place."""
     from backwater.directory import part_of_results
 
     real = path.resolve()
-    if not real.is_file():
+    # Opening what is no file may wait for somebody who writes into it.
+    if not real.is_file() or own_stream(path, real.stat()) is not None:
         return None
-    if real.suffix in _SOURCES and not (scenario and real.suffix == ".toml"):
-        return "is a scenario or a table"
-    return "is part of a directory of results" if part_of_results(real) else None
+    if part_of_results(real):
+        return "is part of a directory of results"
+    try:
+        with real.open("rb") as file:
+            text = file.read(1_000_000)
+    except OSError as error:
+        return f"cannot be looked at ({error.strerror or error})"
+    return None if not text or content.known(text) else f"is there and is no {content.name}"
 
 
 def write(target: str, text: str) -> None:

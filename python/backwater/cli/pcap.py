@@ -13,7 +13,7 @@ import typer
 
 from backwater import _core
 from backwater.cli.arguments import Json
-from backwater.cli.capture import parts, replaceable
+from backwater.cli.capture import CAPTURE, parts
 from backwater.cli.output import message, put, writable, write_json
 from backwater.errors import InputError, ResultError
 from backwater.files import write_file
@@ -281,7 +281,7 @@ def sample(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The pcapng file to write.")],
 ) -> int:
     """Write a capture with a frame of each format, to try programs on that read them."""
-    replaceable(file)
+    writable(file, CAPTURE)
     frames = _core.sample_frames()
     try:
         with tempfile.TemporaryDirectory() as folder:

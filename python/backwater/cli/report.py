@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from backwater.cli.output import message, writable, write
+from backwater.cli.output import PAGE, message, writable, write
 from backwater.cli.reproduce import listening
 from backwater.errors import InputError, ResultError
 
@@ -39,7 +39,7 @@ def report(
     from backwater.cli.progress import reporting
     from backwater.manifest import judging
 
-    writable(output)
+    writable(output, PAGE)
     folder = Path(target)
     if not folder.is_dir() and target not in study.names():
         raise _unusable(folder, study.names())
