@@ -17,7 +17,7 @@ from rich.console import Console
 import backwater
 from backwater.cli.output import PLAIN_WIDTH, listing
 from backwater.wording import visible
-from conftest import start
+from conftest import LOSSY, start
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -166,3 +166,32 @@ def test_a_reader_that_has_gone_changes_no_code(small: Path, tmp_path: Path) -> 
             done = subprocess.run(check, stdout=full, stderr=subprocess.PIPE, check=False)
         assert done.returncode == 1
         assert b"standard output: cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "2>&1 | true"])
+def test_codes_are_those_of_the_work_whoever_listens(tmp_path: Path, closed: str) -> None:
+    (tmp_path / "lossy.toml").write_text(LOSSY)
+    (tmp_path / "lossless.toml").write_text(f"lossless = true\n{LOSSY}")
+    works = {
+        ("check", "lossy.toml"): 0,
+        ("run", "lossless.toml", "--out", "a"): 1,
+        ("run", "missing.toml"): 2,
+        ("run", "lossy.toml", "--out", "b"): 3,
+    }
+    # What a shell gives for a pipe is the code of its end; the first one's goes to a file.
+    script = f'{{ "$@"; echo $? > code-$name; }} {closed}'
+    running = []
+    for words, code in works.items():
+        process = subprocess.Popen(
+            ["bash", "-c", script, "bash", sys.executable, "-m", "backwater", *words],
+            cwd=tmp_path,
+            env=os.environ | {"name": str(code)},
+            stderr=subprocess.PIPE,
+        )
+        running.append((process, words))
+    for process, words in running:
+        said = process.communicate(timeout=60)[1]
+        code = int((tmp_path / f"code-{works[words]}").read_text())
+        assert (code, b"Traceback" in said) == (works[words], False), (words, said)
+    for name in "ab":
+        assert json.loads((tmp_path / name / "manifest.json").read_text())["status"] != "running"

@@ -15,7 +15,8 @@ import sys
 import traceback
 import warnings
 from functools import cache
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 from typer import TyperException
@@ -33,20 +34,42 @@ DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(_Unheard(sys.stdout)):
+    with (
+        warnings.catch_warnings(),
+        _Unheard(sys.stdout, "standard output") as out,
+        _Unheard(sys.stderr) as err,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         warnings.simplefilter("always", OtherBuildWarning)
         warnings.showwarning = _warned  # type: ignore[assignment]
-        return _command(arguments)
+        try:
+            return _command(arguments)
+        except ResultError as error:
+            # What was printed before something else went wrong could not be written.
+            message(_labelled(str(error)))
+            return FAILED
 
 
 class _Unheard:
-    """Standard output that nobody has to read to its end: `| head` changes neither work nor code.
+    """A stream that nobody has to read to its end: `| head` changes neither work nor code.
 
-    After the reader has gone, what is written goes nowhere.
+    After the reader has gone, what is written goes nowhere. Other errors end the command only where
+    the stream has a `name`: messages are no part of the work.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO | None, name: str | None = None) -> None:
+        # Python has none where the descriptor was closed at its start.
+        self._stream = stream or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        self._owned = stream is None
+        self._name = name
+
+    def __enter__(self) -> TextIO:
+        return cast("TextIO", self)
+
+    def __exit__(self, *_: object) -> None:
+        if self._owned:
+            self._stream.close()
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the stream has it
         return getattr(self._stream, name)
@@ -73,9 +96,9 @@ class _Unheard:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self._stream.fileno())
         os.close(null)
-        if not isinstance(error, BrokenPipeError):
+        if self._name is not None and not isinstance(error, BrokenPipeError):
             raise ResultError(
-                f"standard output: cannot be written: {error.strerror or error}",
+                f"{self._name}: cannot be written: {error.strerror or error}",
                 "make room where it goes to",
             ) from None
 
@@ -99,7 +122,7 @@ def _command(arguments: Sequence[str] | None) -> int:
     except (_core.RunError, ResultError) as error:
         message(_labelled(str(error)))
         return FAILED
-    except (BrokenPipeError, SystemExit):
+    except SystemExit:
         raise
     except UnicodeEncodeError as error:
         # As the command line gives octets that are no text.

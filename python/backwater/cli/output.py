@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -51,8 +50,7 @@ def put(*parts: RenderableType, style: str | None = None) -> None:
 
 def message(*lines: str) -> None:
     """Say something to the person at the terminal, after what went to stdout before it."""
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
+    sys.stdout.flush()
     for line in lines:
         print(visible(line), file=sys.stderr, flush=True)
 
