@@ -22,6 +22,7 @@ from backwater.manifest import (
     MANIFEST,
     NAMES,
     RUN,
+    SCENARIO,
     SEEDS,
     STUDY,
     kind_of,
@@ -48,7 +49,6 @@ TABLES = (
     "waits",
     "pauses",
 )
-SCENARIO = "scenario.toml"
 STATISTICS = "statistics.parquet"
 STUDY_FILES = ("table.json", "beside.json", "points.json")
 FOLDERS = ("runs", "observed")
@@ -125,20 +125,20 @@ def replaceable(path: Path, *, force: bool) -> None:
             f"{path}: holds earlier results, of a {NAMES[kind]}",
             "give --out another name, or --force to replace them",
         )
-    for manifest in sorted(path.rglob(MANIFEST)):
-        _see_unedited(manifest.parent)
+    _see_unedited(path)
 
 
 def _see_unedited(path: Path) -> None:
-    """Refuse to remove the scenario of a run if somebody has worked on it there."""
-    scenario = path / SCENARIO
-    with contextlib.suppress(ResultError, OSError):
-        wanted = (read_manifest(path).get("files") or {}).get(SCENARIO)
-        if wanted is not None and digest(scenario) != wanted:
-            raise InputError(
-                f"{scenario}: was changed since it was written, and would be replaced",
-                "move it, or give --out another name",
-            )
+    """Refuse to remove the scenarios of results if somebody has worked on one there."""
+    for manifest in sorted(path.rglob(MANIFEST)):
+        scenario = manifest.with_name(SCENARIO)
+        with contextlib.suppress(ResultError, OSError):
+            wanted = (read_manifest(manifest.parent).get("files") or {}).get(SCENARIO)
+            if wanted is not None and digest(scenario) != wanted:
+                raise InputError(
+                    f"{scenario}: was changed since it was written, and would be replaced",
+                    "move it, or give --out another name",
+                )
 
 
 def clear(path: Path) -> None:
@@ -212,7 +212,6 @@ def _drop_run(path: Path) -> None:
     if path.is_symlink() or not path.is_dir() or kind_of(path) != RUN:
         return
     with locked(path):
-        _see_unedited(path)
         mark_unfinished(path)
         _clear_run(path)
         _remove(path / MANIFEST)

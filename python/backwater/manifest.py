@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MANIFEST = "manifest.json"
+SCENARIO = "scenario.toml"
 FORMAT = 2
 """Of result directories. 1 had neither seal nor hashes."""
 
@@ -131,6 +132,9 @@ def mark_unfinished(directory: Path) -> None:
         content = json.loads((directory / MANIFEST).read_bytes())
         gone = ("sha256", "tables", "files", "summary")
         left = {key: value for key, value in content.items() if key not in gone}
+        # Until the scenario is gone, too, it may be somebody's work.
+        if SCENARIO in (files := content.get("files") or {}):
+            left["files"] = {SCENARIO: files[SCENARIO]}
         write_manifest(directory, left | {"status": "running"})
 
 

@@ -470,6 +470,19 @@ def test_one_process_at_a_time_writes(command: Command, small: Path, tmp_path: P
         assert backwater.open_run("o").status == "running"
         # The lock has gone with its process, though its file is there still.
         assert (tmp_path / "o" / directory.LOCK).exists()
+        # What somebody has written into a scenario since is theirs.
+        scenario = tmp_path / "o" / "scenario.toml"
+        text = scenario.read_text()
+        scenario.write_text(f"{text}# my notes\n")
+        for more in (SLOW, ("--force",)):
+            said = command("run", str(small), "--out", "o", *more)
+            assert said.code == 2
+            assert "o/scenario.toml: was changed since it was written" in said.err
+        scenario.write_text(text)
+        directory.mark_unfinished(tmp_path / "o")
+        scenario.write_text(f"{text}# my notes\n")
+        assert command("run", str(small), *SLOW, "--out", "o").code == 2
+        scenario.write_text(text)
         said = command("run", str(small), "--out", "o", "--force")
         assert said.code == 0, said.err
         assert not (tmp_path / "o" / directory.LOCK).exists()
