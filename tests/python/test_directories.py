@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import backwater
-from backwater import directory, study
+from backwater import directory, manifest, study
 from backwater.errors import InputError, ResultError
 from conftest import start
 
@@ -479,7 +479,7 @@ def test_one_process_at_a_time_writes(command: Command, small: Path, tmp_path: P
             assert said.code == 2
             assert "o/scenario.toml: was changed since it was written" in said.err
         scenario.write_text(text)
-        directory.mark_unfinished(tmp_path / "o")
+        manifest.mark_unfinished(tmp_path / "o")
         scenario.write_text(f"{text}# my notes\n")
         assert command("run", str(small), *SLOW, "--out", "o").code == 2
         scenario.write_text(text)
@@ -537,6 +537,11 @@ def test_a_full_disk_leaves_no_run_under_way(
     said = command("report", "r")
     assert (said.code, "Traceback" in said.err) == (0, False)
     assert "No space left on device" in said.err
+    # It was ended from outside, and its beginning is not there to be compared.
+    said = command("why", "r")
+    assert said.code == 0, said.err
+    assert "done again with its causes recorded: from its beginning" in said.out
+    assert "the same fingerprint" not in said.out
     assert command("run", str(small), "--out", "r").code == 0
 
 

@@ -193,6 +193,37 @@ def test_a_setting_skips_the_setups_whose_mechanism_is_off(command: Command) -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("run", "small.toml", "--seed", "5", "--set", "seed=7"),
+            "error: --seed and --set seed exclude each other\nhint: give one of them\n",
+        ),
+        (
+            ("run", "small.toml", "--with", "ecn", "--set", "ecn=false"),
+            "error: --with ecn and --set ecn=false exclude each other\n"
+            "hint: leave one of them out\n",
+        ),
+        (
+            ("run", "small.toml@sfc"),
+            "error: small.toml@sfc: there is no such file\nhint: small.toml --variant sfc\n",
+        ),
+        (
+            ("check", "small.toml@sfc"),
+            "error: small.toml@sfc: there is no such file\nhint: small.toml --variant sfc\n",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("small")
+def test_what_cannot_both_be_meant_is_refused(
+    words: tuple[str, ...], said: str, command: Command
+) -> None:
+    done = command(*words)
+    assert (done.code, done.out, done.err) == (2, "", said)
+    assert not Path("results").exists()
+
+
 def test_with_switches_a_mechanism_on(command: Command, small: Path) -> None:
     said = command("run", small.name, "--set", "sfc.pause=8us", "--with", "sfc")
     assert said.code == 2

@@ -298,6 +298,7 @@ def tiny() -> Study:
         "flow.incast.to": "1..31 step 2",
         "flow.incast.fan_in": "12",
     }
+    models = known.case("model-0").mechanisms
     cases = [
         dataclasses.replace(
             case,
@@ -306,6 +307,8 @@ def tiny() -> Study:
             else network
             | {key: text.replace("159", "31") for key, text in case.set.items()}
             | ({"flow.incast.fan_in": "12"} if case.id == "nic" else {}),
+            # SFC in the hosts is left out of three models for computing time, which is none here.
+            mechanisms=models if case.id in MODELS else case.mechanisms,
         )
         for case in known.cases
     ]
@@ -326,8 +329,7 @@ def test_the_whole_study_on_a_small_fabric(
     assert verdicts.keys() == CLAIMS.keys()
     curves = [row for row in outcome.beside if row["beside"] in ("models", "nic")]
     measured = {(row["case"], row["mechanism"]): row for row in curves}
-    # Model 0 is where SFC in the hosts is claimed to be alike.
-    assert len(measured) == 4 + 3 * 3 + 3
+    assert len(measured) == 4 * 4 + 3
     for (case, mechanism), row in measured.items():
         assert row["seeds"] == 2
         assert row["small_mean"] > 0, (case, mechanism)
@@ -335,7 +337,7 @@ def test_the_whole_study_on_a_small_fabric(
         if mechanism != "isolation":
             assert row["held_p999"] == 0, (case, mechanism)
         if mechanism == "proxy":
-            native = measured.get((case, "native"), {"host_pauses": 0})
+            native = measured[case, "native"]
             assert row["host_pauses"] > 2 * native["host_pauses"], case
     # Who has background traffic is the same in all models, and so is that traffic.
     assert len({row["small_count"] for (case, _), row in measured.items() if case != "nic"}) == 1

@@ -195,3 +195,19 @@ def test_codes_are_those_of_the_work_whoever_listens(tmp_path: Path, closed: str
         assert (code, b"Traceback" in said) == (works[words], False), (words, said)
     for name in "ab":
         assert json.loads((tmp_path / name / "manifest.json").read_text())["status"] != "running"
+
+
+def test_columns_give_the_width_of_a_table_where_they_can(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def widest(columns: str, *words: str) -> int:
+        monkeypatch.setenv("COLUMNS", columns)
+        said = command(*words)
+        assert said.code == 0
+        return max(map(len, said.out.splitlines()))
+
+    table = ("check", str(small))
+    assert 40 < widest("60", *table) <= 60
+    for useless in ("0", "-5", "5", "wide", ""):
+        assert widest(useless, *table) == widest("100", *table)
+        assert widest(useless, "explain", "pfc.xoff") > 40

@@ -23,7 +23,7 @@ from typer import TyperException
 
 from backwater import _core
 from backwater.cli.app import app
-from backwater.cli.output import message
+from backwater.cli.output import forget_useless_width, message
 from backwater.errors import InputError, OtherBuildWarning, ResultError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
+    forget_useless_width()
     with (
         warnings.catch_warnings(),
         _Unheard(sys.stdout, "standard output") as out,

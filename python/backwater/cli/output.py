@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
 # Where output is no terminal its width is not known; this is what tables are laid out for.
 PLAIN_WIDTH = 100
+# Below it a table would be a letter a line: some programs set COLUMNS to 0.
+LEAST_WIDTH = 20
+
+
+def forget_useless_width() -> None:
+    """Let COLUMNS count only where it gives a width that a line of text has."""
+    said = os.environ.get("COLUMNS", str(LEAST_WIDTH))
+    if not said.isdecimal() or int(said) < LEAST_WIDTH:
+        del os.environ["COLUMNS"]
 
 
 def console() -> Console:
@@ -31,7 +40,7 @@ def console() -> Console:
     from rich.console import Console
 
     # Of a terminal, and of who says it by COLUMNS, rich finds it.
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = None if known else PLAIN_WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 

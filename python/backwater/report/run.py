@@ -86,12 +86,11 @@ def _unseen(film: Film) -> str:
 def run_page(run: Run) -> Page:
     """Report one run."""
     assumptions = Assumptions(run)
-    failed = _failed(run)
     return Page(
         title=str(run.manifest.get("title") or "A run"),
         kicker="Backwater: report of a run",
-        lead=[*failed, *_lead(run)],
-        failed=failed,
+        lead=_lead(run),
+        failed=_failed(run),
         sections=[
             assumptions_section(assumptions, _warned(run.warnings)),
             Section(
@@ -127,7 +126,7 @@ def seeds_page(series: Series) -> Page:
     return Page(
         title=str(first.manifest.get("title") or "Repeated runs"),
         kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
-        lead=failed,
+        lead=[],
         failed=failed,
         sections=[
             assumptions_section(assumptions, _warned(found)),

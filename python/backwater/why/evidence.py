@@ -26,8 +26,8 @@ class Evidence:
     scenario: Scenario
     """What was run, without the recording."""
     seed: int
-    repeated: bool
-    """Whether the run was done again for its causes."""
+    earlier: Run | None
+    """The run that was done again for its causes, if one was."""
     error: str | None
     """What ended the run before its time, if anything did."""
 
@@ -41,7 +41,7 @@ def evidence(
     cannot be repeated as it was, and `backwater.Interrupted` on Ctrl-C or SIGTERM.
     """
     if earlier is not None and earlier.status == "done" and _has_causes(earlier):
-        return Evidence(earlier, scenario, seed, False, None)
+        return Evidence(earlier, scenario, seed, None, None)
     recording = scenario.set("output.waits", ["all"]).set("output.pause_causes", True)
     job = Job(recording.prepare(), seed, None)
     error = None
@@ -54,7 +54,7 @@ def evidence(
         raise stop.interrupted(run)
     if earlier is not None:
         _compare(earlier, run)
-    return Evidence(run, scenario, seed, earlier is not None, error)
+    return Evidence(run, scenario, seed, earlier, error)
 
 
 def _has_causes(run: Run) -> bool:
@@ -64,9 +64,15 @@ def _has_causes(run: Run) -> bool:
     return "all" in waits and values.get("output.pause_causes") == "true"
 
 
+def cut_short(run: Run) -> bool:
+    """Whether a run was ended from outside, so that its fingerprint is not that of the whole."""
+    # What fails by itself has one: it fails there again.
+    return run.status not in ("done", "failed") or run.fingerprint is None
+
+
 def _compare(earlier: Run, run: Run) -> None:
     """See that a run was repeated as it was. One that was cut short cannot be compared."""
-    if earlier.status not in ("done", "failed") or earlier.fingerprint == run.fingerprint:
+    if cut_short(earlier) or earlier.fingerprint == run.fingerprint:
         return
     versions = earlier.manifest.get("versions")
     other = "" if versions == _core.version() else "; it was made by another version or build"

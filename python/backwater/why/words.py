@@ -58,10 +58,11 @@ def many(number: int, noun: str) -> str:
 
 def run_words(facts: dict[str, Any]) -> Iterator[str]:
     """Say what happened in one run, line by line."""
-    again = (
-        ", done again with its causes recorded: the same fingerprint" if facts["repeated"] else ""
-    )
+    same = "from its beginning" if facts["cut_short"] else "the same fingerprint"
+    again = f", done again with its causes recorded: {same}" if facts["repeated"] else ""
     yield f"{facts['title']} (seed {facts['seed']}, fingerprint {facts['fingerprint']}{again})"
+    if facts["cut_short"]:
+        yield "The earlier run was ended from outside; this is what it would have become."
     yield ""
     if facts["error"]:
         yield f"The run ended before its time: {facts['error']}."
