@@ -32,197 +32,24 @@
 //! those that fill it ([`feeders`]), as simulations have it whose threshold is a part of a queue's length.
 
 use self::feeders::Feeders;
+use self::params::Thresholds;
 use self::watchdog::Watchdog;
 use crate::headroom_check::{Pausing, headroom_findings, refresh_finding};
 use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, threshold_order};
-use crate::pause::{default_counter, default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
     Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
 };
-use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue, class_bits};
+use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
 use backwater_net::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 mod feeders;
+mod params;
 pub mod watchdog;
 
-/// What the watchdog does with a queue that has been paused for too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Action {
-    /// Drops what waits, and what comes.
-    Drop,
-    /// Sends it, whatever the neighbour asks.
-    Forward,
-}
-
-/// How the pause threshold is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Threshold {
-    /// `xoff` and `xon`.
-    Static,
-    /// `alpha` times the free shared memory.
-    Dynamic,
-}
-
-/// Parameters of PFC.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Classes under PFC, each 0 to 7.
-    #[serde(default = "default_classes", alias = "pfc-enabled-priorities")]
-    #[schemars(inner(range(min = 0, max = 7)), extend("x-alias" = "pfc-enabled-priorities"))]
-    #[schemars(extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
-    pub classes: Vec<u8>,
-    /// `static` (`xoff`, `xon`) or `dynamic` (`alpha` times the free shared memory).
-    #[serde(default = "default_threshold")]
-    #[schemars(extend("x-source" = "choice"))]
-    pub threshold: Threshold,
-    /// Rate of the ports for which `xoff`, `xon` and `alpha` are meant; at other rates all are in proportion. Absent: the same at all ports.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "HPCC ns-3 configuration: an alpha of 1/8 at 100 Gb/s, 1/2 at 400 Gb/s", "x-range" = "1 b/s and more"))]
-    pub reference_rate: Option<Rate>,
-    /// Static threshold: bytes above which the class is paused.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "the study; IEEE 802.1Q leaves it to the implementer", "x-range" = "1 B to below the buffer, less the headroom"))]
-    pub xoff: Option<Bytes>,
-    /// Static threshold: bytes below which it resumes. Absent: `xoff` less 8 KB.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "choice: two frames of 4 KB", "x-range" = "0 B to xoff"))]
-    pub xon: Option<Bytes>,
-    /// Dynamic threshold: share of the free shared memory that one (port, class) may hold.
-    #[serde(default = "default_alpha")]
-    #[schemars(range(min = 0.0, max = 64.0), extend("x-source" = "HPCC ns-3 switch-mmu: shift 3", "x-range" = "0 to 64"))]
-    pub alpha: f64,
-    /// Dynamic threshold: how far the counter must fall below it before the class resumes.
-    #[serde(default = "default_xon_offset")]
-    #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 3 KB", "x-range" = "0 B and more"))]
-    pub xon_offset: Bytes,
-    /// `ingress`: bytes of the class from one port, that port is paused (802.1Q); `egress`: bytes in one egress queue, all other ports are paused (a pure output-queued switch); `queue`: the same bytes, those are paused whose frames join it, in the class in which they came.
-    #[serde(default = "default_counter")]
-    #[schemars(extend("x-source" = "IEEE 802.1Q clause 36: ingress"))]
-    pub counter: Counter,
-    /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
-    #[serde(default = "default_signal")]
-    #[schemars(extend("x-source" = "IEEE 802.3 annex 31D; ideal: as htsim"))]
-    pub signal: Signal,
-    /// Pause time in each frame, in quanta of 512 bit times.
-    #[serde(default = "default_quanta")]
-    #[schemars(range(min = 1, max = 65535), extend("x-unit" = "512 bit times", "x-source" = "IEEE 802.3 annex 31D"))]
-    pub quanta: u16,
-    /// Time from receipt of a frame until the receiver acts on it.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "IEEE 802.3 annex 31D bounds it from above", "x-range" = "0 s and more"))]
-    pub response: Time,
-    /// Watchdog of switches: a queue that its neighbour pauses without a break for this long, and that is not empty, is given up. Absent: off.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "SONiC PFC watchdog: 200 ms; absent: choice, 802.1Q has none", "x-min" = "1 ps"))]
-    pub watchdog: Option<Time>,
-    /// Watchdog: how long the neighbour's pause then does not count. Absent: as long as `watchdog`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "SONiC PFC watchdog: as its detection time, 200 ms", "x-min" = "1 ps"))]
-    pub watchdog_restore: Option<Time>,
-    /// Watchdog: `drop` (what waits is dropped, and what comes until it is restored) or `forward` (the queue sends in spite of the pause). With `lossless` the first frame dropped ends the run, and `forward` is refused.
-    #[serde(default = "default_action")]
-    #[schemars(extend("x-source" = "SONiC PFC watchdog: drop"))]
-    pub watchdog_action: Action,
-}
-
-fn default_classes() -> Vec<u8> {
-    vec![3]
-}
-
-fn default_action() -> Action {
-    Action::Drop
-}
-
-fn default_threshold() -> Threshold {
-    Threshold::Static
-}
-
-fn default_alpha() -> f64 {
-    0.125
-}
-
-fn default_xon_offset() -> Bytes {
-    Bytes(3_000)
-}
-
-impl Params {
-    fn xoff(&self) -> Bytes {
-        self.xoff.unwrap_or(Bytes::MAX)
-    }
-
-    fn xon(&self) -> Bytes {
-        self.xon.unwrap_or(self.xoff().saturating_sub(Bytes(8_000)))
-    }
-
-    /// Bytes of a class from one port of `rate` with which it is paused, where nothing else takes any of `shared` memory:
-    ///
-    /// ```text
-    /// static: xoff      dynamic: q = alpha (shared - q), so q = shared alpha / (1 + alpha)
-    /// ```
-    ///
-    /// What else there is lowers a dynamic one further. `None`: static, and without `xoff`.
-    pub fn first_pause(&self, rate: Rate, shared: Bytes) -> Option<Bytes> {
-        let at = self.thresholds(rate);
-        match self.threshold {
-            Threshold::Static => self.xoff.map(|_| at.xoff),
-            Threshold::Dynamic => Some(Bytes((shared.0 as f64 * at.alpha / (1.0 + at.alpha)) as u64)),
-        }
-    }
-
-    /// At a port of `rate`.
-    fn thresholds(&self, rate: Rate) -> Thresholds {
-        let share = self.reference_rate.map_or(1.0, |reference| rate.0 as f64 / reference.0.max(1) as f64);
-        Thresholds {
-            xoff: self.xoff().at_rate(rate, self.reference_rate),
-            xon: self.xon().at_rate(rate, self.reference_rate),
-            alpha: self.alpha * share,
-        }
-    }
-
-    /// A watchdog may break a promise, and parameters without a watchdog do nothing.
-    fn watchdog_findings(&self, lossless: bool) -> Vec<Finding> {
-        if self.watchdog.is_none() && self.watchdog_restore.is_some() {
-            return vec![Finding {
-                fatal: true,
-                key: "watchdog_restore",
-                reason: "there is no watchdog to be restored from".into(),
-                hint: "give `watchdog`, the detection time, too".into(),
-            }];
-        }
-        if !lossless || self.watchdog.is_none() {
-            return Vec::new();
-        }
-        vec![match self.watchdog_action {
-            Action::Drop => Finding {
-                fatal: false,
-                key: "watchdog",
-                reason: "the scenario is lossless, and a watchdog that drops a frame will end the run".into(),
-                hint: "leave out `watchdog`, or `lossless`".into(),
-            },
-            // What comes in spite of a pause comes for as long as the watchdog forwards: no headroom is made for that.
-            Action::Forward => Finding {
-                fatal: true,
-                key: "watchdog_action",
-                reason: "the scenario is lossless, and a watchdog that sends in spite of a pause fills the headroom of the neighbour \
-                         that paused: it drops what it has no room for"
-                    .into(),
-                hint: "leave out `watchdog`, or `lossless`".into(),
-            },
-        }]
-    }
-
-    fn class_bits(&self) -> u8 {
-        class_bits(&self.classes)
-    }
-}
+pub use params::{Action, Params, Threshold};
 
 /// Worst-case bytes above xoff, of frames of at most `max_frame` (wire length `max_frame + gap`) over a link of `rate` and
 /// `delay`:
@@ -358,17 +185,6 @@ impl Mechanism for Pfc {
         let classes = shape.queues.carrying(params.class_bits());
         Some(Nic { classes, receiver: Receiver::new(CLASSES, params.response) })
     }
-}
-
-/// When one port pauses.
-#[derive(Clone, Copy, Debug)]
-struct Thresholds {
-    /// \[bytes\] pause above
-    xoff: Bytes,
-    /// \[bytes\] resume below
-    xon: Bytes,
-    /// dynamic: share of the free shared memory
-    alpha: f64,
 }
 
 /// Initiator and receiver of one bridge (802.1Q 36.1).

@@ -213,7 +213,7 @@ pub struct SwitchShape {
     pub tier: String,
     /// Its ports, by number.
     pub ports: Vec<PortShape>,
-    /// \[bytes\] The longest data frame of the run.
+    /// \[bytes\] The longest data frame of the run; while a scenario is checked, the longest of all frames that may come through.
     pub max_frame: Bytes,
     /// Fixed processing delay.
     pub latency: Time,

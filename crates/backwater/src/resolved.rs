@@ -175,16 +175,19 @@ impl Resolved {
 
     /// Which text gives a value, if one does.
     pub(crate) fn layer(&self, key: &str) -> Option<&Layer> {
-        let path: Vec<String> = key.split('.').map(str::to_owned).collect();
-        let (node, depth) = self.tree.nearest(&path);
-        (depth == path.len()).then_some(&node.origin.layer)
+        self.given(key).map(|node| &node.origin.layer)
     }
 
     /// A value as it was written, if it was.
     pub(crate) fn written(&self, key: &str) -> Option<String> {
+        self.given(key).map(Node::shown)
+    }
+
+    /// What was given for a key, if anything was.
+    fn given(&self, key: &str) -> Option<&Node> {
         let path: Vec<String> = key.split('.').map(str::to_owned).collect();
         let (node, depth) = self.tree.nearest(&path);
-        (depth == path.len()).then(|| node.shown())
+        (depth == path.len()).then_some(node)
     }
 
     /// Everything, in the shape of a file.

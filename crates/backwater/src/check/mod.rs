@@ -21,7 +21,7 @@ use backwater_mech::stack::Select;
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
-use backwater_net::topology::{Graph, Index, Node, NodeKind};
+use backwater_net::topology::{Graph, Index, NodeKind};
 use backwater_net::{Bytes, Rate};
 use std::sync::Arc;
 
@@ -128,8 +128,11 @@ fn max_frame(resolved: &Resolved) -> Bytes {
 
 /// The longest frame that may come through a switch: of a flow, or a message that a mechanism sends anywhere.
 fn longest_frame(resolved: &Resolved, graph: &Graph) -> Bytes {
-    let message = |node: &Node| resolved.mechanisms.longest_message(&node.name, &node.tier);
-    graph.nodes.iter().map(message).max().unwrap_or(Bytes::ZERO).max(max_frame(resolved))
+    let message = |node: backwater_net::packet::NodeId| {
+        let about = &graph.nodes[node.0 as usize];
+        resolved.mechanisms.longest_message(&about.name, &about.tier)
+    };
+    graph.switches().map(message).max().unwrap_or(Bytes::ZERO).max(max_frame(resolved))
 }
 
 /// Whether overrides speak of tiers and nodes that exist.
