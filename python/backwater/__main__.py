@@ -31,8 +31,19 @@ def _stop(number: int, _frame: object) -> None:
         os._exit(SIGNALLED + number)
 
 
+def _hold_streams() -> None:
+    """Have what was closed lead nowhere: a file of results would take its number, and its text."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest that is free, which is this one.
+            os.open(os.devnull, os.O_RDWR)
+
+
 def script() -> None:
     """Be the program `backwater`."""
+    _hold_streams()
     # Whoever starts a program with Ctrl-C ignored, as nohup and shells' background jobs, means it.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)

@@ -22,7 +22,6 @@ from backwater.manifest import (
     MANIFEST,
     NAMES,
     RUN,
-    SCENARIO,
     SEEDS,
     STUDY,
     kind_of,
@@ -49,6 +48,7 @@ TABLES = (
     "waits",
     "pauses",
 )
+SCENARIO = "scenario.toml"
 STATISTICS = "statistics.parquet"
 STUDY_FILES = ("table.json", "beside.json", "points.json")
 FOLDERS = ("runs", "observed")
@@ -125,20 +125,18 @@ def replaceable(path: Path, *, force: bool) -> None:
             f"{path}: holds earlier results, of a {NAMES[kind]}",
             "give --out another name, or --force to replace them",
         )
-    _see_unedited(path)
 
 
 def _see_unedited(path: Path) -> None:
-    """Refuse to remove the scenarios of results if somebody has worked on one there."""
-    for manifest in sorted(path.rglob(MANIFEST)):
-        scenario = manifest.with_name(SCENARIO)
-        with contextlib.suppress(ResultError, OSError):
-            wanted = (read_manifest(manifest.parent).get("files") or {}).get(SCENARIO)
-            if wanted is not None and digest(scenario) != wanted:
-                raise InputError(
-                    f"{scenario}: was changed since it was written, and would be replaced",
-                    "move it, or give --out another name",
-                )
+    """Refuse to remove the scenario of a run if somebody has worked on it there."""
+    scenario = path / SCENARIO
+    with contextlib.suppress(ResultError, OSError):
+        wanted = (read_manifest(path).get("files") or {}).get(SCENARIO)
+        if wanted is not None and digest(scenario) != wanted:
+            raise InputError(
+                f"{scenario}: was changed since it was written, and would be replaced",
+                "move it, or give --out another name",
+            )
 
 
 def clear(path: Path) -> None:
@@ -149,11 +147,24 @@ def clear(path: Path) -> None:
     try:
         kind = standing(path)
         if kind is not None:
-            _see_unedited(path)
+            # All of them before anything is removed.
+            for run in _runs(path, kind):
+                _see_unedited(run)
             mark_unfinished(path)
             _CLEAR[kind](path)
     except OSError as error:
         raise ResultError(f"{path}: cannot be cleared: {error.strerror or error}") from None
+
+
+def _runs(path: Path, kind: str) -> list[Path]:
+    """Where runs may lie that are part of results of a kind; others below are not looked at."""
+    if kind == RUN:
+        return [path]
+    points = [point for name in FOLDERS for point in _inside(path / name)]
+    places = {SEEDS: [path], STUDY: points, COMPARISON: _inside(path)}[kind]
+    seeds = [one for place in places for one in _inside(place) if _SEED.fullmatch(one.name)]
+    runs = [*points, *seeds] if kind == STUDY else seeds
+    return [run for run in runs if run.is_dir() and not run.is_symlink()]
 
 
 def _clear_run(path: Path) -> None:
@@ -169,21 +180,17 @@ def _clear_run(path: Path) -> None:
 
 
 def _clear_seeds(path: Path) -> None:
-    for folder in _inside(path):
-        if _SEED.fullmatch(folder.name):
-            _drop_run(folder)
+    for run in _runs(path, SEEDS):
+        _drop_run(run)
     _remove(path / STATISTICS)
     _sweep(path)
 
 
 def _clear_study(path: Path) -> None:
+    for run in _runs(path, STUDY):
+        _drop_run(run)
+        _fold(run.parent)
     for name in FOLDERS:
-        for folder in _inside(path / name):
-            _drop_run(folder)
-            for inner in _inside(folder):
-                if _SEED.fullmatch(inner.name):
-                    _drop_run(inner)
-            _fold(folder)
         _fold(path / name)
     for name in STUDY_FILES:
         _remove(path / name)
@@ -191,11 +198,9 @@ def _clear_study(path: Path) -> None:
 
 
 def _clear_comparison(path: Path) -> None:
-    for folder in _inside(path):
-        for inner in _inside(folder):
-            if _SEED.fullmatch(inner.name):
-                _drop_run(inner)
-                _fold(folder)
+    for run in _runs(path, COMPARISON):
+        _drop_run(run)
+        _fold(run.parent)
     _sweep(path)
 
 
@@ -209,7 +214,7 @@ _CLEAR = {
 
 def _drop_run(path: Path) -> None:
     """Remove a run below other results, with its manifest."""
-    if path.is_symlink() or not path.is_dir() or kind_of(path) != RUN:
+    if kind_of(path) != RUN:
         return
     with locked(path):
         mark_unfinished(path)

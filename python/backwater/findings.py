@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 SETTING = "setting"
 """The kind of what the check has to say."""
@@ -28,6 +28,25 @@ def remarks(warnings: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def headlines(warnings: Iterable[dict[str, Any]]) -> list[str]:
     """The failures of a run, as a summary begins with them."""
     return [f"{one['kind']}: {one['message']}" for one in failures(warnings)]
+
+
+def ending(manifest: Mapping[str, Any]) -> str | None:
+    """Say how a run ended, by its manifest, if it did not come to its end."""
+    status = manifest["status"]
+    if status == "done":
+        return None
+    if status == "running":
+        return "the run is under way, or was killed"
+    reason = str(manifest.get("error") or "").partition("\n")[0]
+    return f"the run is {status}{f': {reason}' if reason else ''}"
+
+
+def undone(manifest: Mapping[str, Any]) -> list[str]:
+    """Say what a run has not done, by its manifest: it was cut short, or it has failures."""
+    end = ending(manifest)
+    if end is None:
+        return headlines(manifest.get("warnings") or ())
+    return [f"{end}: what it has closed by now" if manifest["status"] == "running" else end]
 
 
 def hints(warnings: Iterable[dict[str, Any]]) -> list[str]:

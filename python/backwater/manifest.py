@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MANIFEST = "manifest.json"
-SCENARIO = "scenario.toml"
 FORMAT = 2
 """Of result directories. 1 had neither seal nor hashes."""
 
@@ -128,13 +127,12 @@ def kind_of(directory: Path) -> str | None:
 
 def mark_unfinished(directory: Path) -> None:
     """Have the manifest of results that are about to be removed say that they are not whole."""
-    if kind_of(directory) is not None:
+    kind = kind_of(directory)
+    if kind is not None:
         content = json.loads((directory / MANIFEST).read_bytes())
-        gone = ("sha256", "tables", "files", "summary")
+        # By the hash of its scenario somebody's work on it is known, as long as it is there.
+        gone = ("sha256", "tables", "summary", *(("files",) if kind != RUN else ()))
         left = {key: value for key, value in content.items() if key not in gone}
-        # Until the scenario is gone, too, it may be somebody's work.
-        if SCENARIO in (files := content.get("files") or {}):
-            left["files"] = {SCENARIO: files[SCENARIO]}
         write_manifest(directory, left | {"status": "running"})
 
 
@@ -232,7 +230,7 @@ def judging(*places: Path | None) -> Iterator[None]:
     """
     try:
         yield
-    except (InputError, ResultError, ScenarioError, RunError, MemoryError, BrokenPipeError):
+    except (InputError, ResultError, ScenarioError, RunError, MemoryError):
         raise
     except Exception as error:
         for place in places:

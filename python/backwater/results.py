@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backwater import _core
+from backwater.directory import SCENARIO, clear, standing
 from backwater.directory import TABLES as TABLES
-from backwater.directory import clear, standing
 from backwater.errors import InputError, ResultError
 from backwater.files import Hashing, replacing, sync_directory, write_text
 from backwater.findings import failures
@@ -36,7 +36,6 @@ from backwater.manifest import (
     FORMAT,
     MANIFEST,
     RUN,
-    SCENARIO,
     check_file,
     read_manifest,
     sealed,

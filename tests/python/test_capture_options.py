@@ -108,7 +108,7 @@ def test_what_is_no_capture_is_not_written_over(
     own.write_text(text)
     said = command(*words)
     assert said.code == 2
-    assert said.err.startswith("error: own.toml: is there and is no pcapng file\nhint: ")
+    assert said.err.startswith("error: own.toml: is there and is no capture of Backwater's\nhint: ")
     assert own.read_text() == text
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backwater
+from backwater.manifest import write_manifest
 from backwater.metrics import metric
 from backwater.stats import job_times, over_runs, round_times
 from conftest import ROOT, start
@@ -161,6 +162,15 @@ def test_the_command_tells_collectives_and_rounds(command: Command) -> None:
     )
     assert '"of": "prefill/experts"' in report.out
     assert '"quantity": "duration_us.max"' in report.out
+
+
+def test_the_jobs_of_a_run_that_failed_say_why(command: Command, tmp_path: Path) -> None:
+    """In the same words as the report of it."""
+    done = job({"kind": "all-gather", "size": "8 KB"}).run(out=tmp_path / "r")
+    write_manifest(tmp_path / "r", done.manifest | {"status": "failed", "error": "full\nhint: x"})
+    said = command("jobs", "r")
+    assert (said.code, said.err) == (0, "the run is failed: full\n")
+    assert command("report", "r").err.splitlines()[0] == "The run is failed: full."
 
 
 def test_no_statistics_of_what_is_not_complete() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -239,6 +240,7 @@ def test_what_a_killed_run_has_left_is_reported(made: Path, tmp_path: Path) -> N
         shutil.rmtree(run / table)
     page = report.of(run)
     assert page.failed == ["The run is under way, or was killed: what it has closed by now."]
+    assert page.lead == []
     assert "completion" in {figure.id for figure in page.figures}
     assert "The fabric over time" not in HEADINGS.findall(page.html())
 
@@ -249,7 +251,11 @@ def test_the_page_of_a_failed_run_says_why(command: Command) -> None:
     manifest = json.loads(Path("run/manifest.json").read_text(encoding="utf-8"))
     reason = manifest["error"].splitlines()[0]
     assert reason
-    assert report.of("run").failed[0] == f"The run is failed: {reason}."
+    page = report.of("run")
+    assert page.failed == [f"The run is failed: {reason}."]
+    assert "of simulated time" in page.lead[0]
+    shown = re.findall(r'<p class="lead">(.*?)</p>', page.html())
+    assert [html.unescape(line) for line in shown] == [*page.failed, *page.lead]
 
 
 def test_a_film_does_not_say_of_pauses_what_was_not_recorded(

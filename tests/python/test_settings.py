@@ -150,6 +150,48 @@ def test_how_a_scenario_cannot_be_named(
     assert hint in str(caught.value)
 
 
+@pytest.mark.parametrize("words", [("run",), ("check",), ("advise", "sfc", "--scenario")])
+def test_a_variant_behind_a_file_where_a_file_is_asked_for(
+    words: tuple[str, ...], command: Command, small: Path
+) -> None:
+    said = command(*words, f"{small.name}@sfc")
+    assert (said.code, said.out) == (2, "")
+    expected = f"error: {small.name}@sfc: there is no such file\nhint: {small.name} --variant sfc\n"
+    assert said.err == expected
+    # A file may be called so.
+    small.rename(small.with_name(f"{small.name}@sfc"))
+    assert command("check", f"{small.name}@sfc").code == 0
+
+
+@pytest.mark.parametrize("name", ["run", "why"])
+@pytest.mark.parametrize("set_", ["seed=7", " seed = 7 "])
+def test_a_seed_is_given_once(name: str, set_: str, command: Command, small: Path) -> None:
+    said = command(name, small.name, "--seed", "5", "--set", set_)
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "error: --seed and --set seed exclude each other\nhint: give one of them\n"
+
+
+def test_seeds_are_given_once(command: Command, small: Path) -> None:
+    """A number counts from the seed that is set; a range names all itself."""
+    said = command("why", f"{small.name},seed=7", "--seed", "5")
+    assert (said.code, said.out) == (2, "")
+    assert "error: --seed and --set seed exclude each other" in said.err
+    for many, seeds in (("2", [7, 8]), ("1..2", [1, 2])):
+        done = command("run", small.name, "--seeds", many, "--set", "seed=7", "--out", many)
+        assert done.code == 0
+        assert [run.seed for run in backwater.open_run(many, backwater.Series).runs] == seeds
+
+
+@pytest.mark.parametrize("name", ["run", "check", "why", "compare"])
+def test_a_mechanism_is_not_switched_on_and_off(name: str, command: Command, small: Path) -> None:
+    other = [f"{small.name}@sfc"] if name == "compare" else []
+    for setting in ("ecn=false", "ecn = false"):
+        said = command(name, small.name, *other, "--with", "ecn", "--set", setting)
+        assert (said.code, said.out) == (2, "")
+        assert "error: --with ecn and --set ecn=false exclude each other" in said.err
+        assert "hint: leave one of them out" in said.err
+
+
 def test_unknown_names_after_a_scenario(command: Command, small: Path) -> None:
     said = command("compare", small.name, f"{small.name}+sfcc")
     assert said.code == 2
@@ -191,37 +233,6 @@ def test_a_setting_skips_the_setups_whose_mechanism_is_off(command: Command) -> 
     assert "Skipped: --set bcn.oversampling=1 in bcn, where `bcn` is off" in " ".join(
         said.out.split()
     )
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ("run", "small.toml", "--seed", "5", "--set", "seed=7"),
-            "error: --seed and --set seed exclude each other\nhint: give one of them\n",
-        ),
-        (
-            ("run", "small.toml", "--with", "ecn", "--set", "ecn=false"),
-            "error: --with ecn and --set ecn=false exclude each other\n"
-            "hint: leave one of them out\n",
-        ),
-        (
-            ("run", "small.toml@sfc"),
-            "error: small.toml@sfc: there is no such file\nhint: small.toml --variant sfc\n",
-        ),
-        (
-            ("check", "small.toml@sfc"),
-            "error: small.toml@sfc: there is no such file\nhint: small.toml --variant sfc\n",
-        ),
-    ],
-)
-@pytest.mark.usefixtures("small")
-def test_what_cannot_both_be_meant_is_refused(
-    words: tuple[str, ...], said: str, command: Command
-) -> None:
-    done = command(*words)
-    assert (done.code, done.out, done.err) == (2, "", said)
-    assert not Path("results").exists()
 
 
 def test_with_switches_a_mechanism_on(command: Command, small: Path) -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 import backwater
 from backwater.cli.output import PLAIN_WIDTH, listing
 from backwater.wording import visible
-from conftest import LOSSY, start
+from conftest import start
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -152,6 +152,45 @@ def test_a_listing_of_100_000_rows_is_not_laid_out_cell_by_cell(
     assert out.endswith("k99999  99999\n")
 
 
+WIDE: dict[str, tuple[str, ...]] = {
+    "listing": ("check", "small.toml"),
+    "table": ("list", "mechanisms"),
+    "help": ("run", "--help"),
+}
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("what", WIDE)
+def test_a_width_that_nobody_means_is_as_if_not_given(
+    what: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    usual = command(*WIDE[what]).out
+    for columns in ("0", "1", "19", "-5", "wide", "²", "", "9" * 5000):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert command(*WIDE[what]).out == usual, columns[:9]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("what", WIDE)
+def test_a_width_that_is_given_counts_in_a_pipe(what: str, tmp_path: Path) -> None:
+    """Whatever can be broken is: a table's longest words and a listing's numbers cannot."""
+    lines = {}
+    for columns in (60, 140):
+        done = subprocess.run(
+            (sys.executable, "-m", "backwater", *WIDE[what]),
+            cwd=tmp_path,
+            env=os.environ | {"COLUMNS": str(columns), "TERM": "dumb"},
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        lines[columns] = done.stdout.splitlines()
+        assert max(map(len, lines[columns])) <= columns
+    assert max(map(len, lines[140])) > 60
+    assert len(lines[60]) > len(lines[140])
+
+
 def test_a_reader_that_has_gone_changes_no_code(small: Path, tmp_path: Path) -> None:
     """`| head -1` ends with the code of the work, always; a full disk behind stdout is an error."""
     for words in (("check", str(small)), ("run", str(small), "--out", "r")):
@@ -166,48 +205,3 @@ def test_a_reader_that_has_gone_changes_no_code(small: Path, tmp_path: Path) -> 
             done = subprocess.run(check, stdout=full, stderr=subprocess.PIPE, check=False)
         assert done.returncode == 1
         assert b"standard output: cannot be written: No space left on device" in done.stderr
-
-
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "2>&1 | true"])
-def test_codes_are_those_of_the_work_whoever_listens(tmp_path: Path, closed: str) -> None:
-    (tmp_path / "lossy.toml").write_text(LOSSY)
-    (tmp_path / "lossless.toml").write_text(f"lossless = true\n{LOSSY}")
-    works = {
-        ("check", "lossy.toml"): 0,
-        ("run", "lossless.toml", "--out", "a"): 1,
-        ("run", "missing.toml"): 2,
-        ("run", "lossy.toml", "--out", "b"): 3,
-    }
-    # What a shell gives for a pipe is the code of its end; the first one's goes to a file.
-    script = f'{{ "$@"; echo $? > code-$name; }} {closed}'
-    running = []
-    for words, code in works.items():
-        process = subprocess.Popen(
-            ["bash", "-c", script, "bash", sys.executable, "-m", "backwater", *words],
-            cwd=tmp_path,
-            env=os.environ | {"name": str(code)},
-            stderr=subprocess.PIPE,
-        )
-        running.append((process, words))
-    for process, words in running:
-        said = process.communicate(timeout=60)[1]
-        code = int((tmp_path / f"code-{works[words]}").read_text())
-        assert (code, b"Traceback" in said) == (works[words], False), (words, said)
-    for name in "ab":
-        assert json.loads((tmp_path / name / "manifest.json").read_text())["status"] != "running"
-
-
-def test_columns_give_the_width_of_a_table_where_they_can(
-    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def widest(columns: str, *words: str) -> int:
-        monkeypatch.setenv("COLUMNS", columns)
-        said = command(*words)
-        assert said.code == 0
-        return max(map(len, said.out.splitlines()))
-
-    table = ("check", str(small))
-    assert 40 < widest("60", *table) <= 60
-    for useless in ("0", "-5", "5", "wide", ""):
-        assert widest(useless, *table) == widest("100", *table)
-        assert widest(useless, "explain", "pfc.xoff") > 40

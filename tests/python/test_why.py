@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import backwater
+from backwater.manifest import write_manifest
 from backwater.why import diverge, evidence, facts
 from backwater.why.pauses import DEPTH, flat, tree
 from conftest import ROOT
@@ -90,7 +93,7 @@ def test_words(command: Command, small: Path) -> None:
     said = command("why", "r", "--json", "w.json")
     assert said.code == 0, said.err
     [told] = json.loads(Path("w.json").read_text())["runs"]
-    assert told["repeated"]
+    assert (told["repeated"], told["cut_short"]) == (True, None)
     assert told["fingerprint"] == backwater.open_run("r").fingerprint
     assert "First drop: none" in said.out
     assert "root: " in said.out
@@ -121,6 +124,44 @@ def test_a_run_that_cannot_be_repeated(command: Command, small: Path) -> None:
     said = command("why", "r")
     assert said.code == 2
     assert "cannot be repeated as it was" in said.err
+
+
+@pytest.mark.parametrize("how", ["full disk", "killed", "interrupted"])
+def test_a_run_that_was_cut_short_is_answered_for_whole(
+    how: str, command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no fingerprint, or that of a part: it is done again, and nothing is compared."""
+    words = "the run is under way, or was killed"
+    if how == "full disk":
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patched:
+            patched.setattr("backwater.results.pq.write_table", full)
+            assert command("run", str(small), "--out", "r").code == 1
+        reason = json.loads(Path("r/manifest.json").read_text())["error"].splitlines()[0]
+        words = f"the run is failed: {reason}"
+    else:
+        assert command("run", str(small), "--out", "r").code == 0
+        manifest = json.loads(Path("r/manifest.json").read_text())
+        if how == "killed":
+            manifest = {key: manifest[key] for key in manifest if key not in ("summary", "tables")}
+            manifest["status"] = "running"
+        else:
+            words = "the run is interrupted"
+            manifest["status"] = how
+            manifest["summary"]["fingerprint"] = "0" * 16
+        del manifest["sha256"]
+        write_manifest(Path("r"), manifest)
+    said = command("why", "r", "--json", "w.json")
+    assert said.code == 0, said.err
+    assert f"r: {words}; it is done again to its end" in said.err
+    title, *rest = said.out.splitlines()
+    assert title.endswith(f", done again with its causes recorded; earlier: {words})")
+    assert rest == command("why", str(small)).out.splitlines()[1:]
+    [told] = json.loads(Path("w.json").read_text())["runs"]
+    assert (told["repeated"], told["cut_short"]) == (True, words)
 
 
 def test_a_run_with_a_flow_table_beside_its_scenario(command: Command) -> None:

@@ -16,92 +16,42 @@ import traceback
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING
 
 import typer
 from typer import TyperException
 
 from backwater import _core
 from backwater.cli.app import app
-from backwater.cli.output import forget_useless_width, message
+from backwater.cli.output import message, see_width
+from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    forget_useless_width()
-    with (
-        warnings.catch_warnings(),
-        _Unheard(sys.stdout, "standard output") as out,
-        _Unheard(sys.stderr) as err,
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        warnings.simplefilter("always", OtherBuildWarning)
-        warnings.showwarning = _warned  # type: ignore[assignment]
-        try:
-            return _command(arguments)
-        except ResultError as error:
-            # What was printed before something else went wrong could not be written.
-            message(_labelled(str(error)))
-            return FAILED
-
-
-class _Unheard:
-    """A stream that nobody has to read to its end: `| head` changes neither work nor code.
-
-    After the reader has gone, what is written goes nowhere. Other errors end the command only where
-    the stream has a `name`: messages are no part of the work.
-    """
-
-    def __init__(self, stream: TextIO | None, name: str | None = None) -> None:
-        # Python has none where the descriptor was closed at its start.
-        self._stream = stream or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-        self._owned = stream is None
-        self._name = name
-
-    def __enter__(self) -> TextIO:
-        return cast("TextIO", self)
-
-    def __exit__(self, *_: object) -> None:
-        if self._owned:
-            self._stream.close()
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the stream has it
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        try:
-            return self._stream.write(text)
-        except OSError as error:
-            self._lost(error)
-            return len(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def flush(self) -> None:
-        try:
-            self._stream.flush()
-        except OSError as error:
-            self._lost(error)
-
-    def _lost(self, error: OSError) -> None:
-        """Let what is left, in the stream's buffer too, go nowhere."""
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, self._stream.fileno())
-        os.close(null)
-        if self._name is not None and not isinstance(error, BrokenPipeError):
-            raise ResultError(
-                f"{self._name}: cannot be written: {error.strerror or error}",
-                "make room where it goes to",
-            ) from None
+    with Path(os.devnull).open("w") as nowhere, warnings.catch_warnings():
+        # A stream that was closed before the start is None.
+        output, messages = Unheard(sys.stdout or nowhere), Unheard(sys.stderr or nowhere)
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
+            warnings.simplefilter("always", OtherBuildWarning)
+            warnings.showwarning = _warned  # type: ignore[assignment]
+            see_width()
+            code = _command(arguments)
+            # Here what goes wrong can still be told; at the interpreter's end it cannot.
+            output.flush()
+            if output.lost is None or isinstance(output.lost, BrokenPipeError):
+                return code
+            message(
+                f"error: standard output: cannot be written: {output.lost.strerror or output.lost}",
+                "hint: make room where it goes to",
+            )
+            return code or FAILED
 
 
 @cache
@@ -113,8 +63,6 @@ def _built() -> Callable[..., object]:
 def _command(arguments: Sequence[str] | None) -> int:
     try:
         code = _built()(arguments, prog_name="backwater", standalone_mode=False)
-        # Here what goes wrong can still be told; at the interpreter's end it cannot.
-        sys.stdout.flush()
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:
@@ -123,8 +71,6 @@ def _command(arguments: Sequence[str] | None) -> int:
     except (_core.RunError, ResultError) as error:
         message(_labelled(str(error)))
         return FAILED
-    except SystemExit:
-        raise
     except UnicodeEncodeError as error:
         # As the command line gives octets that are no text.
         message(f"error: {error.object}: is no UTF-8 text", "hint: give it another name")

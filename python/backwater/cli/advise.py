@@ -8,7 +8,8 @@ import typer
 
 from backwater import _core
 from backwater.cli.arguments import Json, Set, Variant, With, read
-from backwater.cli.output import message, show, table, writable, write_json
+from backwater.cli.output import message, show, table, write_json
+from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 
 app = typer.Typer(
@@ -123,7 +124,7 @@ def sfc(
     of the contribution to P802.1Qdw; beside it stands this project's bound, which counts
     serialisation and whole frames and only cautions.
     """
-    writable(json)
+    writable(json, Kind.JSON, scenario)
     facts = _facts(scenario, variant, settings, mechanisms)
     if senders is None and facts.get("senders") is None:
         raise InputError(*_no_senders(scenario))
@@ -211,7 +212,7 @@ def pfc(
     json: Json = None,
 ) -> int:
     """PFC headroom of one port and class, itemised."""
-    writable(json)
+    writable(json, Kind.JSON)
     advice = _core.advise_pfc(
         rate=rate,
         link_delay=link_delay,

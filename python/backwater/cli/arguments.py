@@ -140,6 +140,8 @@ def see_used(
 
 
 def _stdin() -> str:
+    if sys.stdin is None:
+        raise InputError("<stdin>: is closed", "name a scenario file, or give one to stdin")
     given = sys.stdin.buffer.read(LONGEST + 1)
     if len(given) > LONGEST:
         raise InputError(
@@ -152,6 +154,12 @@ def _stdin() -> str:
         raise InputError(
             f"<stdin>: not text: byte {error.start} is not UTF-8", "a scenario is a TOML text file"
         ) from None
+
+
+def see_one_seed(seed: int | None, pairs: Iterable[tuple[str, str]]) -> None:
+    """Refuse a setting of the seed beside `--seed`; one of both would be ignored."""
+    if seed is not None and any(key == "seed" for key, _ in pairs):
+        raise InputError("--seed and --set seed exclude each other", "give one of them")
 
 
 def seeds(text: str, first: int) -> list[int]:

@@ -7,13 +7,10 @@ from typing import Annotated
 import typer
 
 from backwater import _core
-from backwater.cli.output import Content, writable
+from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 
 PANEL = "Capture"
-# A pcapng file begins with the type of a section header block.
-SECTION = b"\x0a\x0d\x0d\x0a"
-CAPTURE = Content("pcapng file", lambda text: SECTION.startswith(text[: len(SECTION)]))
 
 CapturePorts = Annotated[
     str | None,
@@ -32,7 +29,7 @@ CaptureFile = Annotated[
         "--capture-file",
         metavar="FILE",
         rich_help_panel=PANEL,
-        help="The pcapng file; one that is there is replaced.",
+        help="The pcapng file; an earlier capture of Backwater's is replaced.",
     ),
 ]
 CaptureKinds = Annotated[
@@ -104,7 +101,7 @@ def wanted(
         raise InputError(
             "-o -: stdout is the report's", "name a file; Wireshark reads it already while it grows"
         )
-    writable(file, CAPTURE)
+    writable(file, Kind.CAPTURE)
     return _core.Capture(
         file,
         ports,

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from backwater.cli.arguments import Allow, Force, Json, Set, With, seeds
-from backwater.cli.output import message, put, warn, writable, write_json
+from backwater.cli.output import message, put, warn, write_json
+from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 from backwater.samples import LEAST
 
@@ -70,11 +71,11 @@ def compare(
     mechanism is on, and is skipped elsewhere.
     """
     from backwater.cli.comparing import Plan, beginning, show_rows
-    from backwater.cli.subjects import GRAMMAR, folders, subjects
+    from backwater.cli.subjects import GRAMMAR, files, folders, subjects
     from backwater.manifest import judging
     from backwater.metrics import metric
 
-    writable(json)
+    writable(json, Kind.JSON, *files(scenarios))
     matters = share(least)
     wanted = [metric(name) for name in metrics or ()]
     if len(scenarios) < 2:

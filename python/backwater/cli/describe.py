@@ -21,17 +21,16 @@ from backwater.cli.arguments import (
     see_used,
 )
 from backwater.cli.output import (
-    SCENARIO,
     listing,
     message,
     put,
     show,
     table,
     warn,
-    writable,
     write,
     write_json,
 )
+from backwater.cli.targets import Kind, replaced, writable
 from backwater.errors import InputError
 
 
@@ -52,7 +51,7 @@ def check(
     json: Json = None,
 ) -> None:
     """Check a scenario and all its variants; show every value and where it comes from."""
-    writable(json)
+    writable(json, Kind.JSON, file)
     case = read(file, variant, settings, mechanisms, where_on=variant is None)
     # A file's variants are checked with it: a mistake in one would show only when it is run.
     others = {name: case.variant(name) for name in case.variants} if variant is None else {}
@@ -94,7 +93,7 @@ def explain(
     json: Json = None,
 ) -> None:
     """Explain one key of a scenario: meaning, unit, default, range, source."""
-    writable(json)
+    writable(json, Kind.JSON)
     facts = _core.explain(key)
     if json is not None:
         write_json(json, facts)
@@ -140,7 +139,7 @@ def list_items(
     json: Json = None,
 ) -> None:
     """List what there is, with where it is defined."""
-    writable(json)
+    writable(json, Kind.JSON)
     if what is Listable.STUDIES:
         from backwater.study import load, names
 
@@ -169,8 +168,8 @@ def new(
     force: Force = False,
 ) -> None:
     """Write a commented scenario to start from."""
-    writable(file, SCENARIO)
-    if file != "-" and Path(file).exists() and not force:
+    writable(file, Kind.SCENARIO)
+    if file != "-" and not force and replaced(Path(file), Kind.SCENARIO):
         raise InputError(f"{file}: exists already", "give another name, or --force to replace it")
     write(file, _core.new_scenario())
     if file != "-":
@@ -183,5 +182,5 @@ def schema(
     ] = "-",
 ) -> None:
     """Write the JSON Schema of scenario files, for editors that complete and check."""
-    writable(json)
+    writable(json, Kind.JSON)
     write(json, _core.schema().rstrip("\n") + "\n")

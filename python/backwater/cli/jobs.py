@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater.cli.arguments import Json
-from backwater.cli.output import listing, message, put, writable, write_json
+from backwater.cli.output import listing, message, put, write_json
+from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
-from backwater.findings import headlines
+from backwater.findings import undone
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ def jobs(
     from backwater.reading import open_run
     from backwater.results import Run
 
-    writable(json)
+    writable(json, Kind.JSON)
     folder = Path(directory)
     with judging(folder):
         run = open_run(folder, Run)
@@ -42,9 +43,7 @@ def jobs(
             raise InputError(
                 f"{directory}: the run has no jobs", "its scenario has no [[job]], or it was killed"
             )
-        message(
-            *([f"the run is {run.status}"] if run.status != "done" else headlines(run.warnings))
-        )
+        message(*undone(run.manifest))
         instances = run.jobs
         transfers = _sorted(run.transfers, ("start_ps", "ascending"), ("flow_id", "ascending"))
         job_links = _sorted(

@@ -6,33 +6,30 @@ import json
 import os
 import re
 import sys
-import tomllib
-from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backwater.errors import InputError, ResultError
-from backwater.files import own_stream, write_text
+from backwater.errors import ResultError
+from backwater.files import write_text
 from backwater.wording import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console, RenderableType
     from rich.table import Table
 
 # Where output is no terminal its width is not known; this is what tables are laid out for.
 PLAIN_WIDTH = 100
-# Below it a table would be a letter a line: some programs set COLUMNS to 0.
-LEAST_WIDTH = 20
+# A COLUMNS below the one, or from the other on, is an error of whoever has set it.
+LEAST_WIDTH, TOO_WIDE = 20, 10_000
 
 
-def forget_useless_width() -> None:
-    """Let COLUMNS count only where it gives a width that a line of text has."""
-    said = os.environ.get("COLUMNS", str(LEAST_WIDTH))
-    if not said.isdecimal() or int(said) < LEAST_WIDTH:
-        del os.environ["COLUMNS"]
+def see_width() -> None:
+    """Forget a width in COLUMNS that nobody means: rich would obey, also for help and progress."""
+    given = os.environ.get("COLUMNS", "")
+    if not (given.isdecimal() and len(given) < len(str(TOO_WIDE)) and int(given) >= LEAST_WIDTH):
+        os.environ.pop("COLUMNS", None)
 
 
 def console() -> Console:
@@ -175,65 +172,6 @@ def _folded(cell: str, width: int) -> list[str]:
     from rich.text import Text
 
     return [line.plain for line in Text(cell).wrap(console(), width, overflow="fold")]
-
-
-@dataclass(frozen=True)
-class Content:
-    """What an output file holds. One of an earlier command may be replaced by its like alone."""
-
-    name: str
-    """As in `is no {name}`."""
-    known: Callable[[bytes], bool]
-    """Whether the first MB of a file is of such content."""
-
-
-def _is_scenario(text: bytes) -> bool:
-    try:
-        tomllib.loads(text.decode())
-    except ValueError:
-        return False
-    return True
-
-
-# A table of TOML, as `[switch]`, begins with a bracket, too.
-JSON = Content("JSON", lambda text: re.match(rb"\s*(\{|\[\s*[\]{\"])", text) is not None)
-PAGE = Content("report", lambda text: b'name="generator" content="Backwater ' in text[:1000])
-SCENARIO = Content("scenario", _is_scenario)
-
-
-def writable(target: str | None, content: Content = JSON) -> None:
-    """Complain about an output file that cannot be written before the work is done, not after."""
-    if target is None or target == "-":
-        return
-    path = Path(target)
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory, not a file", "give the name of a file in it")
-    if not path.absolute().parent.is_dir():
-        raise InputError(
-            f"{path}: the directory {path.parent} does not exist", "make it, or name another file"
-        )
-    if (what := _precious(path, content)) is not None:
-        raise InputError(f"{path}: {what}", "name another file, or remove this one first")
-    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise InputError(f"{path}: cannot be written: permission denied", "name another file")
-
-
-def _precious(path: Path, content: Content) -> str | None:
-    """Say what a file that is there already is, where no output may take its place."""
-    from backwater.directory import part_of_results
-
-    real = path.resolve()
-    # Opening what is no file may wait for somebody who writes into it.
-    if not real.is_file() or own_stream(path, real.stat()) is not None:
-        return None
-    if part_of_results(real):
-        return "is part of a directory of results"
-    try:
-        with real.open("rb") as file:
-            text = file.read(1_000_000)
-    except OSError as error:
-        return f"cannot be looked at ({error.strerror or error})"
-    return None if not text or content.known(text) else f"is there and is no {content.name}"
 
 
 def write(target: str, text: str) -> None:

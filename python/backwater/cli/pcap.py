@@ -13,8 +13,9 @@ import typer
 
 from backwater import _core
 from backwater.cli.arguments import Json
-from backwater.cli.capture import CAPTURE, parts
-from backwater.cli.output import message, put, writable, write_json
+from backwater.cli.capture import parts
+from backwater.cli.output import message, put, write_json
+from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError, ResultError
 from backwater.files import write_file
 from backwater.wording import visible
@@ -74,7 +75,7 @@ def show_file(
     Whatever a frame or block is, cut off, broken or of another protocol, the rest is read. With
     --json every field is given, of all frames of the wanted kinds, and the number of every kind.
     """
-    writable(json)
+    writable(json, Kind.JSON, file)
     wanted = _wanted(kind)
     numbers = {
         "sfcm_port": _number("--sfcm-port", sfcm_port, 1),
@@ -281,7 +282,7 @@ def sample(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The pcapng file to write.")],
 ) -> int:
     """Write a capture with a frame of each format, to try programs on that read them."""
-    writable(file, CAPTURE)
+    writable(file, Kind.CAPTURE)
     frames = _core.sample_frames()
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -12,8 +12,9 @@ from typing import Annotated
 
 import typer
 
-from backwater.cli.output import PAGE, message, writable, write
+from backwater.cli.output import message, write
 from backwater.cli.reproduce import listening
+from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError, ResultError
 
 
@@ -39,7 +40,7 @@ def report(
     from backwater.cli.progress import reporting
     from backwater.manifest import judging
 
-    writable(output, PAGE)
+    writable(output, Kind.REPORT)
     folder = Path(target)
     if not folder.is_dir() and target not in study.names():
         raise _unusable(folder, study.names())

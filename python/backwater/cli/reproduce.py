@@ -13,7 +13,8 @@ import typer
 
 from backwater.cli import arguments
 from backwater.cli.arguments import Force, Json, Out, Set, With, overrides
-from backwater.cli.output import message, writable, write_json
+from backwater.cli.output import message, write_json
+from backwater.cli.targets import Kind, writable
 from backwater.errors import Interrupted, stopped_by
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def reproduce(
     from backwater.study import has_full_size, names
     from backwater.study import reproduce as reproduce_study
 
-    writable(json)
+    writable(json, Kind.JSON)
     pairs = overrides(settings)
     seeds = _seeds(many)
     wanted = names() if study == "all" else [study]

@@ -22,6 +22,7 @@ from backwater.cli.arguments import (
     With,
     overrides,
     read,
+    see_one_seed,
     seeds,
 )
 from backwater.cli.capture import (
@@ -33,7 +34,8 @@ from backwater.cli.capture import (
     CaptureSnap,
     wanted,
 )
-from backwater.cli.output import warn, writable
+from backwater.cli.output import warn
+from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 
 
@@ -79,12 +81,11 @@ def run(
 
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
-    if seed is not None and any(key == "seed" for key, _ in overrides(settings)):
-        raise InputError("--seed and --set seed exclude each other", "give one of them")
+    see_one_seed(seed, overrides(settings))
     if capture is not None and many is not None:
         raise InputError("--capture and --seeds exclude each other", "a capture is of one run")
     captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
-    writable(json)
+    writable(json, Kind.JSON, file)
     case = read(file, variant, settings, mechanisms)
     numbers = None if many is None else seeds(many, case.seed)
     prepared = case.prepare(captured)

@@ -40,6 +40,8 @@ class Subject:
     name: str
     """The same without the directory of its file."""
     scenario: Scenario
+    settings: list[tuple[str, str]]
+    """What is set in it, for all and for it alone."""
     runs: list[Run]
     """Of a result directory: its run, or the runs of its seeds."""
 
@@ -99,17 +101,23 @@ def _subject(
     names = [name for name in switched.split(MECHANISM) if name]
     if any(VARIANT in name for name in names):
         raise InputError(f"{text}: the variant comes before mechanisms", f"give {GRAMMAR}")
-    scenario = changed(scenario, [*pairs, *own], [*mechanisms, *names], where_on=True)
+    settings = [*pairs, *own]
+    scenario = changed(scenario, settings, [*mechanisms, *names], where_on=True)
     _see_on(text, text[: len(text) - len(rest)], own, scenario)
     # With other settings it is another scenario, of which there is nothing yet.
-    same = not names and not mechanisms and len(scenario.skipped) == len(pairs) + len(own)
+    same = not names and not mechanisms and len(scenario.skipped) == len(settings)
     name = path.name.removesuffix(".toml") + text[len(place) :]
-    return Subject(text, name, scenario, runs if same else [])
+    return Subject(text, name, scenario, settings, runs if same else [])
 
 
 def folders(texts: Sequence[str]) -> list[Path]:
     """Give the result directories among what a command is given."""
     return [Path(place) for place in map(_place, texts) if _is_folder(place)]
+
+
+def files(texts: Sequence[str]) -> list[Path]:
+    """Give the scenario files among what a command is given."""
+    return [Path(place) for place in map(_place, texts) if place != "-" and not _is_folder(place)]
 
 
 def _is_folder(place: str) -> bool:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater.cli.arguments import Json, Set, With
-from backwater.cli.output import message, warn, writable, write, write_json
+from backwater.cli.arguments import Json, Set, With, see_one_seed
+from backwater.cli.output import message, warn, write, write_json
+from backwater.cli.targets import Kind, writable
 
 if TYPE_CHECKING:
     from backwater.why import Evidence
@@ -52,22 +53,26 @@ def why(
     mechanism had fired.
     """
     from backwater.cli.progress import Reporter, reporting
-    from backwater.cli.subjects import folders, subjects
+    from backwater.cli.subjects import files, folders, subjects
     from backwater.manifest import judging
     from backwater.why import diverge, evidence, facts
+    from backwater.why.evidence import uncomparable
     from backwater.why.words import divergence_words, run_words
 
-    writable(json)
     names = [first] if second is None else [first, second]
+    writable(json, Kind.JSON, *files(names))
     found: list[Evidence] = []
     lines: list[str] = []
     with judging(*folders(names)):
         for one in subjects(names, settings, mechanisms):
             message(*one.skipped)
+            see_one_seed(seed, one.settings)
             wanted = one.seed if seed is None else seed
             earlier = next((run for run in one.runs if run.seed == wanted), None)
             if earlier is None:
                 warn(one.scenario.check())
+            elif (ended := uncomparable(earlier)) is not None:
+                message(f"{one.label}: {ended}; it is done again to its end")
             with reporting() as display:
                 found.append(evidence(one.scenario, wanted, earlier, Reporter(1, display)))
         told: list[dict[str, Any]] = [facts(one, flow or ()) for one in found]

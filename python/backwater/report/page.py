@@ -151,7 +151,7 @@ class Page:
     footer: str
     version: str
     failed: list[str] = field(default_factory=list)
-    """What was asked for and not done, said before `lead`; the command says it, too."""
+    """What was asked for and not done, before the lead; the command says it, too."""
 
     @property
     def figures(self) -> list[Figure]:

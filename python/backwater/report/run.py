@@ -11,7 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from backwater.errors import InputError
-from backwater.findings import headlines, over_runs, remarks
+from backwater.findings import headlines, over_runs, remarks, undone
 from backwater.plot import data
 from backwater.report import draw
 from backwater.report.assumptions import Assumptions, recorded, tables_of
@@ -89,8 +89,8 @@ def run_page(run: Run) -> Page:
     return Page(
         title=str(run.manifest.get("title") or "A run"),
         kicker="Backwater: report of a run",
+        failed=_sentences(undone(run.manifest)),
         lead=_lead(run),
-        failed=_failed(run),
         sections=[
             assumptions_section(assumptions, _warned(run.warnings)),
             Section(
@@ -116,18 +116,17 @@ def seeds_page(series: Series) -> Page:
     seeds = [run.seed for run in runs]
     of = f"Seed {first.seed}, the first of {len(seeds)}. " if len(seeds) > 1 else ""
     partial = [str(run.seed) for run in runs if run.status != "done"]
-    lead = (
+    partly = (
         f"{len(seeds) - len(partial)} of these {len(seeds)} runs are complete; what is summed up "
         f"is theirs. Not complete: seed {', '.join(partial)}. Seeds that never began are not here."
     )
     found = over_runs([(run.seed, run.warnings) for run in runs if run.status == "done"])
-    failed = [*_headlines(found), *([lead] if partial else [])]
     whole = run_sections(first, assumptions, of)
     return Page(
         title=str(first.manifest.get("title") or "Repeated runs"),
         kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
+        failed=[*_sentences(headlines(found)), *([partly] if partial else [])],
         lead=[],
-        failed=failed,
         sections=[
             assumptions_section(assumptions, _warned(found)),
             Section("results", "Results over the seeds", [_statistics(series)], _noticed(found)),
@@ -138,16 +137,6 @@ def seeds_page(series: Series) -> Page:
         footer=footer(first),
         version=str(first.manifest["versions"]["backwater"]),
     )
-
-
-def _failed(run: Run) -> list[str]:
-    """Say first what a run has not done."""
-    if run.status == "running":
-        return ["The run is under way, or was killed: what it has closed by now."]
-    if run.status == "done":
-        return _headlines(run.warnings)
-    reason = str(run.manifest.get("error") or "").partition("\n")[0]
-    return [f"The run is {run.status}{f': {reason}' if reason else ''}."]
 
 
 def _lead(run: Run) -> list[str]:
@@ -185,9 +174,8 @@ def _warned(warnings: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _headlines(warnings: list[dict[str, Any]]) -> list[str]:
-    """Say first what has not been done."""
-    return [f"{line[0].upper()}{line[1:]}." for line in headlines(warnings)]
+def _sentences(lines: list[str]) -> list[str]:
+    return [f"{line[0].upper()}{line[1:]}." for line in lines]
 
 
 def _noticed(warnings: list[dict[str, Any]]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater import _core
 from backwater.errors import InputError
+from backwater.findings import ending
 from backwater.running import Job, interruptible, run_job
 
 if TYPE_CHECKING:
@@ -26,10 +27,12 @@ class Evidence:
     scenario: Scenario
     """What was run, without the recording."""
     seed: int
-    earlier: Run | None
-    """The run that was done again for its causes, if one was."""
+    repeated: bool
+    """Whether the run was done again for its causes."""
     error: str | None
     """What ended the run before its time, if anything did."""
+    cut_short: str | None = None
+    """How the run that was done before ended, if it left nothing to compare the repeated one to."""
 
 
 def evidence(
@@ -41,7 +44,7 @@ def evidence(
     cannot be repeated as it was, and `backwater.Interrupted` on Ctrl-C or SIGTERM.
     """
     if earlier is not None and earlier.status == "done" and _has_causes(earlier):
-        return Evidence(earlier, scenario, seed, None, None)
+        return Evidence(earlier, scenario, seed, False, None)
     recording = scenario.set("output.waits", ["all"]).set("output.pause_causes", True)
     job = Job(recording.prepare(), seed, None)
     error = None
@@ -52,9 +55,16 @@ def evidence(
             run, error = broken.run, str(broken).partition("\n")[0]
     if run is None or stop.is_set():
         raise stop.interrupted(run)
-    if earlier is not None:
+    cut_short = None if earlier is None else uncomparable(earlier)
+    if earlier is not None and cut_short is None:
         _compare(earlier, run)
-    return Evidence(run, scenario, seed, earlier, error)
+    return Evidence(run, scenario, seed, earlier is not None, error, cut_short)
+
+
+def uncomparable(earlier: Run) -> str | None:
+    """Say how a run ended that has no fingerprint of its whole, and cannot be compared."""
+    whole = earlier.status in ("done", "failed") and earlier.fingerprint is not None
+    return None if whole else ending(earlier.manifest)
 
 
 def _has_causes(run: Run) -> bool:
@@ -64,15 +74,9 @@ def _has_causes(run: Run) -> bool:
     return "all" in waits and values.get("output.pause_causes") == "true"
 
 
-def cut_short(run: Run) -> bool:
-    """Whether a run was ended from outside, so that its fingerprint is not that of the whole."""
-    # What fails by itself has one: it fails there again.
-    return run.status not in ("done", "failed") or run.fingerprint is None
-
-
 def _compare(earlier: Run, run: Run) -> None:
-    """See that a run was repeated as it was. One that was cut short cannot be compared."""
-    if cut_short(earlier) or earlier.fingerprint == run.fingerprint:
+    """See that a run was repeated as it was."""
+    if earlier.fingerprint == run.fingerprint:
         return
     versions = earlier.manifest.get("versions")
     other = "" if versions == _core.version() else "; it was made by another version or build"

@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 
 from backwater.errors import InputError
 from backwater.stats import groups
-from backwater.why.evidence import cut_short
 from backwater.why.jobs import paths, sums
 from backwater.why.pauses import behind_name, flat, paused_name, tree
 from backwater.why.waits import itemised
@@ -33,8 +32,8 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         "title": run.manifest.get("title"),
         "seed": found.seed,
         "fingerprint": run.fingerprint,
-        "repeated": found.earlier is not None,
-        "cut_short": found.earlier is not None and cut_short(found.earlier),
+        "repeated": found.repeated,
+        "cut_short": found.cut_short,
         "error": found.error,
         "time_ps": end_ps,
         "flows": run.summary.get("flows", 0),

@@ -58,11 +58,12 @@ def many(number: int, noun: str) -> str:
 
 def run_words(facts: dict[str, Any]) -> Iterator[str]:
     """Say what happened in one run, line by line."""
-    same = "from its beginning" if facts["cut_short"] else "the same fingerprint"
-    again = f", done again with its causes recorded: {same}" if facts["repeated"] else ""
+    again = ", done again with its causes recorded" if facts["repeated"] else ""
+    if again and facts["cut_short"] is not None:
+        again += f"; earlier: {facts['cut_short']}"
+    elif again:
+        again += ": the same fingerprint"
     yield f"{facts['title']} (seed {facts['seed']}, fingerprint {facts['fingerprint']}{again})"
-    if facts["cut_short"]:
-        yield "The earlier run was ended from outside; this is what it would have become."
     yield ""
     if facts["error"]:
         yield f"The run ended before its time: {facts['error']}."

@@ -1,0 +1,120 @@
+"""Files that output is to go to: only an earlier product of the same kind is replaced."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+# What people keep beside scenarios, by names that say nothing of what they are.
+OWN: dict[str, bytes] = {
+    "scen": backwater.new_scenario().encode(),
+    "A.TOML": b"[topology]\nkind = 'star'\n",
+    "[names].json": b'["a table"]\nkey = 1\n',
+    "flows": b"id,src,dst,bytes,start\n1,0,2,10000,0\n",
+    "t.PARQUET": b"PAR1 and more",
+    "page.html": b"<!DOCTYPE html>\n<title>my own page</title>\n",
+    "theirs.pcapng": b"\x0a\x0d\x0d\x0a" + b"\0" * 40 + b"Dumpcap 4.2",
+    "notes": "a note: ½\n".encode("latin-1"),
+    "data.json": b'[{"begun": ',
+}
+KINDS = {
+    "JSON": ("explain", "pfc.xoff", "--json"),
+    "report of Backwater's": ("report", "r", "-o"),
+    "capture of Backwater's": ("pcap", "sample"),
+    "scenario": ("new", "--force"),
+}
+
+
+@pytest.fixture
+def run_there(made_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(made_run, tmp_path / "r")
+
+
+@pytest.fixture(scope="module")
+def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("made") / "r"
+    backwater.parse(backwater.new_scenario()).run(out=out)
+    return out
+
+
+@pytest.mark.usefixtures("run_there")
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_such_product_stays(kind: str, command: Command) -> None:
+    for name, content in OWN.items():
+        if kind == "scenario" and b"topology" in content:
+            continue
+        Path(name).write_bytes(content)
+        Path("link").unlink(missing_ok=True)
+        Path("link").symlink_to(name)
+        for target in (name, "link"):
+            said = command(*KINDS[kind], target)
+            assert (said.code, said.out) == (2, ""), target
+            assert said.err.startswith(f"error: {target}: is there and is no {kind}\nhint: name ")
+            assert "would be replaced" in said.err
+        assert Path(name).read_bytes() == content
+
+
+@pytest.mark.usefixtures("run_there")
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_earlier_product_is_replaced(kind: str, command: Command) -> None:
+    Path("x.csv").touch()
+    for _ in range(2):
+        said = command(*KINDS[kind], "x.csv")
+        assert said.code == 0, said.err
+    for other in KINDS.values():
+        if other != KINDS[kind]:
+            assert command(*other, "x.csv").code == 2
+
+
+def test_what_a_command_reads_is_not_written_over(command: Command, small: Path) -> None:
+    """Whatever it looks like, and by whichever name."""
+    own = b'["topology"]\n'
+    Path("odd.json").write_bytes(own)
+    Path("other.json").hardlink_to("odd.json")
+    for words in (
+        ("run", "odd.json"),
+        ("check", "odd.json"),
+        ("why", "odd.json"),
+        ("compare", str(small), "odd.json@sfc"),
+        ("advise", "sfc", "--scenario", "odd.json"),
+        ("pcap", "show", "odd.json"),
+    ):
+        said = command(*words, "--json", "other.json")
+        assert (said.code, said.out) == (2, ""), words
+        assert said.err.startswith("error: other.json: is what the command reads, and would be")
+    assert Path("odd.json").read_bytes() == own
+
+
+def test_json_that_is_too_long_for_a_scenario_is_known_by_its_ends(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backwater.cli.targets.LONGEST", 10)
+    for content, code in (('{"frames": [1, 2, 3]}\n', 0), ("{ = what is this? = \n", 2)):
+        Path("x.json").write_text(content)
+        assert command("explain", "pfc.xoff", "--json", "x.json").code == code
+    assert Path("x.json").read_text().startswith("{ =")
+
+
+def test_the_commands_own_stdout_and_stderr_may_be_any_file(tmp_path: Path) -> None:
+    """`> out.csv`: what is there already the shell has emptied, or has been asked to keep."""
+    out, err = tmp_path / "out.csv", tmp_path / "err.toml"
+    for file in (out, err):
+        file.write_text("kept = 1\n")
+    explain = (sys.executable, "-m", "backwater", "explain", "pfc.xoff", "--json")
+    for target, read in (("/dev/stdout", out), (str(out), out), ("/dev/stderr", err)):
+        with out.open("ab") as stdout, err.open("ab") as stderr:
+            subprocess.run((*explain, target), stdout=stdout, stderr=stderr, check=True)
+        said = read.read_text(encoding="utf-8").removeprefix("kept = 1\n")
+        assert json.JSONDecoder().raw_decode(said)[0]["key"] == "pfc.xoff"
+        assert read.read_text().startswith("kept = 1\n")
