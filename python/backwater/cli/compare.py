@@ -75,7 +75,6 @@ def compare(
     from backwater.manifest import judging
     from backwater.metrics import metric
 
-    writable(json, Kind.JSON, *files(scenarios))
     matters = share(least)
     wanted = [metric(name) for name in metrics or ()]
     if len(scenarios) < 2:
@@ -85,6 +84,7 @@ def compare(
         )
     if len(set(scenarios)) < len(scenarios):
         raise InputError("compare: a scenario is given twice", "a name stands for one column")
+    writable(json, Kind.JSON, *files(scenarios))
     with judging(*folders(scenarios), Path(out)):
         cases = subjects(scenarios, settings, mechanisms)
         for one in cases:
