@@ -352,3 +352,56 @@ def test_bands(
 ) -> None:
     assert all(band.holds(value, published) for value in inside)
     assert not any(band.holds(value, published) for value in outside)
+
+
+def rewritten(folder: Path, name: str, before: str, after: str) -> str:
+    """Give what reading a study says after a change of its files."""
+    for file in ("study.toml", "published.toml"):
+        text = (ROOT / "studies" / "sfc-proxy" / file).read_text(encoding="utf-8")
+        if file == name:
+            assert before in text
+            text = text.replace(before, after, 1)
+        (folder / file).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        definition.read(folder)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "said"),
+    [
+        ("study.toml", "title =", 'colum = "x"\ntitle =', "there is no key 'colum'"),
+        (
+            "study.toml",
+            "[[case]]\n",
+            '[[case]]\nseedz = "1..2"\n',
+            "case.0: there is no key 'seedz'",
+        ),
+        ("study.toml", "[full]\n", '[full]\nsett = "x"\n', "full: there is no key 'sett'"),
+        ("study.toml", "[full.case.nic]", "[full.case.nik]", "full.case: there is no case 'nik'"),
+        (
+            "study.toml",
+            '[full.measure]\nafter = "2.5 ms"',
+            '[full.measure]\nsmall_mean = { after = "2.5 ms" }',
+            "full.measure: there is no parameter of a measure 'small_mean'",
+        ),
+        ("study.toml", "title =", "title = 3\n# ", "title: Expected `str`, got `int`"),
+        (
+            "published.toml",
+            "[[claim]]\n",
+            "[[claim]]\nrequierd = false\n",
+            "claim.0: there is no key 'requierd'",
+        ),
+        ("published.toml", "document =", "documents =", "documents"),
+    ],
+)
+def test_a_key_that_nobody_reads_is_an_error(
+    tmp_path: Path, name: str, before: str, after: str, said: str
+) -> None:
+    """The place is named, and the key that may be meant."""
+    told = rewritten(tmp_path, name, before, after)
+    assert f"{tmp_path / name}: " in told
+    assert said in told
+    for wrong, right in (("colum", "column"), ("seedz", "seeds"), ("requierd", "required")):
+        if wrong in said:
+            assert f"did you mean {right}?" in told

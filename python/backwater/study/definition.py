@@ -23,6 +23,7 @@ from backwater.study import (
     pausing,  # noqa: F401 - as of collectives
 )
 from backwater.study.bounds import BOUNDS, Model
+from backwater.study.schema import check_published, check_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -254,6 +255,8 @@ def read(folder: Path, *, full: bool = False) -> Study:
     """Read the study in a directory."""
     text = toml(folder / "study.toml")
     published = toml(folder / "published.toml", _Printed)
+    check_study(folder / "study.toml", text)
+    check_published(folder / "published.toml", published)
     if full and "full" not in text:
         raise InputError(f"study {folder.name} has one size only", "leave out --full")
     try:

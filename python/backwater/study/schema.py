@@ -1,0 +1,230 @@
+"""What the files of a study may say: every key that there is, so that a misspelt one is an error.
+
+`backwater.study.definition` gives the keys their meaning.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from backwater.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+Changes = dict[str, str]
+"""Dotted keys of a scenario and their values, as on the command line."""
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True):
+    """A table of a file."""
+
+
+class CaseTable(_Table):
+    """`[[case]]`."""
+
+    id: str
+    text: str
+    like: str | None = None
+    only: str | None = None
+    scenario: str | None = None
+    seeds: str | None = None
+    mechanisms: list[str] | None = None
+    set: Changes | None = None
+    set_for: dict[str, Changes] | None = None
+
+
+class SetupTable(_Table):
+    """`[[beside.setup]]`."""
+
+    id: str
+    label: str
+    text: str
+    variant: str | None = None
+    set: Changes | None = None
+    set_for: dict[str, Changes] | None = None
+
+
+class BesideTable(_Table):
+    """`[[beside]]`."""
+
+    id: str
+    title: str
+    cases: list[str]
+    mechanisms: list[str]
+    only: str | None = None
+    own: str | None = None
+    own_text: str | None = None
+    seeds: str | None = None
+    setup: list[SetupTable] | None = None
+    shows: list[str] | None = None
+
+
+class FullTable(_Table):
+    """`[full]`."""
+
+    size: str
+    seeds: str | None = None
+    set: Changes | None = None
+    case: dict[str, Changes] | None = None
+    measure: dict[str, Any] | None = None
+
+
+class ModelTable(_Table):
+    """`[model]`."""
+
+    payload_bytes: int
+    header_bytes: int
+    ack_bytes: int
+    rate_gbps: float
+    link_delay_ns: float
+    switch_latency_ns: float
+    links: int
+    switches: int
+
+
+class HeadlineTable(_Table):
+    """`[headline]`: the study's row in the README."""
+
+    what: str
+    size: str
+    found: str
+
+
+class StudyFile(_Table):
+    """`study.toml`."""
+
+    title: str
+    scenario: str
+    # Which parameters a measure takes is its kind's to say: `backwater.study.measures.check`.
+    measure: list[dict[str, Any]]
+    mechanisms: dict[str, str]
+    case: list[CaseTable]
+    size: str | None = None
+    seeds: str | None = None
+    column: str | None = None
+    null: dict[str, str] | None = None
+    beside: list[BesideTable] | None = None
+    bound_ignores: list[str] | None = None
+    model: ModelTable | None = None
+    full: FullTable | None = None
+    headline: HeadlineTable | None = None
+
+
+class RowTable(_Table):
+    """`[[row]]`: one of the three bands is there."""
+
+    case: str
+    mechanism: str
+    # Numbers, which know their last digit; see `backwater.study.definition`.
+    values: dict[str, Any]
+    band: Any = None
+    band_absolute: Any = None
+    band_factor: Any = None
+    against: str | None = None
+    first: int | None = None
+    note: str | None = None
+    over: str | None = None
+    required: bool | None = None
+
+
+class ClaimTable(_Table):
+    """`[[claim]]`."""
+
+    id: str
+    text: str
+    predicate: str
+    required: bool | None = None
+
+
+class ExactTable(_Table):
+    """`[exact]`."""
+
+    tolerance: Any
+    numbers: list[list[str]]
+
+
+class AdviceTable(_Table):
+    """`[[advice]]`: what the document's own formulas give."""
+
+    senders: int
+    threshold: str
+    headroom_kB: Any  # noqa: N815 - the document's unit
+    threshold_max_kB: Any  # noqa: N815 - as above
+    pause_us: list[Any]
+
+
+class PublishedFile(_Table):
+    """`published.toml`."""
+
+    document: str
+    row: list[RowTable] | None = None
+    claim: list[ClaimTable] | None = None
+    exact: ExactTable | None = None
+    advice: list[AdviceTable] | None = None
+
+
+# Which table stands at a place, for hints.
+_TABLES: dict[tuple[str, ...], type[_Table]] = {
+    ("case",): CaseTable,
+    ("beside",): BesideTable,
+    ("beside", "setup"): SetupTable,
+    ("full",): FullTable,
+    ("model",): ModelTable,
+    ("headline",): HeadlineTable,
+    ("row",): RowTable,
+    ("claim",): ClaimTable,
+    ("exact",): ExactTable,
+    ("advice",): AdviceTable,
+}
+
+
+def check_study(path: Path, text: Mapping[str, Any]) -> None:
+    """See that a `study.toml` says nothing that nobody reads. Raises `InputError`."""
+    _check(path, text, StudyFile)
+    parameters = {key for measure in text["measure"] for key in measure}
+    full = text.get("full") or {}
+    cases = {case["id"] for case in text["case"]}
+    _see_known(path, "full.measure", "parameter of a measure", full.get("measure"), parameters)
+    _see_known(path, "full.case", "case", full.get("case"), cases)
+
+
+def check_published(path: Path, text: Mapping[str, Any]) -> None:
+    """See that a `published.toml` says nothing that nobody reads. Raises `InputError`."""
+    _check(path, text, PublishedFile)
+
+
+def _check(path: Path, text: Mapping[str, Any], file: type[_Table]) -> None:
+    try:
+        msgspec.convert(text, file)
+    except msgspec.ValidationError as error:
+        said, _, where = str(error).partition(" - at `$")
+        parts = re.findall(r"[^.\[\]`]+", where)
+        unknown = re.search(r"unknown field `(.*)`", said)
+        if unknown is None:
+            raise InputError(
+                ": ".join((str(path), *filter(None, [".".join(parts)]), said))
+            ) from None
+        table = _TABLES.get(tuple(part for part in parts if not part.isdigit()), file)
+        raise _unknown(path, ".".join(parts), "key", unknown[1], table.__struct_fields__) from None
+
+
+def _see_known(
+    path: Path, place: str, what: str, table: Mapping[str, Any] | None, known: set[str]
+) -> None:
+    for name in table or {}:
+        if name not in known:
+            raise _unknown(path, place, what, name, sorted(known))
+
+
+def _unknown(
+    path: Path, place: str, what: str, name: str, known: tuple[str, ...] | list[str]
+) -> InputError:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return InputError(f"{path}: {place + ': ' if place else ''}there is no {what} {name!r}", hint)
