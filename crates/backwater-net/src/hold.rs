@@ -240,7 +240,7 @@ impl Holds {
 
     /// The link has failed: the neighbour forgets what it has been told.
     pub(crate) fn forget(&mut self) {
-        self.told = Default::default();
+        (self.told, self.looks) = Default::default();
     }
 
     /// Whether signals are frames on the wire.

@@ -198,3 +198,25 @@ fn a_rate_that_changes_later_cuts_nothing() {
     assert_eq!(lost(slow, fast, 0, 5, 40), 1);
     assert_eq!(lost(slow, fast, 0, 50, 20), 0);
 }
+
+/// A port that pauses its neighbour says so again when the link comes back, of what it was asked before the failure and of what it was
+/// asked meanwhile: the host sends no more than what was under way. 1 us at 100 Gb/s are 12.5 KB.
+#[test]
+fn a_pause_that_stands_is_said_again_when_a_link_comes_back() {
+    for (signal, down) in
+        [(Signal::Timed, 30), (Signal::OnOff, 30), (Signal::Ideal, 30), (Signal::Timed, 4), (Signal::OnOff, 4)]
+    {
+        let mut bench = Bench::star(6, Rate::gbps(100));
+        bench.mechanisms = Config::default().pfc(pfc(60_000, 52_000, signal));
+        (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(2_000_000), BufferPer::Ingress);
+        for src in 1..6 {
+            bench.flow(src, 0, 1_000_000);
+        }
+        let (a, b) = (bench.node("h1"), bench.node("s0"));
+        bench.fault(Time::us(down), FaultKind::LinkDown { a, b });
+        bench.fault(Time::us(down + 1), FaultKind::LinkUp { a, b });
+        let out = bench.run();
+        let most = out.port(b, a).stats.max_ingress_bytes;
+        assert!(most < 60_000 + 2 * 12_500 + 2 * 4_096 + 30_000, "{signal:?}, down at {down} us: {most} B");
+    }
+}

@@ -107,6 +107,9 @@ impl<A: Actors> Network<A> {
                 let now = self.now;
                 self.link_faults(*port).down_at = Some(now);
                 self.lift_pauses(*port);
+            } else {
+                // What was to be said while the link was down was said to nobody.
+                self.ports[*port as usize].rest.holds.forget();
             }
         }
         for (from, to) in [(a, b), (b, a)] {
