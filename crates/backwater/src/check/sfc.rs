@@ -11,6 +11,7 @@ use crate::error::{ScenarioError, Warning};
 use crate::flows::{Place, Plan};
 use crate::incast::{Incast, Measure, incasts};
 use crate::resolved::Resolved;
+use backwater_engine::Time;
 use backwater_mech::sfc::{AtSource, Params};
 use backwater_mech::stack::Select;
 use backwater_net::config::BufferPer;
@@ -52,6 +53,10 @@ pub(super) fn check(
     for (keys, cases) in &cases {
         for (incast, shape) in cases.iter().rev() {
             let params = scoped.of(&shape.name, &shape.tier);
+            let key = key_for(&overrides, "sfc", "min_interval", shape);
+            if warnings.iter().all(|warning| warning.key != key) {
+                warnings.extend(crowding(resolved, incast, shape, params, &key));
+            }
             for (key, reason, hint) in faults(place, plans, incast, shape, params)? {
                 let key = keys[key].clone();
                 if warnings.iter().any(|w| w.key == key) {
@@ -87,6 +92,29 @@ fn unbounded(resolved: &Resolved, shapes: &[SwitchShape], overrides: &[(String, 
             shape.name, switch.buffer
         ),
         hint: "lower it; or [pfc] for the classes of [sfc]".into(),
+    })
+}
+
+/// Whether messages that nothing keeps from being dropped may fill the memory of what is kept, in a scenario that promises losslessness:
+/// those to all senders, one an interval each, take all of a link.
+fn crowding(resolved: &Resolved, incast: &Incast, shape: &SwitchShape, params: &Params, key: &str) -> Option<Warning> {
+    let kept = resolved.mechanisms.lossless_classes(&shape.name, &shape.tier);
+    let bounded = resolved.switch.of(&shape.name, &shape.tier).buffer_per != BufferPer::None;
+    let apart = kept != 0 && kept & class_bits(&[params.message_class]) == 0;
+    let interval = params.min_interval.or(params.pause).filter(|_| resolved.file.lossless && bounded && apart)?;
+    let one = incast.rate.time_for(params.message_size + resolved.file.packet.gap);
+    let all = Time(one.0.saturating_mul(incast.senders.len() as u64));
+    (interval <= all).then(|| Warning {
+        key: key.into(),
+        value: interval.to_string(),
+        reason: format!(
+            "messages to the {} senders into {} take {all} of a link and may come again after {interval}: in class {}, which nothing \
+             keeps from being dropped, they fill the memory of what is kept",
+            incast.senders.len(),
+            shape.name,
+            params.message_class
+        ),
+        hint: format!("more than {all}; or message_class among the classes that are paused"),
     })
 }
 
