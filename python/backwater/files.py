@@ -47,7 +47,8 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     there = _status(place)
     if there is not None and (stream := own_stream(place, there)) is not None:
         sys.stdout.flush()
-        with os.fdopen(os.dup(stream), "wb") as file:
+        # A stream of one's own nobody has to read to its end, by whatever name.
+        with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(stream), "wb") as file:
             file.write(content)
     elif there is not None and not stat.S_ISREG(there.st_mode):
         with place.open("wb") as file:

@@ -325,6 +325,11 @@ class DirectorySink:
         self._kept: dict[str, list[pa.Table]] | None = {}
         self._kept_bytes = 0
         self._began = time.monotonic()
+        if (directory / SCENARIO).is_symlink():
+            raise InputError(
+                f"{directory / SCENARIO}: is a link, and what it leads to would be replaced",
+                "remove it, or give --out another name",
+            )
         clear(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)

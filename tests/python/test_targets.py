@@ -118,3 +118,30 @@ def test_the_commands_own_stdout_and_stderr_may_be_any_file(tmp_path: Path) -> N
         said = read.read_text(encoding="utf-8").removeprefix("kept = 1\n")
         assert json.JSONDecoder().raw_decode(said)[0]["key"] == "pfc.xoff"
         assert read.read_text().startswith("kept = 1\n")
+
+
+def test_figures_take_the_place_of_figures_alone(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--out", "r").code == 0
+    report = ("report", "r", "-o", "r.html", "--figures", "figures")
+    assert command(*report).code == 0
+    assert command(*report).code == 0
+    for name in ("completion.svg", "completion.png", "completion.pdf"):
+        path = Path("figures", name)
+        before = path.read_bytes()
+        path.write_text("my own")
+        said = command(*report)
+        assert said.code == 2
+        assert said.err.startswith(f"error: {path}: is there and is no {path.suffix[1:].upper()}")
+        assert path.read_text() == "my own"
+        path.write_bytes(before)
+
+
+def test_what_a_scenario_among_results_leads_to_stays(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--out", "r").code == 0
+    Path("r/scenario.toml").rename("mine.toml")
+    Path("r/scenario.toml").symlink_to("../mine.toml")
+    before = Path("mine.toml").read_bytes()
+    said = command("run", str(small), "--set", "seed=2", "--out", "r", "--force")
+    assert said.code == 2
+    assert said.err.startswith("error: r/scenario.toml: is a link")
+    assert Path("mine.toml").read_bytes() == before

@@ -53,9 +53,14 @@ def report(
             page = report.of(folder, listener)
             html = page.html()
     message(*page.failed)
+    place = Path(figures or "")
+    if place.is_dir() and figures is not None:
+        kinds = (Kind.SVG, Kind.PNG, Kind.PDF)
+        for figure in page.figures:
+            for path, kind in zip(figure.paths(place), kinds, strict=True):
+                writable(str(path), kind)
     write(output, html)
     if figures is not None:
-        place = Path(figures)
         try:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:

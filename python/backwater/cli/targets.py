@@ -32,6 +32,9 @@ class Kind(Enum):
     REPORT = "report of Backwater's"
     CAPTURE = "capture of Backwater's"
     SCENARIO = "scenario"
+    SVG = "SVG"
+    PNG = "PNG"
+    PDF = "PDF"
 
 
 def writable(target: str | None, kind: Kind, *inputs: str | os.PathLike[str] | None) -> None:
@@ -118,6 +121,10 @@ def _capture(file: BinaryIO) -> bool:
     return head.startswith(SECTION) and b"backwater" in head
 
 
+def _begins(octets: bytes) -> Callable[[BinaryIO], bool]:
+    return lambda file: file.read(len(octets)) == octets
+
+
 def _scenario(file: BinaryIO) -> bool:
     try:
         return "topology" in tomllib.loads(file.read(LONGEST).decode())
@@ -130,4 +137,7 @@ _LOOKS: dict[Kind, Callable[[BinaryIO], bool]] = {
     Kind.REPORT: _report,
     Kind.CAPTURE: _capture,
     Kind.SCENARIO: _scenario,
+    Kind.SVG: _begins(b"<svg"),
+    Kind.PNG: _begins(b"\x89PNG"),
+    Kind.PDF: _begins(b"%PDF"),
 }

@@ -111,6 +111,10 @@ class Figure:
             spec: dict[str, Any] = self.chart.to_dict()
         return spec
 
+    def paths(self, folder: Path) -> list[Path]:
+        """Name the files that `save` writes."""
+        return [folder / f"{self.id}.{kind}" for kind in ("svg", "png", "pdf")]
+
     def save(self, folder: Path) -> list[Path]:
         """Write SVG, PNG and PDF."""
         drawing = self.drawing
@@ -121,7 +125,7 @@ class Figure:
             ),
             "pdf": vl_convert.svg_to_pdf(drawing),
         }
-        paths = [folder / f"{self.id}.{kind}" for kind in content]
+        paths = self.paths(folder)
         for path, octets in zip(paths, content.values(), strict=True):
             try:
                 write_file(path, octets)
