@@ -13,6 +13,7 @@ import fcntl
 import os
 import re
 import socket
+from itertools import count
 from typing import TYPE_CHECKING
 
 from backwater.errors import InputError, ResultError
@@ -127,16 +128,34 @@ def replaceable(path: Path, *, force: bool) -> None:
         )
 
 
+def _written(path: Path) -> str | None:
+    """Give the hash of the scenario that was written with a run; None where nobody can tell."""
+    try:
+        return (read_manifest(path).get("files") or {}).get(SCENARIO)
+    except ResultError:
+        return None
+
+
 def _see_unedited(path: Path) -> None:
     """Refuse to remove the scenario of a run if somebody has worked on it there."""
-    scenario = path / SCENARIO
-    with contextlib.suppress(ResultError, OSError):
-        wanted = (read_manifest(path).get("files") or {}).get(SCENARIO)
+    scenario, wanted = path / SCENARIO, _written(path)
+    with contextlib.suppress(OSError):
         if wanted is not None and digest(scenario) != wanted:
             raise InputError(
                 f"{scenario}: was changed since it was written, and would be replaced",
                 "move it, or give --out another name",
             )
+
+
+def _set_aside(path: Path) -> None:
+    """Keep the scenario of a run, under another name, where nobody can tell whose it is.
+
+    Its manifest is damaged, or of a version that had no hashes.
+    """
+    scenario = path / SCENARIO
+    if scenario.is_file() and not scenario.is_symlink() and _written(path) is None:
+        names = (path / f"{SCENARIO}.kept-{number}" for number in count(1))
+        scenario.rename(next(name for name in names if not name.exists()))
 
 
 def clear(path: Path) -> None:
@@ -148,8 +167,11 @@ def clear(path: Path) -> None:
         kind = standing(path)
         if kind is not None:
             # All of them before anything is removed.
-            for run in _runs(path, kind):
+            runs = _runs(path, kind)
+            for run in runs:
                 _see_unedited(run)
+            for run in runs:
+                _set_aside(run)
             mark_unfinished(path)
             _CLEAR[kind](path)
     except OSError as error:

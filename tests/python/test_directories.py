@@ -626,3 +626,23 @@ def test_no_edited_scenario_below_is_lost(command: Command, small: Path, tmp_pat
                 assert content(tmp_path / "o") == before
         assert mine.read_text().endswith("# my notes\n")
         mine.write_text(written)
+
+
+@pytest.mark.parametrize("broken", ["damaged", "older", "without hashes"])
+def test_a_scenario_of_which_nobody_can_tell_is_kept(
+    command: Command, small: Path, broken: str
+) -> None:
+    assert command("run", str(small), "--out", "r").code == 0
+    mine, manifest = Path("r/scenario.toml"), Path("r/manifest.json")
+    mine.write_text(mine.read_text() + "# my notes\n")
+    text = manifest.read_text()
+    if broken == "damaged":
+        manifest.write_text(text[:200])
+    else:
+        told = json.loads(text)
+        told = told | {"format": 1} if broken == "older" else told
+        gone = ("files", "sha256") if broken == "without hashes" else ()
+        manifest.write_text(json.dumps({k: v for k, v in told.items() if k not in gone}))
+    assert command("run", str(small), "--set", "seed=2", "--out", "r", "--force").code == 0
+    assert Path("r/scenario.toml.kept-1").read_text().endswith("# my notes\n")
+    assert "seed = 2" in mine.read_text()
