@@ -310,10 +310,10 @@ def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
     return found
 
 
-def taken_up(job: Job, *, force: bool = False) -> Run | None:
-    """Find the complete run that a single job asks for; None: it is to be run.
+def taken_up(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
+    """Find, for each job, the complete run that it asks for; None: it is to be run.
 
-    `force` has it run anew, and so does a capture, which results do not hold.
+    `force` has all run anew; so has a capture, which results do not hold.
     """
-    [run] = find_done([job], force=force)
-    return None if force or job.capture is not None else run
+    found = zip(jobs, find_done(jobs, force=force), strict=True)
+    return [None if force or job.capture is not None else run for job, run in found]

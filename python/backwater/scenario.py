@@ -202,7 +202,7 @@ class Scenario:
         from backwater.running import interruptible, run_job, taken_up
 
         job = self.job(seed, None if out is None else Path(out), capture)
-        there = taken_up(job, force=force)
+        [there] = taken_up([job], force=force)
         if there is not None:
             return there
         listener = None if progress is None else _Listener(progress)

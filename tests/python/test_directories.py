@@ -628,6 +628,25 @@ def test_no_edited_scenario_below_is_lost(command: Command, small: Path, tmp_pat
         mine.write_text(written)
 
 
+def test_force_does_all_runs_anew(command: Command, small: Path) -> None:
+    for words in (
+        ("run", str(small), "--seeds", "2", "--out", "o"),
+        ("compare", str(small), f"{small}@sfc", "--seeds", "2", "--out", "c"),
+    ):
+        assert command(*words).code == 0
+        runs = sorted(Path(words[-1]).rglob("seed-*/manifest.json"))
+        written = [run.stat().st_mtime_ns for run in runs]
+        assert command(*words).code == 0
+        assert [run.stat().st_mtime_ns for run in runs] == written
+        assert command(*words, "--force").code == 0
+        assert not {run.stat().st_mtime_ns for run in runs} & {*written}
+        mine = runs[0].with_name("scenario.toml")
+        mine.write_text(mine.read_text() + "# my notes\n")
+        said = command(*words, "--force")
+        assert said.code == 2
+        assert "scenario.toml: was changed since it was written" in said.err
+
+
 @pytest.mark.parametrize("broken", ["damaged", "older", "without hashes"])
 def test_a_scenario_of_which_nobody_can_tell_is_kept(
     command: Command, small: Path, broken: str

@@ -22,7 +22,7 @@ from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMAT, write_manifest
 from backwater.metrics import usual
 from backwater.results import Run
-from backwater.running import SLICE_MS, Job, find_done, interruptible, run_jobs
+from backwater.running import SLICE_MS, Job, interruptible, run_jobs, taken_up
 from backwater.samples import PAIRS
 from backwater.stats import groups, job_steps
 from backwater.wording import duration, figure
@@ -65,7 +65,7 @@ class Plan:
             prepared = case.scenario.prepare()
             folder = base / _key(case.name, prepared.identity)
             mine = [Job(prepared, seed, folder / f"seed-{seed}") for seed in seeds]
-            found = find_done(mine, force=force)
+            found = taken_up(mine, force=force)
             given = {run.seed: run for run in case.runs if _is_of(run, mine[0])}
             folders.append(folder)
             jobs.append(mine)

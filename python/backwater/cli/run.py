@@ -77,7 +77,7 @@ def run(
     from backwater.cli.runs import once, repeat
     from backwater.directory import clear, free_directory, locked, replaceable, standing
     from backwater.manifest import SEEDS
-    from backwater.running import Job, find_done, taken_up
+    from backwater.running import Job, taken_up
 
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
@@ -94,13 +94,13 @@ def run(
     warn(prepared.warnings)
     if numbers is None:
         job = Job(prepared, case.seed if seed is None else seed, base, captured)
-        return once(case, job, taken_up(job, force=force), base, json, allow=allow)
+        return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
     jobs = [Job(prepared, number, base / f"seed-{number}") for number in numbers]
     with locked(base):
         of_others = standing(base) != SEEDS
         if of_others:
             replaceable(base, force=force)
-        done = find_done(jobs, force=force)
+        done = taken_up(jobs, force=force)
         if of_others:
             clear(base)
         again = ["run", file, *_options("--variant", variant), *_options("--with", mechanisms)]
