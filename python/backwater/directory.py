@@ -165,7 +165,10 @@ def clear(path: Path) -> None:
     """
     try:
         kind = standing(path)
-        if kind is not None:
+        if kind is None:
+            # Killed before it had a manifest, a command has left the beginning of one.
+            _sweep(path)
+        else:
             # All of them before anything is removed.
             runs = _runs(path, kind)
             for run in runs:

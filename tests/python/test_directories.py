@@ -628,6 +628,13 @@ def test_no_edited_scenario_below_is_lost(command: Command, small: Path, tmp_pat
         mine.write_text(written)
 
 
+def test_the_beginning_of_a_manifest_is_swept(command: Command, small: Path) -> None:
+    Path("o").mkdir()
+    Path("o/.manifest.json.5a42976d.tmp").write_text("{")
+    assert command("run", str(small), "--out", "o").code == 0
+    assert not list(Path("o").rglob("*.tmp"))
+
+
 def test_force_does_all_runs_anew(command: Command, small: Path) -> None:
     for words in (
         ("run", str(small), "--seeds", "2", "--out", "o"),
