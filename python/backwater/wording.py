@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # What moves a terminal's cursor, colours, or the order in which text is read: C0 but for line feed
 # and tabulator, DEL, C1, the bidirectional controls of Unicode (UAX #9), separators of lines; and
@@ -20,6 +20,19 @@ _CONTROLS = re.compile(
 def visible(text: str) -> str:
     r"""Write out control characters as JSON does (`\u001b`), so that a terminal shows them."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def meant(name: str, known: Sequence[str], otherwise: str, most: int = 1) -> str:
+    """Hint at what may be meant by a name that is not known; at all there are, if nothing is near.
+
+    `otherwise` is said before these, as in "the studies are".
+    """
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=most)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"{otherwise} {', '.join(known)}"
 
 
 def us(value: float | None) -> str:

@@ -104,7 +104,7 @@ fn shortage(
     };
     let needs: Vec<Bytes> = shape.ports.iter().map(of_port).collect();
     let advice = "`backwater advise pfc` itemises the headroom";
-    let carved = matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress);
+    let carved = switch.buffer_per.is_carved();
     let short = |(port, need): &(&PortShape, &Bytes)| switch.headroom_at(port.rate) < **need;
     let short = shape.ports.iter().zip(&needs).filter(short).max_by_key(|(_, need)| **need);
     // Whoever has a frame in headroom is paused, however little the pool before it holds.

@@ -94,15 +94,7 @@ impl Entry {
 pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for (shape, params) in cx.switches.iter().zip(cx.switch_params) {
-        let one = CheckCx {
-            switches: std::slice::from_ref(shape),
-            switch_params: std::slice::from_ref(params),
-            gap: cx.gap,
-            overrun: cx.overrun,
-            lossless: cx.lossless,
-            steered: cx.steered,
-            paused: cx.paused,
-        };
+        let one = CheckCx { switches: std::slice::from_ref(shape), switch_params: std::slice::from_ref(params), ..*cx };
         for finding in M::check(scoped.of(&shape.name, &shape.tier), &one) {
             if !all.iter().any(|f| f.key == finding.key && f.fatal == finding.fatal) {
                 all.push(finding);

@@ -280,6 +280,11 @@ pub enum BufferPer {
 }
 
 impl BufferPer {
+    /// Whether an ingress has memory set aside in a buffer: what comes in knows which memory it will take.
+    pub fn is_carved(self) -> bool {
+        matches!(self, BufferPer::Switch | BufferPer::Ingress)
+    }
+
     /// What may wait for one egress port with a `buffer`, where this limits it.
     pub fn of_egress(self, buffer: Bytes) -> Option<Bytes> {
         matches!(self, BufferPer::Egress | BufferPer::Queue).then_some(buffer)

@@ -83,7 +83,7 @@ impl Occupancy {
         // The reader of scenarios refuses to set aside more than there is; who does so all the same shares nothing.
         let sizes = shared_memory(params, rates, lossless).unwrap_or_else(|| vec![0; ports.max(1)]);
         let dynamic = params.architecture == Architecture::SharedMemory;
-        let carved = is_carved(params.buffer_per);
+        let carved = params.buffer_per.is_carved();
         let has_headroom = carved && lossless != 0 && params.headroom.0 != 0;
         let partitioned = has_headroom || carved && params.reserve.0 != 0;
         let above = rates.iter().filter_map(|rate| params.headroom_above_at(*rate));
@@ -342,11 +342,6 @@ fn within(number: u8) -> usize {
 #[inline(always)]
 fn slot(port: Port, within: u8) -> usize {
     usize::from(port.0) * CLASSES + usize::from(within)
-}
-
-/// Whether an ingress has memory set aside in a buffer.
-fn is_carved(per: BufferPer) -> bool {
-    matches!(per, BufferPer::Switch | BufferPer::Ingress)
 }
 
 /// \[bytes\] Shared memory of each unit of `buffer_per` after reserves and headrooms; `None` where they exceed the buffer.

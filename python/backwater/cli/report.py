@@ -5,10 +5,9 @@ The libraries that draw are imported when there is something to draw, so that he
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +15,10 @@ from backwater.cli.output import message, write
 from backwater.cli.reproduce import listening
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError, ResultError
+from backwater.wording import meant
+
+if TYPE_CHECKING:
+    from backwater.report.page import Page
 
 
 def report(
@@ -53,24 +56,27 @@ def report(
             page = report.of(folder, listener)
             html = page.html()
     message(*page.failed)
-    place = Path(figures or "")
-    if place.is_dir() and figures is not None:
-        kinds = (Kind.SVG, Kind.PNG, Kind.PDF)
-        for figure in page.figures:
-            for path, kind in zip(figure.paths(place), kinds, strict=True):
-                writable(str(path), kind)
+    place = None if figures is None else _folder(Path(figures), page)
     write(output, html)
-    if figures is not None:
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ResultError(f"{place}: cannot be made: {error.strerror or error}") from None
+    if place is not None:
         for figure in page.figures:
             figure.save(place)
         message(f"{len(page.figures)} figures as SVG, PNG and PDF: {place}")
     if output != "-":
         message(f"report: {output}")
     return 0
+
+
+def _folder(place: Path, page: Page) -> Path:
+    """Make the directory for figures, and see that they may be written there."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultError(f"{place}: cannot be made: {error.strerror or error}") from None
+    for figure in page.figures:
+        for path in figure.paths(place):
+            writable(str(path), Kind[path.suffix[1:].upper()])
+    return place
 
 
 def _unusable(path: Path, studies: list[str]) -> InputError:
@@ -84,8 +90,7 @@ def _unusable(path: Path, studies: list[str]) -> InputError:
                 f"then `backwater report {place}`"
             )
         return InputError(f"{path}: is a file, not a result directory", hint)
-    near = difflib.get_close_matches(str(path), studies, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"the studies are {', '.join(studies)}"
+    hint = meant(str(path), studies, "the studies are", most=3)
     return InputError(
         f"{path}: neither a directory nor a study",
         f"{hint}; a directory is what `backwater run --out` or `backwater reproduce --out` wrote",

@@ -118,15 +118,14 @@ class Figure:
     def save(self, folder: Path) -> list[Path]:
         """Write SVG, PNG and PDF."""
         drawing = self.drawing
-        content: dict[str, bytes] = {
-            "svg": drawing.encode(),
-            "png": vl_convert.svg_to_png(
-                drawing, scale=1 if isinstance(self.chart, str) else PNG_SCALE
-            ),
-            "pdf": vl_convert.svg_to_pdf(drawing),
-        }
+        scale = 1 if isinstance(self.chart, str) else PNG_SCALE
+        content: tuple[bytes, ...] = (
+            drawing.encode(),
+            vl_convert.svg_to_png(drawing, scale=scale),
+            vl_convert.svg_to_pdf(drawing),
+        )
         paths = self.paths(folder)
-        for path, octets in zip(paths, content.values(), strict=True):
+        for path, octets in zip(paths, content, strict=True):
             try:
                 write_file(path, octets)
             except OSError as error:

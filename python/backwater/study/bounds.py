@@ -7,8 +7,9 @@ the last packet and its acknowledgement need over an empty network.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 BITS = 8
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The document's network as far as the bounds need it: equal links, store and forward.
 
     A flow's path has `links` links and `switches` switches; its ACKs take it back.

@@ -7,7 +7,6 @@ measures say what is read from each run.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,6 +23,7 @@ from backwater.study import (
 )
 from backwater.study.bounds import BOUNDS, Model
 from backwater.study.schema import check_published, check_study
+from backwater.wording import meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -240,9 +240,7 @@ def load(name: str, *, full: bool = False) -> Study:
     """Read a study by its name; `full` as it was published, if it is run smaller otherwise."""
     known = names()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the studies are {', '.join(known)}"
-        raise InputError(f"there is no study {name!r}", hint)
+        raise InputError(f"there is no study {name!r}", meant(name, known, "the studies are"))
     return read(STUDIES / name, full=full)
 
 

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from backwater.errors import InputError
+from backwater.study.bounds import Model
+from backwater.wording import meant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,19 +76,6 @@ class FullTable(_Table):
     measure: dict[str, Any] | None = None
 
 
-class ModelTable(_Table):
-    """`[model]`."""
-
-    payload_bytes: int
-    header_bytes: int
-    ack_bytes: int
-    rate_gbps: float
-    link_delay_ns: float
-    switch_latency_ns: float
-    links: int
-    switches: int
-
-
 class HeadlineTable(_Table):
     """`[headline]`: the study's row in the README."""
 
@@ -111,7 +99,7 @@ class StudyFile(_Table):
     null: dict[str, str] | None = None
     beside: list[BesideTable] | None = None
     bound_ignores: list[str] | None = None
-    model: ModelTable | None = None
+    model: Model | None = None
     full: FullTable | None = None
     headline: HeadlineTable | None = None
 
@@ -170,12 +158,12 @@ class PublishedFile(_Table):
 
 
 # Which table stands at a place, for hints.
-_TABLES: dict[tuple[str, ...], type[_Table]] = {
+_TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     ("case",): CaseTable,
     ("beside",): BesideTable,
     ("beside", "setup"): SetupTable,
     ("full",): FullTable,
-    ("model",): ModelTable,
+    ("model",): Model,
     ("headline",): HeadlineTable,
     ("row",): RowTable,
     ("claim",): ClaimTable,
@@ -225,6 +213,5 @@ def _see_known(
 def _unknown(
     path: Path, place: str, what: str, name: str, known: tuple[str, ...] | list[str]
 ) -> InputError:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    return InputError(f"{path}: {place + ': ' if place else ''}there is no {what} {name!r}", hint)
+    said = f"{path}: {place + ': ' if place else ''}there is no {what} {name!r}"
+    return InputError(said, meant(name, known, "there are"))

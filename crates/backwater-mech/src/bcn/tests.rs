@@ -427,8 +427,7 @@ fn what_is_refused() {
         let switch = SwitchParams { buffer: Bytes(150_000), buffer_per: per, ..SwitchParams::default() };
         let bench = SwitchBench::new(&switch, 4, LINE, 0);
         let (switches, switch_params) = (std::slice::from_ref(bench.shape()), std::slice::from_ref(&switch));
-        let cx =
-            CheckCx { switches, switch_params, gap: Bytes(0), overrun: (1, 1), lossless: false, steered: 0, paused: 0 };
+        let cx = CheckCx { switches, switch_params, ..CheckCx::default() };
         Bcn::check(params, &cx).into_iter().map(|f| f.key).collect::<Vec<_>>()
     };
     use BufferPer::{Egress, Queue, Switch};

@@ -150,15 +150,7 @@ fn losses_are_answered_as_tcp_does() {
 
 #[test]
 fn values_that_cannot_work_are_refused() {
-    let cx = CheckCx {
-        switches: &[],
-        switch_params: &[],
-        gap: Bytes::ZERO,
-        overrun: (1, 1),
-        lossless: false,
-        steered: 0,
-        paused: 0,
-    };
+    let cx = CheckCx::default();
     let keys = |params: Params| Dctcp::check(&params, &cx).iter().map(|f| f.key).collect::<Vec<_>>();
     assert!(keys(Params::default()).is_empty());
     assert_eq!(keys(Params { g: 0.0, ..Params::default() }), ["g"]);

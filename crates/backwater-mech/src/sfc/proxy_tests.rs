@@ -172,15 +172,7 @@ fn host_without_pfc_obeys_pauses_of_its_class() {
 #[test]
 fn proxy_cannot_pause_a_flow() {
     let flow = Params { granularity: Granularity::Flow, ..params() };
-    let cx = CheckCx {
-        switches: &[],
-        switch_params: &[],
-        gap: Bytes::ZERO,
-        overrun: (1, 1),
-        lossless: false,
-        steered: 0,
-        paused: 0,
-    };
+    let cx = CheckCx::default();
     assert!(Sfc::check(&params(), &cx).is_empty());
     assert!(matches!(&Sfc::check(&flow, &cx)[..], [Finding { fatal: true, key: "granularity", .. }]));
 }

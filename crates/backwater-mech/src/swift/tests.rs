@@ -104,15 +104,7 @@ fn pacing_below_one_packet() {
 
 #[test]
 fn values_that_cannot_work_are_refused() {
-    let cx = CheckCx {
-        switches: &[],
-        switch_params: &[],
-        gap: Bytes::ZERO,
-        overrun: (1, 1),
-        lossless: false,
-        steered: 0,
-        paused: 0,
-    };
+    let cx = CheckCx::default();
     let d = Params::default;
     assert!(Swift::check(&d(), &cx).is_empty());
     for (params, key) in [

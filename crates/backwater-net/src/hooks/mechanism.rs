@@ -78,7 +78,7 @@ pub struct Preset {
 }
 
 /// What an inspection of a mechanism's parameters knows of the run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct CheckCx<'a> {
     /// Every switch.
     pub switches: &'a [SwitchShape],
@@ -94,6 +94,21 @@ pub struct CheckCx<'a> {
     pub steered: u8,
     /// What any mechanism pauses on single links at these switches: bits as in [`Mechanism::pauses`].
     pub paused: u16,
+}
+
+impl Default for CheckCx<'_> {
+    /// Of a run without switches, gap, clock or promise.
+    fn default() -> Self {
+        CheckCx {
+            switches: &[],
+            switch_params: &[],
+            gap: Bytes::ZERO,
+            overrun: (1, 1),
+            lossless: false,
+            steered: 0,
+            paused: 0,
+        }
+    }
 }
 
 /// What is wrong with a mechanism's parameters.

@@ -56,11 +56,10 @@ pub(crate) fn pfc_limit(
         return None;
     }
     let switch = resolved.switch.of(name, tier);
-    // Elsewhere what comes in cannot know which memory it will take: nobody is paused by a share of it.
-    let carved = matches!(switch.buffer_per, BufferPer::Switch | BufferPer::Ingress);
     let (shared, beside, key) = match pfc.threshold {
         Threshold::Static => (Bytes::ZERO, Bytes::ZERO, "pfc.xoff"),
-        Threshold::Dynamic if !carved => return None,
+        // What comes in cannot know which memory it will take: nobody is paused by a share of it.
+        Threshold::Dynamic if !switch.buffer_per.is_carved() => return None,
         Threshold::Dynamic => {
             let pools = shared_memory(switch, rates, resolved.mechanisms.lossless_classes(name, tier))?;
             (Bytes(pools.into_iter().min()?), switch.reserve, "pfc.alpha")
