@@ -51,7 +51,7 @@ TABLES = (
 )
 SCENARIO = "scenario.toml"
 STATISTICS = "statistics.parquet"
-STUDY_FILES = ("table.json", "beside.json", "points.json")
+STUDY_FILES = ("table.json", "beside.json", "points.json", "measured.jsonl")
 FOLDERS = ("runs", "observed")
 LOCK = ".backwater.lock"
 

@@ -259,3 +259,72 @@ def test_the_command_repeats_a_study(
         "seed-7",
         "seed-8",
     ]
+
+
+def test_what_was_measured_is_taken_up_elsewhere(
+    small_study: definition.Study, tmp_path: Path
+) -> None:
+    first_part, second = tmp_path / "a", tmp_path / "b"
+    study.reproduce(small_study, out=first_part, seeds=first(2))
+    known = first_part / "measured.jsonl"
+    lines = [json.loads(line) for line in known.read_text(encoding="utf-8").splitlines()]
+    # Case a, its setup beside, and case b: two seeds each, each by the run that it is of.
+    assert len(lines) == 6
+    for line in lines:
+        assert (
+            backwater.open_run(first_part / "runs" / line["run"]).fingerprint == line["fingerprint"]
+        )
+    moved = tmp_path / "moved.jsonl"
+    # As a kill in the middle of a line leaves it.
+    moved.write_bytes(known.read_bytes() + b'{"of": "half')
+    started: list[int] = []
+    outcome = study.reproduce(small_study, out=second, measured=moved, progress=started.append)
+    # Of 6 + 3 + 2 runs six are known, and are not there.
+    assert started == [5]
+    assert outcome.taken == 6
+    manifest = json.loads((second / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["taken"] == 6
+    plain = study.reproduce(small_study)
+    assert (outcome.rows, outcome.beside, outcome.points) == (
+        plain.rows,
+        plain.beside,
+        plain.points,
+    )
+    assert len(list(second.glob("runs/*/*/manifest.json"))) == 5
+    assert len((second / "measured.jsonl").read_text(encoding="utf-8").splitlines()) == 11
+
+
+def test_values_of_other_runs_are_not_taken(small_study: definition.Study, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    study.reproduce(small_study, out=out, seeds=first(1))
+    known = out / "measured.jsonl"
+    nothing = "holds no run of what is asked for"
+    with pytest.raises(InputError, match=nothing):
+        study.reproduce(small_study, overrides=[("switch.latency", "1 us")], measured=known)
+    path = tmp_path / small_study.id / "study.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('["1 ms", "2 ms"]', '["0 ms", "2 ms"]'), encoding="utf-8")
+    with pytest.raises(InputError, match=nothing):
+        study.reproduce(definition.read(path.parent), measured=known)
+    other = [json.loads(line) for line in known.read_text(encoding="utf-8").splitlines()]
+    assert other
+    known.write_text('{"of": 3}\nno JSON\n', encoding="utf-8")
+    with pytest.raises(InputError, match="holds no measured run"):
+        study.reproduce(small_study, measured=known)
+    with pytest.raises(InputError, match="is no file"):
+        study.reproduce(small_study, measured=tmp_path / "absent")
+
+
+def test_an_edited_line_is_measured_anew(small_study: definition.Study, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    rows = study.reproduce(small_study, out=out, seeds=first(1)).rows
+    known = out / "measured.jsonl"
+    edited = [json.loads(line) for line in known.read_text(encoding="utf-8").splitlines()]
+    for line in edited:
+        line["measures"]["rate"]["value"] = 1.0
+    known.write_text("".join(json.dumps(line) + "\n" for line in edited), encoding="utf-8")
+    with pytest.raises(InputError, match="holds no measured run"):
+        study.reproduce(small_study, seeds=first(1), measured=known)
+    assert study.reproduce(small_study, out=out, seeds=first(1)).rows == rows
+    again = [json.loads(line) for line in known.read_text(encoding="utf-8").splitlines()]
+    assert next(line["measures"]["rate"]["value"] for line in again) == rows[0].measured

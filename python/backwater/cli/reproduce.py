@@ -15,7 +15,7 @@ from backwater.cli import arguments
 from backwater.cli.arguments import Force, Json, Out, Set, With, overrides
 from backwater.cli.output import message, write_json
 from backwater.cli.targets import Kind, writable
-from backwater.errors import Interrupted, stopped_by
+from backwater.errors import InputError, Interrupted, stopped_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +46,15 @@ def reproduce(
     full: Annotated[
         bool, typer.Option("--full", help="As large as published, where a study is smaller.")
     ] = False,
+    measured: Annotated[
+        str | None,
+        typer.Option(
+            "--measured",
+            metavar="FILE",
+            help="The measured.jsonl of an earlier --out: runs that it knows, of the same build, "
+            "are not done again.",
+        ),
+    ] = None,
     out: Out = None,
     json: Json = None,
     force: Force = False,
@@ -68,6 +77,11 @@ def reproduce(
     pairs = overrides(settings)
     seeds = _seeds(many)
     wanted = names() if study == "all" else [study]
+    if measured is not None and len(wanted) > 1:
+        raise InputError(
+            f"--measured {measured}: is of one study, and `all` runs {len(wanted)}",
+            "name the study that it is of",
+        )
     rows: list[dict[str, Any]] = []
     summaries: dict[str, Summary] = {}
     met = True
@@ -86,6 +100,7 @@ def reproduce(
                     mechanisms=mechanisms or (),
                     full=full and (study != "all" or has_full_size(name)),
                     force=force,
+                    measured=measured,
                     progress=listening(display),
                 )
         except Interrupted as stop:
@@ -93,7 +108,7 @@ def reproduce(
             options: list[tuple[str, str | None]] = [("--case", case), ("--seeds", many)]
             options += [("--with", name) for name in mechanisms or ()]
             options += [("--set", text) for text in settings or ()]
-            options += [("--json", json), ("--out", str(place))]
+            options += [("--measured", measured), ("--json", json), ("--out", str(place))]
             again = ["backwater", "reproduce", study, *(["--full"] if full else [])]
             for option, value in options:
                 again += [] if value is None else [option, value]
@@ -107,6 +122,8 @@ def reproduce(
         met = met and outcome.met
         if json != "-":
             show_outcome(outcome)
+        if outcome.taken:
+            message(f"{outcome.taken} runs were not done: {measured} knows what they came to")
         message(f"results: {base}")
     if json != "-" and len(summaries) > 1:
         show_summaries(summaries)

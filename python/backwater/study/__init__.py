@@ -24,6 +24,7 @@ from backwater.manifest import FORMAT, STUDY, read_manifest, write_manifest
 from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Changes, Plan, execute, places, plan, seeds_of
+from backwater.study.measured import MEASURED, Measured
 from backwater.study.outcome import BESIDE, POINTS, ROWS, Outcome, open_study, points_to_json
 from backwater.study.rows import Row, Summary, summarise
 from backwater.study.verdict import compare, compare_beside
@@ -55,6 +56,7 @@ def reproduce(
     mechanisms: Sequence[str] = (),
     full: bool = False,
     force: bool = False,
+    measured: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: Callable[[int], Progress | None] | None = None,
 ) -> Outcome:
@@ -65,22 +67,25 @@ def reproduce(
     verdict: bands and claims are for the study's own values. `seeds` makes other repetitions of
     those that the study says and the scenario's own seed; `full` runs a study that has two sizes as
     it was published. With `out` every run and the tables are kept there; what an earlier
-    reproduction has completed there is not run again, unless `force` replaces it. `workers` is the
-    number of runs at a time, the number of cores if not given; the results do not depend on it.
-    `progress` makes a listener once it is known how many runs are to be done.
+    reproduction has completed there is not run again, unless `force` replaces it. `measured` is a
+    `measured.jsonl` of an earlier reproduction: what it knows, of the same build, is not run.
+    `workers` is the number of runs at a time, the number of cores if not given; the results do not
+    depend on it. `progress` makes a listener once it is known how many runs are to be done.
     """
     definition = load(study, full=full) if isinstance(study, str) else study
     directory = None if out is None else Path(out)
     changes = Changes(tuple(overrides), tuple(mechanisms))
     planned = plan(definition, case, changes, directory, seeds)
     with contextlib.nullcontext() if directory is None else locked(directory):
-        return _reproduce(planned, case, directory, force, workers, progress)
+        taken = None if measured is None else Path(measured)
+        return _reproduce(planned, case, directory, taken, force, workers, progress)
 
 
 def _reproduce(
     planned: Plan,
     case: str | None,
     directory: Path | None,
+    taken: Path | None,
     force: bool,
     workers: int | None,
     progress: Callable[[int], Progress | None] | None,
@@ -92,8 +97,9 @@ def _reproduce(
     there = find_done(planned.jobs)
     if directory is not None:
         _write_manifest(directory, _manifest(planned, case, "running"))
+    measured = Measured(planned.jobs, definition.measures, directory, taken)
     with interruptible() as stop:
-        points = execute(planned, there, progress, stop, workers)
+        points = execute(planned, there, measured, progress, stop, workers)
     rows = compare(planned, points)
     outcome = Outcome(
         study=definition,
@@ -105,11 +111,18 @@ def _reproduce(
         places=places(planned),
         seeds=seeds_of(planned),
         changes=planned.changes,
+        taken=sum(
+            run is None and measured.taken(job) is not None
+            for job, run in zip(planned.jobs, there, strict=True)
+        ),
     )
     if directory is not None:
         manifest = _manifest(planned, case, "interrupted" if stop.is_set() else "done")
         files = {} if stop.is_set() else _write_tables(directory, outcome)
-        _write_manifest(directory, manifest | {"summary": str(outcome.summary), "files": files})
+        _write_manifest(
+            directory,
+            manifest | {"summary": str(outcome.summary), "taken": outcome.taken, "files": files},
+        )
     if stop.is_set():
         raise stop.interrupted()
     return outcome
@@ -127,7 +140,7 @@ def _write_tables(directory: Path, outcome: Outcome) -> dict[str, str]:
             write_text(directory / name, json_text(content))
     except OSError as error:
         raise ResultError(f"{directory}: cannot write results: {error.strerror or error}") from None
-    return {name: digest(directory / name) for name in contents}
+    return {name: digest(directory / name) for name in (*contents, MEASURED)}
 
 
 def _study_in(directory: Path) -> str | None:

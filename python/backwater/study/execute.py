@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backwater.results import Run
     from backwater.scenario import Scenario
     from backwater.study.definition import Case, Study
+    from backwater.study.measured import Measured, Readings
 
 
 @dataclass(frozen=True)
@@ -253,30 +254,44 @@ def _folder(key: Key) -> str:
 def execute(
     plan: Plan,
     there: Sequence[Run | None],
+    measured: Measured,
     progress: Callable[[int], Progress | None] | None,
     stop: Stop,
     workers: int | None = None,
 ) -> dict[Key, Point]:
-    """Do the runs of a plan that are not `there` yet, and measure all of them.
+    """Do the runs of a plan that are neither `there` nor taken as measured, and measure the rest.
 
     `progress` makes a listener once it is known how many runs are to be done.
     """
 
-    def measure(run: Run) -> dict[str, Reading] | None:
+    def measure(run: Run) -> Readings | None:
         if run.status != "done":
             return None
-        observed = Observed(run)
-        return {m.name: read(observed, m.kind, m.parameters) for m in plan.study.measures}
+        known = measured.of(run)
+        if known is None:
+            observed = Observed(run)
+            known = {m.name: read(observed, m.kind, m.parameters) for m in plan.study.measures}
+            measured.keep(run, known)
+        return known
 
-    missing = [number for number, run in enumerate(there) if run is None]
+    taken = [measured.taken(job) for job in plan.jobs]
+    missing = [
+        number
+        for number, (run, readings) in enumerate(zip(there, taken, strict=True))
+        if run is None and readings is None
+    ]
     listener = progress(len(missing)) if progress is not None else None
     jobs = [plan.jobs[number] for number in missing]
     fresh = dict(zip(missing, run_jobs(jobs, listener, stop, measure, workers), strict=True))
-    outcomes = [
+
+    def outcome(number: int) -> Readings | _core.RunError | None:
+        run = there[number]
+        if number in fresh:
+            return fresh[number]
         # What is stopped is not judged, and to measure hundreds of runs takes its time.
-        fresh[number] if run is None else None if stop.is_set() else measure(run)
-        for number, run in enumerate(there)
-    ]
+        return taken[number] if run is None or stop.is_set() else measure(run)
+
+    outcomes = [outcome(number) for number in range(len(plan.jobs))]
     return {
         key: {m.name: _sample([outcomes[n] for n in runs], m.name) for m in plan.study.measures}
         for key, runs in plan.points.items()

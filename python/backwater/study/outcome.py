@@ -6,6 +6,7 @@ A study's directory holds
     table.json      published numbers and claims, each with what was measured and a verdict
     beside.json     setups beside the table
     points.json     every measure of every point: its value for each seed
+    measured.jsonl  what each run came to, as soon as it has ended (`study.measured`)
     runs/           a result directory a run
 """
 
@@ -54,6 +55,8 @@ class Outcome:
     """Seeds of each point, in the order of its values."""
     changes: Changes = field(default_factory=Changes)
     """What was changed over what the study says."""
+    taken: int = 0
+    """Runs that were not done, since an earlier reproduction had measured them."""
 
     @property
     def met(self) -> bool:
@@ -139,6 +142,7 @@ def open_study(directory: str | os.PathLike[str]) -> Outcome:
         changes=Changes(
             tuple((manifest.get("set") or {}).items()), tuple(manifest.get("with") or ())
         ),
+        taken=manifest.get("taken", 0),
     )
 
 

@@ -1,0 +1,171 @@
+"""What each run of a study came to, kept as soon as it has ended: a line of JSON for each.
+
+A study of hundreds of large runs takes hours and gigabytes; its numbers take a kilobyte a run.
+`measured.jsonl` in the study's directory holds them: what was measured there is not measured again,
+and `reproduce --measured FILE` takes a study up where its runs are not, on another machine or after
+they were removed. A line says
+
+    of            SHA-256 of scenario, files of its flows, seed, version, build, and what is read
+    run, seed     where the run lay below `runs`, and its seed
+    fingerprint   of the run
+    measures      value, problem and sizes by the name of the measure
+    sha256        of the rest, by which a line that was damaged or edited is told and left out
+
+A line stands for a run only if `of` is that of the run: another build, another scenario and another
+definition of a measure all make it another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import InputError, ResultError
+from backwater.files import write_text
+from backwater.study.measures import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from backwater.results import Run
+    from backwater.running import Job
+    from backwater.study.definition import Measure
+
+MEASURED = "measured.jsonl"
+
+Readings = dict[str, Reading]
+"""What was read from one run, by the names of the measures."""
+
+
+class Measured:
+    """Readings of the runs of a plan; kept in a file if the study has a directory."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        measures: Sequence[Measure],
+        directory: Path | None,
+        taken: Path | None = None,
+    ) -> None:
+        """Read what is known of these jobs: in their directory, and in the file `taken`.
+
+        Raises `InputError` if `taken` cannot be read or holds none of them.
+        """
+        self._read_of = [[one.name, one.kind, one.parameters] for one in measures]
+        self._path = None if directory is None else directory / MEASURED
+        self._lock = threading.Lock()
+        wanted = {self._name(job.manifest) for job in jobs}
+        own = [] if self._path is None else _lines(self._path)
+        others = [] if taken is None else _given(taken)
+        lines = {line["of"]: line for line in (*others, *own) if line["of"] in wanted}
+        if taken is not None and not wanted.intersection(line["of"] for line in others):
+            raise InputError(
+                f"{taken}: holds no run of what is asked for",
+                "a run counts only with the same scenario, seed, measures and build",
+            )
+        self._known = {name: _readings(line) for name, line in lines.items()}
+        self._taken = {line["of"] for line in others}
+        if self._path is not None:
+            # Anew: a command that was killed may have left half a line.
+            self._write(lines.values())
+
+    def taken(self, job: Job) -> Readings | None:
+        """Give what a run came to that need not be there; None if it must."""
+        name = self._name(job.manifest)
+        return self._known[name] if name in self._taken else None
+
+    def of(self, run: Run) -> Readings | None:
+        """Give what a run that is there came to; None if it was not measured yet."""
+        return self._known.get(self._name(run.manifest))
+
+    def keep(self, run: Run, readings: Readings) -> None:
+        """Keep what a run came to, on disk before this returns."""
+        name = self._name(run.manifest)
+        where = run.directory
+        line = {
+            "of": name,
+            "run": None if where is None else f"{where.parent.name}/{where.name}",
+            "seed": run.seed,
+            "fingerprint": run.fingerprint,
+            "measures": {key: asdict(one) for key, one in readings.items()},
+        }
+        line["sha256"] = _seal(line)
+        with self._lock:
+            if name in self._known:
+                return
+            self._known[name] = readings
+            if self._path is not None:
+                try:
+                    with self._path.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(line) + "\n")
+                except OSError as error:
+                    raise _unwritten(self._path, error) from None
+
+    def _name(self, manifest: Mapping[str, Any]) -> str:
+        facts = [manifest[fact] for fact in ("scenario", "inputs", "seed", "versions")]
+        text = json.dumps([facts, self._read_of], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _write(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        assert self._path is not None
+        try:
+            write_text(self._path, "".join(json.dumps(line) + "\n" for line in lines))
+        except OSError as error:
+            raise _unwritten(self._path, error) from None
+
+
+def _unwritten(path: Path, error: OSError) -> ResultError:
+    return ResultError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+def _given(path: Path) -> list[dict[str, Any]]:
+    """Read a file that a user names."""
+    hint = f"name the {MEASURED} that `backwater reproduce --out` wrote"
+    try:
+        if not path.is_file():
+            raise InputError(f"{path}: is no file", hint)
+        found = _lines(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}", hint) from None
+    if not found:
+        raise InputError(f"{path}: holds no measured run", hint)
+    return found
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """Read all whole lines of a file; none if it is not there."""
+    try:
+        texts = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    found = []
+    for text in texts:
+        try:
+            line = json.loads(text)
+            _readings(line)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            continue
+        if line.get("sha256") == _seal(line) and isinstance(line.get("of"), str):
+            found.append(line)
+    return found
+
+
+def _seal(line: Mapping[str, Any]) -> str:
+    rest = {name: value for name, value in line.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _readings(line: Mapping[str, Any]) -> Readings:
+    """Give what a line says; an error if it is none."""
+    return {
+        name: Reading(
+            None if one["value"] is None else float(one["value"]),
+            None if one["problem"] is None else str(one["problem"]),
+            tuple(int(size) for size in one["sizes"]),
+        )
+        for name, one in line["measures"].items()
+    }
