@@ -1,7 +1,8 @@
 //! Random valid scenarios over everything that can be said in one, held against laws.
 //!
 //! `soak N` judges N scenarios, `soak` goes on until it is stopped; `soak N SEED` those of another seed. Two processes share them.
-//! `soak --one K SEED` judges scenario K alone and prints it.
+//! `soak --one K SEED` judges scenario K alone and prints it. `soak --fingerprints N SEED` runs N of them and prints a line for each: two
+//! builds of which the lines are the same do the same.
 //!
 //! Scenario K of a seed is always the same. A law that does not hold is printed with a scenario as small as greedy steps make it. The
 //! exit code is 1 if there was any. In front of the laws stands what they are told of: `draw` makes scenarios out of the schema, so
@@ -11,6 +12,7 @@ mod case;
 mod coverage;
 mod dice;
 mod draw;
+mod fingerprints;
 mod laws;
 mod mend;
 mod run;
@@ -48,6 +50,10 @@ fn main() -> ExitCode {
             (Some(which), Some(seed)) => alone(which, seed),
             _ => usage(),
         },
+        ["--fingerprints", most, seed] => match (number(most), number(seed)) {
+            (Some(most), Some(seed)) => fingerprints::list(most, seed),
+            _ => usage(),
+        },
         [] => soak(u64::MAX, 1),
         [most] => number(most).map_or_else(usage, |most| soak(most, 1)),
         [most, seed] => match (number(most), number(seed)) {
@@ -59,7 +65,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: soak [NUMBER [SEED]], or soak --one WHICH SEED");
+    eprintln!("usage: soak [NUMBER [SEED]], soak --one WHICH SEED, or soak --fingerprints NUMBER SEED");
     ExitCode::from(2)
 }
 
