@@ -377,7 +377,7 @@ impl Message {
         let point = u64::from(self.point.0) << 32 | u64::from(self.point.1) << 8 | u64::from(self.point.2);
         let (to, dscp) = (u64::from(self.to.0), u64::from(self.dscp.0));
         let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), point, to, dscp];
-        Control { kind, size, flow, words }
+        Control { kind, size, flow, about: None, words }
     }
 
     fn read(frame: &Control) -> Option<Message> {

@@ -192,7 +192,13 @@ pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
 
 /// An ECN-capable data packet of `payload` and 64 bytes of header, of the flow `flow`.
 pub fn data(src: HostId, dst: HostId, flow: u32, class: Class, payload: u32) -> Packet {
-    let frame = Control { kind: "", size: payload + 64, flow: Some(FlowRef { slot: flow, tag: flow }), words: [0; 6] };
+    let frame = Control {
+        kind: "",
+        size: payload + 64,
+        flow: Some(FlowRef { slot: flow, tag: flow }),
+        about: None,
+        words: [0; 6],
+    };
     let carried = Packet::control(&frame, src, dst, class, u64::from(flow));
     Packet { kind: Kind::Data, payload, ds: DsField::new(Dscp::of(class), Ecn::Ect), ..carried }
 }

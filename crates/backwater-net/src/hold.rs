@@ -42,7 +42,7 @@ impl Hold {
     pub(crate) fn frame_with(self, others: u8) -> Control {
         let class = self.class.map_or(LINK as u64, |c| u64::from(c.0));
         let words = [class, u64::from(self.quanta), u64::from(self.lasting), u64::from(others), 0, 0];
-        Control { kind: MAC_CONTROL, size: Control::MIN_FRAME, flow: None, words }
+        Control { kind: MAC_CONTROL, size: Control::MIN_FRAME, flow: None, about: None, words }
     }
 
     /// What a frame says of each class that it names, or of the link.

@@ -489,8 +489,8 @@ pub trait SwitchSide {
     /// Its bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
-    /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host. Its `flow` is
-    /// `None` where the flow that it names is over.
+    /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host. The flow that it
+    /// names may be over: a switch does not know.
     #[inline(always)]
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
         Fate::Passed

@@ -2,6 +2,7 @@
 
 use crate::units::Bytes;
 use backwater_engine::Time;
+use backwater_engine::fingerprint::mix;
 
 /// A node of the topology: a switch or a host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -162,6 +163,8 @@ pub struct Packet {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
+    /// Hash by which switches spread it over equal ways, where its path is not pinned (RFC 2992). All data of a flow has the same.
+    pub(crate) entropy: u64,
     /// The flow that it belongs to (for control frames: the one it speaks of).
     pub flow: FlowRef,
     /// When the source sent it (an ACK echoes the data packet's).
@@ -178,10 +181,12 @@ impl Packet {
 
     /// The packet that carries a control frame; its content and path are still to be filled in.
     pub(crate) fn control(frame: &Control, src: HostId, dst: HostId, class: Class, uid: u64) -> Packet {
+        let flow = frame.flow.unwrap_or(FlowRef { slot: u32::MAX, tag: 0 });
         Packet {
             src,
             dst,
-            flow: frame.flow.unwrap_or(FlowRef { slot: u32::MAX, tag: 0 }),
+            entropy: Packet::entropy_of(src, dst, flow),
+            flow,
             size: frame.size,
             payload: 0,
             seq: 0,
@@ -194,6 +199,11 @@ impl Packet {
             class,
             ds: DsField::new(Dscp::of(class), Ecn::NotEct),
         }
+    }
+
+    /// The entropy of what is no data: of its addresses and the flow that it speaks of.
+    pub(crate) fn entropy_of(src: HostId, dst: HostId, flow: FlowRef) -> u64 {
+        mix(u64::from(src.0) << 32 | u64::from(dst.0)) ^ u64::from(flow.tag)
     }
 
     /// Its ECN field.
@@ -219,6 +229,9 @@ pub struct Control {
     pub size: u32,
     /// The flow that it speaks of.
     pub flow: Option<FlowRef>,
+    /// Destination and class of the packet that gave rise to it, as far as it repeats that packet's header: a host whose flow is over
+    /// finds the controller that it keeps by them.
+    pub about: Option<(HostId, Class)>,
     /// The mechanism's own words, at most 64 bytes.
     pub words: [u64; 6],
 }

@@ -1,6 +1,6 @@
 //! Shortest paths, all of equal length kept (ECMP), and pinned paths.
 
-use crate::packet::{HostId, Port};
+use crate::packet::{FlowRef, HostId, Port};
 use crate::topology::Graph;
 use backwater_engine::fingerprint::mix;
 use std::collections::HashMap;
@@ -184,14 +184,63 @@ fn distances(neighbours: &Neighbours, switch_of: &[u32], start: u32) -> Vec<u32>
     distance
 }
 
-/// Egress ports at the switches of pinned paths. An entry is its length, then its ports.
+/// Pinned paths: what a controller has put into switches for single flows, and takes out when they are over.
 #[derive(Default)]
 pub(crate) struct Paths {
+    /// Egress ports. A path is its length, then its ports.
     words: Vec<u16>,
     free: HashMap<u16, Vec<u32>>,
+    /// By the slot of the flow.
+    flows: Vec<Pinned>,
+}
+
+/// The paths of a flow.
+#[derive(Clone, Copy)]
+struct Pinned {
+    /// `None`: nothing is pinned.
+    tag: Option<u32>,
+    dst: HostId,
+    /// Of its data and of its acknowledgements, or `NO_PATH`.
+    forward: u32,
+    back: u32,
 }
 
 impl Paths {
+    /// Pins these paths of a flow to `dst`, each of which may be `NO_PATH`.
+    pub fn put_in(&mut self, flow: FlowRef, dst: HostId, forward: u32, back: u32) {
+        if forward == NO_PATH && back == NO_PATH {
+            return;
+        }
+        let slot = flow.slot as usize;
+        if self.flows.len() <= slot {
+            let nothing = Pinned { tag: None, dst, forward: NO_PATH, back: NO_PATH };
+            self.flows.resize(slot + 1, nothing);
+        }
+        self.flows[slot] = Pinned { tag: Some(flow.tag), dst, forward, back };
+    }
+
+    /// A flow is over: its paths may become those of others.
+    pub fn take_out(&mut self, flow: FlowRef) {
+        if self.is_pinned(flow) {
+            let Pinned { forward, back, .. } = self.flows[flow.slot as usize];
+            self.flows[flow.slot as usize].tag = None;
+            self.remove(forward);
+            self.remove(back);
+        }
+    }
+
+    /// Whether a path of this flow is pinned.
+    #[inline(always)]
+    pub fn is_pinned(&self, flow: FlowRef) -> bool {
+        self.flows.get(flow.slot as usize).is_some_and(|pinned| pinned.tag == Some(flow.tag))
+    }
+
+    /// The path of a flow's acknowledgements, which begins at its receiver.
+    pub fn back(&self, flow: FlowRef) -> Option<(u32, HostId)> {
+        let pinned = self.flows.get(flow.slot as usize).filter(|pinned| pinned.tag == Some(flow.tag))?;
+        (pinned.back != NO_PATH).then_some((pinned.back, pinned.dst))
+    }
+
     pub fn insert(&mut self, ports: &[u16]) -> u32 {
         let len = ports.len() as u16;
         let at = self.free.get_mut(&len).and_then(Vec::pop).unwrap_or_else(|| {
@@ -204,7 +253,7 @@ impl Paths {
         at
     }
 
-    pub fn remove(&mut self, at: u32) {
+    fn remove(&mut self, at: u32) {
         if at != NO_PATH {
             self.free.entry(self.words[at as usize]).or_default().push(at);
         }

@@ -34,7 +34,7 @@ impl Message {
         // Only a STOP has a random part, and by itself it says that congestion is severe.
         let last = if self.kind == STOP { self.random } else { self.severe.into() };
         let words = [strength, self.cpid, self.qoff as u64, self.qdelta as u64, self.qeq, last];
-        Control { kind: self.kind, size: 0, flow: None, words }
+        Control { kind: self.kind, size: 0, flow: None, about: None, words }
     }
 
     pub fn read(frame: &Control) -> Option<Message> {
@@ -162,7 +162,8 @@ impl CongestionPoint {
             Message { kind: if fb < 0.0 { NEGATIVE } else { POSITIVE }, ..mild }
         };
         let size = self.params.message_size.0 as u32;
-        let frame = Control { size, flow: Some(pkt.flow), ..message.frame(self.params.w) };
+        let about = Some((pkt.dst, pkt.class));
+        let frame = Control { size, flow: Some(pkt.flow), about, ..message.frame(self.params.w) };
         self.sent += 1;
         cx.route(pkt.src, Class(self.params.message_class), frame);
     }

@@ -44,8 +44,7 @@
 //!
 //! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; a limit of the stream table.
 //! **Where we differ:** flows are those of the simulation, acknowledgements apart from data; control messages of mechanisms are no
-//! flows. Ageing is looked at when a flow's next packet comes, so that a run does not last longer for it. A bridge finds out that
-//! the flow of a CIM is over, ignores the CIM and counts it, where a real one would keep an entry that no packet will ask for.
+//! flows. Ageing is looked at when a flow's next packet comes, so that a run does not last longer for it.
 //! The simulations have "ECN is marked once a packet is isolated" and do not say by whom. By default the port marks that has found the flow
 //! (`ce_marking = "local"`). With `"isolated"` a port upstream, too, marks what a CIM has isolated, for all of `max_flow_life`,
 //! whatever the congestion does: in `scenarios/ci-victim.toml` DCQCN then takes 184 ms for what takes 1.7 ms. With `"found"` one
@@ -376,7 +375,7 @@ impl Message {
         let (source, congesting) = (u64::from(self.source.0), u64::from(self.congesting.0));
         let form = (params.cim_type as u64, params.min_header_octets.0);
         let words = [self.count, source, congesting, u64::from(self.back), form.0, form.1];
-        Control { kind: CIM, size: params.cim_size(), flow: Some(flow), words }
+        Control { kind: CIM, size: params.cim_size(), flow: Some(flow), about: None, words }
     }
 
     fn read(frame: &Control) -> Option<Message> {

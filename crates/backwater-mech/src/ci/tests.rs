@@ -189,6 +189,7 @@ fn cims_are_few_and_far_between() {
         kind: CIM,
         size: 88,
         flow: Some(FlowRef { slot: 7, tag: 7 }),
+        about: None,
         words: [count, 3, 2, 0, 0, 48],
     };
     let expected = [(0, 1), (10, 2), (20, 3)].map(|(us, count)| (us, (IN, Class(6), frame(count))));

@@ -345,7 +345,7 @@ impl NotificationPoint {
     }
 
     fn send(&mut self, cx: &mut NicCx<'_>, flow: FlowRef, src: HostId, class: Class) {
-        let frame = Control { kind: CNP, size: self.size, flow: Some(flow), words: [0; 6] };
+        let frame = Control { kind: CNP, size: self.size, flow: Some(flow), about: None, words: [0; 6] };
         self.sent += 1;
         cx.reply(src, self.class.unwrap_or(class), frame);
         self.flows.insert(flow, LastCnp { at: cx.now(), src, class, owed: false });

@@ -5,7 +5,7 @@ use backwater_net::bench::{FlowBench, NicBench, data};
 use backwater_net::hooks::Note;
 
 const LINE: Rate = Rate::gbps(40);
-const CNP_FRAME: Control = Control { kind: CNP, size: 78, flow: None, words: [0; 6] };
+const CNP_FRAME: Control = Control { kind: CNP, size: 78, flow: None, about: None, words: [0; 6] };
 
 fn flow(params: &Params) -> (FlowBench, ReactionPoint) {
     let bench = FlowBench::new(LINE);

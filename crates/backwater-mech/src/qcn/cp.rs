@@ -124,7 +124,12 @@ impl CongestionPoint {
             let (offset, delta) = (self.qsp.0.wrapping_sub(qlen), qlen.wrapping_sub(old));
             let words = [qntz, cpid, offset, delta, u64::from(at.class.0), 0];
             self.sent += 1;
-            cx.route(pkt.src, self.priority, Control { kind: CNM, size: self.size, flow: Some(pkt.flow), words });
+            let about = Some((pkt.dst, pkt.class));
+            cx.route(
+                pkt.src,
+                self.priority,
+                Control { kind: CNM, size: self.size, flow: Some(pkt.flow), about, words },
+            );
         }
         let mut next = interval(self.base, qntz) as f64;
         if self.jitter > 0.0 {

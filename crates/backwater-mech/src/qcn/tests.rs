@@ -175,7 +175,7 @@ impl Rp {
     }
 
     fn cnm(&mut self, qntz: u64) -> f64 {
-        let frame = Control { kind: CNM, size: 64, flow: None, words: [qntz, 0, 0, 0, 0, 0] };
+        let frame = Control { kind: CNM, size: 64, flow: None, about: None, words: [qntz, 0, 0, 0, 0, 0] };
         assert_eq!(self.rp.on_control(&mut self.bench.cx(), &frame), Fate::Consumed);
         self.mbps()
     }

@@ -94,7 +94,7 @@ fn messages_count_also_when_their_flow_has_ended() {
 #[test]
 fn other_frames_and_hosts_that_obey_pass() {
     let mut tor = Tor::new();
-    let cnp = Control { kind: "cnp", size: 64, flow: None, words: [0; 6] };
+    let cnp = Control { kind: "cnp", size: 64, flow: None, about: None, words: [0; 6] };
     assert_eq!(tor.sfc.on_control(&mut tor.bench.cx(), Port(0), Some(HostId(1)), &cnp), Fate::Passed);
     let native = Params { at_source: AtSource::Host, ..params() };
     tor.sfc = Sfc::switch(&native, tor.bench.shape()).expect("SFC acts at switches");

@@ -27,7 +27,7 @@ enum How {
 }
 
 fn message(kind: &'static str, pkt: Option<&Packet>) -> Control {
-    Control { kind, size: 64, flow: pkt.map(|pkt| pkt.flow), words: [0; 6] }
+    Control { kind, size: 64, flow: pkt.map(|pkt| pkt.flow), about: pkt.map(|pkt| (pkt.dst, pkt.class)), words: [0; 6] }
 }
 
 impl Makes for Tests {

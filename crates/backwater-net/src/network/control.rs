@@ -60,7 +60,7 @@ impl<A: Actors> Network<A> {
                 Note::Open(owner, gate) => self.set_switch_gate(switch, owner, gate, false),
                 Note::Flush(port, queue) => self.flush(switch, port, queue),
                 Note::Report(kind, port, class, value) => {
-                    let frame = Control { kind, size: 0, flow: None, words: [value, 0, 0, 0, 0, 0] };
+                    let frame = Control { kind, size: 0, flow: None, about: None, words: [value, 0, 0, 0, 0, 0] };
                     self.log(node, Some(port), Some(class), None, &frame);
                 }
                 Note::SendIn(flow, class) => self.send_in(flow, class),
@@ -143,19 +143,15 @@ impl<A: Actors> Network<A> {
         let mut pkt = Packet::control(frame, HostId(u32::MAX), to, class, uid);
         (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.now);
         pkt.seq = u64::from(node.0) << 32 | self.slab.insert_control(*frame);
-        if let Some(at) = frame.flow.and_then(|f| self.flows.find(f)) {
-            let flow = &self.flows.send[at];
-            pkt.tag = spoken_of(flow.dst, flow.own_class);
-        }
+        pkt.tag = frame.about.map_or(0, |(dst, class)| spoken_of(dst, class));
         pkt
     }
 
     /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
     fn route_from_switch(&mut self, switch: u32, to: HostId, class: Class, frame: &Control) {
         let node = self.switches[switch as usize].home.shape.node;
-        let found = frame.flow.and_then(|f| self.flows.find(f));
-        let back = found.map(|at| &self.flows.send[at]).filter(|flow| flow.back != NO_PATH);
-        let on_it = back.and_then(|flow| Some((flow.back, self.position(flow.back, flow.dst, switch)?)));
+        let back = frame.flow.and_then(|flow| self.paths.back(flow));
+        let on_it = back.and_then(|(back, dst)| Some((back, self.position(back, dst, switch)?)));
         let (path, at) = on_it.unwrap_or((NO_PATH, 0));
         let hash = mix(u64::from(node.0) << 32 | u64::from(to.0));
         self.find_routes(to);

@@ -154,6 +154,7 @@ impl<A: Actors> Network<A> {
         let mut pkt = Packet {
             src: flow.src,
             dst: flow.dst,
+            entropy: flow.hash,
             flow: reference,
             size: payload + self.header,
             payload,
@@ -361,6 +362,7 @@ impl<A: Actors> Network<A> {
         let pkt = Packet {
             src: data.dst,
             dst: data.src,
+            entropy: Packet::entropy_of(data.dst, data.src, data.flow),
             size: self.ack.size.0 as u32,
             payload: 0,
             seq: upto,
@@ -439,9 +441,8 @@ impl<A: Actors> Network<A> {
         self.end_waits(at);
         let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
         let flow = &self.flows.send[at];
-        let (path, back, controller) = (flow.path, flow.back, flow.controller);
-        self.paths.remove(path);
-        self.paths.remove(back);
+        let controller = flow.controller;
+        self.paths.take_out(self.flows.reference(at as u32));
         if controller != NO_CONTROLLER
             && let Some(gone) = self.controllers[controller as usize].take_if(|c| !c.kept)
         {
@@ -484,17 +485,6 @@ impl<A: Actors> Network<A> {
             timeouts: sender.map_or(0, |sender| sender.timeouts),
             ideal: flow.ideal,
             state,
-        }
-    }
-
-    /// The hash by which a packet without a pinned path is spread.
-    #[inline]
-    pub(super) fn path_hash(&self, pkt: Ix) -> u64 {
-        let header = &self.slab[pkt].pkt;
-        let own = mix(u64::from(header.src.0) << 32 | u64::from(header.dst.0)) ^ u64::from(header.flow.tag);
-        match (header.kind, self.flows.find(header.flow)) {
-            (Kind::Data, Some(at)) => self.flows.send[at].hash,
-            _ => own,
         }
     }
 

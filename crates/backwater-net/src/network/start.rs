@@ -84,6 +84,7 @@ impl<A: Actors> Network<A> {
             ideal: None,
             sampled: 0,
         });
+        self.paths.put_in(self.flows.reference(slot), spec.dst, path, back);
         if self.transport.recovery != Recovery::None {
             self.flows.recv[slot as usize].recovery = Some(Box::default());
             self.flows.send[slot as usize].owe_if_empty();

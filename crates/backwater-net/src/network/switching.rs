@@ -18,7 +18,7 @@ impl<A: Actors> Network<A> {
         if header.path == NO_PATH || header.kind == Kind::Control {
             return self.arrive_unpinned(switch, ingress, pkt);
         }
-        if self.transport.recovery != Recovery::None && self.flows.find(header.flow).is_none() {
+        if self.transport.recovery != Recovery::None && !self.paths.is_pinned(header.flow) {
             // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
             slot.pkt.path = NO_PATH;
             return self.arrive_unpinned(switch, ingress, pkt);
@@ -56,7 +56,7 @@ impl<A: Actors> Network<A> {
                     return Some(port.0);
                 }
             }
-            return self.routes.pick(switch, candidates, self.path_hash(pkt));
+            return self.routes.pick(switch, candidates, self.slab[pkt].pkt.entropy);
         }
         candidates.first().map(|port| port.0)
     }
@@ -76,12 +76,11 @@ impl<A: Actors> Network<A> {
     #[cold]
     fn pass_control(&mut self, switch: u32, from: u16, pkt: Ix) -> bool {
         let header = self.slab[pkt].pkt;
-        if header.path != NO_PATH && self.flows.find(header.flow).is_none() {
+        if header.path != NO_PATH && !self.paths.is_pinned(header.flow) {
             // The flow has ended, and its path may by now be another flow's.
             self.slab[pkt].pkt.path = NO_PATH;
         }
-        let mut frame = self.slab.control(header.seq);
-        frame.flow = frame.flow.filter(|flow| self.flows.find(*flow).is_some());
+        let frame = self.slab.control(header.seq);
         let to = (header.dst != HostId(u32::MAX)).then_some(header.dst);
         let fate = self.at_switch(switch, |stack, cx, _| stack.on_control(cx, PortNo(from), to, &frame));
         let ends = fate == Fate::Consumed || to.is_none();
