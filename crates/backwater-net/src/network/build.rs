@@ -5,7 +5,7 @@ use super::event::Event;
 use super::host::Host;
 use super::jobs::Jobs;
 use super::waits::{Waits, Watch};
-use super::{Actors, Awaited, Network, Rows, Switch, Totals};
+use super::{Actors, Awaited, Fabric, Network, Rows, Rules, Switch, Totals, World};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::flow::Flows;
 use crate::hooks::{Home, NicShape, Owner, PortShape, Reach, SwitchShape};
@@ -145,7 +145,7 @@ impl<A: Actors> Network<A> {
         if waits.is_some() {
             ports.iter_mut().for_each(crate::port::Port::watch);
         }
-        let mut network = Network {
+        let rules = Rules {
             seed: spec.seed,
             payload: sizes(spec.packet.payload)?.max(1),
             header: sizes(spec.packet.header)?,
@@ -154,23 +154,29 @@ impl<A: Actors> Network<A> {
             ack: spec.ack,
             transport: spec.transport,
             nic: spec.nic,
+            lossless: spec.lossless,
             chooses: spec.actors.chooses(),
+        };
+        let world = World {
+            now: Time::ZERO,
+            queue: EventQueue::new(),
+            slab: Slab::default(),
+            notes: Vec::new(),
+            totals: Totals::default(),
+            rows: Rows::default(),
+            rules,
+        };
+        let fabric = Fabric { graph, first_port, switch_of, host_node, neighbours, routes, paths: Paths::default() };
+        let mut network = Network {
+            world,
+            fabric,
             actors: spec.actors,
             shared,
-            queue: EventQueue::new(),
-            now: Time::ZERO,
-            slab: Slab::default(),
             sampled_bytes: vec![0; ports.len()],
             wide: ports.len() >= super::fetch::WIDE,
             ports,
             switches,
             hosts,
-            first_port,
-            switch_of,
-            host_node,
-            neighbours,
-            routes,
-            paths: Paths::default(),
             flows: Flows::default(),
             controllers: Vec::new(),
             free_controllers: Vec::new(),
@@ -191,32 +197,12 @@ impl<A: Actors> Network<A> {
             series: spec.series,
             waits,
             pauses: spec.causes.pauses.then(Box::default),
-            lossless: spec.lossless,
             deadlock_ends: spec.deadlock_ends,
             stall,
-            notes: Vec::new(),
-            graph,
-            totals: Totals {
-                progress: Progress::default(),
-                last_frame: Time::ZERO,
-                broken: None,
-                stopped: false,
-                idling: 0,
-                last_deed: Time::ZERO,
-                looks: 0,
-                looked: Time::ZERO,
-                happened: Time::ZERO,
-                at_rest: false,
-                look_at: Time::NEVER,
-                deadlock: None,
-                first_drop: None,
-                watched: None,
-            },
-            rows: Rows::default(),
         };
         for (i, fault) in network.faults.iter().enumerate() {
             let event = Event::Fault { fault: i as u32 };
-            network.queue.push(fault.at, event.order(), event);
+            network.world.queue.push(fault.at, event.order(), event);
         }
         for source in 0..network.sources.len() {
             network.draw(source);
@@ -224,13 +210,13 @@ impl<A: Actors> Network<A> {
         network.begin_jobs();
         if let Some(series) = &network.series {
             let first = series.interval;
-            network.push(first, Event::Sample);
+            network.world.push(first, Event::Sample);
         }
         if !spec.awaited.is_empty() && network.awaits_nothing() {
-            network.queue.push(Time::ZERO, Event::Stop.order(), Event::Stop);
+            network.world.queue.push(Time::ZERO, Event::Stop.order(), Event::Stop);
         }
         if let Some(at) = spec.stop_at {
-            network.queue.push(at, Event::Stop.order(), Event::Stop);
+            network.world.queue.push(at, Event::Stop.order(), Event::Stop);
         }
         Ok(network)
     }

@@ -11,11 +11,11 @@ impl<A: Actors> Network<A> {
     /// pause signal without a frame: as the frame that would say the same, when it is given and when it is heard. Returns whether there
     /// is such a port.
     pub fn capture_at(&mut self, node: NodeId, port: Port) -> bool {
-        let Some(neighbours) = self.neighbours.get(node.0 as usize) else { return false };
+        let Some(neighbours) = self.fabric.neighbours.get(node.0 as usize) else { return false };
         if usize::from(port.0) >= neighbours.len() {
             return false;
         }
-        self.ports[(self.first_port[node.0 as usize] + u32::from(port.0)) as usize].capture();
+        self.ports[(self.fabric.first_port[node.0 as usize] + u32::from(port.0)) as usize].capture();
         true
     }
 
@@ -23,16 +23,16 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn capture(&mut self, port: u32, pkt: Ix, time: Time, outbound: bool) {
         let p = &self.ports[port as usize];
-        let packet = self.slab[pkt].pkt;
+        let packet = self.world.slab[pkt].pkt;
         let control = matches!(packet.kind, Kind::Control | Kind::Mac)
-            .then(|| (self.slab.control(packet.seq), NodeId((packet.seq >> 32) as u32)));
+            .then(|| (self.world.slab.control(packet.seq), NodeId((packet.seq >> 32) as u32)));
         let named = control.map_or(Some(packet.flow), |(frame, _)| frame.flow);
         let flow = named.and_then(|flow| self.flows.find(flow)).map(|slot| {
             let send = &self.flows.send[slot];
             FlowIdentity { id: send.id, src: send.src, dst: send.dst, ds: send.ds, bytes: send.available }
         });
         let node = NodeId(self.node_of(p));
-        self.rows.frames.push(FrameRow { time, node, port: Port(p.local), outbound, packet, control, flow });
+        self.world.rows.frames.push(FrameRow { time, node, port: Port(p.local), outbound, packet, control, flow });
     }
 
     /// Hands out a pause signal that is no frame on the link.
@@ -43,7 +43,7 @@ impl<A: Actors> Network<A> {
         let (node, from) = (NodeId(self.node_of(p)), NodeId(self.node_of(at)));
         let nobody = HostId(u32::MAX);
         let carrier = Packet { kind: Kind::Mac, ..Packet::control(&frame, nobody, nobody, Class(7), 0) };
-        let (time, port, control) = (self.now, Port(p.local), Some((frame, from)));
-        self.rows.frames.push(FrameRow { time, node, port, outbound, packet: carrier, control, flow: None });
+        let (time, port, control) = (self.world.now, Port(p.local), Some((frame, from)));
+        self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet: carrier, control, flow: None });
     }
 }

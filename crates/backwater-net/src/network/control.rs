@@ -16,7 +16,7 @@ impl<A: Actors> Network<A> {
     /// Acts on what a switch's mechanisms have noted.
     #[inline(always)]
     pub(super) fn act_switch(&mut self, switch: u32) {
-        if !self.notes.is_empty() {
+        if !self.world.notes.is_empty() {
             self.act_on_switch_notes(switch);
         }
     }
@@ -24,7 +24,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     fn act_on_switch_notes(&mut self, switch: u32) {
         let (first, node) = (self.switches[switch as usize].first_port, self.switches[switch as usize].home.shape.node);
-        for note in std::mem::take(&mut self.notes) {
+        for note in std::mem::take(&mut self.world.notes) {
             let global = |port: PortNo| first + u32::from(port.0);
             match note {
                 Note::Send(port, frame) => {
@@ -35,7 +35,7 @@ impl<A: Actors> Network<A> {
                 Note::Emit(port, class, frame) => {
                     self.log(node, Some(port), Some(class), None, &frame);
                     let pkt = self.routed(node, HostId(u32::MAX), class, &frame, NO_PATH, 0);
-                    let ix = self.slab.insert(pkt);
+                    let ix = self.world.slab.insert(pkt);
                     self.originate(switch, port, ix);
                 }
                 Note::Route(to, class, frame) => {
@@ -65,7 +65,7 @@ impl<A: Actors> Network<A> {
                 }
                 Note::SendIn(flow, class) => self.send_in(flow, class),
                 Note::Arm(owner, at, token) => {
-                    self.push(at.max(self.now), Event::SwitchTimer { switch, owner: owner.0, token });
+                    self.world.push(at.max(self.world.now), Event::SwitchTimer { switch, owner: owner.0, token });
                 }
             }
         }
@@ -74,15 +74,15 @@ impl<A: Actors> Network<A> {
     /// Acts on what a host's mechanisms have noted.
     #[inline(always)]
     pub(super) fn act_nic(&mut self, host: u32) {
-        if !self.notes.is_empty() {
+        if !self.world.notes.is_empty() {
             self.act_on_nic_notes(host);
         }
     }
 
     #[cold]
     fn act_on_nic_notes(&mut self, host: u32) {
-        let (port, node) = (self.hosts[host as usize].port, NodeId(self.host_node[host as usize]));
-        for note in std::mem::take(&mut self.notes) {
+        let (port, node) = (self.hosts[host as usize].port, NodeId(self.fabric.host_node[host as usize]));
+        for note in std::mem::take(&mut self.world.notes) {
             match note {
                 Note::Send(_, frame) => {
                     self.log(node, Some(PortNo(0)), Some(Class(7)), None, &frame);
@@ -113,7 +113,7 @@ impl<A: Actors> Network<A> {
                 Note::Flush(..) | Note::Report(..) => {} // a switch's
                 Note::SendIn(flow, class) => self.send_in(flow, class),
                 Note::Arm(owner, at, token) => {
-                    self.push(at.max(self.now), Event::NicTimer { host, owner: owner.0, token });
+                    self.world.push(at.max(self.world.now), Event::NicTimer { host, owner: owner.0, token });
                 }
             }
         }
@@ -123,26 +123,26 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn arm_flow_timers(&mut self, controller: u32, before: usize) {
         let (tag, key) = self.controllers[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
-        for note in self.notes.split_off(before) {
+        for note in self.world.notes.split_off(before) {
             if let Note::Arm(owner, at, token) = note {
-                let at = at.max(self.now);
+                let at = at.max(self.world.now);
                 let event = Event::FlowTimer { controller, tag, owner: owner.0, token: token as u16 };
-                self.totals.idling += 1;
-                self.queue.push(at, controller_order(event, key), event);
+                self.world.totals.idling += 1;
+                self.world.queue.push(at, controller_order(event, key), event);
             }
         }
     }
 
     fn log(&mut self, node: NodeId, port: Option<PortNo>, class: Option<Class>, to: Option<HostId>, frame: &Control) {
-        let row = ControlRow { time: self.now, kind: frame.kind, node, port, class, to, value: frame.words[0] };
-        self.rows.control.push(row);
+        let row = ControlRow { time: self.world.now, kind: frame.kind, node, port, class, to, value: frame.words[0] };
+        self.world.rows.control.push(row);
     }
 
     fn routed(&mut self, node: NodeId, to: HostId, class: Class, frame: &Control, path: u32, hop: u8) -> Packet {
-        let uid = self.control_uid(self.first_port[node.0 as usize]);
+        let uid = self.control_uid(self.fabric.first_port[node.0 as usize]);
         let mut pkt = Packet::control(frame, HostId(u32::MAX), to, class, uid);
-        (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.now);
-        pkt.seq = u64::from(node.0) << 32 | self.slab.insert_control(*frame);
+        (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.world.now);
+        pkt.seq = u64::from(node.0) << 32 | self.world.slab.insert_control(*frame);
         pkt.tag = frame.about.map_or(0, |(dst, class)| spoken_of(dst, class));
         pkt
     }
@@ -150,30 +150,30 @@ impl<A: Actors> Network<A> {
     /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
     fn route_from_switch(&mut self, switch: u32, to: HostId, class: Class, frame: &Control) {
         let node = self.switches[switch as usize].home.shape.node;
-        let back = frame.flow.and_then(|flow| self.paths.back(flow));
+        let back = frame.flow.and_then(|flow| self.fabric.paths.back(flow));
         let on_it = back.and_then(|(back, dst)| Some((back, self.position(back, dst, switch)?)));
         let (path, at) = on_it.unwrap_or((NO_PATH, 0));
         let hash = mix(u64::from(node.0) << 32 | u64::from(to.0));
         self.find_routes(to);
         let egress = if path == NO_PATH {
-            self.routes.pick(switch, self.routes.candidates(switch, to), hash)
+            self.fabric.routes.pick(switch, self.fabric.routes.candidates(switch, to), hash)
         } else {
-            Some(self.paths.port(path, at))
+            Some(self.fabric.paths.port(path, at))
         };
         let Some(egress) = egress else { return };
         let pkt = self.routed(node, to, class, frame, path, at + 1);
-        let ix = self.slab.insert(pkt);
+        let ix = self.world.slab.insert(pkt);
         self.originate(switch, PortNo(egress), ix);
     }
 
     /// Which switch of a pinned path that begins at `host` this one is, from 0.
     fn position(&self, path: u32, host: HostId, switch: u32) -> Option<u8> {
-        let mut node = self.neighbours[self.host_node[host.0 as usize] as usize].first()?.0;
-        for hop in 0..self.paths.len(path) {
-            if self.switch_of[node as usize] == switch {
+        let mut node = self.fabric.neighbours[self.fabric.host_node[host.0 as usize] as usize].first()?.0;
+        for hop in 0..self.fabric.paths.len(path) {
+            if self.fabric.switch_of[node as usize] == switch {
                 return Some(hop);
             }
-            node = self.neighbours[node as usize][usize::from(self.paths.port(path, hop))].0;
+            node = self.fabric.neighbours[node as usize][usize::from(self.fabric.paths.port(path, hop))].0;
         }
         None
     }
@@ -181,14 +181,14 @@ impl<A: Actors> Network<A> {
     /// A frame that the switch itself sends joins an egress queue, the switch's latency counted. No ingress account is charged for
     /// it: a pause stops a neighbour, who has not sent it and cannot bring it to leave.
     fn originate(&mut self, switch: u32, egress: PortNo, pkt: Ix) {
-        let slot = &mut self.slab[pkt];
+        let slot = &mut self.world.slab[pkt];
         let class = slot.pkt.class;
         let queue = crate::packet::Queue(class.0);
         slot.place = crate::hooks::Place { ingress: egress, egress, class, queue, own: true };
         let s = &mut self.switches[switch as usize];
         s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
         if s.latency_at == crate::config::LatencyAt::Input {
-            slot.ready = self.now + s.latency;
+            slot.ready = self.world.now + s.latency;
         }
         self.enter_fabric(switch, pkt);
     }
@@ -215,7 +215,7 @@ impl<A: Actors> Network<A> {
         }
         p.open(queue, owner);
         if self.switches[switch as usize].crossbar.is_some() {
-            self.match_at(switch, self.now);
+            self.match_at(switch, self.world.now);
         }
         self.kick(port);
     }
@@ -279,7 +279,7 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn hold_peer(&mut self, port: u32, owner: Owner, classes: u16, until: Time, style: HoldStyle) {
-        let now = self.now;
+        let now = self.world.now;
         let mut asked = 0;
         self.tell(port, classes, |p, class| {
             let rate = p.serialiser.rate();
@@ -300,12 +300,12 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn release_peer(&mut self, port: u32, owner: Owner, classes: u16) {
-        let now = self.now;
+        let now = self.world.now;
         self.tell(port, classes, |p, class| p.rest.holds.release(owner, class, now, p.serialiser.rate()));
     }
 
     pub(super) fn refresh(&mut self, port: u32, classes: u16) {
-        let now = self.now;
+        let now = self.world.now;
         self.tell(port, classes, |p, class| p.rest.holds.review(class, now, p.serialiser.rate()));
         self.watch_silence();
     }
@@ -319,7 +319,7 @@ impl<A: Actors> Network<A> {
                 Act::Nothing => {}
                 Act::Look(at) => {
                     let lifts = self.ports[port as usize].rest.holds.lifts(class);
-                    self.push(at, Event::Refresh { port, class: number, others: 0, lifts });
+                    self.world.push(at, Event::Refresh { port, class: number, others: 0, lifts });
                 }
                 Act::Tell(hold, again) => {
                     let same =
@@ -357,13 +357,13 @@ impl<A: Actors> Network<A> {
                 self.capture_signal(port, frame, true);
             }
             frame.size = 0;
-            let control = self.slab.insert_control(frame) as u32;
+            let control = self.world.slab.insert_control(frame) as u32;
             let number = self.ports[port as usize].rest.holds.number();
-            self.push(self.now + delay, Event::Signal { port: peer, control, number });
+            self.world.push(self.world.now + delay, Event::Signal { port: peer, control, number });
         }
         if again != Time::NEVER {
             let class = hold.class.map_or(CLASSES as u8, |c| c.0);
-            self.push(again, Event::Refresh { port, class, others, lifts: hold.lasting });
+            self.world.push(again, Event::Refresh { port, class, others, lifts: hold.lasting });
         }
     }
 
@@ -373,7 +373,7 @@ impl<A: Actors> Network<A> {
         let (belongs, local, rate) = (p.belongs, p.local, p.serialiser.rate());
         self.ports[port as usize]
             .lane
-            .fold(self.now.0, mix(frame.words[0] ^ frame.words[1] << 20 ^ frame.words[3] << 40));
+            .fold(self.world.now.0, mix(frame.words[0] ^ frame.words[1] << 20 ^ frame.words[3] << 40));
         let fate = match belongs {
             Belongs::Switch(switch) => {
                 let from = PortNo(local);
@@ -388,11 +388,11 @@ impl<A: Actors> Network<A> {
             }
         };
         for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
-            let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(self.now, rate) };
+            let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(self.world.now, rate) };
             if self.pauses.is_some() {
                 self.note_obeyed(port, hold.class, until);
             }
-            self.ports[port as usize].held_by_peer(hold.class, self.now, until);
+            self.ports[port as usize].held_by_peer(hold.class, self.world.now, until);
         }
     }
 
@@ -445,15 +445,15 @@ impl<A: Actors> Network<A> {
 
     /// A frame arrives at a host with a slow receive buffer.
     pub(super) fn buffer(&mut self, host: u32, pkt: Ix) {
-        let size = u64::from(self.slab[pkt].pkt.size);
-        if self.slab[pkt].pkt.kind == Kind::Mac {
+        let size = u64::from(self.world.slab[pkt].pkt.size);
+        if self.world.slab[pkt].pkt.kind == Kind::Mac {
             return self.take(host, pkt);
         }
-        let now = self.now;
+        let now = self.world.now;
         let h = &mut self.hosts[host as usize];
         let port = h.port;
         let Some(rx) = h.rx.as_mut() else { return };
-        rx.fifo.push(&mut self.slab, pkt);
+        rx.fifo.push(&mut self.world.slab, pkt);
         rx.bytes += size;
         let class = rx.class;
         let hold = rx.bytes > rx.xoff && !rx.holding;
@@ -461,7 +461,7 @@ impl<A: Actors> Network<A> {
         let start = !std::mem::replace(&mut rx.draining, true);
         if start {
             let at = now + rx.rate.time_for(crate::units::Bytes(size));
-            self.push(at, Event::Drain { host });
+            self.world.push(at, Event::Drain { host });
         }
         if hold {
             let style = HoldStyle { quanta: Some(u16::MAX), framed: true };
@@ -472,7 +472,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn drain(&mut self, host: u32) {
         let h = &mut self.hosts[host as usize];
         let (port, Some(rx)) = (h.port, h.rx.as_mut()) else { return };
-        let Some(pkt) = rx.pop(&self.slab) else { return };
+        let Some(pkt) = rx.pop(&self.world.slab) else { return };
         let resume = rx.holding && (rx.bytes < rx.xon || rx.bytes == 0);
         if resume {
             rx.holding = false;
@@ -480,9 +480,9 @@ impl<A: Actors> Network<A> {
         let class = rx.class;
         match rx.fifo.head() {
             Some(next) => {
-                let size = crate::units::Bytes(u64::from(self.slab[next].pkt.size));
-                let at = self.now + rx.rate.time_for(size);
-                self.push(at, Event::Drain { host });
+                let size = crate::units::Bytes(u64::from(self.world.slab[next].pkt.size));
+                let at = self.world.now + rx.rate.time_for(size);
+                self.world.push(at, Event::Drain { host });
             }
             None => rx.draining = false,
         }

@@ -115,35 +115,35 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn enter_crossbar(&mut self, switch: u32, pkt: Ix) {
-        let (place, first_port) = (self.slab[pkt].place, self.switches[switch as usize].first_port);
+        let (place, first_port) = (self.world.slab[pkt].place, self.switches[switch as usize].first_port);
         let c = self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar");
         let lane = c.lane(place.ingress.0, place.egress.0, place.queue.0);
         if c.lanes[lane as usize].is_empty() {
             c.backlog[usize::from(place.ingress.0)].push(lane);
         }
-        c.lanes[lane as usize].push(&mut self.slab, pkt);
+        c.lanes[lane as usize].push(&mut self.world.slab, pkt);
         let egress = &mut self.ports[(first_port + u32::from(place.egress.0)) as usize];
         if egress.ordered {
-            egress.line_up(&self.slab, usize::from(place.queue.0), pkt);
+            egress.line_up(&self.world.slab, usize::from(place.queue.0), pkt);
         }
-        let ready = self.slab[pkt].ready.max(self.now);
+        let ready = self.world.slab[pkt].ready.max(self.world.now);
         self.match_at(switch, ready);
     }
 
     /// Asks for a match at `at`.
     pub(super) fn match_at(&mut self, switch: u32, at: Time) {
-        let now = self.now;
+        let now = self.world.now;
         let c = self.crossbar(switch);
         // A stale earlier request is in the past; a later one does not serve this.
         if c.matching > at || c.matching < now {
             c.matching = at;
-            self.push(at, Event::Match { switch });
+            self.world.push(at, Event::Match { switch });
         }
     }
 
     /// A frame has left the egress: room behind the crossing.
     pub(super) fn left_crossbar(&mut self, switch: u32, pkt: Ix) {
-        let slot = &self.slab[pkt];
+        let slot = &self.world.slab[pkt];
         let (at, size) = (slot.place, slot.queued);
         if at.own {
             return;
@@ -154,12 +154,12 @@ impl<A: Actors> Network<A> {
         if *crossing == pkt {
             *crossing = NIL;
         }
-        self.match_at(switch, self.now);
+        self.match_at(switch, self.world.now);
     }
 
     pub(super) fn match_crossbar(&mut self, switch: u32) {
         // An earlier match has seen to what this one was asked for, and has asked for the next itself.
-        let now = self.now;
+        let now = self.world.now;
         let matching = &mut self.crossbar(switch).matching;
         if *matching != now {
             return;
@@ -185,15 +185,15 @@ impl<A: Actors> Network<A> {
         for ingress in (0..c.ports).filter(|i| !c.in_busy[*i]) {
             for lane in &c.backlog[ingress] {
                 let Some(head) = c.lanes[*lane as usize].head() else { continue };
-                let (place, ready) = (self.slab[head].place, self.slab[head].ready);
-                if ready > self.now {
+                let (place, ready) = (self.world.slab[head].place, self.world.slab[head].ready);
+                if ready > self.world.now {
                     next = next.min(ready);
                     continue;
                 }
                 let egress = usize::from(place.egress.0);
                 let port = &self.ports[s.first_port as usize + egress];
                 let gate_open = port.open & (1 << place.queue.0) != 0
-                    && (!port.ordered || port.may_go(&self.slab[head], usize::from(place.queue.0)));
+                    && (!port.ordered || port.may_go(&self.world.slab[head], usize::from(place.queue.0)));
                 let staged = c.staged[egress][usize::from(place.queue.0)];
                 if gate_open && !c.out_busy[egress] && staged < c.staging {
                     requests.push(Request {
@@ -243,21 +243,21 @@ impl<A: Actors> Network<A> {
     fn cross(&mut self, switch: u32, r: Request) {
         let first_port = self.switches[switch as usize].first_port;
         let c = self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar");
-        let Some(pkt) = c.lanes[r.lane as usize].pop(&self.slab) else { return };
+        let Some(pkt) = c.lanes[r.lane as usize].pop(&self.world.slab) else { return };
         if c.lanes[r.lane as usize].is_empty() {
             c.backlog[usize::from(r.ingress)].retain(|lane| *lane != r.lane);
         }
-        let size = self.slab[pkt].pkt.size;
+        let size = self.world.slab[pkt].pkt.size;
         (c.in_busy[usize::from(r.ingress)], c.out_busy[usize::from(r.egress)]) = (true, true);
-        c.staged[usize::from(r.egress)][usize::from(r.queue)] += u64::from(self.slab[pkt].queued);
+        c.staged[usize::from(r.egress)][usize::from(r.queue)] += u64::from(self.world.slab[pkt].queued);
         let speedup = c.speedup;
         let egress = first_port + u32::from(r.egress);
         let rate = |p: u32| self.ports[p as usize].serialiser.rate();
         let line = rate(first_port + u32::from(r.ingress)).max(rate(egress)).scale(speedup);
-        let crossed = self.now + line.time_for(crate::units::Bytes(u64::from(size + self.gap)));
+        let crossed = self.world.now + line.time_for(crate::units::Bytes(u64::from(size + self.world.rules.gap)));
         c.crossing[usize::from(r.ingress)] = pkt;
-        self.push(crossed, Event::Crossed { switch, ingress: r.ingress, egress: r.egress });
-        self.ports[egress as usize].push(&mut self.slab, usize::from(r.queue), pkt);
+        self.world.push(crossed, Event::Crossed { switch, ingress: r.ingress, egress: r.egress });
+        self.ports[egress as usize].push(&mut self.world.slab, usize::from(r.queue), pkt);
         self.kick(egress);
     }
 
@@ -268,12 +268,12 @@ impl<A: Actors> Network<A> {
         if pkt != NIL {
             self.release_crossed(switch, pkt);
         }
-        self.match_at(switch, self.now);
+        self.match_at(switch, self.world.now);
         self.act_switch(switch);
     }
 
     fn release_crossed(&mut self, switch: u32, pkt: Ix) {
-        let slot = &mut self.slab[pkt];
+        let slot = &mut self.world.slab[pkt];
         let (place, pool) = (slot.place, slot.pool);
         let charged = std::mem::take(&mut slot.charged);
         if charged != 0 {

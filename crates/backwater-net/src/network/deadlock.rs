@@ -80,25 +80,25 @@ impl<A: Actors> Network<A> {
     /// A pause without an end has been asked for: looks for a deadlock some time later.
     #[inline]
     pub(super) fn suspect_pause(&mut self) {
-        self.arm_look(self.now + LOOK);
+        self.arm_look(self.world.now + LOOK);
     }
 
     /// Looks at `at`, or before.
     pub(super) fn arm_look(&mut self, at: Time) {
-        if at < self.totals.look_at {
-            self.totals.look_at = at;
-            self.push(at, Event::Look);
+        if at < self.world.totals.look_at {
+            self.world.totals.look_at = at;
+            self.world.push(at, Event::Look);
         }
     }
 
     /// Looks for a deadlock, and whether flows get on.
     pub(super) fn look(&mut self) {
-        if self.now == self.totals.look_at {
-            self.totals.look_at = Time::NEVER;
+        if self.world.now == self.world.totals.look_at {
+            self.world.totals.look_at = Time::NEVER;
         }
-        if self.queue.len() as u64 == self.totals.looks {
+        if self.world.queue.len() as u64 == self.world.totals.looks {
             // Nothing else happens any more: neither does time pass.
-            self.now = self.last_happened();
+            self.world.now = self.last_happened();
         }
         let asks = self.asks();
         self.find_deadlock(&asks);
@@ -117,13 +117,16 @@ impl<A: Actors> Network<A> {
     /// Nothing but what keeps itself going is left to happen.
     #[cold]
     pub(super) fn nothing_left(&mut self) {
-        self.now = self.last_happened();
+        self.world.now = self.last_happened();
         self.find_deadlock(&self.asks());
-        (self.totals.stopped, self.totals.at_rest) = (true, true);
+        (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
     }
 
     fn find_deadlock(&mut self, asks: &BTreeSet<Ask>) {
-        if self.totals.deadlock.is_some() || asks.is_empty() || self.faults.iter().any(|fault| fault.at > self.now) {
+        if self.world.totals.deadlock.is_some()
+            || asks.is_empty()
+            || self.faults.iter().any(|fault| fault.at > self.world.now)
+        {
             return;
         }
         let cycle = self.cycle(asks.clone());
@@ -133,9 +136,9 @@ impl<A: Actors> Network<A> {
         let names: Vec<String> = cycle.iter().map(|(queue, class)| self.name_queue(queue.0, *class)).collect();
         let waiting: u64 = cycle.iter().map(|(queue, _)| self.waiting_at(*queue)).sum();
         if self.deadlock_ends {
-            self.totals.stopped = true;
-            self.totals.broken = Some(Broken {
-                time: self.now,
+            self.world.totals.stopped = true;
+            self.world.totals.broken = Some(Broken {
+                time: self.world.now,
                 reason: format!(
                     "deadlock: {} -> {}: each waits for the next to resume, and {waiting} B wait in them for ever",
                     names.join(" -> "),
@@ -146,7 +149,7 @@ impl<A: Actors> Network<A> {
                     .into(),
             });
         }
-        self.totals.deadlock = Some(Deadlock { time: self.now, cycle: names, waiting });
+        self.world.totals.deadlock = Some(Deadlock { time: self.world.now, cycle: names, waiting });
     }
 
     /// The pauses without an end that switches ask of switches, over links that lose nothing.
@@ -206,7 +209,7 @@ impl<A: Actors> Network<A> {
         let p = &self.ports[port as usize];
         let shut = if usize::from(class) == CLASSES { p.gates() == 0 } else { p.gates() & (1 << class) == 0 };
         let Belongs::Switch(switch) = p.belongs else { return false };
-        shut && p.held_now(self.now) & (1 << class) != 0
+        shut && p.held_now(self.world.now) & (1 << class) != 0
             && !self.switches[switch as usize].stack.gives_up(PortNo(p.local))
     }
 
@@ -230,7 +233,7 @@ impl<A: Actors> Network<A> {
         let parts = s.home.shape.ports.len() * CLASSES;
         let mut census = Census { ingress: vec![Standing::default(); parts], egress: vec![Standing::default(); parts] };
         self.each_standing(switch, |ix, queue| {
-            let slot = &self.slab[ix];
+            let slot = &self.world.slab[ix];
             census.add(&slot.place, slot.charged, slot.queued, queue);
         });
         census
@@ -244,15 +247,15 @@ impl<A: Actors> Network<A> {
                 let fifo = self.ports[port as usize].queue(usize::from(queue));
                 let Some(head) = fifo.head() else { continue };
                 let behind = self.stands_behind((port, queue), head);
-                fifo.iter(&self.slab).for_each(|ix| add(ix, behind));
+                fifo.iter(&self.world.slab).for_each(|ix| add(ix, behind));
             }
         }
         for lane in s.crossbar.iter().flat_map(|crossbar| crossbar.lanes()) {
             let Some(head) = lane.head() else { continue };
-            let place = &self.slab[head].place;
+            let place = &self.world.slab[head].place;
             let queue = (s.first_port + u32::from(place.egress.0), place.queue.0);
             let behind = self.stands_behind(queue, head);
-            lane.iter(&self.slab).for_each(|ix| add(ix, behind));
+            lane.iter(&self.world.slab).for_each(|ix| add(ix, behind));
         }
     }
 
@@ -261,7 +264,7 @@ impl<A: Actors> Network<A> {
         let p = &self.ports[port as usize];
         let mut head = Some(head);
         while let Some(ix) = head.filter(|_| p.gates() & (1 << queue) != 0) {
-            let Some(first) = p.waits_for(&self.slab[ix], queue) else { break };
+            let Some(first) = p.waits_for(&self.world.slab[ix], queue) else { break };
             (queue, head) = (first, p.queue(usize::from(first)).head());
         }
         (port, queue)

@@ -11,27 +11,27 @@ impl<A: Actors> Network<A> {
     /// How far it is; of a run that has come to rest, when the last thing happened that was no mere timer.
     pub fn progress(&self) -> Progress {
         Progress {
-            done: self.totals.stopped,
+            done: self.world.totals.stopped,
             time: self.end(),
             flows_active: self.flows.active,
             hops: self.ports.iter().map(|p| p.tx_frames).sum(),
             data_hops: self.ports.iter().map(|p| p.tx_data_frames).sum(),
-            ..self.totals.progress
+            ..self.world.totals.progress
         }
     }
 
     /// Until when time counts: timers that run out after the last flow has ended, with nothing left to do, are no part of a run.
     pub(super) fn end(&self) -> Time {
-        if self.totals.at_rest && self.flows.active == 0 {
-            self.totals.last_frame.max(self.totals.last_deed)
+        if self.world.totals.at_rest && self.flows.active == 0 {
+            self.world.totals.last_frame.max(self.world.totals.last_deed)
         } else {
-            self.now
+            self.world.now
         }
     }
 
     /// When the last event was, timers that had nothing to do any more included.
     pub fn now(&self) -> Time {
-        self.now
+        self.world.now
     }
 
     /// Fingerprint of the trajectory so far.
@@ -46,28 +46,28 @@ impl<A: Actors> Network<A> {
 
     /// Ends the run here: hands out the rows of unfinished flows and of all ports.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
-        self.totals.stopped = true;
+        self.world.totals.stopped = true;
         let mut slots: Vec<u32> = self.flows.slots().collect();
         slots.sort_by_key(|s| self.flows.send[*s as usize].id);
         let found = self.whereabouts();
         for slot in slots {
             self.find_routes(self.flows.send[slot as usize].dst);
             let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
-            self.rows.flows.push(row);
+            self.world.rows.flows.push(row);
             self.end_waits(slot as usize);
         }
         self.close_pauses();
-        self.rows.jobs.append(&mut self.jobs.unfinished());
-        self.rows.hand_out(sink);
-        for (node, first) in self.first_port.iter().enumerate() {
-            for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
+        self.world.rows.jobs.append(&mut self.jobs.unfinished());
+        self.world.rows.hand_out(sink);
+        for (node, first) in self.fabric.first_port.iter().enumerate() {
+            for (local, (peer, _)) in self.fabric.neighbours[node].iter().enumerate() {
                 let port = &self.ports[*first as usize + local];
                 sink.port(&PortRow {
                     node: NodeId(node as u32),
                     port: crate::packet::Port(local as u16),
                     peer: NodeId(*peer),
                     rate_bps: port.serialiser.rate().0,
-                    stats: port.stats(self.now),
+                    stats: port.stats(self.world.now),
                 });
             }
         }
@@ -92,7 +92,7 @@ impl<A: Actors> Network<A> {
         for switch in &self.switches {
             A::switch_reach(&switch.stack, &mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
         }
-        for (host, node) in self.hosts.iter().zip(&self.host_node) {
+        for (host, node) in self.hosts.iter().zip(&self.fabric.host_node) {
             A::nic_reach(&host.stack, &mut |owner, done| tell(Some(NodeId(*node)), owner, done));
         }
         for controller in self.controllers.iter().flatten() {
@@ -106,9 +106,9 @@ impl<A: Actors> Network<A> {
 
     /// Hands out what mechanisms have counted.
     fn hand_out_counts(&self, sink: &mut dyn Sink) {
-        let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.now)));
-        let at_hosts = self.hosts.iter().zip(&self.host_node);
-        let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.now)));
+        let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.world.now)));
+        let at_hosts = self.hosts.iter().zip(&self.fabric.host_node);
+        let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.world.now)));
         for (node, counts) in at_switches.chain(at_hosts) {
             for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
                 sink.counter(&CounterRow { node, port, mechanism, counter, value });
@@ -119,8 +119,8 @@ impl<A: Actors> Network<A> {
     /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
     pub fn unrest(&self) -> Vec<String> {
         let mut found = Vec::new();
-        if self.slab.len() != 0 {
-            found.push(format!("{} packets are still in flight", self.slab.len()));
+        if self.world.slab.len() != 0 {
+            found.push(format!("{} packets are still in flight", self.world.slab.len()));
         }
         for switch in &self.switches {
             if !switch.occupancy.is_empty() {
@@ -134,7 +134,7 @@ impl<A: Actors> Network<A> {
             if !port.is_drained() {
                 found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
             }
-            if port.rest.holds.any(self.now) {
+            if port.rest.holds.any(self.world.now) {
                 found.push(format!("port {} of {:?} holds its neighbour", port.local, port.belongs));
             }
         }

@@ -21,11 +21,11 @@ const WATCHED: u8 = 4;
 impl<A: Actors> Network<A> {
     /// Ports from a node to another, or of all nodes to all where an end is not given.
     fn ports_of_ends(&self, from: Option<NodeId>, to: Option<NodeId>) -> Vec<u32> {
-        let senders = from.map_or(0..self.neighbours.len() as u32, |from| from.0..from.0 + 1);
+        let senders = from.map_or(0..self.fabric.neighbours.len() as u32, |from| from.0..from.0 + 1);
         senders
             .flat_map(|node| {
-                let first = self.first_port[node as usize];
-                let ends = self.neighbours[node as usize].iter().enumerate();
+                let first = self.fabric.first_port[node as usize];
+                let ends = self.fabric.neighbours[node as usize].iter().enumerate();
                 ends.filter(|(_, (peer, _))| to.is_none_or(|to| to.0 == *peer)).map(move |(i, _)| first + i as u32)
             })
             .collect()
@@ -37,7 +37,7 @@ impl<A: Actors> Network<A> {
     }
 
     fn link_faults(&mut self, port: u32) -> &mut LinkFaults {
-        let seed = self.seed;
+        let seed = self.world.rules.seed;
         self.ports[port as usize].faults(|| {
             let rng = rng::stream(seed, "link loss", u64::from(port));
             LinkFaults::new(rng)
@@ -61,7 +61,7 @@ impl<A: Actors> Network<A> {
             FaultKind::LinkDown { a, b } => self.set_link(a, b, false),
             FaultKind::LinkUp { a, b } => self.set_link(a, b, true),
             FaultKind::RateChange { from, to, rate } => {
-                let (clock, now) = (self.clock, self.now);
+                let (clock, now) = (self.world.rules.clock, self.world.now);
                 for port in self.ports_between(from, to) {
                     let p = &mut self.ports[port as usize];
                     let (busy, delay) = (p.busy, p.delay.after(p.peer_latency));
@@ -104,7 +104,7 @@ impl<A: Actors> Network<A> {
         for port in &ports {
             self.ports[*port as usize].set_up(up);
             if !up {
-                let now = self.now;
+                let now = self.world.now;
                 self.link_faults(*port).down_at = Some(now);
                 self.lift_pauses(*port);
             } else {
@@ -113,9 +113,12 @@ impl<A: Actors> Network<A> {
             }
         }
         for (from, to) in [(a, b), (b, a)] {
-            self.neighbours[from.0 as usize].iter_mut().filter(|(peer, _)| *peer == to.0).for_each(|(_, u)| *u = up);
+            self.fabric.neighbours[from.0 as usize]
+                .iter_mut()
+                .filter(|(peer, _)| *peer == to.0)
+                .for_each(|(_, u)| *u = up);
         }
-        self.routes.forget();
+        self.fabric.routes.forget();
         for port in ports {
             // Both ends begin anew: what is still to be held is said again.
             for class in 0..=CLASSES {
@@ -129,7 +132,7 @@ impl<A: Actors> Network<A> {
     fn lift_pauses(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         p.rest.holds.forget();
-        let held = p.held_now(self.now);
+        let held = p.held_now(self.world.now);
         for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
             let class = (usize::from(class) != CLASSES).then_some(Class(class));
             self.mac_control(port, &Hold { class, quanta: 0, lasting: false }.frame());
@@ -155,7 +158,7 @@ impl<A: Actors> Network<A> {
             self.wire_ends(port, pkt);
         }
         if fate & CAPTURED != 0 {
-            self.capture(port, pkt, self.now, true);
+            self.capture(port, pkt, self.world.now, true);
         }
         if fate & LOST != 0 {
             self.lose(port, pkt);
@@ -171,9 +174,12 @@ impl<A: Actors> Network<A> {
             return false;
         }
         if self.ports[port as usize].rest.captured {
-            let waited =
-                if self.slab[pkt].pkt.kind == Kind::Mac { Time::ZERO } else { self.ports[from as usize].peer_latency };
-            self.capture(port, pkt, self.now.since(waited), false);
+            let waited = if self.world.slab[pkt].pkt.kind == Kind::Mac {
+                Time::ZERO
+            } else {
+                self.ports[from as usize].peer_latency
+            };
+            self.capture(port, pkt, self.world.now.since(waited), false);
         }
         if let Belongs::Host(host) = self.ports[port as usize].belongs {
             self.arrive_waits(host, pkt);
@@ -186,9 +192,10 @@ impl<A: Actors> Network<A> {
         if !self.ports[port as usize].up {
             return true;
         }
-        let header = self.slab[pkt].pkt;
-        let control = matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.slab.control(header.seq).kind);
-        let now = self.now;
+        let header = self.world.slab[pkt].pkt;
+        let control =
+            matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.world.slab.control(header.seq).kind);
+        let now = self.world.now;
         let Some(faults) = self.ports[port as usize].rest.faults.as_mut() else { return false };
         faults.begins(now);
         let counts = |what: &FrameKind| match what {
@@ -215,12 +222,12 @@ impl<A: Actors> Network<A> {
     fn is_cut(&self, port: u32, pkt: Ix) -> bool {
         let p = &self.ports[port as usize];
         let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };
-        let (sender, header) = (&self.ports[p.peer as usize], &self.slab[pkt].pkt);
+        let (sender, header) = (&self.ports[p.peer as usize], &self.world.slab[pkt].pkt);
         let latency = if header.kind == Kind::Mac { Time::ZERO } else { sender.peer_latency };
-        let arrived = self.now.since(latency);
+        let arrived = self.world.now.since(latency);
         let left = arrived.since(sender.delay);
         let by = sender.rest.faults.as_ref().map_or(sender.serialiser, |f| f.sent_by(left, sender.serialiser));
-        let began = left.since(by.time(header.size + self.gap));
+        let began = left.since(by.time(header.size + self.world.rules.gap));
         began <= down && down <= arrived
     }
 
@@ -228,7 +235,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn lose(&mut self, port: u32, pkt: Ix) {
         self.ports[port as usize].rest.stats.fault_frames += 1;
-        self.totals.progress.fault_losses += 1;
+        self.world.totals.progress.fault_losses += 1;
         self.discard(pkt);
     }
 }

@@ -17,7 +17,7 @@ impl<A: Actors> Network<A> {
     /// Touches what the next events will need: what their own words name, and what that leads to.
     #[inline(never)]
     pub(super) fn fetch_ahead(&self) {
-        let touched = self.queue.at_hand().fold(0, |touched, event| {
+        let touched = self.world.queue.at_hand().fold(0, |touched, event| {
             touched
                 ^ match *event {
                     Event::Sent { port } | Event::Wake { port } => self.touch_for_sent(&self.ports[port as usize]),
@@ -32,9 +32,11 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn touch_for_sent(&self, p: &Port) -> u64 {
         let below = match p.belongs {
-            Belongs::Switch(_) => self.slab.touch(p.current) ^ p.head().map_or(0, |head| self.slab.touch(head)),
+            Belongs::Switch(_) => {
+                self.world.slab.touch(p.current) ^ p.head().map_or(0, |head| self.world.slab.touch(head))
+            }
             Belongs::Host(host) => match self.hosts[host as usize].next_up() {
-                NextUp::Packet(pkt) => self.slab.touch(pkt),
+                NextUp::Packet(pkt) => self.world.slab.touch(pkt),
                 NextUp::Flow(slot) => self.flows.touch(slot),
                 NextUp::Nothing => 0,
             },
@@ -44,14 +46,14 @@ impl<A: Actors> Network<A> {
 
     #[inline(always)]
     fn touch_for_arrival(&self, p: &Port, pkt: Ix) -> u64 {
-        let header = &self.slab[pkt].pkt;
+        let header = &self.world.slab[pkt].pkt;
         match p.belongs {
             Belongs::Switch(switch) if header.path != NO_PATH => {
                 let switch = &self.switches[switch as usize];
                 if switch.latency_at == LatencyAt::Fabric {
                     return 0; // it will join its queue by an event of its own
                 }
-                let egress = self.paths.port(header.path, header.hop);
+                let egress = self.fabric.paths.port(header.path, header.hop);
                 self.touch_queue(switch, egress, usize::from(header.class.0))
             }
             Belongs::Switch(_) => 0,
@@ -61,7 +63,7 @@ impl<A: Actors> Network<A> {
 
     #[inline(always)]
     fn touch_for_enqueue(&self, switch: &Switch<A::Switch>, pkt: Ix) -> u64 {
-        let place = &self.slab[pkt].place;
+        let place = &self.world.slab[pkt].place;
         self.touch_queue(switch, place.egress.0, usize::from(place.queue.0))
     }
 
@@ -69,6 +71,6 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn touch_queue(&self, switch: &Switch<A::Switch>, egress: u16, queue: usize) -> u64 {
         let out = &self.ports[(switch.first_port + u32::from(egress)) as usize];
-        out.touch() ^ out.tail(queue).map_or(0, |tail| self.slab.touch(tail))
+        out.touch() ^ out.tail(queue).map_or(0, |tail| self.world.slab.touch(tail))
     }
 }

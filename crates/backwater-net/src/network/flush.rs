@@ -11,11 +11,11 @@ impl<A: Actors> Network<A> {
     pub(super) fn flush(&mut self, switch: u32, port: PortNo, queue: Queue) {
         let global = self.switches[switch as usize].first_port + u32::from(port.0);
         let fifo = self.ports[global as usize].take_queue(usize::from(queue.0));
-        let crossed: Vec<Ix> = fifo.iter(&self.slab).collect();
+        let crossed: Vec<Ix> = fifo.iter(&self.world.slab).collect();
         let crossbar = self.switches[switch as usize].crossbar.as_mut();
-        let waiting = crossbar.map_or_else(Vec::new, |crossbar| crossbar.take(&mut self.slab, port.0, queue.0));
+        let waiting = crossbar.map_or_else(Vec::new, |crossbar| crossbar.take(&mut self.world.slab, port.0, queue.0));
         let dropped: Vec<Ix> = crossed.iter().chain(&waiting).copied().collect();
-        self.ports[global as usize].line_up_without(&self.slab, usize::from(queue.0), &dropped);
+        self.ports[global as usize].line_up_without(&self.world.slab, usize::from(queue.0), &dropped);
         let s = &self.switches[switch as usize];
         let (frames, crosses, held) = (crossed.len() + waiting.len(), s.crossbar.is_some(), s.lanes.is_some());
         for pkt in crossed {
@@ -33,15 +33,15 @@ impl<A: Actors> Network<A> {
         }
         if crosses {
             // Those that stood behind them may cross.
-            self.match_at(switch, self.now);
+            self.match_at(switch, self.world.now);
         }
         self.ports[global as usize].rest.stats.flushed_frames += frames as u64;
-        self.totals.progress.flushed += frames as u64;
-        if frames > 0 && self.lossless {
+        self.world.totals.progress.flushed += frames as u64;
+        if frames > 0 && self.world.rules.lossless {
             let name = &self.switches[switch as usize].home.shape.name;
-            self.totals.stopped = true;
-            self.totals.broken = Some(Broken {
-                time: self.now,
+            self.world.totals.stopped = true;
+            self.world.totals.broken = Some(Broken {
+                time: self.world.now,
                 reason: format!(
                     "the scenario is lossless, but {name} gave up waiting for its neighbour and dropped the {frames} frames that \
                      waited for port {} in queue {}",

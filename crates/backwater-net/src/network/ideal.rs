@@ -21,7 +21,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn way_of(&self, slot: u32) -> Option<Vec<u32>> {
         let flow = &self.flows.send[slot as usize];
         let mut ports = vec![self.hosts[flow.src.0 as usize].port];
-        let last = self.host_node[flow.dst.0 as usize];
+        let last = self.fabric.host_node[flow.dst.0 as usize];
         let mut hop = 0;
         loop {
             let port = &self.ports[*ports.last()? as usize];
@@ -29,9 +29,9 @@ impl<A: Actors> Network<A> {
                 return (self.node_of(&self.ports[port.peer as usize]) == last).then_some(ports);
             };
             let egress = if flow.path == NO_PATH {
-                self.routes.pick(switch, self.routes.candidates(switch, flow.dst), flow.hash)?
-            } else if hop < self.paths.len(flow.path) {
-                self.paths.port(flow.path, hop)
+                self.fabric.routes.pick(switch, self.fabric.routes.candidates(switch, flow.dst), flow.hash)?
+            } else if hop < self.fabric.paths.len(flow.path) {
+                self.fabric.paths.port(flow.path, hop)
             } else {
                 return None;
             };
@@ -53,12 +53,12 @@ impl<A: Actors> Network<A> {
     }
 
     fn time_on(&self, port: u32, frame: u64) -> Time {
-        self.ports[port as usize].serialiser.time(frame as u32 + self.gap)
+        self.ports[port as usize].serialiser.time(frame as u32 + self.world.rules.gap)
     }
 
     /// Start until the arrival, along these ports, of the last of `bytes` payload bytes in an idle network.
     pub(super) fn ideal(&self, ports: &[u32], bytes: u64) -> Time {
-        let (payload, header) = (u64::from(self.payload), u64::from(self.header));
+        let (payload, header) = (u64::from(self.world.rules.payload), u64::from(self.world.rules.header));
         let full = bytes.saturating_sub(1) / payload;
         let last = bytes - full * payload;
         let (mut sum, mut slowest, mut end) = (Time::ZERO, Time::ZERO, Time::ZERO);
@@ -71,16 +71,20 @@ impl<A: Actors> Network<A> {
             }
             end += self.time_on(*port, last + header);
         }
-        let fetched =
-            if self.nic.store_and_forward { self.time_on(ports[0], bytes.min(payload) + header) } else { Time::ZERO };
+        let fetched = if self.world.rules.nic.store_and_forward {
+            self.time_on(ports[0], bytes.min(payload) + header)
+        } else {
+            Time::ZERO
+        };
         fetched + end + self.fixed_delays(ports)
     }
 
     /// \[bytes\] Line rate times the time from a full packet's first bit to its acknowledgement's last, in an idle network.
     pub(super) fn bandwidth_delay(&self, ports: &[u32]) -> u64 {
-        let frame = u64::from(self.payload + self.header);
+        let frame = u64::from(self.world.rules.payload + self.world.rules.header);
         let one_way = self.fixed_delays(ports);
-        let each = ports.iter().map(|port| self.time_on(*port, frame) + self.time_on(*port, self.ack.size.0));
+        let each =
+            ports.iter().map(|port| self.time_on(*port, frame) + self.time_on(*port, self.world.rules.ack.size.0));
         let round_trip = each.fold(one_way + one_way, |sum, time| sum + time);
         let rate = self.ports[ports[0] as usize].serialiser.rate();
         let bytes = u128::from(rate.0) * u128::from(round_trip.0) / 8 / 1_000_000_000_000;

@@ -97,7 +97,7 @@ impl<A: Actors> Network<A> {
 
     fn ask_job_at(&mut self, job: u32, at: Time) {
         if self.jobs.list[job as usize].asked.insert(at) {
-            self.push(at, Event::Job { job });
+            self.world.push(at, Event::Job { job });
         }
     }
 
@@ -116,17 +116,17 @@ impl<A: Actors> Network<A> {
         let (flow, entry) = (&self.flows.send[at], &mut self.jobs.list[job as usize]);
         if entry.moment == moment {
             entry.job.completed(flow.id, flow.group);
-            self.ask_job_at(job, self.now);
+            self.ask_job_at(job, self.world.now);
         }
     }
 
     pub(super) fn ask_job(&mut self, job: u32) {
         let mut due = Due::default();
         let entry = &mut self.jobs.list[job as usize];
-        entry.asked.remove(&self.now);
-        let again = entry.job.due(self.now, &mut due);
+        entry.asked.remove(&self.world.now);
+        let again = entry.job.due(self.world.now, &mut due);
         self.jobs.starting.extend(due.flows);
-        self.rows.jobs.append(&mut due.rows);
+        self.world.rows.jobs.append(&mut due.rows);
         if let Some(at) = again {
             self.ask_job_at(job, at);
         }
@@ -146,7 +146,7 @@ impl<A: Actors> Network<A> {
 
     /// A data frame is put on a link: if its flow is a job's and still under way, it counts for its step.
     pub(super) fn count_load(&mut self, port: u32, pkt: Ix) {
-        let header = &self.slab[pkt].pkt;
+        let header = &self.world.slab[pkt].pkt;
         let Some(slot) = self.flows.find(header.flow) else { return };
         let group = self.flows.send[slot].group as usize;
         if self.jobs.of_group.get(group).is_none_or(|job| *job == NONE) {
@@ -166,8 +166,8 @@ impl<A: Actors> Network<A> {
         if !self.jobs.count_loads() {
             return;
         }
-        for (node, first) in self.first_port.iter().enumerate() {
-            for (local, (peer, _)) in self.neighbours[node].iter().enumerate() {
+        for (node, first) in self.fabric.first_port.iter().enumerate() {
+            for (local, (peer, _)) in self.fabric.neighbours[node].iter().enumerate() {
                 let loads = (0u32..).zip(&self.jobs.loads[*first as usize + local]);
                 for (group, &Load { frames, bytes, payload }) in loads.filter(|(_, load)| load.frames > 0) {
                     let (node, port, peer) = (NodeId(node as u32), Port(local as u16), NodeId(*peer));

@@ -96,14 +96,14 @@ impl<A: Actors> Network<A> {
     #[cold]
     #[inline(never)]
     pub(super) fn park(&mut self, switch: u32, lane: Lane, pkt: Ix) {
-        let (place, size) = (self.slab[pkt].place, u64::from(self.slab[pkt].charged));
+        let (place, size) = (self.world.slab[pkt].place, u64::from(self.world.slab[pkt].charged));
         self.lane_waits(switch, lane.owner, pkt);
         let s = &mut self.switches[switch as usize];
         s.occupancy.hold(&place, lane, size);
         let lanes = s.lanes.get_or_insert_default();
         lanes.depth.frame();
-        lanes.depth.change(self.now, s.occupancy.held_total().0);
-        lanes.push(&mut self.slab, (place.egress, place.queue), lane, pkt);
+        lanes.depth.change(self.world.now, s.occupancy.held_total().0);
+        lanes.push(&mut self.world.slab, (place.egress, place.queue), lane, pkt);
         self.serve_lanes(switch, place.egress, place.queue);
         self.act_switch(switch);
     }
@@ -133,7 +133,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     #[inline(never)]
     pub(super) fn left_queue(&mut self, switch: u32, pkt: Ix) {
-        let (at, size) = (self.slab[pkt].place, self.slab[pkt].queued);
+        let (at, size) = (self.world.slab[pkt].place, self.world.slab[pkt].queued);
         let Some(lanes) = &mut self.switches[switch as usize].lanes else { return };
         let Some(group) = lanes.groups.get_mut(&(at.egress, at.queue)) else { return };
         if let Some(fed) = group.fed.iter().position(|fed| *fed == pkt) {
@@ -148,7 +148,7 @@ impl<A: Actors> Network<A> {
             let s = &mut self.switches[switch as usize];
             let Some(lanes) = &mut s.lanes else { return };
             let Some(group) = lanes.groups.get_mut(&(port, queue)).filter(|group| !group.serving) else { return };
-            let Some((lane, pkt)) = group.next(&self.slab, s.occupancy.egress(port, queue).0) else {
+            let Some((lane, pkt)) = group.next(&self.world.slab, s.occupancy.egress(port, queue).0) else {
                 if group.lanes.is_empty() && group.fed.is_empty() {
                     lanes.groups.remove(&(port, queue));
                 }
@@ -156,10 +156,10 @@ impl<A: Actors> Network<A> {
             };
             // Where a frame leaves its queue's count when it starts it does so in joining, before the mechanism's acts are carried out.
             group.serving = true;
-            let slot = &self.slab[pkt];
+            let slot = &self.world.slab[pkt];
             group.fed_bytes += u64::from(slot.pkt.size);
             s.occupancy.let_go(&slot.place, lane, u64::from(slot.charged));
-            lanes.depth.change(self.now, s.occupancy.held_total().0);
+            lanes.depth.change(self.world.now, s.occupancy.held_total().0);
             self.join_late(switch, pkt);
             let lanes = self.switches[switch as usize].lanes.as_mut();
             if let Some(group) = lanes.and_then(|lanes| lanes.groups.get_mut(&(port, queue))) {

@@ -28,7 +28,7 @@ impl<A: Actors> Network<A> {
         if !p.has_work() {
             return;
         }
-        match p.next(&self.slab, self.now) {
+        match p.next(&self.world.slab, self.world.now) {
             Next::Packet(pkt) => self.transmit(port, pkt),
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
@@ -47,9 +47,9 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     pub(super) fn wake(&mut self, port: u32, at: Time) {
         let p = &mut self.ports[port as usize];
-        if p.wake_at > at || p.wake_at <= self.now {
+        if p.wake_at > at || p.wake_at <= self.world.now {
             p.wake_at = at;
-            self.push(at, Event::Wake { port });
+            self.world.push(at, Event::Wake { port });
         }
     }
 
@@ -65,16 +65,16 @@ impl<A: Actors> Network<A> {
         let mut pkt = Packet::control(&frame, HostId(u32::MAX), HostId(u32::MAX), crate::packet::Class(7), uid);
         pkt.kind = Kind::Mac;
         let node = self.node_of(&self.ports[port as usize]);
-        pkt.seq = u64::from(node) << 32 | self.slab.insert_control(frame);
-        self.slab.insert(pkt)
+        pkt.seq = u64::from(node) << 32 | self.world.slab.insert_control(frame);
+        self.world.slab.insert(pkt)
     }
 
     /// Puts a packet on the wire of an idle port.
     #[inline(always)]
     pub(super) fn transmit(&mut self, port: u32, pkt: Ix) {
-        let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
+        let (p, header) = (&mut self.ports[port as usize], &self.world.slab[pkt].pkt);
         let (size, kind, uid) = (header.size, header.kind, header.uid);
-        let sent = self.now + p.serialiser.time(size + self.gap);
+        let sent = self.world.now + p.serialiser.time(size + self.world.rules.gap);
         p.busy = true;
         p.current = pkt;
         p.tx_frames += 1;
@@ -83,7 +83,7 @@ impl<A: Actors> Network<A> {
         let mut arrival = sent + p.delay;
         if kind != Kind::Mac {
             arrival += p.peer_latency;
-            self.totals.last_frame = self.now;
+            self.world.totals.last_frame = self.world.now;
         }
         let (peer, at_end, belongs) = (p.peer, p.release_at_end, p.belongs);
         let fate = if p.special { self.fate(port, pkt) } else { 0 };
@@ -93,12 +93,12 @@ impl<A: Actors> Network<A> {
         if !at_end && kind != Kind::Mac {
             self.depart_at_start(belongs, port, pkt);
         }
-        self.push(sent, Event::Sent { port });
+        self.world.push(sent, Event::Sent { port });
         if fate != 0 {
             self.ports[port as usize].fate = fate;
         }
         if fate & faults::LOST == 0 {
-            self.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
+            self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
     }
 
@@ -106,7 +106,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     pub(super) fn woken(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
-        if p.wake_at == self.now {
+        if p.wake_at == self.world.now {
             p.wake_at = Time::NEVER;
             self.kick(port);
         }
@@ -145,13 +145,13 @@ impl<A: Actors> Network<A> {
 
     #[inline(always)]
     pub(super) fn arrived(&mut self, port: u32, pkt: Ix) {
-        let (p, header) = (&mut self.ports[port as usize], &self.slab[pkt].pkt);
-        p.lane.fold(self.now.0, header.uid);
+        let (p, header) = (&mut self.ports[port as usize], &self.world.slab[pkt].pkt);
+        p.lane.fold(self.world.now.0, header.uid);
         let (belongs, local, kind, seq) = (p.belongs, p.local, header.kind, header.seq);
         match (kind, belongs) {
             (Kind::Mac, _) => {
-                let frame = self.slab.take_control(seq);
-                self.slab.remove(pkt);
+                let frame = self.world.slab.take_control(seq);
+                self.world.slab.remove(pkt);
                 self.mac_control(port, &frame);
             }
             (_, Belongs::Switch(s)) => self.arrive_at_switch(s, local, pkt),

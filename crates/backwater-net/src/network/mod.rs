@@ -113,11 +113,11 @@ const SILENCE: Time = Time::ms(1_000);
 macro_rules! cx {
     ($network:ident, $s:ident) => {
         crate::hooks::SwitchCx {
-            now: $network.now,
+            now: $network.world.now,
             owner: crate::hooks::Owner(0),
             seen: &$s.occupancy,
             home: &mut $s.home,
-            notes: &mut $network.notes,
+            notes: &mut $network.world.notes,
         }
     };
 }
@@ -145,7 +145,7 @@ const LINKS_PER_EVENT: u64 = 16;
 
 /// Rows since the last delivery.
 #[derive(Default)]
-struct Rows {
+pub(crate) struct Rows {
     flows: Vec<FlowRow>,
     control: Vec<ControlRow>,
     series: Vec<SeriesRow>,
@@ -167,30 +167,51 @@ impl Rows {
     }
 }
 
-/// What runs beside the model: rows, counters and the end.
-struct Totals {
-    progress: Progress,
+/// What runs beside the model: counters and the end.
+pub(crate) struct Totals {
+    pub progress: Progress,
     /// When a frame other than MAC control was last put on a link.
-    last_frame: Time,
-    broken: Option<Broken>,
-    stopped: bool,
+    pub last_frame: Time,
+    pub broken: Option<Broken>,
+    pub stopped: bool,
     /// Pending events that only keep themselves going.
-    idling: u64,
+    pub idling: u64,
     /// When the last event happened that was neither a frame's nor a timer.
-    last_deed: Time,
+    pub last_deed: Time,
     /// Pending events that only look on.
-    looks: u64,
+    pub looks: u64,
     /// When one of these last was, and when anything else had last happened by then.
-    looked: Time,
-    happened: Time,
+    pub looked: Time,
+    pub happened: Time,
     /// Nothing is left to happen.
-    at_rest: bool,
+    pub at_rest: bool,
     /// When the next look is due; `NEVER`: none is.
-    look_at: Time,
-    deadlock: Option<Deadlock>,
-    first_drop: Option<FirstDrop>,
+    pub look_at: Time,
+    pub deadlock: Option<Deadlock>,
+    pub first_drop: Option<FirstDrop>,
     /// How far flows were when they had last got further, once something gave reason to watch.
-    watched: Option<stall::Watched>,
+    pub watched: Option<stall::Watched>,
+}
+
+impl Default for Totals {
+    fn default() -> Totals {
+        Totals {
+            progress: Progress::default(),
+            last_frame: Time::ZERO,
+            broken: None,
+            stopped: false,
+            idling: 0,
+            last_deed: Time::ZERO,
+            looks: 0,
+            looked: Time::ZERO,
+            happened: Time::ZERO,
+            at_rest: false,
+            look_at: Time::NEVER,
+            deadlock: None,
+            first_drop: None,
+            watched: None,
+        }
+    }
 }
 
 /// Flows with the last of which a run ends.
@@ -208,35 +229,63 @@ impl Awaited {
     }
 }
 
+/// What every node may see and change: the time, what is to come, what is in flight, and what is left to be done or handed out.
+pub(crate) struct World {
+    pub now: Time,
+    pub queue: EventQueue<Event>,
+    pub slab: Slab,
+    pub notes: Notes,
+    pub totals: Totals,
+    pub rows: Rows,
+    pub rules: Rules,
+}
+
+impl World {
+    #[inline(always)]
+    pub fn push(&mut self, at: Time, event: Event) {
+        self.totals.idling += u64::from(event.idles());
+        self.totals.looks += u64::from(event.looks_on());
+        self.queue.push(at, event.order(), event);
+    }
+}
+
+/// What does not change in a run, and holds for every node.
+pub(crate) struct Rules {
+    pub seed: u64,
+    pub clock: Option<Time>,
+    /// \[bytes\] of payload and header of a full packet, header, gap
+    pub payload: u32,
+    pub header: u32,
+    pub gap: u32,
+    pub ack: AckParams,
+    pub transport: TransportParams,
+    pub nic: NicParams,
+    pub lossless: bool,
+    /// See [`Actors::chooses`].
+    pub chooses: bool,
+}
+
+/// Where nodes are, and the ways between them.
+pub(crate) struct Fabric {
+    pub graph: Graph,
+    /// Per node: its first port.
+    pub first_port: Vec<u32>,
+    pub switch_of: Vec<u32>,
+    pub host_node: Vec<u32>,
+    pub neighbours: Neighbours,
+    pub routes: Routes,
+    pub paths: Paths,
+}
+
 /// A network under simulation.
 pub struct Network<A: Actors> {
-    seed: u64,
-    graph: Graph,
-    clock: Option<Time>,
-    /// \[bytes\] of payload and header of a full packet, header, gap
-    payload: u32,
-    header: u32,
-    gap: u32,
-    ack: AckParams,
-    transport: TransportParams,
-    nic: NicParams,
+    world: World,
+    fabric: Fabric,
     actors: A,
-    /// See [`Actors::chooses`].
-    chooses: bool,
     shared: A::Shared,
-    queue: EventQueue<Event>,
-    now: Time,
-    slab: Slab,
     ports: Vec<Port>,
     switches: Vec<Switch<A::Switch>>,
     hosts: Vec<Host<A::Nic>>,
-    /// Per node: its first port.
-    first_port: Vec<u32>,
-    switch_of: Vec<u32>,
-    host_node: Vec<u32>,
-    neighbours: Neighbours,
-    routes: Routes,
-    paths: Paths,
     flows: Flows,
     controllers: Vec<Option<Controller<A::Flow>>>,
     free_controllers: Vec<u32>,
@@ -255,28 +304,24 @@ pub struct Network<A: Actors> {
     /// Recorded pauses, if they are.
     pauses: Option<Box<pauses::Pauses>>,
     sampled_bytes: Vec<u64>,
-    lossless: bool,
     deadlock_ends: bool,
     stall: Time,
-    notes: Notes,
     /// It is too large for a processor's cache.
     wide: bool,
-    totals: Totals,
-    rows: Rows,
 }
 impl<A: Actors> Network<A> {
     /// Handles up to `budget` events. A broken promise ends the run.
     pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
         let mut left = budget;
-        while left > 0 && !self.totals.stopped {
+        while left > 0 && !self.world.totals.stopped {
             let slice = left.min(SLICE);
             left -= slice;
             self.run_slice(slice);
             // Finding routes in a large network takes as long as many events.
-            left = left.saturating_sub(self.routes.take_work() / LINKS_PER_EVENT);
-            self.rows.hand_out(sink);
+            left = left.saturating_sub(self.fabric.routes.take_work() / LINKS_PER_EVENT);
+            self.world.rows.hand_out(sink);
         }
-        match self.totals.broken.take() {
+        match self.world.totals.broken.take() {
             Some(broken) => Err(broken),
             None => Ok(self.progress()),
         }
@@ -287,21 +332,21 @@ impl<A: Actors> Network<A> {
             return;
         }
         for handled in 0..slice {
-            if self.queue.fill() {
+            if self.world.queue.fill() {
                 if self.wide {
                     self.fetch_ahead();
                 }
                 if self.enough_routes() {
-                    self.totals.progress.events += handled;
+                    self.world.totals.progress.events += handled;
                     return;
                 }
             }
-            let Some((time, _, event)) = self.queue.pop() else {
+            let Some((time, _, event)) = self.world.queue.pop() else {
                 self.nothing_left();
-                self.totals.progress.events += handled;
+                self.world.totals.progress.events += handled;
                 return;
             };
-            let before = std::mem::replace(&mut self.now, time);
+            let before = std::mem::replace(&mut self.world.now, time);
             match event {
                 Event::Sent { port } => self.sent(port),
                 Event::Arrive { port, pkt } => self.arrive(port, pkt),
@@ -310,39 +355,39 @@ impl<A: Actors> Network<A> {
                     self.rare(event, before);
                     // A flow that begins finds routes, and so many begin within one batch of events.
                     if self.enough_routes() {
-                        self.totals.progress.events += handled + 1;
+                        self.world.totals.progress.events += handled + 1;
                         return;
                     }
                 }
             }
-            if self.totals.stopped {
-                self.totals.progress.events += handled + 1;
+            if self.world.totals.stopped {
+                self.world.totals.progress.events += handled + 1;
                 return;
             }
         }
-        self.totals.progress.events += slice;
+        self.world.totals.progress.events += slice;
     }
 
     /// Whether finding routes has taken as long as a slice of events.
     fn enough_routes(&self) -> bool {
-        self.routes.has_worked(SLICE * LINKS_PER_EVENT)
+        self.fabric.routes.has_worked(SLICE * LINKS_PER_EVENT)
     }
 
     #[inline(never)]
     fn rare(&mut self, event: Event, before: Time) {
-        self.totals.idling -= u64::from(event.idles());
+        self.world.totals.idling -= u64::from(event.idles());
         if event.looks_on() {
             self.looks_on(before);
         }
         if !event.is_timer() {
-            self.totals.last_deed = self.now;
+            self.world.totals.last_deed = self.world.now;
         }
         match event {
             Event::Crossed { switch, ingress, egress } => self.crossed(switch, ingress, egress),
             Event::Match { switch } => self.match_crossbar(switch),
             Event::Pace { controller, tag } => self.pace(controller, tag),
             Event::Signal { port, control, .. } => {
-                let frame = self.slab.take_control(u64::from(control));
+                let frame = self.world.slab.take_control(u64::from(control));
                 if self.ports[port as usize].up {
                     if self.ports[port as usize].rest.captured {
                         self.capture_signal(port, frame, false);
@@ -365,25 +410,18 @@ impl<A: Actors> Network<A> {
             Event::Timeout { slot, tag } => self.timed_out(slot, tag),
             Event::Fault { fault } => self.apply_fault(fault as usize),
             Event::Sample => self.sample(),
-            Event::Stop => self.totals.stopped = true,
+            Event::Stop => self.world.totals.stopped = true,
             Event::Look => self.look(),
             Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt),
             Event::Sent { .. } | Event::Arrive { .. } | Event::Wake { .. } => unreachable!("handled in the loop"),
         }
     }
 
-    #[inline(always)]
-    fn push(&mut self, at: Time, event: Event) {
-        self.totals.idling += u64::from(event.idles());
-        self.totals.looks += u64::from(event.looks_on());
-        self.queue.push(at, event.order(), event);
-    }
-
     /// A flow of this group has ended: with the last that is awaited, and none to come, so does the run.
     fn one_ended(&mut self, group: u32) {
         if self.awaited.holds(group) {
             self.awaited.active -= 1;
-            self.totals.stopped |= self.awaits_nothing();
+            self.world.totals.stopped |= self.awaits_nothing();
         }
     }
 
@@ -393,52 +431,52 @@ impl<A: Actors> Network<A> {
 
     /// What only looks on is no part of what happens: a run ends when it would have ended without.
     fn looks_on(&mut self, before: Time) {
-        self.totals.looks -= 1;
-        if before > self.totals.looked {
-            self.totals.happened = before;
+        self.world.totals.looks -= 1;
+        if before > self.world.totals.looked {
+            self.world.totals.happened = before;
         }
-        self.totals.looked = self.now;
+        self.world.totals.looked = self.world.now;
     }
 
     /// When something last happened. What happens at the moment of a look comes before it, or is no mere timer.
     fn last_happened(&self) -> Time {
-        let looked_last = self.now == self.totals.looked;
-        if looked_last { self.totals.happened.max(self.totals.last_deed) } else { self.now }
+        let looked_last = self.world.now == self.world.totals.looked;
+        if looked_last { self.world.totals.happened.max(self.world.totals.last_deed) } else { self.world.now }
     }
 
     /// Whether anything is pending but events that only keep themselves going.
     fn lives(&self) -> bool {
-        self.queue.len() as u64 > self.totals.idling
+        self.world.queue.len() as u64 > self.world.totals.idling
     }
 
     /// Ends a run in which pauses hold each other: they are refreshed for ever, and nothing else will come.
     fn watch_silence(&mut self) {
-        if self.now.since(self.totals.last_frame) <= SILENCE {
+        if self.world.now.since(self.world.totals.last_frame) <= SILENCE {
             return;
         }
-        self.totals.stopped |= !self.something_comes();
+        self.world.totals.stopped |= !self.something_comes();
     }
 
     /// The deadlock that was found, if any.
     pub fn deadlock(&self) -> Option<&Deadlock> {
-        self.totals.deadlock.as_ref()
+        self.world.totals.deadlock.as_ref()
     }
 
     /// The first frame that was dropped for want of memory, if any was.
     pub fn first_drop(&self) -> Option<&FirstDrop> {
-        self.totals.first_drop.as_ref()
+        self.world.totals.first_drop.as_ref()
     }
 
     /// Name of a node.
     pub fn node_name(&self, node: NodeId) -> &str {
-        &self.graph.nodes[node.0 as usize].name
+        &self.fabric.graph.nodes[node.0 as usize].name
     }
 
     /// The node at which a port sits.
     fn node_of(&self, port: &Port) -> u32 {
         match port.belongs {
             Belongs::Switch(s) => self.switches[s as usize].home.shape.node.0,
-            Belongs::Host(h) => self.host_node[h as usize],
+            Belongs::Host(h) => self.fabric.host_node[h as usize],
         }
     }
 
@@ -446,7 +484,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn at_switch<R>(&mut self, switch: u32, f: impl FnOnce(&mut A::Switch, &mut SwitchCx<'_>, &mut Slab) -> R) -> R {
         let s = &mut self.switches[switch as usize];
-        f(&mut s.stack, &mut cx!(self, s), &mut self.slab)
+        f(&mut s.stack, &mut cx!(self, s), &mut self.world.slab)
     }
 
     /// The line rate of a host's link.

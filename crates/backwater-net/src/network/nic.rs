@@ -44,28 +44,28 @@ impl<A: Actors> Network<A> {
         let mask = h.express_mask & open;
         if mask != 0 {
             let queue = 7 - mask.leading_zeros() as usize;
-            let Some(pkt) = h.express[queue].pop(&self.slab) else { return };
+            let Some(pkt) = h.express[queue].pop(&self.world.slab) else { return };
             if h.express[queue].is_empty() {
                 h.express_mask &= !(1 << queue);
             }
             return self.transmit(port, pkt);
         }
-        while self.hosts[host as usize].staged(open) < self.nic.tx_queue.max(1) {
+        while self.hosts[host as usize].staged(open) < self.world.rules.nic.tx_queue.max(1) {
             let Some(slot) = self.next_flow(host, open) else { break };
             let pkt = self.send(slot);
-            let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
+            let (slab, h) = (&mut self.world.slab, &mut self.hosts[host as usize]);
             let header = &slab[pkt].pkt;
             let (class, queue) = (header.class, header.ds.dscp().priority());
-            if self.nic.weights.is_some() {
+            if self.world.rules.nic.weights.is_some() {
                 h.took_turn(usize::from(class.0));
             }
             h.stage(queue);
             self.ports[port as usize].enqueue(slab, usize::from(queue.0), pkt);
         }
-        match self.ports[port as usize].next(&self.slab, self.now) {
+        match self.ports[port as usize].next(&self.world.slab, self.world.now) {
             Next::Packet(pkt) => {
-                if self.slab[pkt].pkt.kind == Kind::Data {
-                    self.hosts[host as usize].unstage(self.slab[pkt].pkt.ds.dscp().priority());
+                if self.world.slab[pkt].pkt.kind == Kind::Data {
+                    self.hosts[host as usize].unstage(self.world.slab[pkt].pkt.ds.dscp().priority());
                 }
                 self.transmit(port, pkt);
             }
@@ -83,7 +83,7 @@ impl<A: Actors> Network<A> {
             if mask == 0 {
                 return None;
             }
-            let class = match &self.nic.weights {
+            let class = match &self.world.rules.nic.weights {
                 None => 7 - mask.leading_zeros() as usize,
                 Some(weights) => h.weighted_turn(mask, weights),
             };
@@ -109,26 +109,26 @@ impl<A: Actors> Network<A> {
                 continue;
             }
             if flow.controller == NO_CONTROLLER {
-                if flow.away(u64::from(self.payload)) >= flow.window {
+                if flow.away(u64::from(self.world.rules.payload)) >= flow.window {
                     flow.status = Status::Windowed;
                     continue;
                 }
                 return Some(slot);
             }
             let Some(c) = self.controllers[flow.controller as usize].as_mut() else { return Some(slot) };
-            if c.next > self.now {
+            if c.next > self.world.now {
                 flow.status = Status::Pacing;
                 c.waiting.push(slot);
                 // With a rate of zero nothing is due.
                 if c.armed == Time::NEVER && c.next != Time::NEVER {
                     c.armed = c.next;
                     let event = Event::Pace { controller: flow.controller, tag: c.tag };
-                    self.queue.push(c.next, controller_order(event, c.key), event);
+                    self.world.queue.push(c.next, controller_order(event, c.key), event);
                 }
                 continue;
             }
             let asked = c.side.window();
-            let (controller, away) = (flow.controller, flow.away(u64::from(self.payload)));
+            let (controller, away) = (flow.controller, flow.away(u64::from(self.world.rules.payload)));
             let asked = match asked {
                 None => u64::MAX,
                 Some(Bytes(0)) => 0,
@@ -150,16 +150,16 @@ impl<A: Actors> Network<A> {
         let reference = self.flows.reference(slot);
         let offset = self.next_offset(slot as usize);
         let flow = &mut self.flows.send[slot as usize];
-        let payload = (flow.available - offset).min(u64::from(self.payload)) as u32;
+        let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
         let mut pkt = Packet {
             src: flow.src,
             dst: flow.dst,
             entropy: flow.hash,
             flow: reference,
-            size: payload + self.header,
+            size: payload + self.world.rules.header,
             payload,
             seq: offset,
-            sent: self.now,
+            sent: self.world.now,
             uid: mix(flow.hash ^ flow.packets.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             tag: 0,
             path: flow.path,
@@ -183,7 +183,7 @@ impl<A: Actors> Network<A> {
         } else {
             self.flows.send[slot as usize].status = Status::Idle;
         }
-        self.slab.insert(pkt)
+        self.world.slab.insert(pkt)
     }
 
     /// Calls a hook of a flow's stack, and acts on its timers.
@@ -193,18 +193,18 @@ impl<A: Actors> Network<A> {
         controller: u32,
         f: impl FnOnce(&mut A::Flow, &mut FlowCx<'_>) -> R,
     ) -> Option<R> {
-        let before = self.notes.len();
+        let before = self.world.notes.len();
         let c = self.controllers[controller as usize].as_mut()?;
-        let mut cx = FlowCx { now: self.now, owner: Owner(0), shape: &c.shape, notes: &mut self.notes };
+        let mut cx = FlowCx { now: self.world.now, owner: Owner(0), shape: &c.shape, notes: &mut self.world.notes };
         let result = f(&mut c.side, &mut cx);
-        if self.notes.len() > before {
+        if self.world.notes.len() > before {
             self.arm_flow_timers(controller, before);
         }
         Some(result)
     }
 
     fn pace_after(&mut self, controller: u32, size: u32) {
-        let (now, gap) = (self.now, self.gap);
+        let (now, gap) = (self.world.now, self.world.rules.gap);
         let Some(c) = self.controllers[controller as usize].as_mut() else { return };
         (c.last, c.last_size) = (now, size + gap);
         c.next = c.due(now);
@@ -212,7 +212,7 @@ impl<A: Actors> Network<A> {
 
     /// The rate may have changed: moves the next packet's time, and wakes those who wait if it has come nearer.
     pub(super) fn repace(&mut self, controller: u32) {
-        let now = self.now;
+        let now = self.world.now;
         let Some(c) = self.controllers[controller as usize].as_mut() else { return };
         if !c.windowed.is_empty() {
             self.look_at_window(controller);
@@ -233,7 +233,7 @@ impl<A: Actors> Network<A> {
             if at == now {
                 return self.pace(controller, self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag));
             }
-            self.queue.push(at, controller_order(event, c.key), event);
+            self.world.queue.push(at, controller_order(event, c.key), event);
         }
     }
 
@@ -249,7 +249,7 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn pace(&mut self, controller: u32, tag: u16) {
-        let now = self.now;
+        let now = self.world.now;
         // Armed anew since, the rate having changed: the later event counts.
         let valid = |c: &&mut Controller<A::Flow>| c.tag == tag && c.armed == now;
         let Some(c) = self.controllers[controller as usize].as_mut().filter(valid) else { return };
@@ -259,7 +259,7 @@ impl<A: Actors> Network<A> {
             if !c.waiting.is_empty() && c.next != Time::NEVER {
                 c.armed = c.next;
                 let event = Event::Pace { controller, tag };
-                self.queue.push(c.next, controller_order(event, c.key), event);
+                self.world.queue.push(c.next, controller_order(event, c.key), event);
             }
             return;
         }
@@ -281,18 +281,18 @@ impl<A: Actors> Network<A> {
     /// The host takes a packet from its receive buffer.
     #[inline]
     pub(super) fn take(&mut self, host: u32, pkt: Ix) {
-        let header = self.slab[pkt].pkt;
+        let header = self.world.slab[pkt].pkt;
         match header.kind {
             Kind::Data => self.take_data(host, pkt, header),
             Kind::Ack | Kind::Nack => {
-                self.slab.remove(pkt);
+                self.world.slab.remove(pkt);
                 self.take_ack(header);
             }
             Kind::Control | Kind::Mac => {
                 let delay = self.hosts[host as usize].control_delay;
                 if delay > Time::ZERO && header.dst.0 == host {
                     let event = Event::Heed { host, pkt };
-                    return self.queue.push(self.now + delay, order(20, header.uid), event);
+                    return self.world.queue.push(self.world.now + delay, order(20, header.uid), event);
                 }
                 self.heed(host, pkt);
             }
@@ -301,16 +301,16 @@ impl<A: Actors> Network<A> {
 
     /// The host acts on a control frame.
     pub(super) fn heed(&mut self, host: u32, pkt: Ix) {
-        let (at, tag) = (self.slab[pkt].pkt.seq, self.slab[pkt].pkt.tag);
-        let frame = self.slab.take_control(at);
-        self.slab.remove(pkt);
+        let (at, tag) = (self.world.slab[pkt].pkt.seq, self.world.slab[pkt].pkt.tag);
+        let frame = self.world.slab.take_control(at);
+        self.world.slab.remove(pkt);
         self.take_control(host, &frame, tag);
     }
 
     #[inline]
     fn take_data(&mut self, host: u32, pkt: Ix, header: Packet) {
         self.at_nic(host, |stack, cx| stack.on_receive(cx, &header));
-        self.slab.remove(pkt);
+        self.world.slab.remove(pkt);
         if let Some(at) = self.flows.find(header.flow) {
             let recv = &mut self.flows.recv[at];
             recv.reordered += u64::from(header.seq < recv.furthest);
@@ -325,10 +325,10 @@ impl<A: Actors> Network<A> {
             let (flow, recv) = (&self.flows.send[at], &mut self.flows.recv[at]);
             let whole = recv.received >= flow.available;
             if whole && flow.ended() && recv.last_byte == Time::NEVER {
-                recv.last_byte = self.now;
+                recv.last_byte = self.world.now;
                 self.tell_job(at, Moment::LastByte);
             }
-            if self.ack.enabled {
+            if self.world.rules.ack.enabled {
                 self.answer(host, at, &header, answer, whole);
             } else {
                 self.flows.send[at].acked = self.flows.recv[at].received;
@@ -346,7 +346,7 @@ impl<A: Actors> Network<A> {
         recv.pending_mark |= data.ecn() == Ecn::Ce;
         let (kind, upto) = match answer {
             Answer::Nothing => return,
-            Answer::Ack(_) if recv.pending < self.ack.every && !whole => return,
+            Answer::Ack(_) if recv.pending < self.world.rules.ack.every && !whole => return,
             Answer::Ack(upto) | Answer::Again(upto) => (Kind::Ack, upto),
             Answer::Nack(upto) | Answer::Beyond(upto) | Answer::Trimmed(upto) => (Kind::Nack, upto),
         };
@@ -357,13 +357,13 @@ impl<A: Actors> Network<A> {
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
-        let class = self.ack.class.map_or(self.flows.send[at].own_class, crate::packet::Class);
+        let class = self.world.rules.ack.class.map_or(self.flows.send[at].own_class, crate::packet::Class);
         let dscp = self.hosts[host as usize].answers(class, data.ds.dscp());
         let pkt = Packet {
             src: data.dst,
             dst: data.src,
             entropy: Packet::entropy_of(data.dst, data.src, data.flow),
-            size: self.ack.size.0 as u32,
+            size: self.world.rules.ack.size.0 as u32,
             payload: 0,
             seq: upto,
             uid: mix(data.uid),
@@ -382,10 +382,10 @@ impl<A: Actors> Network<A> {
     /// Queues an acknowledgement or a control frame at a host.
     pub(super) fn express(&mut self, host: u32, pkt: Packet) {
         let queue = usize::from(pkt.ds.dscp().priority().0);
-        let ix = self.slab.insert(pkt);
-        let (slab, h) = (&mut self.slab, &mut self.hosts[host as usize]);
+        let ix = self.world.slab.insert(pkt);
+        let (slab, h) = (&mut self.world.slab, &mut self.hosts[host as usize]);
         let port = h.port;
-        if self.ack.first_at_nic {
+        if self.world.rules.ack.first_at_nic {
             h.express[queue].push(slab, ix);
             h.express_mask |= 1 << queue;
         } else {
@@ -396,7 +396,7 @@ impl<A: Actors> Network<A> {
 
     fn take_ack(&mut self, header: Packet) {
         let Some(at) = self.flows.find(header.flow) else { return };
-        let now = self.now;
+        let now = self.world.now;
         let flow = &mut self.flows.send[at];
         let further = header.seq > flow.acked;
         flow.acked = flow.acked.max(header.seq);
@@ -426,9 +426,9 @@ impl<A: Actors> Network<A> {
         }
         if self.flows.recv[at].last_byte == Time::NEVER {
             // A stream that ended after its last packet had been received.
-            self.flows.recv[at].last_byte = self.now;
+            self.flows.recv[at].last_byte = self.world.now;
         }
-        self.totals.progress.flows_done += 1;
+        self.world.totals.progress.flows_done += 1;
         self.tell_job(at, Moment::LastAck);
         self.end_flow(at, State::Complete);
     }
@@ -437,12 +437,12 @@ impl<A: Actors> Network<A> {
     pub(super) fn end_flow(&mut self, at: usize, state: State) {
         let row = self.flow_row(at, state);
         let group = row.group;
-        self.rows.flows.push(row);
+        self.world.rows.flows.push(row);
         self.end_waits(at);
         let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
         let flow = &self.flows.send[at];
         let controller = flow.controller;
-        self.paths.take_out(self.flows.reference(at as u32));
+        self.fabric.paths.take_out(self.flows.reference(at as u32));
         if controller != NO_CONTROLLER
             && let Some(gone) = self.controllers[controller as usize].take_if(|c| !c.kept)
         {
@@ -457,14 +457,14 @@ impl<A: Actors> Network<A> {
         } else {
             self.flows.remove(at as u32);
         }
-        self.totals.last_deed = self.now;
+        self.world.totals.last_deed = self.world.now;
         self.one_ended(group);
     }
 
     /// The row of a flow.
     pub(super) fn flow_row(&self, at: usize, state: State) -> FlowRow {
         let (flow, recv) = (&self.flows.send[at], &self.flows.recv[at]);
-        let acknowledged = state == State::Complete && self.ack.enabled;
+        let acknowledged = state == State::Complete && self.world.rules.ack.enabled;
         let sender = flow.recovery.as_ref();
         FlowRow {
             id: flow.id,
@@ -475,7 +475,7 @@ impl<A: Actors> Network<A> {
             bytes: flow.available,
             start: flow.start,
             fct_last_byte: (recv.last_byte != Time::NEVER).then(|| recv.last_byte - flow.start),
-            fct_last_ack: acknowledged.then(|| self.now - flow.start),
+            fct_last_ack: acknowledged.then(|| self.world.now - flow.start),
             packets: flow.packets,
             received: recv.received,
             reordered: recv.reordered,
@@ -492,15 +492,15 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     pub(super) fn at_nic<R>(&mut self, host: u32, f: impl FnOnce(&mut A::Nic, &mut NicCx<'_>) -> R) -> R {
         let h = &mut self.hosts[host as usize];
-        let mut cx = NicCx { now: self.now, owner: Owner(0), shape: &h.shape, notes: &mut self.notes };
+        let mut cx = NicCx { now: self.world.now, owner: Owner(0), shape: &h.shape, notes: &mut self.world.notes };
         f(&mut h.stack, &mut cx)
     }
 
     /// A promise that only the builder could have kept.
     #[cold]
     pub(super) fn broken(&mut self, reason: String, hint: &str) {
-        self.totals.stopped = true;
-        self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
+        self.world.totals.stopped = true;
+        self.world.totals.broken = Some(Broken { time: self.world.now, reason, hint: hint.into() });
     }
 }
 

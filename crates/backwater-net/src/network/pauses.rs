@@ -46,8 +46,8 @@ impl<A: Actors> Network<A> {
                 Belongs::Host(host) => (self.hosts[host as usize].rx.as_ref().map_or(0, |rx| rx.bytes), None),
             };
             let row = PauseRow {
-                asked: self.now,
-                start: self.now,
+                asked: self.world.now,
+                start: self.world.now,
                 end: None,
                 node: NodeId(self.node_of(p)),
                 port: PortNo(p.local),
@@ -76,7 +76,7 @@ impl<A: Actors> Network<A> {
         };
         let mut standing: BTreeMap<Held, u64> = BTreeMap::new();
         self.each_standing(switch, |ix: Ix, queue: Held| {
-            let slot = &self.slab[ix];
+            let slot = &self.world.slab[ix];
             if counts(&slot.place) {
                 *standing.entry(queue).or_default() += u64::from(slot.queued);
             }
@@ -89,15 +89,15 @@ impl<A: Actors> Network<A> {
             queue: Queue(held.1),
             to: NodeId(self.node_of(&self.ports[p.peer as usize])),
             bytes,
-            since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.now),
-            paused: p.held_now(self.now) & (1 << held.1 | 1 << CLASSES) != 0,
+            since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.world.now),
+            paused: p.held_now(self.world.now) & (1 << held.1 | 1 << CLASSES) != 0,
         })
     }
 
     /// A pause has reached a port that obeys it and lasts until `until` (`ZERO`: it is lifted).
     #[cold]
     pub(super) fn note_obeyed(&mut self, port: u32, class: Option<Class>, until: Time) {
-        let (now, paused) = (self.now, (port, number(class)));
+        let (now, paused) = (self.world.now, (port, number(class)));
         let Some(pauses) = &mut self.pauses else { return };
         if let Some((row, end)) = pauses.obeyed.get_mut(&paused) {
             if *end > now && until != Time::ZERO {
@@ -106,7 +106,7 @@ impl<A: Actors> Network<A> {
                 return;
             }
             let end = Some((*end).min(now));
-            self.rows.pauses.push(PauseRow { end, ..row.clone() });
+            self.world.rows.pauses.push(PauseRow { end, ..row.clone() });
             pauses.obeyed.remove(&paused);
         }
         if until != Time::ZERO
@@ -120,27 +120,27 @@ impl<A: Actors> Network<A> {
     pub(super) fn close_pauses(&mut self) {
         let obeyed = self.pauses.as_mut().map(|pauses| std::mem::take(&mut pauses.obeyed)).unwrap_or_default();
         for (row, end) in obeyed.into_values() {
-            self.rows.pauses.push(PauseRow { end: (end <= self.now).then_some(end), ..row });
+            self.world.rows.pauses.push(PauseRow { end: (end <= self.world.now).then_some(end), ..row });
         }
     }
 
     /// A frame is dropped for want of memory.
     pub(super) fn note_drop(&mut self, switch: u32, pkt: Ix) {
-        if self.totals.first_drop.is_some() {
+        if self.world.totals.first_drop.is_some() {
             return;
         }
-        let (s, slot) = (&self.switches[switch as usize], &self.slab[pkt]);
+        let (s, slot) = (&self.switches[switch as usize], &self.world.slab[pkt]);
         let (port, class) = (slot.place.ingress, slot.place.class);
         let holds = &self.ports[(s.first_port + u32::from(port.0)) as usize].rest.holds;
-        self.totals.first_drop = Some(FirstDrop {
-            time: self.now,
+        self.world.totals.first_drop = Some(FirstDrop {
+            time: self.world.now,
             node: s.home.shape.node,
             port,
             class,
             size: u64::from(slot.pkt.size),
             ingress: s.occupancy.ingress_port(port).0,
             total: s.occupancy.total().0,
-            asked: holds.is_told(Some(class), self.now) || holds.is_told(None, self.now),
+            asked: holds.is_told(Some(class), self.world.now) || holds.is_told(None, self.world.now),
         });
     }
 }

@@ -8,8 +8,8 @@ use crate::record::SeriesRow;
 impl<A: Actors> Network<A> {
     pub(super) fn sample(&mut self) {
         let Some(series) = self.series.clone() else { return };
-        let mut rows = std::mem::take(&mut self.rows.series);
-        let time = self.now;
+        let mut rows = std::mem::take(&mut self.world.rows.series);
+        let time = self.world.now;
         let row =
             |node, port, queue, flow, quantity, value| SeriesRow { time, node, port, queue, flow, quantity, value };
         for (i, port) in self.ports.iter().enumerate() {
@@ -20,7 +20,7 @@ impl<A: Actors> Network<A> {
             let local = PortNo(port.local);
             if let (true, Belongs::Switch(s)) = (series.backlogs, port.belongs) {
                 let backlogs = self.switches[s as usize].watch.as_mut().and_then(|watch| watch.backlogs.as_mut());
-                let moments = backlogs.map(|backlogs| backlogs.take(local, self.now, series.interval));
+                let moments = backlogs.map(|backlogs| backlogs.take(local, self.world.now, series.interval));
                 if let Some(moments) = moments.filter(|moments| moments.most > 0) {
                     for (quantity, value) in [
                         ("backlog_mean_bytes", moments.mean),
@@ -45,7 +45,7 @@ impl<A: Actors> Network<A> {
                 rows.push(row(node, Some(local), None, None, "sent_bytes", sent));
             }
             if series.pauses {
-                let held = port.held_now(self.now);
+                let held = port.held_now(self.world.now);
                 for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
                     let queue = (usize::from(class) != CLASSES).then_some(class);
                     rows.push(row(node, Some(local), queue, None, "paused", 1));
@@ -68,7 +68,7 @@ impl<A: Actors> Network<A> {
                 let total = flow.recovery.as_ref().map_or(flow.sent, |sender| sender.total);
                 let sent = total - std::mem::replace(&mut flow.sampled, total);
                 let bps = (u128::from(sent) * 8_000_000_000_000 / u128::from(series.interval.0.max(1))) as u64;
-                let (node, id) = (NodeId(self.host_node[flow.src.0 as usize]), flow.id);
+                let (node, id) = (NodeId(self.fabric.host_node[flow.src.0 as usize]), flow.id);
                 if series.records(node) {
                     let received = self.flows.recv[slot as usize].received;
                     rows.push(row(node, None, None, Some(id), "flow_rate_bps", bps));
@@ -76,9 +76,9 @@ impl<A: Actors> Network<A> {
                 }
             }
         }
-        self.rows.series = rows;
+        self.world.rows.series = rows;
         if self.lives() {
-            self.push(self.now + series.interval, Event::Sample);
+            self.world.push(self.world.now + series.interval, Event::Sample);
         }
     }
 }

@@ -46,29 +46,29 @@ impl<A: Actors> Network<A> {
         if tries < TRIES {
             return;
         }
-        if self.totals.watched.is_none() {
-            self.totals.watched = Some(Watched { far: self.how_far(), since: self.now });
-            self.arm_look(self.now.after(self.stall));
+        if self.world.totals.watched.is_none() {
+            self.world.totals.watched = Some(Watched { far: self.how_far(), since: self.world.now });
+            self.arm_look(self.world.now.after(self.stall));
         }
     }
 
     fn how_far(&self) -> [u64; 4] {
         let received = self.flows.slots().map(|slot| self.flows.recv[slot as usize].received).sum();
-        let progress = &self.totals.progress;
+        let progress = &self.world.totals.progress;
         [progress.flows_done, progress.flows_failed, self.flows.active, received]
     }
 
     /// Ends a run whose flows have not got further for too long. Otherwise says when to look again, if flows are still watched.
     pub(super) fn watch_stall(&mut self) -> Option<Time> {
-        let watched = self.totals.watched?;
+        let watched = self.world.totals.watched?;
         let due = watched.since.after(self.stall);
-        if self.now < due {
+        if self.world.now < due {
             return Some(due);
         }
         let far = self.how_far();
         if far != watched.far || self.something_comes() {
             // The next sender that times out again and again begins anew.
-            self.totals.watched = None;
+            self.world.totals.watched = None;
             return None;
         }
         let found = self.whereabouts();
@@ -88,8 +88,8 @@ impl<A: Actors> Network<A> {
             self.waits_for(slot, &found)
         );
         let hint = "transport.retries ends such flows, stop.at the run; stop.stall is how long it waits".into();
-        self.totals.stopped = true;
-        self.totals.broken = Some(Broken { time: self.now, reason, hint });
+        self.world.totals.stopped = true;
+        self.world.totals.broken = Some(Broken { time: self.world.now, reason, hint });
         None
     }
 
@@ -97,7 +97,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn something_comes(&self) -> bool {
         self.flows_to_come()
             || self.jobs.wait()
-            || self.faults.iter().any(|fault| fault.at > self.now)
+            || self.faults.iter().any(|fault| fault.at > self.world.now)
             || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())
             || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
             || self.controllers.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
@@ -106,10 +106,10 @@ impl<A: Actors> Network<A> {
     /// Where flows have frames in queues of switches and hosts.
     pub(super) fn whereabouts(&self) -> Whereabouts {
         let mut found = Whereabouts::default();
-        let of_flows = self.slab.packets().filter(|pkt| !matches!(pkt.kind, Kind::Control | Kind::Mac));
+        let of_flows = self.world.slab.packets().filter(|pkt| !matches!(pkt.kind, Kind::Control | Kind::Mac));
         found.under_way.extend(of_flows.filter_map(|pkt| self.flows.find(pkt.flow)).map(|at| at as u32));
         let mut note = |ix: Ix, port: u32, queue: u8| {
-            let pkt = &self.slab[ix].pkt;
+            let pkt = &self.world.slab[ix].pkt;
             if !matches!(pkt.kind, Kind::Control | Kind::Mac)
                 && let Some(at) = self.flows.find(pkt.flow)
             {
@@ -118,18 +118,18 @@ impl<A: Actors> Network<A> {
         };
         for (number, port) in self.ports.iter().enumerate() {
             for queue in 0..CLASSES as u8 {
-                port.queue(usize::from(queue)).iter(&self.slab).for_each(|ix| note(ix, number as u32, queue));
+                port.queue(usize::from(queue)).iter(&self.world.slab).for_each(|ix| note(ix, number as u32, queue));
             }
         }
         for host in &self.hosts {
             for (class, fifo) in host.express.iter().enumerate() {
-                fifo.iter(&self.slab).for_each(|ix| note(ix, host.port, class as u8));
+                fifo.iter(&self.world.slab).for_each(|ix| note(ix, host.port, class as u8));
             }
         }
         for s in &self.switches {
             for lane in s.crossbar.iter().flat_map(|crossbar| crossbar.lanes()) {
-                lane.iter(&self.slab).for_each(|ix| {
-                    let place = &self.slab[ix].place;
+                lane.iter(&self.world.slab).for_each(|ix| {
+                    let place = &self.world.slab[ix].place;
                     note(ix, s.first_port + u32::from(place.egress.0), place.queue.0);
                 });
             }
@@ -199,7 +199,7 @@ impl<A: Actors> Network<A> {
         if p.open & (1 << queue) != 0 {
             return None;
         }
-        let held = p.held_now(self.now) & (1 << queue | 1 << CLASSES) != 0;
+        let held = p.held_now(self.world.now) & (1 << queue | 1 << CLASSES) != 0;
         let by = self.graph_name(&self.ports[p.peer as usize]);
         Some(if held { format!("paused by {by}") } else { "whose gate is shut".into() })
     }
@@ -216,6 +216,6 @@ impl<A: Actors> Network<A> {
     }
 
     fn host_name(&self, host: HostId) -> &str {
-        self.node_name(NodeId(self.host_node[host.0 as usize]))
+        self.node_name(NodeId(self.fabric.host_node[host.0 as usize]))
     }
 }

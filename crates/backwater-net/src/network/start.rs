@@ -20,9 +20,9 @@ impl<A: Actors> Network<A> {
     /// Takes the next flow of a source and schedules its start.
     pub(super) fn draw(&mut self, source: usize) {
         if let Some(flow) = self.sources[source].next_flow() {
-            let at = flow.start.max(self.now);
+            let at = flow.start.max(self.world.now);
             self.coming[source] = Some(flow);
-            self.push(at, Event::Source { source: source as u32 });
+            self.world.push(at, Event::Source { source: source as u32 });
         }
     }
 
@@ -40,17 +40,18 @@ impl<A: Actors> Network<A> {
 
     /// Finds the routes to a host, where nothing has gone to it yet.
     pub(super) fn find_routes(&mut self, host: HostId) {
-        if !self.routes.knows(host) {
-            self.routes.learn(&self.neighbours, &self.switch_of, host);
+        if !self.fabric.routes.knows(host) {
+            self.fabric.routes.learn(&self.fabric.neighbours, &self.fabric.switch_of, host);
         }
     }
 
     pub(super) fn start_flow(&mut self, spec: &FlowSpec) {
         [spec.dst, spec.src].into_iter().for_each(|host| self.find_routes(host));
-        let hash = mix(mix(self.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
+        let hash =
+            mix(mix(self.world.rules.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
         let (path, back) = self.pin(spec, hash);
         let stream = spec.stream.map(|stream| {
-            let rng = rng::stream(self.seed, "bernoulli source", spec.id);
+            let rng = rng::stream(self.world.rules.seed, "bernoulli source", spec.id);
             Box::new(StreamState { spec: stream, rng, ended: false, blocked: 0 })
         });
         let port = self.hosts[spec.src.0 as usize].port as usize;
@@ -73,19 +74,19 @@ impl<A: Actors> Network<A> {
             sent: 0,
             acked: 0,
             packets: 0,
-            start: self.now,
+            start: self.world.now,
             shut: 0,
             controller: NO_CONTROLLER,
             path,
             back,
             stream,
             window: u64::MAX,
-            recovery: (self.transport.recovery != Recovery::None).then(Box::default),
+            recovery: (self.world.rules.transport.recovery != Recovery::None).then(Box::default),
             ideal: None,
             sampled: 0,
         });
-        self.paths.put_in(self.flows.reference(slot), spec.dst, path, back);
-        if self.transport.recovery != Recovery::None {
+        self.fabric.paths.put_in(self.flows.reference(slot), spec.dst, path, back);
+        if self.world.rules.transport.recovery != Recovery::None {
             self.flows.recv[slot as usize].recovery = Some(Box::default());
             self.flows.send[slot as usize].owe_if_empty();
         }
@@ -96,7 +97,7 @@ impl<A: Actors> Network<A> {
             dst: spec.dst,
             class: spec.class,
             line: self.host_rate(spec.src.0),
-            payload: Bytes(u64::from(self.payload)),
+            payload: Bytes(u64::from(self.world.rules.payload)),
             hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
         };
         self.flows.send[slot as usize].controller = self.controller(&shape, hash);
@@ -106,13 +107,14 @@ impl<A: Actors> Network<A> {
         }
         if let Some(stream) = spec.stream {
             let tag = self.flows.send[slot as usize].tag;
-            self.push(stream.until.max(self.now), Event::Stream { slot, tag, ends: true });
+            self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
             self.next_slot(slot, true);
-        } else if self.nic.store_and_forward {
-            let first = spec.bytes.min(u64::from(self.payload)) + u64::from(self.header + self.gap);
-            let at = self.now + self.host_rate(spec.src.0).time_for(Bytes(first));
+        } else if self.world.rules.nic.store_and_forward {
+            let first = spec.bytes.min(u64::from(self.world.rules.payload))
+                + u64::from(self.world.rules.header + self.world.rules.gap);
+            let at = self.world.now + self.host_rate(spec.src.0).time_for(Bytes(first));
             let tag = self.flows.send[slot as usize].tag;
-            self.push(at, Event::Fetched { slot, tag });
+            self.world.push(at, Event::Fetched { slot, tag });
         } else {
             self.begin(slot);
         }
@@ -140,7 +142,7 @@ impl<A: Actors> Network<A> {
             return (forward, back);
         }
         let ports = self.ports_along(nodes, hash);
-        (forward, self.paths.insert(&ports))
+        (forward, self.fabric.paths.insert(&ports))
     }
 
     #[cold]
@@ -154,7 +156,9 @@ impl<A: Actors> Network<A> {
     fn pin_data(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
         let nodes: Option<Vec<NodeId>> = match &spec.path {
             Some(path) => Some(path.to_vec()),
-            None if self.ack.path == AckPath::Reverse && self.ack.enabled => self.ecmp_nodes(spec.src, spec.dst, hash),
+            None if self.world.rules.ack.path == AckPath::Reverse && self.world.rules.ack.enabled => {
+                self.ecmp_nodes(spec.src, spec.dst, hash)
+            }
             None => None,
         };
         let Some(nodes) = nodes else { return (NO_PATH, NO_PATH) };
@@ -164,30 +168,30 @@ impl<A: Actors> Network<A> {
             }
             return (NO_PATH, NO_PATH);
         }
-        let forward = if self.chooses && spec.path.is_none() {
+        let forward = if self.world.rules.chooses && spec.path.is_none() {
             NO_PATH
         } else {
             let ports = self.ports_along(&nodes, hash);
-            self.paths.insert(&ports)
+            self.fabric.paths.insert(&ports)
         };
-        if self.ack.path == AckPath::Ecmp {
+        if self.world.rules.ack.path == AckPath::Ecmp {
             return (forward, NO_PATH);
         }
         let mut back_nodes = nodes;
         back_nodes.reverse();
         let back = self.ports_along(&back_nodes, hash);
-        (forward, self.paths.insert(&back))
+        (forward, self.fabric.paths.insert(&back))
     }
 
     fn ecmp_nodes(&self, src: HostId, dst: HostId, hash: u64) -> Option<Vec<NodeId>> {
-        let (mut node, last) = (self.host_node[src.0 as usize], self.host_node[dst.0 as usize]);
+        let (mut node, last) = (self.fabric.host_node[src.0 as usize], self.fabric.host_node[dst.0 as usize]);
         let mut nodes = vec![NodeId(node)];
-        node = self.neighbours[node as usize].first()?.0;
+        node = self.fabric.neighbours[node as usize].first()?.0;
         while node != last {
             nodes.push(NodeId(node));
-            let switch = self.switch_of[node as usize];
-            let port = self.routes.pick(switch, self.routes.candidates(switch, dst), hash)?;
-            node = self.neighbours[node as usize][usize::from(port)].0;
+            let switch = self.fabric.switch_of[node as usize];
+            let port = self.fabric.routes.pick(switch, self.fabric.routes.candidates(switch, dst), hash)?;
+            node = self.fabric.neighbours[node as usize][usize::from(port)].0;
         }
         nodes.push(NodeId(last));
         Some(nodes)
@@ -196,7 +200,7 @@ impl<A: Actors> Network<A> {
     /// Egress ports of the switches along `nodes`; among parallel links the hash decides.
     fn ports_along(&self, nodes: &[NodeId], hash: u64) -> Vec<u16> {
         let hop = |pair: &[NodeId]| {
-            let all = &self.neighbours[pair[0].0 as usize];
+            let all = &self.fabric.neighbours[pair[0].0 as usize];
             let links: Vec<u16> = (0..all.len() as u16).filter(|p| all[usize::from(*p)].0 == pair[1].0).collect();
             // The scenario's check has seen that every step is a link.
             links.get(mix(hash) as usize % links.len().max(1)).copied().unwrap_or(0)
@@ -244,7 +248,7 @@ impl<A: Actors> Network<A> {
 
     /// Schedules the next packet of a Bernoulli source: a geometric number of slots ahead.
     fn next_slot(&mut self, slot: u32, first: bool) {
-        let now = self.now;
+        let now = self.world.now;
         let flow = &mut self.flows.send[slot as usize];
         let tag = flow.tag;
         let Some(stream) = flow.stream.as_mut() else { return };
@@ -253,13 +257,13 @@ impl<A: Actors> Network<A> {
         let slots = skipped.saturating_add(u64::from(!first));
         let phase = if first && stream.spec.own_phase {
             // A stream of its own, so that arrivals are the same packets of the same slots with and without it.
-            rng::stream(self.seed, "bernoulli phase", flow.id).random_range(0..stream.spec.slot.0.max(1))
+            rng::stream(self.world.rules.seed, "bernoulli phase", flow.id).random_range(0..stream.spec.slot.0.max(1))
         } else {
             0
         };
         let at = now.after(Time(stream.spec.slot.0.saturating_mul(slots).saturating_add(phase)));
         if at < stream.spec.until {
-            self.push(at, Event::Stream { slot, tag, ends: false });
+            self.world.push(at, Event::Stream { slot, tag, ends: false });
         }
     }
 
@@ -272,7 +276,7 @@ impl<A: Actors> Network<A> {
             }
             return self.maybe_complete(at);
         }
-        let (payload, waiting) = (u64::from(self.payload), flow.available - flow.sent);
+        let (payload, waiting) = (u64::from(self.world.rules.payload), flow.available - flow.sent);
         let full = |stream: &StreamState| stream.spec.queue.is_some_and(|most| waiting >= payload * u64::from(most));
         if let Some(stream) = flow.stream.as_mut().filter(|stream| full(stream)) {
             stream.blocked += payload;

@@ -133,7 +133,8 @@ impl<A: Actors> Network<A> {
     /// A packet of a flow goes out: from `offset`, `payload` bytes long.
     #[cold]
     pub(super) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
-        let (now, timeout, step) = (self.now, self.transport.timeout, u64::from(self.payload));
+        let (now, timeout, step) =
+            (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
         let flow = &mut self.flows.send[slot as usize];
         let (tag, acked, sent, first) = (flow.tag, flow.acked, flow.sent, flow.packets == 1);
         let Some(sender) = flow.recovery.as_mut() else { return };
@@ -149,7 +150,7 @@ impl<A: Actors> Network<A> {
         sender.total += u64::from(payload);
         if !sender.armed {
             (sender.armed, sender.progress) = (true, now);
-            self.push(now + timeout, Event::Timeout { slot, tag });
+            self.world.push(now + timeout, Event::Timeout { slot, tag });
         }
     }
 
@@ -157,23 +158,23 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
         let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
-        let (now, again) = (self.now, self.transport.nack_interval);
+        let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
         let (recv, empty) = (&mut self.flows.recv[at], self.flows.send[at].is_empty());
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
         if header.payload == 0 && offset >= recv.expected && !empty {
             // A switch has cut its payload off: as good as lost, and known to be.
-            if self.transport.recovery == Recovery::SelectiveRepeat {
+            if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
                 return Answer::Trimmed(recv.expected);
             }
             let news = receiver.reports(now, again) || offset == recv.expected;
             return if news { Answer::Nack(recv.expected) } else { Answer::Nothing };
         }
         if offset > recv.expected {
-            if self.transport.recovery == Recovery::SelectiveRepeat {
+            if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
                 if receiver.beyond.insert((offset, end)) {
                     recv.received += end - offset;
                 }
-                let in_order = self.transport.in_order;
+                let in_order = self.world.rules.transport.in_order;
                 return if in_order { Answer::Nack(recv.expected) } else { Answer::Beyond(recv.expected) };
             }
             return if receiver.reports(now, again) { Answer::Nack(recv.expected) } else { Answer::Nothing };
@@ -195,8 +196,8 @@ impl<A: Actors> Network<A> {
     /// (without its payload, if it says so), and what lies between has not. Returns whether that is news of a loss.
     #[cold]
     pub(super) fn learn(&mut self, at: usize, header: &Packet, further: bool) -> bool {
-        let (now, step) = (self.now, u64::from(self.payload));
-        let (recovery, in_order) = (self.transport.recovery, self.transport.in_order);
+        let (now, step) = (self.world.now, u64::from(self.world.rules.payload));
+        let (recovery, in_order) = (self.world.rules.transport.recovery, self.world.rules.transport.in_order);
         let flow = &mut self.flows.send[at];
         let acked = flow.acked;
         let Some(sender) = flow.recovery.as_mut() else { return false };
@@ -257,9 +258,10 @@ impl<A: Actors> Network<A> {
 
     pub(super) fn timed_out(&mut self, slot: u32, tag: u32) {
         let Some(at) = self.flows.find(FlowRef { slot, tag }) else { return };
-        let (now, timeout, step) = (self.now, self.transport.timeout, u64::from(self.payload));
-        let retries = self.transport.retries;
-        let recovery = self.transport.recovery;
+        let (now, timeout, step) =
+            (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
+        let retries = self.world.rules.transport.retries;
+        let recovery = self.world.rules.transport.recovery;
         let flow = &mut self.flows.send[at];
         let (acked, sent, empty) = (flow.acked, flow.sent, flow.is_empty());
         let Some(sender) = flow.recovery.as_mut() else { return };
@@ -270,12 +272,12 @@ impl<A: Actors> Network<A> {
         let due = sender.progress + timeout;
         if due > now {
             sender.armed = true;
-            return self.push(due, Event::Timeout { slot, tag });
+            return self.world.push(due, Event::Timeout { slot, tag });
         }
         sender.tries += 1;
         sender.timeouts += 1;
         if retries.is_some_and(|most| sender.tries > most) {
-            self.totals.progress.flows_failed += 1;
+            self.world.totals.progress.flows_failed += 1;
             return self.end_flow(at, State::Failed);
         }
         sender.progress = now;
@@ -289,7 +291,7 @@ impl<A: Actors> Network<A> {
         }
         let tries = sender.tries;
         flow.owe_if_empty();
-        self.push(now + timeout, Event::Timeout { slot, tag });
+        self.world.push(now + timeout, Event::Timeout { slot, tag });
         self.suspect(tries);
         let controller = self.flows.send[at].controller;
         if controller != NO_CONTROLLER {
@@ -323,7 +325,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     pub(super) fn flow_window(&self, slot: u32) -> u64 {
         let flow = &self.flows.send[slot as usize];
-        if !self.transport.window_scaling || flow.window == u64::MAX || flow.controller == NO_CONTROLLER {
+        if !self.world.rules.transport.window_scaling || flow.window == u64::MAX || flow.controller == NO_CONTROLLER {
             return flow.window;
         }
         let Some(c) = self.controllers[flow.controller as usize].as_ref() else { return flow.window };
@@ -334,12 +336,12 @@ impl<A: Actors> Network<A> {
 
     /// \[bytes\] Narrower a window must not be.
     pub(super) fn least_window(&self) -> u64 {
-        self.ack.together(Bytes(u64::from(self.payload))).0
+        self.world.rules.ack.together(Bytes(u64::from(self.world.rules.payload))).0
     }
 
     /// The window of a new flow along these ports.
     pub(super) fn window_of(&self, way: Option<&[u32]>) -> u64 {
-        match self.transport.window {
+        match self.world.rules.transport.window {
             None => u64::MAX,
             Some(Window::Bytes(bytes)) => bytes.0.max(self.least_window()),
             Some(Window::Bdp) => way.map_or(u64::MAX, |way| self.bandwidth_delay(way)),

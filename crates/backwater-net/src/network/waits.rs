@@ -100,7 +100,7 @@ impl<A: Actors> Network<A> {
         let port = self.hosts[flow.src.0 as usize].port;
         let Some(waits) = &mut self.waits else { return };
         if waits.groups.get(flow.group as usize) == Some(&true) {
-            waits.stands[port as usize].push(Stand::new(reference, true, self.now));
+            waits.stands[port as usize].push(Stand::new(reference, true, self.world.now));
         }
     }
 
@@ -112,9 +112,9 @@ impl<A: Actors> Network<A> {
         }
         let Some(waits) = &mut self.waits else { return };
         let mut stands = std::mem::take(&mut waits.stands[port as usize]);
-        for stand in stands.iter_mut().filter(|stand| stand.waits(self.now)) {
+        for stand in stands.iter_mut().filter(|stand| stand.waits(self.world.now)) {
             if let Some(cause) = self.cause(port, stand) {
-                stand.pass(port, cause, self.now);
+                stand.pass(port, cause, self.world.now);
             }
         }
         if let Some(waits) = &mut self.waits {
@@ -134,7 +134,7 @@ impl<A: Actors> Network<A> {
         }
         Some(match (at_source, on_wire) {
             (Some(cause), _) => cause,
-            _ if closed && p.held_until(queue, self.now) => Cause::Paused,
+            _ if closed && p.held_until(queue, self.world.now) => Cause::Paused,
             _ if closed => Cause::Shut(p.shut_by(queue)),
             (_, Some(wire)) => wire.cause,
             _ => Cause::Fabric,
@@ -175,7 +175,7 @@ impl<A: Actors> Network<A> {
 
     fn enter_waits(&mut self, switch: u32, port: PortNo, pkt: Ix, ready: Time, lane: Option<Owner>) {
         let Switch { first_port, .. } = self.switches[switch as usize];
-        let (port, slot) = (first_port + u32::from(port.0), &self.slab[pkt]);
+        let (port, slot) = (first_port + u32::from(port.0), &self.world.slab[pkt]);
         let (flow, queue) = (slot.pkt.flow, slot.place.queue.0);
         let Some(waits) = &mut self.waits else { return };
         if slot.pkt.kind != Kind::Data {
@@ -194,15 +194,15 @@ impl<A: Actors> Network<A> {
     pub(super) fn lane_waits(&mut self, switch: u32, owner: Owner, pkt: Ix) {
         if self.waits.is_some() {
             self.enter_joined(switch);
-            let slot = &self.slab[pkt];
-            self.enter_waits(switch, slot.place.egress, pkt, slot.ready.max(self.now), Some(owner));
+            let slot = &self.world.slab[pkt];
+            self.enter_waits(switch, slot.place.egress, pkt, slot.ready.max(self.world.now), Some(owner));
         }
     }
 
     /// A packet leaves its lane.
     pub(super) fn leave_lane_waits(&mut self, switch: u32, pkt: Ix) {
         if self.waits.is_some() {
-            let (egress, flow) = (self.slab[pkt].place.egress, self.slab[pkt].pkt.flow);
+            let (egress, flow) = (self.world.slab[pkt].place.egress, self.world.slab[pkt].pkt.flow);
             let port = self.switches[switch as usize].first_port + u32::from(egress.0);
             self.pass_waits(port);
             self.waits
@@ -221,7 +221,7 @@ impl<A: Actors> Network<A> {
             self.wire_ends(port, before.pkt);
         }
         self.pass_waits(port);
-        let header = self.slab[pkt].pkt;
+        let header = self.world.slab[pkt].pkt;
         let cause = match header.kind {
             Kind::Data => Cause::Behind(self.flows.find(header.flow).map(|at| {
                 let flow = &self.flows.send[at];
@@ -235,7 +235,7 @@ impl<A: Actors> Network<A> {
             && let Some(stand) = waits.stand(port, header.flow)
         {
             let account = stand.begin(pkt);
-            waits.carried.insert(pkt, (account, self.now));
+            waits.carried.insert(pkt, (account, self.world.now));
         }
     }
 
@@ -248,7 +248,7 @@ impl<A: Actors> Network<A> {
         let Some(waits) = &mut self.waits else { return };
         waits.wire[port as usize] = None;
         if let Some(stand) = waits.stand(port, wire.flow) {
-            stand.end(pkt, self.now);
+            stand.end(pkt, self.world.now);
         }
         waits.stands[port as usize].retain(|stand| !stand.is_over());
     }
@@ -258,15 +258,15 @@ impl<A: Actors> Network<A> {
     pub(super) fn arrive_waits(&mut self, host: u32, pkt: Ix) {
         let Some(waits) = &mut self.waits else { return };
         let Some((account, since)) = waits.carried.remove(&pkt) else { return };
-        if self.hosts[host as usize].rx.is_some() && since != self.now {
-            waits.carried.insert(pkt, (account, self.now));
+        if self.hosts[host as usize].rx.is_some() && since != self.world.now {
+            waits.carried.insert(pkt, (account, self.world.now));
             return;
         }
-        let flow = self.slab[pkt].pkt.flow;
+        let flow = self.world.slab[pkt].pkt.flow;
         if let Some(at) = self.flows.find(flow)
             && self.flows.recv[at].last_byte == Time::NEVER
         {
-            waits.latest.insert(flow, (account, self.now));
+            waits.latest.insert(flow, (account, self.world.now));
         }
     }
 
@@ -275,8 +275,8 @@ impl<A: Actors> Network<A> {
         let from = self.ports[self.hosts[host as usize].port as usize].peer;
         let Some(waits) = &mut self.waits else { return };
         if let Some((account, since)) = waits.carried.get_mut(&pkt) {
-            account.add(from, Cause::Receiver, self.now - *since);
-            *since = self.now;
+            account.add(from, Cause::Receiver, self.world.now - *since);
+            *since = self.world.now;
             self.arrive_waits(host, pkt);
         }
     }
@@ -290,7 +290,7 @@ impl<A: Actors> Network<A> {
         }
         let Some(waits) = &mut self.waits else { return };
         let between = waits.carried.remove(&pkt).is_some();
-        let header = &self.slab[pkt].pkt;
+        let header = &self.world.slab[pkt].pkt;
         let group = self.flows.find(header.flow).map(|at| self.flows.send[at].group as usize);
         let recorded = group.is_none_or(|group| waits.groups.get(group) == Some(&true));
         if between || header.kind != Kind::Data || !recorded {
@@ -325,7 +325,7 @@ impl<A: Actors> Network<A> {
             let port = PortNo(port.local);
             let (flow, group, time) = (flow.id, flow.group, item.time);
             let (cause, owner) = (item.cause.name(), item.cause.owner());
-            self.rows.waits.push(WaitRow { flow, group, node, port, peer, cause, owner, behind, time });
+            self.world.rows.waits.push(WaitRow { flow, group, node, port, peer, cause, owner, behind, time });
         }
     }
 
@@ -335,7 +335,7 @@ impl<A: Actors> Network<A> {
             self.pass_waits(port);
         }
         let stands = self.waits.as_ref()?.stands.iter().flatten().filter(|stand| stand.flow == flow);
-        let first = |stand: &&Stand| stand.front().map_or(u64::MAX, |pkt| self.slab[pkt].pkt.seq);
+        let first = |stand: &&Stand| stand.front().map_or(u64::MAX, |pkt| self.world.slab[pkt].pkt.seq);
         stands.min_by_key(first).map(|stand| stand.account().clone())
     }
 }
