@@ -6,6 +6,9 @@ earlier one wrote. A `toml` block with a name, ```` ```toml runnable name=case.t
 under it; each is checked as a scenario unless it needs a file that comes later. A block
 ```` ```text output ```` is what the block before it says on stdout.
 
+Relative links lead to files and headings that exist, prose is wrapped, and the pages on what is
+modelled name every parameter with its default.
+
 A Python block, and a bash block of nothing but `backwater` commands or one loop of them over words,
 runs in this process, which starts no interpreter for each; all else runs in bash itself.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -41,12 +45,29 @@ DOCUMENTS = [
     for pattern in ("README.md", "docs/**/*.md", "studies/*/README.md")
     for path in sorted(ROOT.glob(pattern))
 ]
+LINKING = [
+    path
+    for pattern in ("*.md", "docs/**/*.md", "studies/*/*.md")
+    for path in sorted(ROOT.glob(pattern))
+]
+WRAPPED = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+MODELLING = ROOT / "docs" / "modelling"
 RESULTS = ROOT / "docs" / "results.md"
 FENCE = re.compile(
     r"^```(?P<language>bash|python|toml) runnable(?: name=(?P<name>\S+))?\n(?P<text>.*?)^```$"
     r"(?:\n+^```text output\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
+
+# A fence and what lies in it, which is no Markdown.
+FENCED = re.compile(
+    r"^ *(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ *(?P=fence) *$", re.MULTILINE | re.DOTALL
+)
+GENERATED = re.compile(r"^<!-- (\w+): written by .*?^<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(?P<ticks>`+)(?:.|\n(?!\n))+?(?P=ticks)")
+LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^()\s]+)\)")
+HEADING = re.compile(r"^#{1,6} +(?P<text>.*?)[ #]*$", re.MULTILINE)
+WIDTH = 120
 
 LOOP = re.compile(
     r"^for (?P<name>\w+) in (?P<words>[\w -]+); do\s(?P<body>[^;]*?)(?:;|\n) *done$", re.MULTILINE
@@ -180,6 +201,105 @@ def test_every_column_is_described(what: Callable[[], str]) -> None:
         RESULTS.write_text(text, encoding="utf-8")
     else:
         assert written == what()
+
+
+def prose(text: str) -> str:
+    """The text with an empty line for each line of a fence."""
+    return FENCED.sub(lambda block: "\n" * block[0].count("\n"), text)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives to the headings of a document."""
+    found: dict[str, int] = {}
+    for heading in HEADING.finditer(prose(text)):
+        words = LINK.sub(r"\g<text>", heading["text"]).lower().strip()
+        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        found[slug] = found.get(slug, -1) + 1
+        if found[slug]:
+            found[f"{slug}-{found[slug]}"] = 0
+    return set(found)
+
+
+def broken_links(document: Path) -> list[str]:
+    """The relative links of a document that lead nowhere."""
+    broken = []
+    for link in LINK.finditer(CODE.sub("", prose(document.read_text(encoding="utf-8")))):
+        path, _, anchor = link["target"].partition("#")
+        if re.match(r"[a-z]+:", link["target"]):
+            continue
+        place = document.parent / path if path else document
+        text = place.read_text(encoding="utf-8") if place.suffix == ".md" and place.exists() else ""
+        if not place.exists() or (anchor and anchor not in anchors(text)):
+            broken.append(link["target"])
+    return broken
+
+
+@pytest.mark.parametrize("document", LINKING, ids=lambda path: str(path.relative_to(ROOT)))
+def test_relative_links_resolve(document: Path) -> None:
+    assert broken_links(document) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("# The `x` of [y](z)\n\n## A, b\n\n## A b\n", encoding="utf-8")
+    good = ["b.md", "b.md#the-x-of-y", "b.md#a-b-1", "#here", "https://x.org/#y"]
+    bad = ["c.md", "b.md#a-b-2", "#there"]
+    text = "# Here\n\n" + "\n".join(f"[text]({link})" for link in good + bad) + "\n\n`[no](link)`\n"
+    (tmp_path / "a.md").write_text(text + "```text\n[no](link)\n# There\n```\n", encoding="utf-8")
+    assert broken_links(tmp_path / "a.md") == bad
+
+
+def long_lines(text: str) -> list[str]:
+    """Lines of prose that are too long, apart from where their links lead."""
+    lines = prose(GENERATED.sub("", text)).splitlines()
+    plain = [LINK.sub(r"[\g<text>]", line) for line in lines if not line.lstrip().startswith("|")]
+    return [line for line in plain if len(line) > WIDTH and not re.search(r"https?://", line)]
+
+
+@pytest.mark.parametrize("document", WRAPPED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_prose_is_wrapped(document: Path) -> None:
+    assert long_lines(document.read_text(encoding="utf-8")) == []
+
+
+def test_a_long_line_is_found() -> None:
+    long = "word " * 30
+    assert long_lines(f"{long}\n| {long} |\n```text\n{long}\n```\n") == [long]
+    assert long_lines(f"<!-- x: written by y -->\n{long}\n<!-- end of x -->\n") == []
+    assert long_lines(f"[text]({'a' * 130})\nhttps://{'a' * 130}\n") == []
+
+
+def documented() -> dict[str, dict[str, str]]:
+    """The parameters of each table of a scenario, with the defaults that the pages give."""
+    found: dict[str, dict[str, str]] = {}
+    for page in sorted(MODELLING.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for part in re.split(r"^## ", text, flags=re.MULTILINE):
+            if table := re.match(r"Parameters of `\[(\w+)\]`\n", part):
+                rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", part, re.MULTILINE)
+                found.setdefault(table[1], {}).update(rows)
+    return found
+
+
+def written(value: object) -> str:
+    """A default as a scenario has it."""
+    if isinstance(value, bool | str | list):
+        return json.dumps(value)
+    return f"{value:g}"
+
+
+def test_every_parameter_is_named_with_its_default() -> None:
+    tables = json.loads(backwater.schema())["properties"]
+    pages = documented()
+    assert {name for name, table in tables.items() if "x-switchable" in table} <= pages.keys()
+    for name, rows in pages.items():
+        keys = tables[name]["properties"]
+        assert rows.keys() == keys.keys() - {"at"}, name
+        for key, default in rows.items():
+            value = keys[key].get("default")
+            quoted = re.fullmatch(r"`([^`]+)`", default)
+            assert (quoted and quoted[1]) == (None if value is None else written(value)), (
+                name,
+                key,
+            )
 
 
 def test_what_needs_a_shell_is_given_to_one() -> None:
