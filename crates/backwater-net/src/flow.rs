@@ -1,10 +1,11 @@
 //! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
 
-use crate::hooks::{FlowShape, Owners};
+use crate::hooks::{FlowShape, Owners, RateKey, Reach};
 use crate::network::transport::{Receiver, Sender};
 use crate::packet::{Class, DsField, FlowRef, HostId};
 use crate::spec::Stream;
 use backwater_engine::{Rng, Time};
+use std::collections::HashMap;
 
 /// Where the sender's half stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +177,31 @@ pub(crate) struct Controller<F> {
     pub windowed: Vec<u32>,
     /// When the pace event that counts is due; `NEVER`: none is.
     pub armed: Time,
+}
+
+/// The controllers of hosts.
+pub(crate) struct Controllers<F> {
+    pub list: Vec<Option<Controller<F>>>,
+    pub free: Vec<u32>,
+    /// Those that are kept between flows.
+    pub kept: HashMap<(HostId, RateKey), u32>,
+    /// Of the last one that was made.
+    pub tag: u16,
+    /// What controllers that are gone have done, by mechanism.
+    pub reach: Vec<Reach>,
+}
+
+impl<F> Controllers<F> {
+    /// None yet, for so many mechanisms.
+    pub fn new(owners: usize) -> Controllers<F> {
+        let reach = vec![Reach::default(); owners];
+        Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, reach }
+    }
+
+    /// Whether this controller is the one with this tag.
+    pub fn is(&self, controller: u32, tag: u16) -> bool {
+        self.list[controller as usize].as_ref().is_some_and(|c| c.tag == tag)
+    }
 }
 
 /// Flows by slot.

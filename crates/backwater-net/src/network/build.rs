@@ -3,17 +3,17 @@
 use super::crossbar::Crossbar;
 use super::event::Event;
 use super::host::Host;
-use super::jobs::Jobs;
+use super::jobs::{Jobs, Loads};
+use super::probes::{Probes, Who};
 use super::waits::{Waits, Watch};
 use super::{Actors, Awaited, Fabric, Network, Rows, Rules, Switch, Totals, World};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
-use crate::flow::Flows;
-use crate::hooks::{Home, NicShape, Owner, PortShape, Reach, SwitchShape};
+use crate::flow::{Controllers, Flows};
+use crate::hooks::{Home, NicShape, Owner, PortShape, SwitchShape};
 use crate::lineup::Lineup;
 use crate::occupancy::Occupancy;
 use crate::packet::{HostId, NodeId};
 use crate::port::{Belongs, Port};
-use crate::record::Progress;
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::Slab;
 use crate::spec::Spec;
@@ -80,7 +80,9 @@ impl<A: Actors> Network<A> {
             let follows = spec.causes.waits.contains(&true);
             let stack = spec.actors.switch(&shape);
             switches.push(Switch {
+                number: s as u32,
                 first_port: first_port[node.0 as usize],
+                ports: n as u32,
                 latency: params.latency,
                 latency_at: params.latency_at,
                 occupancy: Occupancy::new(params, &rates, lossless),
@@ -141,8 +143,14 @@ impl<A: Actors> Network<A> {
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
         let sizes = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
         let waits = Waits::new(spec.causes.waits, ports.len());
-        let jobs = Jobs::new(spec.jobs, spec.groups.len(), ports.len());
-        if waits.is_some() {
+        let jobs = Jobs::new(spec.jobs, spec.groups.len());
+        let probes = Probes {
+            pauses: spec.causes.pauses.then(Box::default),
+            loads: Loads::new(&jobs, ports.len()),
+            waits,
+            who: Who::default(),
+        };
+        if probes.waits.is_some() {
             ports.iter_mut().for_each(crate::port::Port::watch);
         }
         let rules = Rules {
@@ -165,6 +173,7 @@ impl<A: Actors> Network<A> {
             totals: Totals::default(),
             rows: Rows::default(),
             rules,
+            outcomes: Vec::new(),
         };
         let fabric = Fabric { graph, first_port, switch_of, host_node, neighbours, routes, paths: Paths::default() };
         let mut network = Network {
@@ -178,11 +187,8 @@ impl<A: Actors> Network<A> {
             switches,
             hosts,
             flows: Flows::default(),
-            controllers: Vec::new(),
-            free_controllers: Vec::new(),
-            reach: vec![Reach::default(); A::OWNERS],
-            kept_controllers: HashMap::new(),
-            controller_tag: 0,
+            controllers: Controllers::new(A::OWNERS),
+            probes,
             awaited: Awaited {
                 groups: match spec.awaited.is_empty() {
                     true => Vec::new(),
@@ -195,8 +201,6 @@ impl<A: Actors> Network<A> {
             jobs,
             faults: spec.faults,
             series: spec.series,
-            waits,
-            pauses: spec.causes.pauses.then(Box::default),
             deadlock_ends: spec.deadlock_ends,
             stall,
         };

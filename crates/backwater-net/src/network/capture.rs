@@ -1,5 +1,6 @@
 //! Frames as they pass a port, for whoever wants to look at them. Costs nothing at ports that are not captured.
 
+use super::at::{At, Node};
 use super::{Actors, Network};
 use crate::packet::{Class, Control, HostId, Kind, NodeId, Packet, Port};
 use crate::record::{FlowIdentity, FrameRow};
@@ -34,16 +35,18 @@ impl<A: Actors> Network<A> {
         let node = NodeId(self.node_of(p));
         self.world.rows.frames.push(FrameRow { time, node, port: Port(p.local), outbound, packet, control, flow });
     }
+}
 
-    /// Hands out a pause signal that is no frame on the link.
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    /// Hands out a pause signal of `from` that is no frame on the link.
     #[cold]
-    pub(super) fn capture_signal(&mut self, port: u32, frame: Control, outbound: bool) {
-        let p = &self.ports[port as usize];
-        let at = if outbound { p } else { &self.ports[p.peer as usize] };
-        let (node, from) = (NodeId(self.node_of(p)), NodeId(self.node_of(at)));
+    pub(super) fn capture_signal(&mut self, port: u16, frame: Control, from: NodeId, outbound: bool) {
         let nobody = HostId(u32::MAX);
-        let carrier = Packet { kind: Kind::Mac, ..Packet::control(&frame, nobody, nobody, Class(7), 0) };
-        let (time, port, control) = (self.world.now, Port(p.local), Some((frame, from)));
-        self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet: carrier, control, flow: None });
+        let packet = Packet { kind: Kind::Mac, ..Packet::control(&frame, nobody, nobody, Class(7), 0) };
+        let (time, node, port, control) = (self.world.now, self.id(), Port(port), Some((frame, from)));
+        self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet, control, flow: None });
     }
 }

@@ -11,7 +11,8 @@
 //! wait per egress and queue, and what is left of the frame that fills them. What the switch itself sends came in at no port, and
 //! crosses nothing.
 
-use super::{Actors, Event, Network};
+use super::at::{At, Node};
+use super::{Event, Switch};
 use crate::config::{Architecture, SwitchParams};
 use crate::hooks::SwitchSide;
 use crate::packet::CLASSES;
@@ -109,77 +110,78 @@ impl Crossbar {
     }
 }
 
-impl<A: Actors> Network<A> {
-    fn crossbar(&mut self, switch: u32) -> &mut Crossbar {
-        self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar")
+impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+    fn crossbar(&mut self) -> &mut Crossbar {
+        self.node.crossbar.as_mut().expect("only called for switches with a crossbar")
     }
 
-    pub(super) fn enter_crossbar(&mut self, switch: u32, pkt: Ix) {
-        let (place, first_port) = (self.world.slab[pkt].place, self.switches[switch as usize].first_port);
-        let c = self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar");
+    pub(super) fn enter_crossbar(&mut self, pkt: Ix) {
+        let place = self.world.slab[pkt].place;
+        let c = self.node.crossbar.as_mut().expect("only called for switches with a crossbar");
         let lane = c.lane(place.ingress.0, place.egress.0, place.queue.0);
         if c.lanes[lane as usize].is_empty() {
             c.backlog[usize::from(place.ingress.0)].push(lane);
         }
         c.lanes[lane as usize].push(&mut self.world.slab, pkt);
-        let egress = &mut self.ports[(first_port + u32::from(place.egress.0)) as usize];
+        let egress = &mut self.ports[usize::from(place.egress.0)];
         if egress.ordered {
             egress.line_up(&self.world.slab, usize::from(place.queue.0), pkt);
         }
         let ready = self.world.slab[pkt].ready.max(self.world.now);
-        self.match_at(switch, ready);
+        self.match_at(ready);
     }
 
     /// Asks for a match at `at`.
-    pub(super) fn match_at(&mut self, switch: u32, at: Time) {
+    pub(super) fn match_at(&mut self, at: Time) {
         let now = self.world.now;
-        let c = self.crossbar(switch);
+        let number = self.node.number;
+        let c = self.crossbar();
         // A stale earlier request is in the past; a later one does not serve this.
         if c.matching > at || c.matching < now {
             c.matching = at;
-            self.world.push(at, Event::Match { switch });
+            self.world.push(at, Event::Match { switch: number });
         }
     }
 
     /// A frame has left the egress: room behind the crossing.
-    pub(super) fn left_crossbar(&mut self, switch: u32, pkt: Ix) {
+    pub(super) fn left_crossbar(&mut self, pkt: Ix) {
         let slot = &self.world.slab[pkt];
         let (at, size) = (slot.place, slot.queued);
         if at.own {
             return;
         }
-        let c = self.crossbar(switch);
+        let c = self.crossbar();
         c.staged[usize::from(at.egress.0)][usize::from(at.queue.0)] -= u64::from(size);
         let crossing = &mut c.crossing[usize::from(at.ingress.0)];
         if *crossing == pkt {
             *crossing = NIL;
         }
-        self.match_at(switch, self.world.now);
+        self.match_at(self.world.now);
     }
 
-    pub(super) fn match_crossbar(&mut self, switch: u32) {
+    pub(super) fn match_crossbar(&mut self) {
         // An earlier match has seen to what this one was asked for, and has asked for the next itself.
         let now = self.world.now;
-        let matching = &mut self.crossbar(switch).matching;
+        let matching = &mut self.crossbar().matching;
         if *matching != now {
             return;
         }
         *matching = Time::NEVER;
-        for iteration in 0..self.crossbar(switch).iterations {
-            let requests = self.requests(switch);
-            let pairs = self.grants_and_accepts(switch, &requests, iteration == 0);
+        for iteration in 0..self.crossbar().iterations {
+            let requests = self.requests();
+            let pairs = self.grants_and_accepts(&requests, iteration == 0);
             if pairs.is_empty() {
                 break;
             }
             for pair in pairs {
-                self.cross(switch, pair);
+                self.cross(pair);
             }
         }
     }
 
     /// Heads of lanes whose ingress and egress are free; asks to be called again for the earliest that is not ready.
-    fn requests(&mut self, switch: u32) -> Vec<Request> {
-        let s = &self.switches[switch as usize];
+    fn requests(&mut self) -> Vec<Request> {
+        let s = &*self.node;
         let Some(c) = s.crossbar.as_deref() else { return Vec::new() };
         let (mut requests, mut next) = (Vec::new(), Time::NEVER);
         for ingress in (0..c.ports).filter(|i| !c.in_busy[*i]) {
@@ -191,7 +193,7 @@ impl<A: Actors> Network<A> {
                     continue;
                 }
                 let egress = usize::from(place.egress.0);
-                let port = &self.ports[s.first_port as usize + egress];
+                let port = &self.ports[egress];
                 let gate_open = port.open & (1 << place.queue.0) != 0
                     && (!port.ordered || port.may_go(&self.world.slab[head], usize::from(place.queue.0)));
                 let staged = c.staged[egress][usize::from(place.queue.0)];
@@ -206,13 +208,13 @@ impl<A: Actors> Network<A> {
             }
         }
         if next != Time::NEVER {
-            self.match_at(switch, next);
+            self.match_at(next);
         }
         requests
     }
 
-    fn grants_and_accepts(&mut self, switch: u32, requests: &[Request], first: bool) -> Vec<Request> {
-        let c = self.crossbar(switch);
+    fn grants_and_accepts(&mut self, requests: &[Request], first: bool) -> Vec<Request> {
+        let c = self.crossbar();
         let better = |new: (u8, usize), old: (u8, usize)| new.0 > old.0 || new.0 == old.0 && new.1 < old.1;
         let mut granted: Vec<Option<Request>> = vec![None; c.ports];
         for r in requests {
@@ -240,9 +242,8 @@ impl<A: Actors> Network<A> {
         pairs
     }
 
-    fn cross(&mut self, switch: u32, r: Request) {
-        let first_port = self.switches[switch as usize].first_port;
-        let c = self.switches[switch as usize].crossbar.as_mut().expect("only called for switches with a crossbar");
+    fn cross(&mut self, r: Request) {
+        let c = self.node.crossbar.as_mut().expect("only called for switches with a crossbar");
         let Some(pkt) = c.lanes[r.lane as usize].pop(&self.world.slab) else { return };
         if c.lanes[r.lane as usize].is_empty() {
             c.backlog[usize::from(r.ingress)].retain(|lane| *lane != r.lane);
@@ -251,34 +252,34 @@ impl<A: Actors> Network<A> {
         (c.in_busy[usize::from(r.ingress)], c.out_busy[usize::from(r.egress)]) = (true, true);
         c.staged[usize::from(r.egress)][usize::from(r.queue)] += u64::from(self.world.slab[pkt].queued);
         let speedup = c.speedup;
-        let egress = first_port + u32::from(r.egress);
-        let rate = |p: u32| self.ports[p as usize].serialiser.rate();
-        let line = rate(first_port + u32::from(r.ingress)).max(rate(egress)).scale(speedup);
+        let rate = |p: u16| self.ports[usize::from(p)].serialiser.rate();
+        let line = rate(r.ingress).max(rate(r.egress)).scale(speedup);
         let crossed = self.world.now + line.time_for(crate::units::Bytes(u64::from(size + self.world.rules.gap)));
         c.crossing[usize::from(r.ingress)] = pkt;
+        let switch = self.node.number;
         self.world.push(crossed, Event::Crossed { switch, ingress: r.ingress, egress: r.egress });
-        self.ports[egress as usize].push(&mut self.world.slab, usize::from(r.queue), pkt);
-        self.kick(egress);
+        self.ports[usize::from(r.egress)].push(&mut self.world.slab, usize::from(r.queue), pkt);
+        self.kick(r.egress);
     }
 
-    pub(super) fn crossed(&mut self, switch: u32, ingress: u16, egress: u16) {
-        let c = self.crossbar(switch);
+    pub(super) fn crossed(&mut self, ingress: u16, egress: u16) {
+        let c = self.crossbar();
         (c.in_busy[usize::from(ingress)], c.out_busy[usize::from(egress)]) = (false, false);
         let pkt = std::mem::replace(&mut c.crossing[usize::from(ingress)], NIL);
         if pkt != NIL {
-            self.release_crossed(switch, pkt);
+            self.release_crossed(pkt);
         }
-        self.match_at(switch, self.world.now);
-        self.act_switch(switch);
+        self.match_at(self.world.now);
+        self.act_switch();
     }
 
-    fn release_crossed(&mut self, switch: u32, pkt: Ix) {
+    fn release_crossed(&mut self, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
         let (place, pool) = (slot.place, slot.pool);
         let charged = std::mem::take(&mut slot.charged);
         if charged != 0 {
-            self.switches[switch as usize].occupancy.release(&place, u64::from(charged), pool);
-            self.at_switch(switch, |stack, cx, _| stack.on_release(cx, &place));
+            self.node.occupancy.release(&place, u64::from(charged), pool);
+            self.at_switch(|stack, cx, _| stack.on_release(cx, &place));
         }
     }
 }

@@ -26,12 +26,12 @@
 //! Looking costs nothing per packet. A pause without an end arms a look, 100 us later, over all ports and over the frames in
 //! switches that ask; it arms the next while such pauses last. When no event is left, there is a last look.
 
-use super::{Actors, Event, Network, Switch};
+use super::{Actors, Event, Network, Switch, World};
 use crate::hooks::{Awaits, SwitchSide};
 use crate::packet::{CLASSES, Class, Port as PortNo, Queue};
-use crate::port::Belongs;
+use crate::port::{Belongs, Port};
 use crate::record::{Broken, Deadlock};
-use crate::slab::Ix;
+use crate::slab::{Ix, Slab};
 use backwater_engine::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,21 +76,23 @@ fn all_standing(parts: &[Standing], counted: u64) -> Option<BTreeSet<Held>> {
     (bytes != 0 && bytes == counted).then(|| parts.iter().flat_map(|part| part.queues.iter().copied()).collect())
 }
 
-impl<A: Actors> Network<A> {
+impl World {
     /// A pause without an end has been asked for: looks for a deadlock some time later.
     #[inline]
     pub(super) fn suspect_pause(&mut self) {
-        self.arm_look(self.world.now + LOOK);
+        self.arm_look(self.now + LOOK);
     }
 
     /// Looks at `at`, or before.
     pub(super) fn arm_look(&mut self, at: Time) {
-        if at < self.world.totals.look_at {
-            self.world.totals.look_at = at;
-            self.world.push(at, Event::Look);
+        if at < self.totals.look_at {
+            self.totals.look_at = at;
+            self.push(at, Event::Look);
         }
     }
+}
 
+impl<A: Actors> Network<A> {
     /// Looks for a deadlock, and whether flows get on.
     pub(super) fn look(&mut self) {
         if self.world.now == self.world.totals.look_at {
@@ -107,10 +109,10 @@ impl<A: Actors> Network<A> {
             return;
         }
         if !asks.is_empty() {
-            self.suspect_pause();
+            self.world.suspect_pause();
         }
         if let Some(at) = again {
-            self.arm_look(at);
+            self.world.arm_look(at);
         }
     }
 
@@ -232,42 +234,17 @@ impl<A: Actors> Network<A> {
         let s = &self.switches[switch as usize];
         let parts = s.home.shape.ports.len() * CLASSES;
         let mut census = Census { ingress: vec![Standing::default(); parts], egress: vec![Standing::default(); parts] };
-        self.each_standing(switch, |ix, queue| {
-            let slot = &self.world.slab[ix];
-            census.add(&slot.place, slot.charged, slot.queued, queue);
-        });
+        let first = s.first_port;
+        each_standing(
+            s,
+            &self.ports[first as usize..][..s.home.shape.ports.len()],
+            &self.world.slab,
+            |ix, (port, queue)| {
+                let slot = &self.world.slab[ix];
+                census.add(&slot.place, slot.charged, slot.queued, (first + u32::from(port), queue));
+            },
+        );
         census
-    }
-
-    /// Calls for every frame that stands in a switch, with the queue that it is in or, before a crossbar, that its lane's head is for.
-    pub(super) fn each_standing(&self, switch: u32, mut add: impl FnMut(Ix, Held)) {
-        let s = &self.switches[switch as usize];
-        for port in s.first_port..s.first_port + s.home.shape.ports.len() as u32 {
-            for queue in 0..CLASSES as u8 {
-                let fifo = self.ports[port as usize].queue(usize::from(queue));
-                let Some(head) = fifo.head() else { continue };
-                let behind = self.stands_behind((port, queue), head);
-                fifo.iter(&self.world.slab).for_each(|ix| add(ix, behind));
-            }
-        }
-        for lane in s.crossbar.iter().flat_map(|crossbar| crossbar.lanes()) {
-            let Some(head) = lane.head() else { continue };
-            let place = &self.world.slab[head].place;
-            let queue = (s.first_port + u32::from(place.egress.0), place.queue.0);
-            let behind = self.stands_behind(queue, head);
-            lane.iter(&self.world.slab).for_each(|ix| add(ix, behind));
-        }
-    }
-
-    /// The queue that keeps back what `head` is the head of: its own, or the one in which earlier frames of its flow are.
-    fn stands_behind(&self, (port, mut queue): Held, head: Ix) -> Held {
-        let p = &self.ports[port as usize];
-        let mut head = Some(head);
-        while let Some(ix) = head.filter(|_| p.gates() & (1 << queue) != 0) {
-            let Some(first) = p.waits_for(&self.world.slab[ix], queue) else { break };
-            (queue, head) = (first, p.queue(usize::from(first)).head());
-        }
-        (port, queue)
     }
 
     /// \[bytes\] that wait for a queue of a switch.
@@ -278,6 +255,35 @@ impl<A: Actors> Network<A> {
             Belongs::Host(_) => 0,
         }
     }
+}
+
+/// Calls for every frame that stands in a switch, with the queue of a port of its own that it is in or, before a crossbar, that its
+/// lane's head is for.
+pub(super) fn each_standing<S>(s: &Switch<S>, ports: &[Port], slab: &Slab, mut add: impl FnMut(Ix, (u16, u8))) {
+    for (port, p) in (0u16..).zip(ports) {
+        for queue in 0..CLASSES as u8 {
+            let fifo = p.queue(usize::from(queue));
+            let Some(head) = fifo.head() else { continue };
+            let behind = stands_behind(p, slab, queue, head);
+            fifo.iter(slab).for_each(|ix| add(ix, (port, behind)));
+        }
+    }
+    for lane in s.crossbar.iter().flat_map(|crossbar| crossbar.lanes()) {
+        let Some(head) = lane.head() else { continue };
+        let place = &slab[head].place;
+        let behind = stands_behind(&ports[usize::from(place.egress.0)], slab, place.queue.0, head);
+        lane.iter(slab).for_each(|ix| add(ix, (place.egress.0, behind)));
+    }
+}
+
+/// The queue that keeps back what `head` is the head of: its own, or the one in which earlier frames of its flow are.
+fn stands_behind(p: &Port, slab: &Slab, mut queue: u8, head: Ix) -> u8 {
+    let mut head = Some(head);
+    while let Some(ix) = head.filter(|_| p.gates() & (1 << queue) != 0) {
+        let Some(first) = p.waits_for(&slab[ix], queue) else { break };
+        (queue, head) = (first, p.queue(usize::from(first)).head());
+    }
+    queue
 }
 
 /// The class that is asked to pause, or the whole link.

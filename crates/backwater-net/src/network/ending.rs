@@ -51,7 +51,7 @@ impl<A: Actors> Network<A> {
         slots.sort_by_key(|s| self.flows.send[*s as usize].id);
         let found = self.whereabouts();
         for slot in slots {
-            self.find_routes(self.flows.send[slot as usize].dst);
+            self.fabric.find_routes(self.flows.send[slot as usize].dst);
             let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
             self.world.rows.flows.push(row);
             self.end_waits(slot as usize);
@@ -82,7 +82,7 @@ impl<A: Actors> Network<A> {
 
     /// Hands out what mechanisms have done in all, and how near they came to it.
     fn hand_out_reach(&self, sink: &mut dyn Sink) {
-        let mut all: Vec<(Reach, Option<NodeId>)> = self.reach.iter().map(|reach| (*reach, None)).collect();
+        let mut all: Vec<(Reach, Option<NodeId>)> = self.controllers.reach.iter().map(|reach| (*reach, None)).collect();
         let mut tell = |node: Option<NodeId>, owner: Owner, done: Reach| {
             let (reach, at) = &mut all[usize::from(owner.0)];
             if reach.join(done) {
@@ -95,7 +95,7 @@ impl<A: Actors> Network<A> {
         for (host, node) in self.hosts.iter().zip(&self.fabric.host_node) {
             A::nic_reach(&host.stack, &mut |owner, done| tell(Some(NodeId(*node)), owner, done));
         }
-        for controller in self.controllers.iter().flatten() {
+        for controller in self.controllers.list.iter().flatten() {
             A::flow_reach(&controller.side, &mut |owner, done| tell(None, owner, done));
         }
         for (owner, mechanism) in self.actors.on() {

@@ -1,7 +1,8 @@
 //! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow.
 
+use super::at::{At, Node};
 use super::host::SlowReceiver;
-use super::{Actors, Network};
+use super::{Actors, Network, on_node};
 use crate::hold::{Hold, bit};
 use crate::hooks::Owner;
 use crate::packet::{CLASSES, Class, Kind, NodeId};
@@ -79,7 +80,7 @@ impl<A: Actors> Network<A> {
                         (rx.rate, rx.xoff, rx.xon, rx.class) = (rate, xoff, xon, class);
                         if let Some(held) = held {
                             // The next frame decides anew.
-                            self.release_peer(port, Owner::STAGE, bit(Some(held)));
+                            on_node!(self, port, |at, local| at.release_peer(local, Owner::STAGE, bit(Some(held))));
                         }
                     }
                     None => {
@@ -124,7 +125,7 @@ impl<A: Actors> Network<A> {
             for class in 0..=CLASSES {
                 self.refresh(port, 1 << class);
             }
-            self.kick(port);
+            on_node!(self, port, |at, local| at.kick(local));
         }
     }
 
@@ -135,27 +136,16 @@ impl<A: Actors> Network<A> {
         let held = p.held_now(self.world.now);
         for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
             let class = (usize::from(class) != CLASSES).then_some(Class(class));
-            self.mac_control(port, &Hold { class, quanta: 0, lasting: false }.frame());
+            let frame = Hold { class, quanta: 0, lasting: false }.frame();
+            on_node!(self, port, |at, local| at.mac_control(local, &frame));
         }
-    }
-
-    /// What will be done to a frame that is put on the link out of a special port.
-    #[cold]
-    pub(super) fn fate(&mut self, port: u32, pkt: Ix) -> u8 {
-        let captured = if self.ports[port as usize].rest.captured { CAPTURED } else { 0 };
-        let watched = if self.ports[port as usize].rest.watched { WATCHED } else { 0 };
-        if watched != 0 {
-            self.wire_begins(port, pkt);
-        }
-        let lost = if self.is_lost(port, pkt) { LOST } else { 0 };
-        captured | watched | lost
     }
 
     /// Does it, once the last bit has left.
     #[cold]
     pub(super) fn meet(&mut self, port: u32, pkt: Ix, fate: u8) {
         if fate & WATCHED != 0 {
-            self.wire_ends(port, pkt);
+            on_node!(self, port, |at, local| at.wire_ends(local, pkt));
         }
         if fate & CAPTURED != 0 {
             self.capture(port, pkt, self.world.now, true);
@@ -163,6 +153,7 @@ impl<A: Actors> Network<A> {
         if fate & LOST != 0 {
             self.lose(port, pkt);
         }
+        on_node!(self, port, |at, local| at.kick(local));
     }
 
     /// Whether a frame that would arrive now at a special port does.
@@ -182,21 +173,67 @@ impl<A: Actors> Network<A> {
             self.capture(port, pkt, self.world.now.since(waited), false);
         }
         if let Belongs::Host(host) = self.ports[port as usize].belongs {
-            self.arrive_waits(host, pkt);
+            self.host_at(host).arrive_waits(pkt);
         }
         true
     }
 
+    /// Whether the link to `port` went down while this frame, which would arrive there now, was on it.
+    fn is_cut(&self, port: u32, pkt: Ix) -> bool {
+        let p = &self.ports[port as usize];
+        let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };
+        let (sender, header) = (&self.ports[p.peer as usize], &self.world.slab[pkt].pkt);
+        let latency = if header.kind == Kind::Mac { Time::ZERO } else { sender.peer_latency };
+        let arrived = self.world.now.since(latency);
+        let left = arrived.since(sender.delay);
+        let by = sender.rest.faults.as_ref().map_or(sender.serialiser, |f| f.sent_by(left, sender.serialiser));
+        let began = left.since(by.time(header.size + self.world.rules.gap));
+        began <= down && down <= arrived
+    }
+
+    /// A frame sent from `port` has been destroyed on the wire.
+    #[cold]
+    pub(super) fn lose(&mut self, port: u32, pkt: Ix) {
+        self.lost_from(port);
+        let header = self.world.slab[pkt].pkt;
+        self.probes.lose_waits(&header, pkt);
+        self.world.forget(pkt);
+    }
+
+    /// A frame that `port` sent has been lost to a fault.
+    #[cold]
+    pub(super) fn lost_from(&mut self, port: u32) {
+        self.ports[port as usize].rest.stats.fault_frames += 1;
+        self.world.totals.progress.fault_losses += 1;
+    }
+}
+
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    /// What will be done to a frame that is put on the link out of a special port.
+    #[cold]
+    pub(super) fn fate(&mut self, port: u16, pkt: Ix) -> u8 {
+        let captured = if self.ports[usize::from(port)].rest.captured { CAPTURED } else { 0 };
+        let watched = if self.ports[usize::from(port)].rest.watched { WATCHED } else { 0 };
+        if watched != 0 {
+            self.wire_begins(port, pkt);
+        }
+        let lost = if self.is_lost(port, pkt) { LOST } else { 0 };
+        captured | watched | lost
+    }
+
     /// Whether a fault of the link out of `port` destroys this frame on the wire.
-    fn is_lost(&mut self, port: u32, pkt: Ix) -> bool {
-        if !self.ports[port as usize].up {
+    fn is_lost(&mut self, port: u16, pkt: Ix) -> bool {
+        if !self.ports[usize::from(port)].up {
             return true;
         }
         let header = self.world.slab[pkt].pkt;
         let control =
             matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.world.slab.control(header.seq).kind);
         let now = self.world.now;
-        let Some(faults) = self.ports[port as usize].rest.faults.as_mut() else { return false };
+        let Some(faults) = self.ports[usize::from(port)].rest.faults.as_mut() else { return false };
         faults.begins(now);
         let counts = |what: &FrameKind| match what {
             FrameKind::Data => header.kind == Kind::Data,
@@ -216,26 +253,5 @@ impl<A: Actors> Network<A> {
             }
         }
         lost
-    }
-
-    /// Whether the link to `port` went down while this frame, which would arrive there now, was on it.
-    fn is_cut(&self, port: u32, pkt: Ix) -> bool {
-        let p = &self.ports[port as usize];
-        let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };
-        let (sender, header) = (&self.ports[p.peer as usize], &self.world.slab[pkt].pkt);
-        let latency = if header.kind == Kind::Mac { Time::ZERO } else { sender.peer_latency };
-        let arrived = self.world.now.since(latency);
-        let left = arrived.since(sender.delay);
-        let by = sender.rest.faults.as_ref().map_or(sender.serialiser, |f| f.sent_by(left, sender.serialiser));
-        let began = left.since(by.time(header.size + self.world.rules.gap));
-        began <= down && down <= arrived
-    }
-
-    /// A frame sent from `port` has been destroyed on the wire.
-    #[cold]
-    pub(super) fn lose(&mut self, port: u32, pkt: Ix) {
-        self.ports[port as usize].rest.stats.fault_frames += 1;
-        self.world.totals.progress.fault_losses += 1;
-        self.discard(pkt);
     }
 }

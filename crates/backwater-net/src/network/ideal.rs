@@ -88,6 +88,6 @@ impl<A: Actors> Network<A> {
         let round_trip = each.fold(one_way + one_way, |sum, time| sum + time);
         let rate = self.ports[ports[0] as usize].serialiser.rate();
         let bytes = u128::from(rate.0) * u128::from(round_trip.0) / 8 / 1_000_000_000_000;
-        u64::try_from(bytes).unwrap_or(u64::MAX).max(self.least_window())
+        u64::try_from(bytes).unwrap_or(u64::MAX).max(self.world.rules.least_window())
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Nothing of this is paid for by a packet: a flow is looked at when its last byte has come and when it ends.
 
+use super::at::{At, Node};
 use super::{Actors, Event, Network};
 use crate::packet::{NodeId, Port};
 use crate::record::{JobRows, LoadRow, Sink};
@@ -17,10 +18,32 @@ pub(super) struct Jobs {
     list: Vec<Entry>,
     /// Per group of flows: the number of its job, or `NONE`. Empty without jobs.
     of_group: Vec<u32>,
-    /// Per port, per group of flows up to the last that has sent there. Empty without jobs.
-    loads: Vec<Vec<Load>>,
     /// Flows of this instant that are still to be started.
     starting: VecDeque<FlowSpec>,
+}
+
+/// What jobs put on links.
+#[derive(Default)]
+pub(super) struct Loads {
+    /// Per group of flows: whether it is of a job. Empty without jobs.
+    of_jobs: Vec<bool>,
+    /// Per port, per group of flows up to the last that has sent there. Empty without jobs.
+    loads: Vec<Vec<Load>>,
+}
+
+impl Loads {
+    pub fn new(jobs: &Jobs, ports: usize) -> Loads {
+        if jobs.list.is_empty() {
+            return Loads::default();
+        }
+        Loads { of_jobs: jobs.of_group.iter().map(|job| *job != NONE).collect(), loads: vec![Vec::new(); ports] }
+    }
+
+    /// Whether what jobs put on links is counted.
+    #[inline(always)]
+    pub fn count(&self) -> bool {
+        !self.loads.is_empty()
+    }
 }
 
 /// What the flows of a group put on a link.
@@ -41,7 +64,7 @@ struct Entry {
 const NONE: u32 = u32::MAX;
 
 impl Jobs {
-    pub fn new(jobs: Vec<Box<dyn Dependent>>, groups: usize, ports: usize) -> Jobs {
+    pub fn new(jobs: Vec<Box<dyn Dependent>>, groups: usize) -> Jobs {
         if jobs.is_empty() {
             return Jobs::default();
         }
@@ -50,23 +73,12 @@ impl Jobs {
             job.groups().for_each(|group| of_group[group as usize] = number);
         }
         let entry = |job: Box<dyn Dependent>| Entry { moment: job.moment(), job, asked: BTreeSet::new() };
-        Jobs {
-            list: jobs.into_iter().map(entry).collect(),
-            of_group,
-            loads: vec![Vec::new(); ports],
-            starting: VecDeque::new(),
-        }
+        Jobs { list: jobs.into_iter().map(entry).collect(), of_group, starting: VecDeque::new() }
     }
 
     /// Whether one will begin something without anything else happening.
     pub fn wait(&self) -> bool {
         !self.starting.is_empty() || self.list.iter().any(|entry| !entry.asked.is_empty())
-    }
-
-    /// Whether what their flows put on links is counted.
-    #[inline(always)]
-    pub fn count_loads(&self) -> bool {
-        !self.loads.is_empty()
     }
 
     /// What is under way at the end of a run.
@@ -144,31 +156,13 @@ impl<A: Actors> Network<A> {
         self.jobs.starting.is_empty()
     }
 
-    /// A data frame is put on a link: if its flow is a job's and still under way, it counts for its step.
-    pub(super) fn count_load(&mut self, port: u32, pkt: Ix) {
-        let header = &self.world.slab[pkt].pkt;
-        let Some(slot) = self.flows.find(header.flow) else { return };
-        let group = self.flows.send[slot].group as usize;
-        if self.jobs.of_group.get(group).is_none_or(|job| *job == NONE) {
-            return;
-        }
-        let loads = &mut self.jobs.loads[port as usize];
-        if loads.len() <= group {
-            loads.resize(group + 1, Load::default());
-        }
-        let load = &mut loads[group];
-        load.frames += 1;
-        load.bytes += u64::from(header.size);
-        load.payload += u64::from(header.payload);
-    }
-
     pub(super) fn hand_out_loads(&self, sink: &mut dyn Sink) {
-        if !self.jobs.count_loads() {
+        if !self.probes.loads.count() {
             return;
         }
         for (node, first) in self.fabric.first_port.iter().enumerate() {
             for (local, (peer, _)) in self.fabric.neighbours[node].iter().enumerate() {
-                let loads = (0u32..).zip(&self.jobs.loads[*first as usize + local]);
+                let loads = (0u32..).zip(&self.probes.loads.loads[*first as usize + local]);
                 for (group, &Load { frames, bytes, payload }) in loads.filter(|(_, load)| load.frames > 0) {
                     let (node, port, peer) = (NodeId(node as u32), Port(local as u16), NodeId(*peer));
                     let (job, step) = self.jobs.list[self.jobs.of_group[group as usize] as usize].job.labels(group);
@@ -176,5 +170,30 @@ impl<A: Actors> Network<A> {
                 }
             }
         }
+    }
+}
+
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    /// A data frame is put on a link: if its flow is a job's and still under way, it counts for its step.
+    #[inline(never)]
+    pub(super) fn count_load(&mut self, port: u16, pkt: Ix) {
+        let global = self.global(port) as usize;
+        let header = &self.world.slab[pkt].pkt;
+        let Some(met) = self.probes.who.find(header.flow) else { return };
+        let (group, loads) = (met.group as usize, &mut self.probes.loads);
+        if loads.of_jobs.get(group) != Some(&true) {
+            return;
+        }
+        let loads = &mut loads.loads[global];
+        if loads.len() <= group {
+            loads.resize(group + 1, Load::default());
+        }
+        let load = &mut loads[group];
+        load.frames += 1;
+        load.bytes += u64::from(header.size);
+        load.payload += u64::from(header.payload);
     }
 }

@@ -9,9 +9,10 @@
 //! with as many bytes as others have in that queue, and one frame where it has none: what is let go neither bursts into the queue
 //! before others' frames, nor starves behind them. While it holds a frame, what comes for it goes behind that.
 
-use super::{Actors, Network};
+use super::Switch;
+use super::at::At;
 use crate::held::Depth;
-use crate::hooks::Lane;
+use crate::hooks::{Lane, SwitchSide};
 use crate::packet::{Port, Queue};
 use crate::slab::{Fifo, Ix, Slab};
 use std::collections::{BTreeMap, VecDeque};
@@ -91,27 +92,27 @@ impl Lanes {
     }
 }
 
-impl<A: Actors> Network<A> {
+impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// A frame that would join its egress queue waits in a lane.
     #[cold]
     #[inline(never)]
-    pub(super) fn park(&mut self, switch: u32, lane: Lane, pkt: Ix) {
+    pub(super) fn park(&mut self, lane: Lane, pkt: Ix) {
         let (place, size) = (self.world.slab[pkt].place, u64::from(self.world.slab[pkt].charged));
-        self.lane_waits(switch, lane.owner, pkt);
-        let s = &mut self.switches[switch as usize];
+        self.lane_waits(lane.owner, pkt);
+        let s = &mut *self.node;
         s.occupancy.hold(&place, lane, size);
         let lanes = s.lanes.get_or_insert_default();
         lanes.depth.frame();
         lanes.depth.change(self.world.now, s.occupancy.held_total().0);
         lanes.push(&mut self.world.slab, (place.egress, place.queue), lane, pkt);
-        self.serve_lanes(switch, place.egress, place.queue);
-        self.act_switch(switch);
+        self.serve_lanes(place.egress, place.queue);
+        self.act_switch();
     }
 
     /// A mechanism shuts or opens one of its lanes. One that holds nothing has no state: it is shut when a frame comes to wait in it.
     #[cold]
-    pub(super) fn set_lane(&mut self, switch: u32, lane: Lane, shut: bool) {
-        let Some(lanes) = &mut self.switches[switch as usize].lanes else { return };
+    pub(super) fn set_lane(&mut self, lane: Lane, shut: bool) {
+        let Some(lanes) = &mut self.node.lanes else { return };
         let mut changed = Vec::new();
         for (at, group) in &mut lanes.groups {
             for waiting in group.lanes.iter_mut().filter(|waiting| waiting.lane == lane) {
@@ -125,27 +126,27 @@ impl<A: Actors> Network<A> {
         // A mechanism that lets go one frame at a time means the lane's first, whatever uplink that takes.
         changed.sort();
         for (_, (port, queue)) in changed {
-            self.serve_lanes(switch, port, queue);
+            self.serve_lanes(port, queue);
         }
     }
 
     /// A frame has left an egress queue: a lane may have its place.
     #[cold]
     #[inline(never)]
-    pub(super) fn left_queue(&mut self, switch: u32, pkt: Ix) {
+    pub(super) fn left_queue(&mut self, pkt: Ix) {
         let (at, size) = (self.world.slab[pkt].place, self.world.slab[pkt].queued);
-        let Some(lanes) = &mut self.switches[switch as usize].lanes else { return };
+        let Some(lanes) = &mut self.node.lanes else { return };
         let Some(group) = lanes.groups.get_mut(&(at.egress, at.queue)) else { return };
         if let Some(fed) = group.fed.iter().position(|fed| *fed == pkt) {
             group.fed.remove(fed);
             group.fed_bytes -= u64::from(size);
         }
-        self.serve_lanes(switch, at.egress, at.queue);
+        self.serve_lanes(at.egress, at.queue);
     }
 
-    fn serve_lanes(&mut self, switch: u32, port: Port, queue: Queue) {
+    fn serve_lanes(&mut self, port: Port, queue: Queue) {
         loop {
-            let s = &mut self.switches[switch as usize];
+            let s = &mut *self.node;
             let Some(lanes) = &mut s.lanes else { return };
             let Some(group) = lanes.groups.get_mut(&(port, queue)).filter(|group| !group.serving) else { return };
             let Some((lane, pkt)) = group.next(&self.world.slab, s.occupancy.egress(port, queue).0) else {
@@ -160,8 +161,8 @@ impl<A: Actors> Network<A> {
             group.fed_bytes += u64::from(slot.pkt.size);
             s.occupancy.let_go(&slot.place, lane, u64::from(slot.charged));
             lanes.depth.change(self.world.now, s.occupancy.held_total().0);
-            self.join_late(switch, pkt);
-            let lanes = self.switches[switch as usize].lanes.as_mut();
+            self.join_late(pkt);
+            let lanes = self.node.lanes.as_mut();
             if let Some(group) = lanes.and_then(|lanes| lanes.groups.get_mut(&(port, queue))) {
                 group.serving = false;
             }

@@ -4,6 +4,7 @@
 //! ingresses to egresses; `start` begins flows, `jobs` those that wait for others, `transport` sends again what was lost, `ideal` says what a flow would take alone, `nic` sends and receives them, `host` is what a NIC has to send; `control` acts on notes, gates, holds and timers; `flush` empties queues; `lanes` holds frames before their egress queue; `deadlock` and `stall` notice what will never go on; `waits` and `pauses` record why what happened took so long; `faults` and
 //! `sample` do what their names say; `ending` says what is left at the end; `fetch` only makes large networks faster.
 
+mod at;
 mod backlog;
 mod build;
 mod capture;
@@ -21,7 +22,9 @@ mod jobs;
 mod lanes;
 mod links;
 mod nic;
+mod outcome;
 mod pauses;
+mod probes;
 mod sample;
 mod stall;
 mod start;
@@ -30,29 +33,32 @@ pub(crate) mod transport;
 mod waits;
 
 use crate::config::{AckParams, LatencyAt, NicParams, TransportParams};
-use crate::flow::{Controller, Flows};
+use crate::flow::{Controllers, Flows};
 use crate::hooks::{
-    Count, FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, Reach, Steering, SwitchCx, SwitchShape,
+    Count, FlowShape, FlowSide, Home, NicShape, NicSide, Notes, Owner, RateKey, Reach, Steering, SwitchShape,
     SwitchSide,
 };
 use crate::occupancy::Occupancy;
-use crate::packet::{HostId, NodeId};
+use crate::packet::{FlowRef, HostId, Kind, NodeId, Port as PortNo};
 use crate::port::{Belongs, Port};
 use crate::record::{
     Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
 };
 use crate::routing::{Neighbours, Paths, Routes};
-use crate::slab::Slab;
+use crate::slab::{Ix, Slab};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
 use crate::topology::Graph;
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 use crate::workload::FlowSource;
+use at::At;
 use backwater_engine::{EventQueue, Time};
 use crossbar::Crossbar;
 use event::{Event, controller_order, order};
 use host::Host;
 use jobs::Jobs;
-use std::collections::HashMap;
+use nic::Interface;
+use outcome::Outcome;
+use probes::Probes;
 
 /// The mechanisms of a run: makes their sides. `backwater-mech` generates the only implementation outside of tests.
 pub trait Actors {
@@ -123,9 +129,33 @@ macro_rules! cx {
 }
 use cx;
 
+/// Does something at the node of a port (its number among all ports), which is `$local` there.
+macro_rules! on_node {
+    ($network:expr, $port:expr, |$at:ident, $local:ident| $do:expr) => {{
+        let (belongs, $local) = {
+            let p = &$network.ports[$port as usize];
+            (p.belongs, p.local)
+        };
+        match belongs {
+            crate::port::Belongs::Switch(switch) => {
+                let mut $at = $network.switch_at(switch);
+                $do
+            }
+            crate::port::Belongs::Host(host) => {
+                let mut $at = $network.host_at(host);
+                $do
+            }
+        }
+    }};
+}
+use on_node;
+
 struct Switch<S> {
+    /// Among switches.
+    number: u32,
     home: Home,
     first_port: u32,
+    ports: u32,
     latency: Time,
     latency_at: LatencyAt,
     occupancy: Occupancy,
@@ -145,7 +175,7 @@ const LINKS_PER_EVENT: u64 = 16;
 
 /// Rows since the last delivery.
 #[derive(Default)]
-pub(crate) struct Rows {
+struct Rows {
     flows: Vec<FlowRow>,
     control: Vec<ControlRow>,
     series: Vec<SeriesRow>,
@@ -168,7 +198,7 @@ impl Rows {
 }
 
 /// What runs beside the model: counters and the end.
-pub(crate) struct Totals {
+struct Totals {
     pub progress: Progress,
     /// When a frame other than MAC control was last put on a link.
     pub last_frame: Time,
@@ -230,7 +260,7 @@ impl Awaited {
 }
 
 /// What every node may see and change: the time, what is to come, what is in flight, and what is left to be done or handed out.
-pub(crate) struct World {
+struct World {
     pub now: Time,
     pub queue: EventQueue<Event>,
     pub slab: Slab,
@@ -238,6 +268,7 @@ pub(crate) struct World {
     pub totals: Totals,
     pub rows: Rows,
     pub rules: Rules,
+    pub outcomes: Vec<Outcome>,
 }
 
 impl World {
@@ -247,10 +278,33 @@ impl World {
         self.totals.looks += u64::from(event.looks_on());
         self.queue.push(at, event.order(), event);
     }
+
+    /// Takes a packet out of the world, and the control frame in it.
+    fn forget(&mut self, pkt: Ix) {
+        let header = self.slab[pkt].pkt;
+        if matches!(header.kind, Kind::Control | Kind::Mac) {
+            self.slab.take_control(header.seq);
+        }
+        self.slab.remove(pkt);
+    }
+
+    /// A promise is broken: the run ends.
+    #[cold]
+    fn broken(&mut self, reason: String, hint: &str) {
+        self.totals.stopped = true;
+        self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
+    }
+}
+
+impl Rules {
+    /// \[bytes\] Narrower a window must not be.
+    fn least_window(&self) -> u64 {
+        self.ack.together(Bytes(u64::from(self.payload))).0
+    }
 }
 
 /// What does not change in a run, and holds for every node.
-pub(crate) struct Rules {
+struct Rules {
     pub seed: u64,
     pub clock: Option<Time>,
     /// \[bytes\] of payload and header of a full packet, header, gap
@@ -266,7 +320,7 @@ pub(crate) struct Rules {
 }
 
 /// Where nodes are, and the ways between them.
-pub(crate) struct Fabric {
+struct Fabric {
     pub graph: Graph,
     /// Per node: its first port.
     pub first_port: Vec<u32>,
@@ -275,6 +329,38 @@ pub(crate) struct Fabric {
     pub neighbours: Neighbours,
     pub routes: Routes,
     pub paths: Paths,
+}
+
+impl Fabric {
+    /// Finds the routes to a host, where nothing has gone to it yet.
+    fn find_routes(&mut self, host: HostId) {
+        if !self.routes.knows(host) {
+            self.routes.learn(&self.neighbours, &self.switch_of, host);
+        }
+    }
+
+    /// The node at the other end of a link, and its port.
+    fn peer(&self, node: NodeId, port: u16) -> (NodeId, PortNo) {
+        let (peer, _) = self.neighbours[node.0 as usize][usize::from(port)];
+        let links =
+            |of: u32, to: u32| (0u16..).zip(&self.neighbours[of as usize]).filter(move |(_, (at, _))| *at == to);
+        // Of parallel links the n-th of one end is the n-th of the other.
+        let nth = links(node.0, peer).position(|(local, _)| local == port).unwrap_or(0);
+        let back = links(peer, node.0).nth(nth).map_or(0, |(local, _)| local);
+        (NodeId(peer), PortNo(back))
+    }
+
+    /// Which switch of a pinned path that begins at `host` this one is, from 0.
+    pub(super) fn position(&self, path: u32, host: HostId, switch: u32) -> Option<u8> {
+        let mut node = self.neighbours[self.host_node[host.0 as usize] as usize].first()?.0;
+        for hop in 0..self.paths.len(path) {
+            if self.switch_of[node as usize] == switch {
+                return Some(hop);
+            }
+            node = self.neighbours[node as usize][usize::from(self.paths.port(path, hop))].0;
+        }
+        None
+    }
 }
 
 /// A network under simulation.
@@ -287,22 +373,14 @@ pub struct Network<A: Actors> {
     switches: Vec<Switch<A::Switch>>,
     hosts: Vec<Host<A::Nic>>,
     flows: Flows,
-    controllers: Vec<Option<Controller<A::Flow>>>,
-    free_controllers: Vec<u32>,
-    /// What controllers that are gone have done, by mechanism.
-    reach: Vec<Reach>,
-    kept_controllers: HashMap<(HostId, RateKey), u32>,
-    controller_tag: u16,
+    controllers: Controllers<A::Flow>,
+    probes: Probes,
     sources: Vec<Box<dyn FlowSource>>,
     coming: Vec<Option<FlowSpec>>,
     jobs: Jobs,
     awaited: Awaited,
     faults: Vec<Fault>,
     series: Option<SeriesSpec>,
-    /// Recorded flows, if any are.
-    waits: Option<Box<waits::Waits>>,
-    /// Recorded pauses, if they are.
-    pauses: Option<Box<pauses::Pauses>>,
     sampled_bytes: Vec<u64>,
     deadlock_ends: bool,
     stall: Time,
@@ -348,17 +426,21 @@ impl<A: Actors> Network<A> {
             };
             let before = std::mem::replace(&mut self.world.now, time);
             match event {
-                Event::Sent { port } => self.sent(port),
+                Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),
                 Event::Arrive { port, pkt } => self.arrive(port, pkt),
-                Event::Wake { port } => self.woken(port),
+                Event::Wake { port } => on_node!(self, port, |at, local| at.woken(local)),
                 _ => {
                     self.rare(event, before);
                     // A flow that begins finds routes, and so many begin within one batch of events.
                     if self.enough_routes() {
+                        self.settle();
                         self.world.totals.progress.events += handled + 1;
                         return;
                     }
                 }
+            }
+            if !self.world.outcomes.is_empty() {
+                self.settle();
             }
             if self.world.totals.stopped {
                 self.world.totals.progress.events += handled + 1;
@@ -383,36 +465,46 @@ impl<A: Actors> Network<A> {
             self.world.totals.last_deed = self.world.now;
         }
         match event {
-            Event::Crossed { switch, ingress, egress } => self.crossed(switch, ingress, egress),
-            Event::Match { switch } => self.match_crossbar(switch),
-            Event::Pace { controller, tag } => self.pace(controller, tag),
-            Event::Signal { port, control, .. } => {
-                let frame = self.world.slab.take_control(u64::from(control));
-                if self.ports[port as usize].up {
-                    if self.ports[port as usize].rest.captured {
-                        self.capture_signal(port, frame, false);
-                    }
-                    self.mac_control(port, &frame);
+            Event::Crossed { switch, ingress, egress } => self.switch_at(switch).crossed(ingress, egress),
+            Event::Match { switch } => self.switch_at(switch).match_crossbar(),
+            Event::Pace { controller, tag } => {
+                if let Some(mut host) = self.controller_at(controller) {
+                    host.pace(controller, tag);
                 }
             }
+            Event::Signal { port, control, .. } => self.signal(port, control),
             Event::Refresh { port, class, others, .. } => self.refresh(port, 1 << class | u16::from(others)),
-            Event::SwitchTimer { switch, owner, token } => self.switch_timer(switch, Owner(owner), token),
-            Event::NicTimer { host, owner, token } => self.nic_timer(host, Owner(owner), token),
+            Event::SwitchTimer { switch, owner, token } => self.switch_at(switch).timer(Owner(owner), token),
+            Event::NicTimer { host, owner, token } => self.host_at(host).timer(Owner(owner), token),
             Event::FlowTimer { controller, tag, owner, token } => {
-                self.flow_timer(controller, tag, Owner(owner), token);
+                let Some(mut host) =
+                    self.controller_at(controller).filter(|at| at.node.controllers.is(controller, tag))
+                else {
+                    return;
+                };
+                host.flow_timer(controller, Owner(owner), token);
+                // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
+                if !self.lives() {
+                    self.nothing_left();
+                }
             }
-            Event::Heed { host, pkt } => self.heed(host, pkt),
-            Event::Drain { host } => self.drain(host),
+            Event::Heed { host, pkt } => self.host_at(host).heed(pkt),
+            Event::Drain { host } => self.host_at(host).drain(),
             Event::Source { source } => self.start_flows(source as usize),
             Event::Job { job } => self.ask_job(job),
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
             Event::Fetched { slot, tag } => self.fetched(slot, tag),
-            Event::Timeout { slot, tag } => self.timed_out(slot, tag),
+            Event::Timeout { slot, tag } => {
+                if self.flows.find(FlowRef { slot, tag }).is_some() {
+                    let src = self.flows.send[slot as usize].src.0;
+                    self.host_at(src).timed_out(slot, tag);
+                }
+            }
             Event::Fault { fault } => self.apply_fault(fault as usize),
             Event::Sample => self.sample(),
             Event::Stop => self.world.totals.stopped = true,
             Event::Look => self.look(),
-            Event::Enqueue { switch, pkt } => self.enqueue(switch, pkt),
+            Event::Enqueue { switch, pkt } => self.switch_at(switch).enqueue(pkt),
             Event::Sent { .. } | Event::Arrive { .. } | Event::Wake { .. } => unreachable!("handled in the loop"),
         }
     }
@@ -480,11 +572,49 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Calls a hook of a switch's stack.
+    /// A switch at work.
     #[inline(always)]
-    fn at_switch<R>(&mut self, switch: u32, f: impl FnOnce(&mut A::Switch, &mut SwitchCx<'_>, &mut Slab) -> R) -> R {
-        let s = &mut self.switches[switch as usize];
-        f(&mut s.stack, &mut cx!(self, s), &mut self.world.slab)
+    fn switch_at(&mut self, switch: u32) -> At<'_, &mut Switch<A::Switch>> {
+        let node = &mut self.switches[switch as usize];
+        let first = node.first_port;
+        let ports = &mut self.ports[first as usize..(first + node.ports) as usize];
+        At { node, ports, first, world: &mut self.world, fabric: &mut self.fabric, probes: &mut self.probes }
+    }
+
+    /// A host at work.
+    #[inline(always)]
+    fn host_at(&mut self, host: u32) -> At<'_, Interface<'_, A::Nic, A::Flow>> {
+        let at = &mut self.hosts[host as usize];
+        let first = at.port;
+        let ports = std::slice::from_mut(&mut self.ports[first as usize]);
+        let node = Interface { number: host, host: at, flows: &mut self.flows, controllers: &mut self.controllers };
+        At { node, ports, first, world: &mut self.world, fabric: &mut self.fabric, probes: &mut self.probes }
+    }
+
+    /// The host of a controller that is still there.
+    fn controller_at(&mut self, controller: u32) -> Option<At<'_, Interface<'_, A::Nic, A::Flow>>> {
+        let host = self.controllers.list[controller as usize].as_ref()?.shape.src.0;
+        Some(self.host_at(host))
+    }
+
+    /// A pause signal without a frame is heard.
+    #[cold]
+    fn signal(&mut self, port: u32, control: u32) {
+        let frame = self.world.slab.take_control(u64::from(control));
+        let p = &self.ports[port as usize];
+        if p.up {
+            if p.rest.captured {
+                let from = NodeId(self.node_of(&self.ports[p.peer as usize]));
+                on_node!(self, port, |at, local| at.capture_signal(local, frame, from, false));
+            }
+            on_node!(self, port, |at, local| at.mac_control(local, &frame));
+        }
+    }
+
+    /// A neighbour that is to be held may need another frame.
+    fn refresh(&mut self, port: u32, classes: u16) {
+        on_node!(self, port, |at, local| at.refresh(local, classes));
+        self.watch_silence();
     }
 
     /// The line rate of a host's link.

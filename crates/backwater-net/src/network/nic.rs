@@ -1,46 +1,108 @@
 //! Hosts: sending by per-flow round robin, pacing and gates; receiving, acknowledging, completing.
 
+use super::at::{At, Node};
+use super::host::Host;
 use super::transport::{Answer, BEYOND, TRIMMED};
-use super::{Actors, Event, Network, controller_order, order};
-use crate::flow::{Controller, NO_CONTROLLER, Status};
-use crate::hooks::{Ack, FlowCx, FlowSide, Loss, NicCx, NicSide, Owner};
-use crate::packet::{DsField, Ecn, Kind, Packet};
+use super::{Event, Outcome, controller_order, order};
+use crate::flow::{Controller, Controllers, Flows, NO_CONTROLLER, Status};
+use crate::hooks::{Ack, Fate, FlowCx, FlowSide, Loss, NicCx, NicSide, Owner};
+use crate::packet::{Control, DsField, Ecn, Kind, NodeId, Packet};
 use crate::port::Next;
-use crate::record::{Broken, FlowRow, State};
 use crate::slab::Ix;
 use crate::units::Bytes;
-use crate::workload::job::Moment;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
-impl<A: Actors> Network<A> {
+/// A host's interface with the flows and controllers of hosts.
+pub(super) struct Interface<'a, N, F> {
+    pub number: u32,
+    pub host: &'a mut Host<N>,
+    pub flows: &'a mut Flows,
+    pub controllers: &'a mut Controllers<F>,
+}
+
+/// The port of a host.
+pub(super) const PORT: u16 = 0;
+
+impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
+    fn id(&self) -> NodeId {
+        NodeId(self.fabric.host_node[self.node.number as usize])
+    }
+
+    #[inline(always)]
+    fn kick(&mut self, port: u16) {
+        let p = &self.ports[usize::from(port)];
+        if p.busy {
+            return;
+        }
+        if p.mac_waits {
+            return self.kick_mac(port);
+        }
+        self.kick_host(port);
+    }
+
+    /// A host has no counters.
+    #[inline(always)]
+    fn depart(&mut self, _: u16, _: Ix) {}
+
+    fn hear(&mut self, _: u16, frame: &Control) -> Fate {
+        let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
+        self.act_nic();
+        fate
+    }
+
+    fn pass_waits(&mut self, port: u16) {
+        self.pass_stands(port, |at, stand| at.cause_at_source(stand));
+    }
+
+    fn look_on(&mut self) {}
+
+    fn note_asked(&mut self, port: u16, _: Owner, classes: u16) {
+        self.note_asked_here(port, classes, |at, _| (at.node.host.rx.as_ref().map_or(0, |rx| rx.bytes), None));
+    }
+}
+
+impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A flow may send, again or at last.
     pub(super) fn ready(&mut self, slot: u32) {
-        if self.waits.is_some() {
-            self.pass_waits(self.hosts[self.flows.send[slot as usize].src.0 as usize].port);
+        if self.probes.waits.is_some() {
+            self.pass_waits(PORT);
         }
         self.line_up(slot);
     }
 
+    /// A flow begins.
+    pub(super) fn begin(&mut self, slot: u32) {
+        self.ready(slot);
+        self.begin_waits(slot);
+        self.kick(PORT);
+    }
+
+    /// An idle flow has something to send.
+    pub(super) fn send_on(&mut self, slot: u32) {
+        self.ready(slot);
+        self.kick(PORT);
+    }
+
     /// Puts a flow into its NIC's ring.
     fn line_up(&mut self, slot: u32) {
-        let flow = &mut self.flows.send[slot as usize];
+        let flow = &mut self.node.flows.send[slot as usize];
         flow.status = Status::Ready;
-        let (src, class) = (flow.src.0 as usize, flow.class);
-        self.hosts[src].ring_push(class, slot, &mut self.flows);
+        let class = flow.class;
+        self.node.host.ring_push(class, slot, self.node.flows);
     }
 
     /// Flows of a host that were parked look again.
-    pub(super) fn unpark(&mut self, host: u32) {
-        for slot in std::mem::take(&mut self.hosts[host as usize].parked) {
+    pub(super) fn unpark(&mut self) {
+        for slot in std::mem::take(&mut self.node.host.parked) {
             self.ready(slot);
         }
     }
 
     /// Starts the next transmission of a host's idle port.
-    pub(super) fn kick_host(&mut self, host: u32, port: u32) {
-        let open = self.ports[port as usize].open;
-        let h = &mut self.hosts[host as usize];
+    fn kick_host(&mut self, port: u16) {
+        let open = self.ports[usize::from(port)].open;
+        let h = &mut *self.node.host;
         let mask = h.express_mask & open;
         if mask != 0 {
             let queue = 7 - mask.leading_zeros() as usize;
@@ -50,22 +112,22 @@ impl<A: Actors> Network<A> {
             }
             return self.transmit(port, pkt);
         }
-        while self.hosts[host as usize].staged(open) < self.world.rules.nic.tx_queue.max(1) {
-            let Some(slot) = self.next_flow(host, open) else { break };
+        while self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1) {
+            let Some(slot) = self.next_flow(open) else { break };
             let pkt = self.send(slot);
-            let (slab, h) = (&mut self.world.slab, &mut self.hosts[host as usize]);
+            let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
             let header = &slab[pkt].pkt;
             let (class, queue) = (header.class, header.ds.dscp().priority());
             if self.world.rules.nic.weights.is_some() {
                 h.took_turn(usize::from(class.0));
             }
             h.stage(queue);
-            self.ports[port as usize].enqueue(slab, usize::from(queue.0), pkt);
+            self.ports[usize::from(port)].enqueue(slab, usize::from(queue.0), pkt);
         }
-        match self.ports[port as usize].next(&self.world.slab, self.world.now) {
+        match self.ports[usize::from(port)].next(&self.world.slab, self.world.now) {
             Next::Packet(pkt) => {
                 if self.world.slab[pkt].pkt.kind == Kind::Data {
-                    self.hosts[host as usize].unstage(self.world.slab[pkt].pkt.ds.dscp().priority());
+                    self.node.host.unstage(self.world.slab[pkt].pkt.ds.dscp().priority());
                 }
                 self.transmit(port, pkt);
             }
@@ -76,9 +138,9 @@ impl<A: Actors> Network<A> {
 
     /// The flow whose turn it is: round robin within the highest class of which a queue is open, or within the one whose turn it is by
     /// weight, passing over flows of others.
-    fn next_flow(&mut self, host: u32, open: u8) -> Option<u32> {
+    fn next_flow(&mut self, open: u8) -> Option<u32> {
         loop {
-            let h = &mut self.hosts[host as usize];
+            let h = &mut *self.node.host;
             let mask = h.ring_mask & h.classes_open(open);
             if mask == 0 {
                 return None;
@@ -87,10 +149,10 @@ impl<A: Actors> Network<A> {
                 None => 7 - mask.leading_zeros() as usize,
                 Some(weights) => h.weighted_turn(mask, weights),
             };
-            let slot = h.ring_pop(class, &self.flows);
-            let flow = &mut self.flows.send[slot as usize];
+            let slot = h.ring_pop(class, self.node.flows);
+            let flow = &mut self.node.flows.send[slot as usize];
             if !flow.live {
-                self.flows.exhume(slot);
+                self.node.flows.exhume(slot);
                 continue;
             }
             if usize::from(flow.class.0) != class {
@@ -115,7 +177,7 @@ impl<A: Actors> Network<A> {
                 }
                 return Some(slot);
             }
-            let Some(c) = self.controllers[flow.controller as usize].as_mut() else { return Some(slot) };
+            let Some(c) = self.node.controllers.list[flow.controller as usize].as_mut() else { return Some(slot) };
             if c.next > self.world.now {
                 flow.status = Status::Pacing;
                 c.waiting.push(slot);
@@ -132,11 +194,11 @@ impl<A: Actors> Network<A> {
             let asked = match asked {
                 None => u64::MAX,
                 Some(Bytes(0)) => 0,
-                Some(window) => window.0.max(self.least_window()),
+                Some(window) => window.0.max(self.world.rules.least_window()),
             };
             if away >= asked.min(self.flow_window(slot)) {
-                self.flows.send[slot as usize].status = Status::Windowed;
-                if let Some(c) = self.controllers[controller as usize].as_mut() {
+                self.node.flows.send[slot as usize].status = Status::Windowed;
+                if let Some(c) = self.node.controllers.list[controller as usize].as_mut() {
                     c.windowed.push(slot);
                 }
                 continue;
@@ -147,9 +209,9 @@ impl<A: Actors> Network<A> {
 
     /// Makes the next packet of a flow.
     fn send(&mut self, slot: u32) -> Ix {
-        let reference = self.flows.reference(slot);
+        let reference = self.node.flows.reference(slot);
         let offset = self.next_offset(slot as usize);
-        let flow = &mut self.flows.send[slot as usize];
+        let flow = &mut self.node.flows.send[slot as usize];
         let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
         let mut pkt = Packet {
             src: flow.src,
@@ -181,7 +243,7 @@ impl<A: Actors> Network<A> {
         if more {
             self.line_up(slot);
         } else {
-            self.flows.send[slot as usize].status = Status::Idle;
+            self.node.flows.send[slot as usize].status = Status::Idle;
         }
         self.world.slab.insert(pkt)
     }
@@ -191,10 +253,10 @@ impl<A: Actors> Network<A> {
     pub(super) fn at_controller<R>(
         &mut self,
         controller: u32,
-        f: impl FnOnce(&mut A::Flow, &mut FlowCx<'_>) -> R,
+        f: impl FnOnce(&mut F, &mut FlowCx<'_>) -> R,
     ) -> Option<R> {
         let before = self.world.notes.len();
-        let c = self.controllers[controller as usize].as_mut()?;
+        let c = self.node.controllers.list[controller as usize].as_mut()?;
         let mut cx = FlowCx { now: self.world.now, owner: Owner(0), shape: &c.shape, notes: &mut self.world.notes };
         let result = f(&mut c.side, &mut cx);
         if self.world.notes.len() > before {
@@ -205,7 +267,7 @@ impl<A: Actors> Network<A> {
 
     fn pace_after(&mut self, controller: u32, size: u32) {
         let (now, gap) = (self.world.now, self.world.rules.gap);
-        let Some(c) = self.controllers[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
         (c.last, c.last_size) = (now, size + gap);
         c.next = c.due(now);
     }
@@ -213,11 +275,11 @@ impl<A: Actors> Network<A> {
     /// The rate may have changed: moves the next packet's time, and wakes those who wait if it has come nearer.
     pub(super) fn repace(&mut self, controller: u32) {
         let now = self.world.now;
-        let Some(c) = self.controllers[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
         if !c.windowed.is_empty() {
             self.look_at_window(controller);
         }
-        let Some(c) = self.controllers[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
         let next = c.due(c.last);
         if next == c.next {
             return;
@@ -231,7 +293,8 @@ impl<A: Actors> Network<A> {
                 return;
             }
             if at == now {
-                return self.pace(controller, self.controllers[controller as usize].as_ref().map_or(0, |c| c.tag));
+                return self
+                    .pace(controller, self.node.controllers.list[controller as usize].as_ref().map_or(0, |c| c.tag));
             }
             self.world.queue.push(at, controller_order(event, c.key), event);
         }
@@ -240,19 +303,18 @@ impl<A: Actors> Network<A> {
     /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.
     #[cold]
     pub(super) fn look_at_window(&mut self, controller: u32) {
-        let Some(c) = self.controllers[controller as usize].as_mut() else { return };
-        let src = c.shape.src.0 as usize;
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
         for slot in std::mem::take(&mut c.windowed) {
             self.ready(slot);
         }
-        self.kick(self.hosts[src].port);
+        self.kick(PORT);
     }
 
     pub(super) fn pace(&mut self, controller: u32, tag: u16) {
         let now = self.world.now;
         // Armed anew since, the rate having changed: the later event counts.
-        let valid = |c: &&mut Controller<A::Flow>| c.tag == tag && c.armed == now;
-        let Some(c) = self.controllers[controller as usize].as_mut().filter(valid) else { return };
+        let valid = |c: &&mut Controller<F>| c.tag == tag && c.armed == now;
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut().filter(valid) else { return };
         c.armed = Time::NEVER;
         if c.next > now {
             // Another flow of this controller has sent since this was armed.
@@ -263,56 +325,56 @@ impl<A: Actors> Network<A> {
             }
             return;
         }
-        let src = c.shape.src.0 as usize;
         for slot in std::mem::take(&mut c.waiting) {
             self.ready(slot);
         }
-        self.kick(self.hosts[src].port);
+        self.kick(PORT);
     }
 
     #[inline]
-    pub(super) fn arrive_at_host(&mut self, host: u32, pkt: Ix) {
-        if self.hosts[host as usize].rx.is_some() {
-            return self.buffer(host, pkt);
+    pub(super) fn arrive(&mut self, pkt: Ix) {
+        if self.node.host.rx.is_some() {
+            return self.buffer(pkt);
         }
-        self.take(host, pkt);
+        self.take(pkt);
     }
 
     /// The host takes a packet from its receive buffer.
     #[inline]
-    pub(super) fn take(&mut self, host: u32, pkt: Ix) {
+    pub(super) fn take(&mut self, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
         match header.kind {
-            Kind::Data => self.take_data(host, pkt, header),
+            Kind::Data => self.take_data(pkt, header),
             Kind::Ack | Kind::Nack => {
                 self.world.slab.remove(pkt);
                 self.take_ack(header);
             }
             Kind::Control | Kind::Mac => {
-                let delay = self.hosts[host as usize].control_delay;
+                let delay = self.node.host.control_delay;
+                let host = self.node.number;
                 if delay > Time::ZERO && header.dst.0 == host {
                     let event = Event::Heed { host, pkt };
                     return self.world.queue.push(self.world.now + delay, order(20, header.uid), event);
                 }
-                self.heed(host, pkt);
+                self.heed(pkt);
             }
         }
     }
 
     /// The host acts on a control frame.
-    pub(super) fn heed(&mut self, host: u32, pkt: Ix) {
+    pub(super) fn heed(&mut self, pkt: Ix) {
         let (at, tag) = (self.world.slab[pkt].pkt.seq, self.world.slab[pkt].pkt.tag);
         let frame = self.world.slab.take_control(at);
         self.world.slab.remove(pkt);
-        self.take_control(host, &frame, tag);
+        self.take_control(&frame, tag);
     }
 
     #[inline]
-    fn take_data(&mut self, host: u32, pkt: Ix, header: Packet) {
-        self.at_nic(host, |stack, cx| stack.on_receive(cx, &header));
+    fn take_data(&mut self, pkt: Ix, header: Packet) {
+        self.at_nic(|stack, cx| stack.on_receive(cx, &header));
         self.world.slab.remove(pkt);
-        if let Some(at) = self.flows.find(header.flow) {
-            let recv = &mut self.flows.recv[at];
+        if let Some(at) = self.node.flows.find(header.flow) {
+            let recv = &mut self.node.flows.recv[at];
             recv.reordered += u64::from(header.seq < recv.furthest);
             recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
             recv.marked += u64::from(header.ecn() == Ecn::Ce);
@@ -322,26 +384,26 @@ impl<A: Actors> Network<A> {
                 recv.received += u64::from(header.payload);
                 Answer::Ack(recv.received)
             };
-            let (flow, recv) = (&self.flows.send[at], &mut self.flows.recv[at]);
+            let (flow, recv) = (&self.node.flows.send[at], &mut self.node.flows.recv[at]);
             let whole = recv.received >= flow.available;
             if whole && flow.ended() && recv.last_byte == Time::NEVER {
                 recv.last_byte = self.world.now;
-                self.tell_job(at, Moment::LastByte);
+                self.world.outcomes.push(Outcome::LastByte { slot: at as u32 });
             }
             if self.world.rules.ack.enabled {
-                self.answer(host, at, &header, answer, whole);
+                self.answer(at, &header, answer, whole);
             } else {
-                self.flows.send[at].acked = self.flows.recv[at].received;
+                self.node.flows.send[at].acked = self.node.flows.recv[at].received;
                 self.maybe_complete(at);
             }
         }
-        self.act_nic(host);
+        self.act_nic();
     }
 
     /// Acknowledges, unless there is another packet to be acknowledged with this one.
     #[inline(always)]
-    fn answer(&mut self, host: u32, at: usize, data: &Packet, answer: Answer, whole: bool) {
-        let recv = &mut self.flows.recv[at];
+    fn answer(&mut self, at: usize, data: &Packet, answer: Answer, whole: bool) {
+        let recv = &mut self.node.flows.recv[at];
         recv.pending += 1;
         recv.pending_mark |= data.ecn() == Ecn::Ce;
         let (kind, upto) = match answer {
@@ -357,8 +419,8 @@ impl<A: Actors> Network<A> {
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
-        let class = self.world.rules.ack.class.map_or(self.flows.send[at].own_class, crate::packet::Class);
-        let dscp = self.hosts[host as usize].answers(class, data.ds.dscp());
+        let class = self.world.rules.ack.class.map_or(self.node.flows.send[at].own_class, crate::packet::Class);
+        let dscp = self.node.host.answers(class, data.ds.dscp());
         let pkt = Packet {
             src: data.dst,
             dst: data.src,
@@ -367,7 +429,7 @@ impl<A: Actors> Network<A> {
             payload: 0,
             seq: upto,
             uid: mix(data.uid),
-            path: self.flows.send[at].back,
+            path: self.node.flows.send[at].back,
             hop: 0,
             kind,
             class,
@@ -376,28 +438,27 @@ impl<A: Actors> Network<A> {
             ds: DsField::new(dscp, if marked { Ecn::Ce } else { Ecn::NotEct }),
             ..*data
         };
-        self.express(host, pkt);
+        self.express(pkt);
     }
 
     /// Queues an acknowledgement or a control frame at a host.
-    pub(super) fn express(&mut self, host: u32, pkt: Packet) {
+    pub(super) fn express(&mut self, pkt: Packet) {
         let queue = usize::from(pkt.ds.dscp().priority().0);
         let ix = self.world.slab.insert(pkt);
-        let (slab, h) = (&mut self.world.slab, &mut self.hosts[host as usize]);
-        let port = h.port;
+        let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
         if self.world.rules.ack.first_at_nic {
             h.express[queue].push(slab, ix);
             h.express_mask |= 1 << queue;
         } else {
-            self.ports[port as usize].enqueue(slab, queue, ix);
+            self.ports[usize::from(PORT)].enqueue(slab, queue, ix);
         }
-        self.kick(port);
+        self.kick(PORT);
     }
 
     fn take_ack(&mut self, header: Packet) {
-        let Some(at) = self.flows.find(header.flow) else { return };
+        let Some(at) = self.node.flows.find(header.flow) else { return };
         let now = self.world.now;
-        let flow = &mut self.flows.send[at];
+        let flow = &mut self.node.flows.send[at];
         let further = header.seq > flow.acked;
         flow.acked = flow.acked.max(header.seq);
         let (controller, recovers) = (flow.controller, flow.recovery.is_some());
@@ -406,7 +467,7 @@ impl<A: Actors> Network<A> {
             lost = self.learn(at, &header, further);
         } else if flow.status == Status::Windowed && controller == NO_CONTROLLER {
             self.ready(at as u32);
-            self.kick(self.hosts[header.dst.0 as usize].port);
+            self.kick(PORT);
         }
         if controller != NO_CONTROLLER {
             let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn() == Ecn::Ce };
@@ -420,87 +481,23 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn maybe_complete(&mut self, at: usize) {
-        let flow = &self.flows.send[at];
+        let flow = &self.node.flows.send[at];
         if flow.acked < flow.available || !flow.ended() {
             return;
         }
-        if self.flows.recv[at].last_byte == Time::NEVER {
+        if self.node.flows.recv[at].last_byte == Time::NEVER {
             // A stream that ended after its last packet had been received.
-            self.flows.recv[at].last_byte = self.world.now;
+            self.node.flows.recv[at].last_byte = self.world.now;
         }
-        self.world.totals.progress.flows_done += 1;
-        self.tell_job(at, Moment::LastAck);
-        self.end_flow(at, State::Complete);
-    }
-
-    /// A flow is over: hands out its row, and gives back what it has held.
-    pub(super) fn end_flow(&mut self, at: usize, state: State) {
-        let row = self.flow_row(at, state);
-        let group = row.group;
-        self.world.rows.flows.push(row);
-        self.end_waits(at);
-        let listed = self.flows.send[at].status != Status::Idle && self.leave_lists(at);
-        let flow = &self.flows.send[at];
-        let controller = flow.controller;
-        self.fabric.paths.take_out(self.flows.reference(at as u32));
-        if controller != NO_CONTROLLER
-            && let Some(gone) = self.controllers[controller as usize].take_if(|c| !c.kept)
-        {
-            let reach = &mut self.reach;
-            A::flow_reach(&gone.side, &mut |owner, done| {
-                reach[usize::from(owner.0)].join(done);
-            });
-            self.free_controllers.push(controller);
-        }
-        if listed {
-            self.flows.bury(at as u32);
-        } else {
-            self.flows.remove(at as u32);
-        }
-        self.world.totals.last_deed = self.world.now;
-        self.one_ended(group);
-    }
-
-    /// The row of a flow.
-    pub(super) fn flow_row(&self, at: usize, state: State) -> FlowRow {
-        let (flow, recv) = (&self.flows.send[at], &self.flows.recv[at]);
-        let acknowledged = state == State::Complete && self.world.rules.ack.enabled;
-        let sender = flow.recovery.as_ref();
-        FlowRow {
-            id: flow.id,
-            group: flow.group,
-            src: flow.src,
-            dst: flow.dst,
-            class: flow.own_class,
-            bytes: flow.available,
-            start: flow.start,
-            fct_last_byte: (recv.last_byte != Time::NEVER).then(|| recv.last_byte - flow.start),
-            fct_last_ack: acknowledged.then(|| self.world.now - flow.start),
-            packets: flow.packets,
-            received: recv.received,
-            reordered: recv.reordered,
-            marked: recv.marked,
-            blocked: flow.stream.as_ref().map_or(0, |stream| stream.blocked),
-            retransmitted: sender.map_or(0, |sender| sender.retransmitted),
-            timeouts: sender.map_or(0, |sender| sender.timeouts),
-            ideal: flow.ideal,
-            state,
-        }
+        self.world.outcomes.push(Outcome::Complete { slot: at as u32 });
     }
 
     /// Calls a hook of a NIC's stack.
     #[inline(always)]
-    pub(super) fn at_nic<R>(&mut self, host: u32, f: impl FnOnce(&mut A::Nic, &mut NicCx<'_>) -> R) -> R {
-        let h = &mut self.hosts[host as usize];
+    pub(super) fn at_nic<R>(&mut self, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
+        let h = &mut *self.node.host;
         let mut cx = NicCx { now: self.world.now, owner: Owner(0), shape: &h.shape, notes: &mut self.world.notes };
         f(&mut h.stack, &mut cx)
-    }
-
-    /// A promise that only the builder could have kept.
-    #[cold]
-    pub(super) fn broken(&mut self, reason: String, hint: &str) {
-        self.world.totals.stopped = true;
-        self.world.totals.broken = Some(Broken { time: self.world.now, reason, hint: hint.into() });
     }
 }
 

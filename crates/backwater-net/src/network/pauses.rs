@@ -4,11 +4,11 @@
 //! the egress queue with most of them is what the pause is *behind*. Where that queue is paused itself, or has been since
 //! something last began to wait there, the pause behind it is the cause of this one; else this queue is a root.
 
-use super::deadlock::Held;
-use super::{Actors, Network};
+use super::at::{At, Node};
+use super::deadlock::each_standing;
+use super::{Actors, Network, Switch};
 use crate::hooks::{Awaits, Owner, Place, SwitchSide};
-use crate::packet::{CLASSES, Class, NodeId, Port as PortNo, Queue};
-use crate::port::Belongs;
+use crate::packet::{CLASSES, Class, Port as PortNo, Queue};
 use crate::record::{Behind, FirstDrop, PauseRow};
 use crate::slab::Ix;
 use backwater_engine::Time;
@@ -29,76 +29,46 @@ fn number(class: Option<Class>) -> u8 {
     class.map_or(CLASSES as u8, |class| class.0)
 }
 
-impl<A: Actors> Network<A> {
-    /// A port has asked its neighbour to pause these classes, bits as in [`crate::hold::bit`], which it had not been told to.
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    /// A port has asked its neighbour to pause these classes, bits as in [`crate::hold::bit`], which it had not been told to. `stands`
+    /// gives the bytes behind it at its ingress, and the queue in which most of what it awaits stands.
     #[cold]
-    pub(super) fn note_asked(&mut self, port: u32, owner: Owner, classes: u16) {
+    pub(super) fn note_asked_here(
+        &mut self,
+        port: u16,
+        classes: u16,
+        stands: impl Fn(&Self, Option<Class>) -> (u64, Option<Behind>),
+    ) {
         for index in (0..=CLASSES as u8).filter(|index| classes & (1 << index) != 0) {
             let class = (usize::from(index) != CLASSES).then_some(Class(index));
-            let (p, peer) = (&self.ports[port as usize], &self.ports[self.ports[port as usize].peer as usize]);
-            let (ingress_bytes, behind) = match p.belongs {
-                Belongs::Switch(switch) => {
-                    let occupancy = &self.switches[switch as usize].occupancy;
-                    let local = PortNo(p.local);
-                    let bytes = class.map_or(occupancy.ingress_port(local), |class| occupancy.ingress(local, class));
-                    (bytes.0, self.behind(switch, owner, local, class))
-                }
-                Belongs::Host(host) => (self.hosts[host as usize].rx.as_ref().map_or(0, |rx| rx.bytes), None),
-            };
+            let (ingress_bytes, behind) = stands(self, class);
+            let now = self.world.now;
+            let (peer, peer_port) = self.fabric.peer(self.id(), port);
             let row = PauseRow {
-                asked: self.world.now,
-                start: self.world.now,
+                asked: now,
+                start: now,
                 end: None,
-                node: NodeId(self.node_of(p)),
-                port: PortNo(p.local),
-                peer: NodeId(self.node_of(peer)),
-                peer_port: PortNo(peer.local),
+                node: self.id(),
+                port: PortNo(port),
+                peer,
+                peer_port,
                 class,
                 ingress_bytes,
                 behind,
             };
-            let paused = (p.peer, index);
-            self.pauses.as_mut().and_then(|pauses| pauses.asked.insert(paused, row));
+            let paused = (self.ports[usize::from(port)].peer, index);
+            self.probes.pauses.as_mut().and_then(|pauses| pauses.asked.insert(paused, row));
         }
-    }
-
-    /// The egress queue with most of what a pause of a neighbour awaits.
-    fn behind(&self, switch: u32, owner: Owner, local: PortNo, class: Option<Class>) -> Option<Behind> {
-        let s = &self.switches[switch as usize];
-        let awaits = s.stack.awaits(owner, local, class);
-        let counts = |place: &Place| match &awaits {
-            Awaits::Egress(queues) => queues
-                .iter()
-                .any(|(port, queue)| *port == place.egress && queue.is_none_or(|queue| queue == place.queue)),
-            Awaits::Ingress | Awaits::Unknown => {
-                !place.own && place.ingress == local && class.is_none_or(|class| class == place.class)
-            }
-        };
-        let mut standing: BTreeMap<Held, u64> = BTreeMap::new();
-        self.each_standing(switch, |ix: Ix, queue: Held| {
-            let slot = &self.world.slab[ix];
-            if counts(&slot.place) {
-                *standing.entry(queue).or_default() += u64::from(slot.queued);
-            }
-        });
-        // Of equals the first, so that nothing depends on the order of frames.
-        let (held, bytes) = standing.into_iter().min_by_key(|(_, bytes)| std::cmp::Reverse(*bytes))?;
-        let p = &self.ports[held.0 as usize];
-        Some(Behind {
-            port: PortNo(p.local),
-            queue: Queue(held.1),
-            to: NodeId(self.node_of(&self.ports[p.peer as usize])),
-            bytes,
-            since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.world.now),
-            paused: p.held_now(self.world.now) & (1 << held.1 | 1 << CLASSES) != 0,
-        })
     }
 
     /// A pause has reached a port that obeys it and lasts until `until` (`ZERO`: it is lifted).
     #[cold]
-    pub(super) fn note_obeyed(&mut self, port: u32, class: Option<Class>, until: Time) {
-        let (now, paused) = (self.world.now, (port, number(class)));
-        let Some(pauses) = &mut self.pauses else { return };
+    pub(super) fn note_obeyed(&mut self, port: u16, class: Option<Class>, until: Time) {
+        let (now, paused) = (self.world.now, (self.global(port), number(class)));
+        let Some(pauses) = &mut self.probes.pauses else { return };
         if let Some((row, end)) = pauses.obeyed.get_mut(&paused) {
             if *end > now && until != Time::ZERO {
                 *end = until;
@@ -115,23 +85,49 @@ impl<A: Actors> Network<A> {
             pauses.obeyed.insert(paused, (PauseRow { start: now, ..row }, until));
         }
     }
+}
 
-    /// The run is over: hands out the pauses in force.
-    pub(super) fn close_pauses(&mut self) {
-        let obeyed = self.pauses.as_mut().map(|pauses| std::mem::take(&mut pauses.obeyed)).unwrap_or_default();
-        for (row, end) in obeyed.into_values() {
-            self.world.rows.pauses.push(PauseRow { end: (end <= self.world.now).then_some(end), ..row });
-        }
+impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+    /// The egress queue with most of what a pause of a neighbour awaits.
+    pub(super) fn behind(&self, owner: Owner, local: PortNo, class: Option<Class>) -> Option<Behind> {
+        let s = &*self.node;
+        let awaits = s.stack.awaits(owner, local, class);
+        let counts = |place: &Place| match &awaits {
+            Awaits::Egress(queues) => queues
+                .iter()
+                .any(|(port, queue)| *port == place.egress && queue.is_none_or(|queue| queue == place.queue)),
+            Awaits::Ingress | Awaits::Unknown => {
+                !place.own && place.ingress == local && class.is_none_or(|class| class == place.class)
+            }
+        };
+        let mut standing: BTreeMap<(u16, u8), u64> = BTreeMap::new();
+        each_standing(s, self.ports, &self.world.slab, |ix: Ix, queue: (u16, u8)| {
+            let slot = &self.world.slab[ix];
+            if counts(&slot.place) {
+                *standing.entry(queue).or_default() += u64::from(slot.queued);
+            }
+        });
+        // Of equals the first, so that nothing depends on the order of frames.
+        let (held, bytes) = standing.into_iter().min_by_key(|(_, bytes)| std::cmp::Reverse(*bytes))?;
+        let p = &self.ports[usize::from(held.0)];
+        Some(Behind {
+            port: PortNo(p.local),
+            queue: Queue(held.1),
+            to: self.fabric.peer(self.id(), held.0).0,
+            bytes,
+            since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.world.now),
+            paused: p.held_now(self.world.now) & (1 << held.1 | 1 << CLASSES) != 0,
+        })
     }
 
     /// A frame is dropped for want of memory.
-    pub(super) fn note_drop(&mut self, switch: u32, pkt: Ix) {
+    pub(super) fn note_drop(&mut self, pkt: Ix) {
         if self.world.totals.first_drop.is_some() {
             return;
         }
-        let (s, slot) = (&self.switches[switch as usize], &self.world.slab[pkt]);
+        let (s, slot) = (&*self.node, &self.world.slab[pkt]);
         let (port, class) = (slot.place.ingress, slot.place.class);
-        let holds = &self.ports[(s.first_port + u32::from(port.0)) as usize].rest.holds;
+        let holds = &self.ports[usize::from(port.0)].rest.holds;
         self.world.totals.first_drop = Some(FirstDrop {
             time: self.world.now,
             node: s.home.shape.node,
@@ -142,5 +138,15 @@ impl<A: Actors> Network<A> {
             total: s.occupancy.total().0,
             asked: holds.is_told(Some(class), self.world.now) || holds.is_told(None, self.world.now),
         });
+    }
+}
+
+impl<A: Actors> Network<A> {
+    /// The run is over: hands out the pauses in force.
+    pub(super) fn close_pauses(&mut self) {
+        let obeyed = self.probes.pauses.as_mut().map(|pauses| std::mem::take(&mut pauses.obeyed)).unwrap_or_default();
+        for (row, end) in obeyed.into_values() {
+            self.world.rows.pauses.push(PauseRow { end: (end <= self.world.now).then_some(end), ..row });
+        }
     }
 }

@@ -48,7 +48,7 @@ impl<A: Actors> Network<A> {
         }
         if self.world.totals.watched.is_none() {
             self.world.totals.watched = Some(Watched { far: self.how_far(), since: self.world.now });
-            self.arm_look(self.world.now.after(self.stall));
+            self.world.arm_look(self.world.now.after(self.stall));
         }
     }
 
@@ -73,7 +73,7 @@ impl<A: Actors> Network<A> {
         }
         let found = self.whereabouts();
         let slot = self.flows.slots().min_by_key(|slot| self.flows.send[*slot as usize].id)?;
-        self.find_routes(self.flows.send[slot as usize].dst);
+        self.fabric.find_routes(self.flows.send[slot as usize].dst);
         let flow = &self.flows.send[slot as usize];
         let (src, dst) = (self.host_name(flow.src), self.host_name(flow.dst));
         let others = match self.flows.active - 1 {
@@ -100,7 +100,7 @@ impl<A: Actors> Network<A> {
             || self.faults.iter().any(|fault| fault.at > self.world.now)
             || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())
             || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
-            || self.controllers.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
+            || self.controllers.list.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
     }
 
     /// Where flows have frames in queues of switches and hosts.
@@ -162,7 +162,7 @@ impl<A: Actors> Network<A> {
         if flow.controller == NO_CONTROLLER {
             return "";
         }
-        let rate = self.controllers[flow.controller as usize].as_ref().and_then(|c| c.side.rate());
+        let rate = self.controllers.list[flow.controller as usize].as_ref().and_then(|c| c.side.rate());
         if rate.is_some_and(|rate| rate.0 == 0) { ", whose rate is 0" } else { "" }
     }
 

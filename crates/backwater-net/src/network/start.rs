@@ -5,6 +5,7 @@ use crate::config::{AckPath, Recovery};
 use crate::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
 use crate::hooks::{FlowShape, RateKey};
 use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId};
+use crate::record::Met;
 use crate::routing::NO_PATH;
 use crate::spec::FlowSpec;
 use crate::units::Bytes;
@@ -38,15 +39,8 @@ impl<A: Actors> Network<A> {
         self.draw(source);
     }
 
-    /// Finds the routes to a host, where nothing has gone to it yet.
-    pub(super) fn find_routes(&mut self, host: HostId) {
-        if !self.fabric.routes.knows(host) {
-            self.fabric.routes.learn(&self.fabric.neighbours, &self.fabric.switch_of, host);
-        }
-    }
-
     pub(super) fn start_flow(&mut self, spec: &FlowSpec) {
-        [spec.dst, spec.src].into_iter().for_each(|host| self.find_routes(host));
+        [spec.dst, spec.src].into_iter().for_each(|host| self.fabric.find_routes(host));
         let hash =
             mix(mix(self.world.rules.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
         let (path, back) = self.pin(spec, hash);
@@ -85,7 +79,11 @@ impl<A: Actors> Network<A> {
             ideal: None,
             sampled: 0,
         });
-        self.fabric.paths.put_in(self.flows.reference(slot), spec.dst, path, back);
+        let reference = self.flows.reference(slot);
+        self.fabric.paths.put_in(reference, spec.dst, path, back);
+        if self.probes.ask_whose() {
+            self.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
+        }
         if self.world.rules.transport.recovery != Recovery::None {
             self.flows.recv[slot as usize].recovery = Some(Box::default());
             self.flows.send[slot as usize].owe_if_empty();
@@ -121,10 +119,8 @@ impl<A: Actors> Network<A> {
     }
 
     fn begin(&mut self, slot: u32) {
-        self.ready(slot);
-        self.begin_waits(slot);
-        let src = self.flows.send[slot as usize].src.0 as usize;
-        self.kick(self.hosts[src].port);
+        let src = self.flows.send[slot as usize].src.0;
+        self.host_at(src).begin(slot);
     }
 
     pub(super) fn fetched(&mut self, slot: u32, tag: u32) {
@@ -148,7 +144,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     fn too_long(&mut self, id: u64, what: &str, nodes: usize) {
         let reason = format!("{what} of flow {id} has {nodes} nodes, the longest has {LONGEST}");
-        self.broken(reason, "leave it out: ECMP has no such limit");
+        self.world.broken(reason, "leave it out: ECMP has no such limit");
     }
 
     /// The path of data, and of acknowledgements by [`AckPath`]. Where switches choose a path for each packet, acknowledgements
@@ -211,16 +207,16 @@ impl<A: Actors> Network<A> {
     /// Finds or makes the controller of a flow.
     fn controller(&mut self, shape: &FlowShape, hash: u64) -> u32 {
         let key = self.actors.rate_key(shape);
-        let kept = self.kept_controllers.get(&(shape.src, key));
+        let kept = self.controllers.kept.get(&(shape.src, key));
         if let (false, Some(found)) = (key == RateKey::Flow, kept) {
             return *found;
         }
         let Some(side) = self.actors.flow(shape, &self.shared) else { return NO_CONTROLLER };
-        self.controller_tag = self.controller_tag.wrapping_add(1);
+        self.controllers.tag = self.controllers.tag.wrapping_add(1);
         let controller = Controller {
             side,
             shape: *shape,
-            tag: self.controller_tag,
+            tag: self.controllers.tag,
             key: controller_key(shape, key, hash),
             kept: key != RateKey::Flow,
             next: Time::ZERO,
@@ -230,18 +226,18 @@ impl<A: Actors> Network<A> {
             windowed: Vec::new(),
             armed: Time::NEVER,
         };
-        let at = match self.free_controllers.pop() {
+        let at = match self.controllers.free.pop() {
             Some(at) => {
-                self.controllers[at as usize] = Some(controller);
+                self.controllers.list[at as usize] = Some(controller);
                 at
             }
             None => {
-                self.controllers.push(Some(controller));
-                self.controllers.len() as u32 - 1
+                self.controllers.list.push(Some(controller));
+                self.controllers.list.len() as u32 - 1
             }
         };
         if key != RateKey::Flow {
-            self.kept_controllers.insert((shape.src, key), at);
+            self.controllers.kept.insert((shape.src, key), at);
         }
         at
     }
@@ -274,7 +270,8 @@ impl<A: Actors> Network<A> {
             if let Some(stream) = &mut flow.stream {
                 stream.ended = true;
             }
-            return self.maybe_complete(at);
+            let src = flow.src.0;
+            return self.host_at(src).maybe_complete(at);
         }
         let (payload, waiting) = (u64::from(self.world.rules.payload), flow.available - flow.sent);
         let full = |stream: &StreamState| stream.spec.queue.is_some_and(|most| waiting >= payload * u64::from(most));
@@ -283,11 +280,10 @@ impl<A: Actors> Network<A> {
             return self.next_slot(slot, false);
         }
         flow.available += payload;
-        let src = flow.src.0 as usize;
+        let src = flow.src.0;
         self.next_slot(slot, false);
         if self.flows.send[at].status == Status::Idle {
-            self.ready(slot);
-            self.kick(self.hosts[src].port);
+            self.host_at(src).send_on(slot);
         }
     }
 }

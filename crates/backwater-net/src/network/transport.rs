@@ -23,13 +23,13 @@
 //!
 //! **Not modelled:** RNR NACKs, end-to-end credits, atomic operations and reads; PSN wrap-around.
 
-use super::{Actors, Event, Network};
-use crate::config::{Recovery, Window};
+use super::at::{At, Node};
+use super::nic::{Interface, PORT};
+use super::{Event, Outcome};
+use crate::config::Recovery;
 use crate::flow::{NO_CONTROLLER, Status};
-use crate::hooks::{FlowSide, Loss};
+use crate::hooks::{FlowSide, Loss, NicSide};
 use crate::packet::{FlowRef, Kind, Packet};
-use crate::record::State;
-use crate::units::Bytes;
 use backwater_engine::Time;
 use std::collections::BTreeSet;
 
@@ -119,11 +119,11 @@ pub(super) const TRIMMED: u64 = 1 << 63;
 /// The packet at the offset beside it has come, which says nothing of those before it.
 pub(super) const BEYOND: u64 = 1 << 62;
 
-impl<A: Actors> Network<A> {
+impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The offset at which a flow's next packet begins: what is lost goes before what is new.
     #[inline(always)]
     pub(super) fn next_offset(&mut self, slot: usize) -> u64 {
-        let flow = &mut self.flows.send[slot];
+        let flow = &mut self.node.flows.send[slot];
         match flow.recovery.as_mut() {
             None => flow.sent,
             Some(sender) => sender.lost.pop_first().unwrap_or(flow.sent),
@@ -135,7 +135,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
         let (now, timeout, step) =
             (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
-        let flow = &mut self.flows.send[slot as usize];
+        let flow = &mut self.node.flows.send[slot as usize];
         let (tag, acked, sent, first) = (flow.tag, flow.acked, flow.sent, flow.packets == 1);
         let Some(sender) = flow.recovery.as_mut() else { return };
         let end = offset + u64::from(payload);
@@ -159,7 +159,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
         let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
         let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
-        let (recv, empty) = (&mut self.flows.recv[at], self.flows.send[at].is_empty());
+        let (recv, empty) = (&mut self.node.flows.recv[at], self.node.flows.send[at].is_empty());
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
         if header.payload == 0 && offset >= recv.expected && !empty {
             // A switch has cut its payload off: as good as lost, and known to be.
@@ -198,7 +198,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn learn(&mut self, at: usize, header: &Packet, further: bool) -> bool {
         let (now, step) = (self.world.now, u64::from(self.world.rules.payload));
         let (recovery, in_order) = (self.world.rules.transport.recovery, self.world.rules.transport.in_order);
-        let flow = &mut self.flows.send[at];
+        let flow = &mut self.node.flows.send[at];
         let acked = flow.acked;
         let Some(sender) = flow.recovery.as_mut() else { return false };
         if further {
@@ -246,23 +246,22 @@ impl<A: Actors> Network<A> {
 
     /// The flow may have something to send again.
     fn wake_flow(&mut self, at: usize) {
-        let flow = &self.flows.send[at];
+        let flow = &self.node.flows.send[at];
         let idle = flow.status == Status::Idle && flow.has_more();
         let unwindowed = flow.status == Status::Windowed && flow.controller == NO_CONTROLLER;
         if idle || unwindowed {
-            let src = flow.src.0 as usize;
             self.ready(at as u32);
-            self.kick(self.hosts[src].port);
+            self.kick(PORT);
         }
     }
 
     pub(super) fn timed_out(&mut self, slot: u32, tag: u32) {
-        let Some(at) = self.flows.find(FlowRef { slot, tag }) else { return };
+        let Some(at) = self.node.flows.find(FlowRef { slot, tag }) else { return };
         let (now, timeout, step) =
             (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
         let retries = self.world.rules.transport.retries;
         let recovery = self.world.rules.transport.recovery;
-        let flow = &mut self.flows.send[at];
+        let flow = &mut self.node.flows.send[at];
         let (acked, sent, empty) = (flow.acked, flow.sent, flow.is_empty());
         let Some(sender) = flow.recovery.as_mut() else { return };
         sender.armed = false;
@@ -277,8 +276,7 @@ impl<A: Actors> Network<A> {
         sender.tries += 1;
         sender.timeouts += 1;
         if retries.is_some_and(|most| sender.tries > most) {
-            self.world.totals.progress.flows_failed += 1;
-            return self.end_flow(at, State::Failed);
+            return self.world.outcomes.push(Outcome::Failed { slot: at as u32 });
         }
         sender.progress = now;
         sender.armed = true;
@@ -292,8 +290,8 @@ impl<A: Actors> Network<A> {
         let tries = sender.tries;
         flow.owe_if_empty();
         self.world.push(now + timeout, Event::Timeout { slot, tag });
-        self.suspect(tries);
-        let controller = self.flows.send[at].controller;
+        self.world.outcomes.push(Outcome::TimedOut { tries });
+        let controller = self.node.flows.send[at].controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Timeout));
         }
@@ -307,12 +305,12 @@ impl<A: Actors> Network<A> {
     /// nothing can be taken, and has to be given back when its turn comes. Only flows that send again end so.
     #[cold]
     pub(super) fn leave_lists(&mut self, at: usize) -> bool {
-        let flow = &self.flows.send[at];
-        let (slot, src, status) = (at as u32, flow.src.0 as usize, flow.status);
-        let controller = self.controllers.get_mut(flow.controller as usize).and_then(Option::as_mut);
+        let flow = &self.node.flows.send[at];
+        let (slot, status) = (at as u32, flow.status);
+        let controller = self.node.controllers.list.get_mut(flow.controller as usize).and_then(Option::as_mut);
         let list = match (status, controller) {
             (Status::Ready, _) => return true,
-            (Status::Parked, _) => &mut self.hosts[src].parked,
+            (Status::Parked, _) => &mut self.node.host.parked,
             (Status::Pacing, Some(c)) => &mut c.waiting,
             (Status::Windowed, Some(c)) => &mut c.windowed,
             _ => return false,
@@ -324,27 +322,13 @@ impl<A: Actors> Network<A> {
     /// \[bytes\] that a flow may leave unacknowledged now.
     #[inline(always)]
     pub(super) fn flow_window(&self, slot: u32) -> u64 {
-        let flow = &self.flows.send[slot as usize];
+        let flow = &self.node.flows.send[slot as usize];
         if !self.world.rules.transport.window_scaling || flow.window == u64::MAX || flow.controller == NO_CONTROLLER {
             return flow.window;
         }
-        let Some(c) = self.controllers[flow.controller as usize].as_ref() else { return flow.window };
+        let Some(c) = self.node.controllers.list[flow.controller as usize].as_ref() else { return flow.window };
         let rate = c.side.rate().map_or(c.shape.line.0, |rate| rate.0.min(c.shape.line.0));
         let scaled = (u128::from(flow.window) * u128::from(rate) / u128::from(c.shape.line.0.max(1))) as u64;
-        scaled.max(self.least_window())
-    }
-
-    /// \[bytes\] Narrower a window must not be.
-    pub(super) fn least_window(&self) -> u64 {
-        self.world.rules.ack.together(Bytes(u64::from(self.world.rules.payload))).0
-    }
-
-    /// The window of a new flow along these ports.
-    pub(super) fn window_of(&self, way: Option<&[u32]>) -> u64 {
-        match self.world.rules.transport.window {
-            None => u64::MAX,
-            Some(Window::Bytes(bytes)) => bytes.0.max(self.least_window()),
-            Some(Window::Bdp) => way.map_or(u64::MAX, |way| self.bandwidth_delay(way)),
-        }
+        scaled.max(self.world.rules.least_window())
     }
 }

@@ -4,13 +4,14 @@
 //! What a port does between two events stays the same, so whoever waits there is told before each of them (`pass_waits`): a frame
 //! begins or ends on the wire, a gate moves, a packet leaves its lane, a flow becomes ready.
 
-use super::{Actors, Network, Switch};
+use super::at::{At, Node};
+use super::nic::{Interface, PORT};
+use super::{Actors, Network, Probes, Switch, on_node};
 use crate::flow::Status;
-use crate::hooks::Owner;
+use crate::hooks::{FlowSide, NicSide, Owner, SwitchSide};
 use crate::occupancy::Occupancy;
-use crate::packet::{CLASSES, FlowRef, Kind, NodeId, Port as PortNo};
-use crate::port::Belongs;
-use crate::record::{Met, WaitRow};
+use crate::packet::{CLASSES, FlowRef, Kind, NodeId, Packet, Port as PortNo};
+use crate::record::WaitRow;
 use crate::slab::Ix;
 use crate::waits::{Account, Cause, Stand};
 use backwater_engine::Time;
@@ -48,6 +49,13 @@ impl Waits {
     fn stand(&mut self, port: u32, flow: FlowRef) -> Option<&mut Stand> {
         self.stands[port as usize].iter_mut().find(|stand| stand.flow == flow)
     }
+}
+
+/// What keeps a flow at its source, if that is not its port, and the queue that its next packet will join.
+#[derive(Clone, Copy)]
+pub(super) struct Source {
+    cause: Option<Cause>,
+    queue: u8,
 }
 
 /// What a switch keeps for those who look on. It has it only where something asks for it.
@@ -92,43 +100,34 @@ impl Watch {
     }
 }
 
-impl<A: Actors> Network<A> {
-    /// A flow begins at its source.
-    #[cold]
-    pub(super) fn begin_waits(&mut self, slot: u32) {
-        let (flow, reference) = (&self.flows.send[slot as usize], self.flows.reference(slot));
-        let port = self.hosts[flow.src.0 as usize].port;
-        let Some(waits) = &mut self.waits else { return };
-        if waits.groups.get(flow.group as usize) == Some(&true) {
-            waits.stands[port as usize].push(Stand::new(reference, true, self.world.now));
-        }
-    }
-
-    /// Whoever waits at a port has done so until now, for what it now is that keeps them.
-    #[cold]
-    pub(super) fn pass_waits(&mut self, port: u32) {
-        if let Belongs::Switch(switch) = self.ports[port as usize].belongs {
-            self.enter_joined(switch);
-        }
-        let Some(waits) = &mut self.waits else { return };
-        let mut stands = std::mem::take(&mut waits.stands[port as usize]);
-        for stand in stands.iter_mut().filter(|stand| stand.waits(self.world.now)) {
-            if let Some(cause) = self.cause(port, stand) {
-                stand.pass(port, cause, self.world.now);
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    /// Whoever waits at a port has done so until now, for what it now is that keeps them; `at_source` says what keeps a flow, and not
+    /// its port, from sending.
+    pub(super) fn pass_stands(&mut self, port: u16, at_source: impl Fn(&Self, &Stand) -> Option<Source>) {
+        let (global, now) = (self.global(port), self.world.now);
+        let Some(waits) = &mut self.probes.waits else { return };
+        let mut stands = std::mem::take(&mut waits.stands[global as usize]);
+        for stand in stands.iter_mut().filter(|stand| stand.waits(now)) {
+            let source = if stand.source { at_source(self, stand) } else { None };
+            if let Some(cause) = self.cause(port, stand, source) {
+                stand.pass(global, cause, now);
             }
         }
-        if let Some(waits) = &mut self.waits {
-            waits.stands[port as usize] = stands;
+        if let Some(waits) = &mut self.probes.waits {
+            waits.stands[global as usize] = stands;
         }
     }
 
     /// What keeps a flow's first packet from leaving a port.
-    fn cause(&self, port: u32, stand: &Stand) -> Option<Cause> {
-        let at_source = if stand.source { self.cause_at_source(port, stand) } else { None };
-        let p = &self.ports[port as usize];
-        let queue = stand.queue().or_else(|| self.queue_at_source(stand))? % CLASSES as u8;
+    fn cause(&self, port: u16, stand: &Stand, source: Option<Source>) -> Option<Cause> {
+        let p = &self.ports[usize::from(port)];
+        let queue = stand.queue().or(source.map(|source| source.queue))? % CLASSES as u8;
         let closed = p.open & (1 << queue) == 0;
-        let on_wire = self.waits.as_ref()?.wire[port as usize];
+        let on_wire = self.probes.waits.as_ref()?.wire[self.global(port) as usize];
+        let at_source = source.and_then(|source| source.cause);
         if let (None, Some(owner)) = (at_source, stand.lane()) {
             return Some(Cause::Lane(owner));
         }
@@ -141,43 +140,59 @@ impl<A: Actors> Network<A> {
         })
     }
 
-    /// The queue of its interface that a flow's next packet will join.
-    fn queue_at_source(&self, stand: &Stand) -> Option<u8> {
-        Some(self.flows.send[self.flows.find(stand.flow)?].ds.dscp().priority().0)
-    }
-
-    /// What keeps a flow, and not its port, from sending.
-    fn cause_at_source(&self, port: u32, stand: &Stand) -> Option<Cause> {
-        let flow = &self.flows.send[self.flows.find(stand.flow)?];
-        match flow.status {
-            Status::Pacing => Some(Cause::Rate),
-            Status::Windowed => Some(Cause::Window),
-            Status::Parked
-                if self.ports[port as usize].open & (1 << (flow.ds.dscp().priority().0 % CLASSES as u8)) != 0 =>
-            {
-                let owner =
-                    crate::port::first_owner(flow.shut).or_else(|| self.hosts[flow.src.0 as usize].shuts(flow.dst));
-                Some(Cause::Held(owner))
-            }
-            Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
-            Status::Ready | Status::Parked | Status::Idle => None,
+    /// A frame begins on the wire of a port.
+    #[cold]
+    pub(super) fn wire_begins(&mut self, port: u16, pkt: Ix) {
+        let global = self.global(port) as usize;
+        if let Some(before) = self.probes.waits.as_ref().and_then(|waits| waits.wire[global]) {
+            // It has left, and a mechanism that saw it go has sent this one at once.
+            self.wire_ends(port, before.pkt);
+        }
+        self.pass_waits(port);
+        let header = self.world.slab[pkt].pkt;
+        let cause = match header.kind {
+            Kind::Data => Cause::Behind(self.probes.who.find(header.flow)),
+            _ => Cause::Control,
+        };
+        let Some(waits) = &mut self.probes.waits else { return };
+        waits.wire[global] = Some(Wire { pkt, flow: header.flow, cause });
+        if header.kind == Kind::Data
+            && let Some(stand) = waits.stand(global as u32, header.flow)
+        {
+            let account = stand.begin(pkt);
+            waits.carried.insert(pkt, (account, self.world.now));
         }
     }
 
+    /// A frame has left.
+    #[cold]
+    pub(super) fn wire_ends(&mut self, port: u16, pkt: Ix) {
+        let global = self.global(port) as usize;
+        let on_wire = |waits: &Waits| waits.wire[global].filter(|wire| wire.pkt == pkt);
+        let Some(wire) = self.probes.waits.as_deref().and_then(on_wire) else { return };
+        self.pass_waits(port);
+        let Some(waits) = &mut self.probes.waits else { return };
+        waits.wire[global] = None;
+        if let Some(stand) = waits.stand(global as u32, wire.flow) {
+            stand.end(pkt, self.world.now);
+        }
+        waits.stands[global].retain(|stand| !stand.is_over());
+    }
+}
+
+impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// Packets that have joined queues of a switch come to wait there.
-    fn enter_joined(&mut self, switch: u32) {
-        let s = &mut self.switches[switch as usize];
-        let Some(watch) = &mut s.watch else { return };
+    pub(super) fn enter_joined(&mut self) {
+        let Some(watch) = &mut self.node.watch else { return };
         for (port, pkt, ready) in std::mem::take(&mut watch.joined) {
-            self.enter_waits(switch, port, pkt, ready, None);
+            self.enter_waits(port, pkt, ready, None);
         }
     }
 
-    fn enter_waits(&mut self, switch: u32, port: PortNo, pkt: Ix, ready: Time, lane: Option<Owner>) {
-        let Switch { first_port, .. } = self.switches[switch as usize];
-        let (port, slot) = (first_port + u32::from(port.0), &self.world.slab[pkt]);
+    fn enter_waits(&mut self, port: PortNo, pkt: Ix, ready: Time, lane: Option<Owner>) {
+        let (port, slot) = (self.global(port.0), &self.world.slab[pkt]);
         let (flow, queue) = (slot.pkt.flow, slot.place.queue.0);
-        let Some(waits) = &mut self.waits else { return };
+        let Some(waits) = &mut self.probes.waits else { return };
         if slot.pkt.kind != Kind::Data {
             return;
         }
@@ -191,107 +206,95 @@ impl<A: Actors> Network<A> {
     }
 
     /// A packet comes to wait in a lane.
-    pub(super) fn lane_waits(&mut self, switch: u32, owner: Owner, pkt: Ix) {
-        if self.waits.is_some() {
-            self.enter_joined(switch);
+    pub(super) fn lane_waits(&mut self, owner: Owner, pkt: Ix) {
+        if self.probes.waits.is_some() {
+            self.enter_joined();
             let slot = &self.world.slab[pkt];
-            self.enter_waits(switch, slot.place.egress, pkt, slot.ready.max(self.world.now), Some(owner));
+            self.enter_waits(slot.place.egress, pkt, slot.ready.max(self.world.now), Some(owner));
         }
     }
 
     /// A packet leaves its lane.
-    pub(super) fn leave_lane_waits(&mut self, switch: u32, pkt: Ix) {
-        if self.waits.is_some() {
+    pub(super) fn leave_lane_waits(&mut self, pkt: Ix) {
+        if self.probes.waits.is_some() {
             let (egress, flow) = (self.world.slab[pkt].place.egress, self.world.slab[pkt].pkt.flow);
-            let port = self.switches[switch as usize].first_port + u32::from(egress.0);
-            self.pass_waits(port);
-            self.waits
+            self.pass_waits(egress.0);
+            let port = self.global(egress.0);
+            self.probes
+                .waits
                 .as_mut()
                 .and_then(|waits| waits.stand(port, flow))
                 .into_iter()
                 .for_each(|stand| stand.leave_lane(pkt));
         }
     }
+}
 
-    /// A frame begins on the wire of a port.
+impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+    /// A flow begins at its source.
     #[cold]
-    pub(super) fn wire_begins(&mut self, port: u32, pkt: Ix) {
-        if let Some(before) = self.waits.as_ref().and_then(|waits| waits.wire[port as usize]) {
-            // It has left, and a mechanism that saw it go has sent this one at once.
-            self.wire_ends(port, before.pkt);
-        }
-        self.pass_waits(port);
-        let header = self.world.slab[pkt].pkt;
-        let cause = match header.kind {
-            Kind::Data => Cause::Behind(self.flows.find(header.flow).map(|at| {
-                let flow = &self.flows.send[at];
-                Met { id: flow.id, group: flow.group }
-            })),
-            _ => Cause::Control,
-        };
-        let Some(waits) = &mut self.waits else { return };
-        waits.wire[port as usize] = Some(Wire { pkt, flow: header.flow, cause });
-        if header.kind == Kind::Data
-            && let Some(stand) = waits.stand(port, header.flow)
-        {
-            let account = stand.begin(pkt);
-            waits.carried.insert(pkt, (account, self.world.now));
+    pub(super) fn begin_waits(&mut self, slot: u32) {
+        let (group, reference) = (self.node.flows.send[slot as usize].group, self.node.flows.reference(slot));
+        let port = self.global(PORT);
+        let Some(waits) = &mut self.probes.waits else { return };
+        if waits.groups.get(group as usize) == Some(&true) {
+            waits.stands[port as usize].push(Stand::new(reference, true, self.world.now));
         }
     }
 
-    /// A frame has left.
-    #[cold]
-    pub(super) fn wire_ends(&mut self, port: u32, pkt: Ix) {
-        let on_wire = |waits: &Waits| waits.wire[port as usize].filter(|wire| wire.pkt == pkt);
-        let Some(wire) = self.waits.as_deref().and_then(on_wire) else { return };
-        self.pass_waits(port);
-        let Some(waits) = &mut self.waits else { return };
-        waits.wire[port as usize] = None;
-        if let Some(stand) = waits.stand(port, wire.flow) {
-            stand.end(pkt, self.world.now);
-        }
-        waits.stands[port as usize].retain(|stand| !stand.is_over());
+    /// What keeps a flow, and not its port, from sending; and the queue of its interface that its next packet will join.
+    pub(super) fn cause_at_source(&self, stand: &Stand) -> Option<Source> {
+        let flow = &self.node.flows.send[self.node.flows.find(stand.flow)?];
+        let queue = flow.ds.dscp().priority().0;
+        let cause = match flow.status {
+            Status::Pacing => Some(Cause::Rate),
+            Status::Windowed => Some(Cause::Window),
+            Status::Parked if self.ports[usize::from(PORT)].open & (1 << (queue % CLASSES as u8)) != 0 => {
+                let owner = crate::port::first_owner(flow.shut).or_else(|| self.node.host.shuts(flow.dst));
+                Some(Cause::Held(owner))
+            }
+            Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
+            Status::Ready | Status::Parked | Status::Idle => None,
+        };
+        Some(Source { cause, queue })
     }
 
     /// A frame has arrived at a host. A slow receiver takes it later.
     #[cold]
-    pub(super) fn arrive_waits(&mut self, host: u32, pkt: Ix) {
-        let Some(waits) = &mut self.waits else { return };
+    pub(super) fn arrive_waits(&mut self, pkt: Ix) {
+        let Some(waits) = &mut self.probes.waits else { return };
         let Some((account, since)) = waits.carried.remove(&pkt) else { return };
-        if self.hosts[host as usize].rx.is_some() && since != self.world.now {
+        if self.node.host.rx.is_some() && since != self.world.now {
             waits.carried.insert(pkt, (account, self.world.now));
             return;
         }
         let flow = self.world.slab[pkt].pkt.flow;
-        if let Some(at) = self.flows.find(flow)
-            && self.flows.recv[at].last_byte == Time::NEVER
+        if let Some(at) = self.node.flows.find(flow)
+            && self.node.flows.recv[at].last_byte == Time::NEVER
         {
             waits.latest.insert(flow, (account, self.world.now));
         }
     }
 
     /// A slow receiver takes a frame.
-    pub(super) fn receive_waits(&mut self, host: u32, pkt: Ix) {
-        let from = self.ports[self.hosts[host as usize].port as usize].peer;
-        let Some(waits) = &mut self.waits else { return };
+    pub(super) fn receive_waits(&mut self, pkt: Ix) {
+        let from = self.ports[usize::from(PORT)].peer;
+        let Some(waits) = &mut self.probes.waits else { return };
         if let Some((account, since)) = waits.carried.get_mut(&pkt) {
             account.add(from, Cause::Receiver, self.world.now - *since);
             *since = self.world.now;
-            self.arrive_waits(host, pkt);
+            self.arrive_waits(pkt);
         }
     }
+}
 
-    /// A packet is lost.
+impl Probes {
+    /// A packet is lost. The switch in which it was has entered what had joined its queues.
     #[cold]
-    pub(super) fn lose_waits(&mut self, pkt: Ix) {
-        // It may just have joined a queue. Nobody may look for it there later: its place in the slab will be another packet's.
-        for switch in 0..self.switches.len() as u32 {
-            self.enter_joined(switch);
-        }
+    pub(super) fn lose_waits(&mut self, header: &Packet, pkt: Ix) {
+        let group = self.who.find(header.flow).map(|met| met.group as usize);
         let Some(waits) = &mut self.waits else { return };
         let between = waits.carried.remove(&pkt).is_some();
-        let header = &self.world.slab[pkt].pkt;
-        let group = self.flows.find(header.flow).map(|at| self.flows.send[at].group as usize);
         let recorded = group.is_none_or(|group| waits.groups.get(group) == Some(&true));
         if between || header.kind != Kind::Data || !recorded {
             return;
@@ -303,18 +306,20 @@ impl<A: Actors> Network<A> {
             stands.retain(|stand| !stand.is_over());
         }
     }
+}
 
+impl<A: Actors> Network<A> {
     /// A flow is over, or the run: what it waited for until its last byte arrived, or until now where that has not.
     #[cold]
     pub(super) fn end_waits(&mut self, at: usize) {
         let (reference, last_byte) = (self.flows.reference(at as u32), self.flows.recv[at].last_byte);
-        let Some(waits) = &mut self.waits else { return };
+        let Some(waits) = &mut self.probes.waits else { return };
         if waits.groups.get(self.flows.send[at].group as usize) != Some(&true) {
             return;
         }
         let came = waits.latest.remove(&reference).filter(|(_, when)| *when == last_byte);
         let account = came.map(|(account, _)| account).or_else(|| self.account_of_unfinished(reference));
-        let Some(waits) = &mut self.waits else { return };
+        let Some(waits) = &mut self.probes.waits else { return };
         for stands in &mut waits.stands {
             stands.retain(|stand| !(stand.source && stand.flow == reference));
         }
@@ -332,9 +337,9 @@ impl<A: Actors> Network<A> {
     /// Of a flow that has not arrived: where its first byte that is still under way waits, or its source.
     fn account_of_unfinished(&mut self, flow: FlowRef) -> Option<Account> {
         for port in 0..self.ports.len() as u32 {
-            self.pass_waits(port);
+            on_node!(self, port, |at, local| at.pass_waits(local));
         }
-        let stands = self.waits.as_ref()?.stands.iter().flatten().filter(|stand| stand.flow == flow);
+        let stands = self.probes.waits.as_ref()?.stands.iter().flatten().filter(|stand| stand.flow == flow);
         let first = |stand: &&Stand| stand.front().map_or(u64::MAX, |pkt| self.world.slab[pkt].pkt.seq);
         stands.min_by_key(first).map(|stand| stand.account().clone())
     }
