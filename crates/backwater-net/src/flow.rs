@@ -55,7 +55,7 @@ pub(crate) struct SendFlow {
     pub window: u64,
     /// What it sends again.
     pub recovery: Option<Box<Sender>>,
-    /// Pinned path of acknowledgements, or `NO_PATH`.
+    /// Pinned path of acknowledgements, or `NO_PATH`: for the receiver.
     pub back: u32,
     pub group: u32,
     pub id: u64,
@@ -78,7 +78,8 @@ pub(crate) struct StreamState {
     pub blocked: u64,
 }
 
-/// The receiver's half, in one cache line.
+/// The receiver's half, in one cache line. What it has of the sender's half, `total`, `ended`, `class` and `back`, it was told when the
+/// connection was set up; of a stream, whenever its source makes a packet.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct RecvFlow {
@@ -86,32 +87,52 @@ pub(crate) struct RecvFlow {
     pub received: u64,
     /// \[bytes\] end of the furthest packet so far
     pub furthest: u64,
-    pub reordered: u64,
-    pub marked: u64,
+    /// \[bytes\] that there are to come in all, as far as is known
+    pub total: u64,
     /// When its last byte arrived; `NEVER`: it has not.
     pub last_byte: Time,
-    /// \[bytes\] All before this offset have arrived (with recovery).
-    pub expected: u64,
-    /// Data packets not yet acknowledged, and whether one of them was marked.
-    pub pending: u32,
-    pub pending_mark: bool,
     /// How it fills gaps.
     pub recovery: Option<Box<Receiver>>,
+    pub reordered: u32,
+    pub marked: u32,
+    /// Data packets not yet acknowledged, and whether one of them was marked.
+    pub pending: u32,
+    /// Pinned path of acknowledgements, or `NO_PATH`.
+    pub back: u32,
+    pub tag: u32,
+    pub pending_mark: bool,
+    /// Class of its data, in which it is acknowledged unless the scenario names another.
+    pub class: Class,
+    /// `total` does not grow any more.
+    pub ended: bool,
+    pub live: bool,
 }
 
-impl Default for RecvFlow {
-    fn default() -> Self {
+impl RecvFlow {
+    /// The receiver's half of a flow, nothing of which has come yet.
+    pub fn of(flow: &SendFlow) -> RecvFlow {
         RecvFlow {
             received: 0,
             furthest: 0,
+            total: flow.available,
+            last_byte: Time::NEVER,
+            recovery: flow.recovery.is_some().then(Box::default),
             reordered: 0,
             marked: 0,
-            last_byte: Time::NEVER,
-            expected: 0,
             pending: 0,
+            back: flow.back,
+            tag: flow.tag,
             pending_mark: false,
-            recovery: None,
+            class: flow.own_class,
+            ended: flow.ended(),
+            live: true,
         }
+    }
+
+    /// Whether all that there is has come.
+    #[inline(always)]
+    pub fn is_whole(&self) -> bool {
+        self.received >= self.total
     }
 }
 
@@ -216,13 +237,14 @@ pub(crate) struct Flows {
 impl Flows {
     pub fn insert(&mut self, flow: SendFlow) -> u32 {
         self.active += 1;
+        let other = RecvFlow::of(&flow);
         if let Some(slot) = self.free.pop() {
             self.send[slot as usize] = flow;
-            self.recv[slot as usize] = RecvFlow::default();
+            self.recv[slot as usize] = other;
             return slot;
         }
         self.send.push(flow);
-        self.recv.push(RecvFlow::default());
+        self.recv.push(other);
         self.send.len() as u32 - 1
     }
 
@@ -235,6 +257,7 @@ impl Flows {
     pub fn bury(&mut self, slot: u32) {
         self.active -= 1;
         self.send[slot as usize].live = false;
+        self.recv[slot as usize].live = false;
     }
 
     /// The slot of a buried flow has left its list.
@@ -242,7 +265,15 @@ impl Flows {
         self.free.push(slot);
     }
 
-    /// The slot of a flow, if it is still under way.
+    /// The slot of a flow at its receiver, if it is still under way.
+    #[inline(always)]
+    pub fn find_received(&self, flow: FlowRef) -> Option<usize> {
+        let slot = flow.slot as usize;
+        let recv = self.recv.get(slot)?;
+        (recv.live && recv.tag == flow.tag).then_some(slot)
+    }
+
+    /// The slot of a flow at its sender, if it is still under way.
     #[inline(always)]
     pub fn find(&self, flow: FlowRef) -> Option<usize> {
         let slot = flow.slot as usize;

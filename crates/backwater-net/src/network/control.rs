@@ -162,8 +162,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 }
                 Note::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), &frame);
-                    let found = frame.flow.and_then(|f| self.node.flows.find(f));
-                    let path = found.map_or(NO_PATH, |at| self.node.flows.send[at].back);
+                    let found = frame.flow.and_then(|f| self.node.flows.find_received(f));
+                    let path = found.map_or(NO_PATH, |at| self.node.flows.recv[at].back);
                     let pkt = self.routed(to, class, &frame, path, 0);
                     self.express(pkt);
                 }

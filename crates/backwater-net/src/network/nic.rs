@@ -373,28 +373,27 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     fn take_data(&mut self, pkt: Ix, header: Packet) {
         self.at_nic(|stack, cx| stack.on_receive(cx, &header));
         self.world.slab.remove(pkt);
-        if let Some(at) = self.node.flows.find(header.flow) {
+        if let Some(at) = self.node.flows.find_received(header.flow) {
             let recv = &mut self.node.flows.recv[at];
-            recv.reordered += u64::from(header.seq < recv.furthest);
+            recv.reordered += u32::from(header.seq < recv.furthest);
             recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
-            recv.marked += u64::from(header.ecn() == Ecn::Ce);
+            recv.marked += u32::from(header.ecn() == Ecn::Ce);
             let answer = if recv.recovery.is_some() {
                 self.receive_reliably(at, &header)
             } else {
                 recv.received += u64::from(header.payload);
                 Answer::Ack(recv.received)
             };
-            let (flow, recv) = (&self.node.flows.send[at], &mut self.node.flows.recv[at]);
-            let whole = recv.received >= flow.available;
-            if whole && flow.ended() && recv.last_byte == Time::NEVER {
+            let recv = &mut self.node.flows.recv[at];
+            let whole = recv.is_whole();
+            if whole && recv.ended && recv.last_byte == Time::NEVER {
                 recv.last_byte = self.world.now;
                 self.world.outcomes.push(Outcome::LastByte { slot: at as u32 });
             }
             if self.world.rules.ack.enabled {
                 self.answer(at, &header, answer, whole);
             } else {
-                self.node.flows.send[at].acked = self.node.flows.recv[at].received;
-                self.maybe_complete(at);
+                self.world.outcomes.push(Outcome::Received { slot: at as u32 });
             }
         }
         self.act_nic();
@@ -419,7 +418,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
-        let class = self.world.rules.ack.class.map_or(self.node.flows.send[at].own_class, crate::packet::Class);
+        let class = self.world.rules.ack.class.map_or(recv.class, crate::packet::Class);
         let dscp = self.node.host.answers(class, data.ds.dscp());
         let pkt = Packet {
             src: data.dst,
@@ -429,7 +428,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             payload: 0,
             seq: upto,
             uid: mix(data.uid),
-            path: self.node.flows.send[at].back,
+            path: recv.back,
             hop: 0,
             kind,
             class,
@@ -484,10 +483,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let flow = &self.node.flows.send[at];
         if flow.acked < flow.available || !flow.ended() {
             return;
-        }
-        if self.node.flows.recv[at].last_byte == Time::NEVER {
-            // A stream that ended after its last packet had been received.
-            self.node.flows.recv[at].last_byte = self.world.now;
         }
         self.world.outcomes.push(Outcome::Complete { slot: at as u32 });
     }

@@ -17,6 +17,8 @@ pub(super) enum Outcome {
     LostFrom(u32),
     /// The last byte of a flow has come.
     LastByte { slot: u32 },
+    /// More of a flow has come whose sender knows that at once, since nothing is acknowledged.
+    Received { slot: u32 },
     /// All of a flow is acknowledged.
     Complete { slot: u32 },
     /// A sender has given up.
@@ -36,7 +38,18 @@ impl<A: Actors> Network<A> {
                     Outcome::Sent { port, pkt, fate } => self.meet(port, pkt, fate),
                     Outcome::LostFrom(port) => self.lost_from(port),
                     Outcome::LastByte { slot } => self.tell_job(slot as usize, Moment::LastByte),
+                    Outcome::Received { slot } => {
+                        let flow = &mut self.flows.send[slot as usize];
+                        flow.acked = self.flows.recv[slot as usize].received;
+                        let src = flow.src.0;
+                        self.host_at(src).maybe_complete(slot as usize);
+                    }
                     Outcome::Complete { slot } => {
+                        let recv = &mut self.flows.recv[slot as usize];
+                        if recv.last_byte == Time::NEVER {
+                            // A stream that ended after its last packet had been received.
+                            recv.last_byte = self.world.now;
+                        }
                         self.world.totals.progress.flows_done += 1;
                         self.tell_job(slot as usize, Moment::LastAck);
                         self.end_flow(slot as usize, State::Complete);
@@ -102,8 +115,8 @@ impl<A: Actors> Network<A> {
             fct_last_ack: acknowledged.then(|| self.world.now - flow.start),
             packets: flow.packets,
             received: recv.received,
-            reordered: recv.reordered,
-            marked: recv.marked,
+            reordered: recv.reordered.into(),
+            marked: recv.marked.into(),
             blocked: flow.stream.as_ref().map_or(0, |stream| stream.blocked),
             retransmitted: sender.map_or(0, |sender| sender.retransmitted),
             timeouts: sender.map_or(0, |sender| sender.timeouts),

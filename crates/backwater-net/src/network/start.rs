@@ -85,7 +85,6 @@ impl<A: Actors> Network<A> {
             self.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
         }
         if self.world.rules.transport.recovery != Recovery::None {
-            self.flows.recv[slot as usize].recovery = Some(Box::default());
             self.flows.send[slot as usize].owe_if_empty();
         }
         self.awaited.active += u64::from(self.awaited.holds(spec.group));
@@ -270,6 +269,7 @@ impl<A: Actors> Network<A> {
             if let Some(stream) = &mut flow.stream {
                 stream.ended = true;
             }
+            self.flows.recv[at].ended = true;
             let src = flow.src.0;
             return self.host_at(src).maybe_complete(at);
         }
@@ -280,6 +280,7 @@ impl<A: Actors> Network<A> {
             return self.next_slot(slot, false);
         }
         flow.available += payload;
+        self.flows.recv[at].total = flow.available;
         let src = flow.src.0;
         self.next_slot(slot, false);
         if self.flows.send[at].status == Status::Idle {

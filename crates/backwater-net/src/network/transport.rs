@@ -61,6 +61,8 @@ pub(crate) struct Sender {
 pub(crate) struct Receiver {
     /// Offset and end of packets beyond a gap.
     beyond: BTreeSet<(u64, u64)>,
+    /// \[bytes\] All before this offset have arrived.
+    expected: u64,
     /// The gap at `expected` has been reported, and is not reported again before this.
     silent_until: Time,
 }
@@ -159,37 +161,38 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(super) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
         let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
         let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
-        let (recv, empty) = (&mut self.node.flows.recv[at], self.node.flows.send[at].is_empty());
+        let recv = &mut self.node.flows.recv[at];
+        let empty = recv.total == 0 && recv.ended;
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
-        if header.payload == 0 && offset >= recv.expected && !empty {
+        if header.payload == 0 && offset >= receiver.expected && !empty {
             // A switch has cut its payload off: as good as lost, and known to be.
             if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
-                return Answer::Trimmed(recv.expected);
+                return Answer::Trimmed(receiver.expected);
             }
-            let news = receiver.reports(now, again) || offset == recv.expected;
-            return if news { Answer::Nack(recv.expected) } else { Answer::Nothing };
+            let news = receiver.reports(now, again) || offset == receiver.expected;
+            return if news { Answer::Nack(receiver.expected) } else { Answer::Nothing };
         }
-        if offset > recv.expected {
+        if offset > receiver.expected {
             if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
                 if receiver.beyond.insert((offset, end)) {
                     recv.received += end - offset;
                 }
                 let in_order = self.world.rules.transport.in_order;
-                return if in_order { Answer::Nack(recv.expected) } else { Answer::Beyond(recv.expected) };
+                return if in_order { Answer::Nack(receiver.expected) } else { Answer::Beyond(receiver.expected) };
             }
-            return if receiver.reports(now, again) { Answer::Nack(recv.expected) } else { Answer::Nothing };
+            return if receiver.reports(now, again) { Answer::Nack(receiver.expected) } else { Answer::Nothing };
         }
-        if end <= recv.expected {
-            return Answer::Again(recv.expected);
+        if end <= receiver.expected {
+            return Answer::Again(receiver.expected);
         }
-        recv.received += end - recv.expected;
-        recv.expected = end;
+        recv.received += end - receiver.expected;
+        receiver.expected = end;
         receiver.silent_until = Time::ZERO;
-        while let Some(&(from, to)) = receiver.beyond.first().filter(|(from, _)| *from <= recv.expected) {
+        while let Some(&(from, to)) = receiver.beyond.first().filter(|(from, _)| *from <= receiver.expected) {
             receiver.beyond.remove(&(from, to));
-            recv.expected = recv.expected.max(to);
+            receiver.expected = receiver.expected.max(to);
         }
-        Answer::Ack(recv.expected)
+        Answer::Ack(receiver.expected)
     }
 
     /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has

@@ -269,7 +269,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return;
         }
         let flow = self.world.slab[pkt].pkt.flow;
-        if let Some(at) = self.node.flows.find(flow)
+        if let Some(at) = self.node.flows.find_received(flow)
             && self.node.flows.recv[at].last_byte == Time::NEVER
         {
             waits.latest.insert(flow, (account, self.world.now));
