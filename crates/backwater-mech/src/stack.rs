@@ -509,7 +509,7 @@ macro_rules! mechanisms {
             }
         }
 
-        impl backwater_net::network::Actors for Config {
+        impl backwater_net::Actors for Config {
             type Switch = SwitchStack;
             type Nic = NicStack;
             type Flow = FlowStack;

@@ -2,7 +2,7 @@
 //! crate that called the generic [`Network`] itself would compile it anew.
 
 use crate::registry::Config;
-use backwater_net::network::Network;
+use backwater_net::Network;
 use backwater_net::record::{Broken, Progress, Sink};
 use backwater_net::spec::Spec;
 

@@ -141,6 +141,9 @@ impl Owner {
 /// Owners, a bit each. As wide as what an event's order says of its owner: 6 bits.
 pub(crate) type Owners = u64;
 
+/// Why a promise between stage and mechanisms may be broken.
+pub(crate) const MECHANISM: &str = "this is an error in a mechanism";
+
 /// A word that a mechanism gives to its timer and gets back.
 pub type Token = u32;
 

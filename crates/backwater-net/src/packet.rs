@@ -240,3 +240,12 @@ impl Control {
     /// Length of the shortest Ethernet frame with FCS (IEEE 802.3 clause 4A.4.2, minFrameSize 512 bit), bytes.
     pub const MIN_FRAME: u32 = 64;
 }
+
+/// The tag of a control packet: destination and class of the flow that it speaks of.
+pub(crate) fn spoken_of(dst: HostId, class: Class) -> u64 {
+    1 << 63 | u64::from(class.0) << 32 | u64::from(dst.0)
+}
+
+pub(crate) fn read_spoken_of(tag: u64) -> Option<(HostId, Class)> {
+    (tag >> 63 == 1).then_some((HostId(tag as u32), Class((tag >> 32) as u8)))
+}

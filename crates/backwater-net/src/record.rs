@@ -5,7 +5,7 @@ use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue
 use backwater_engine::Time;
 use std::sync::Arc;
 
-pub use crate::waits::Met;
+pub use crate::probe::account::Met;
 pub use jobs::{Computed, InstanceRow, JobRows, LoadRow, Release, RoundRow, TransferRow};
 
 mod jobs;
@@ -30,7 +30,7 @@ pub trait Sink {
     fn load(&mut self, _row: &LoadRow) {}
     /// Totals of a port, at the end.
     fn port(&mut self, row: &PortRow);
-    /// A frame has passed a captured port ([`crate::network::Network::capture_at`]).
+    /// A frame has passed a captured port ([`crate::Network::capture_at`]).
     fn frame(&mut self, _row: &FrameRow) {}
     /// Totals of a switch, at the end.
     fn switch(&mut self, _row: &SwitchRow) {}

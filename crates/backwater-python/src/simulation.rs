@@ -11,7 +11,7 @@ use backwater::{Resolved, ScenarioError};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
-use backwater_net::network::Network;
+use backwater_net::Network;
 use backwater_net::record::{Broken, Progress};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

@@ -8,7 +8,7 @@ use crate::{Resolved, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
-use backwater_net::network::Network;
+use backwater_net::Network;
 use backwater_net::packet::{Ecn, HostId, Kind, NodeId, Port};
 use backwater_net::record::{ControlRow, FlowIdentity, FlowRow, FrameRow, PortRow, SeriesRow, Sink};
 use backwater_net::topology::Graph;

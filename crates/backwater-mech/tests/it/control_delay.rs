@@ -139,7 +139,7 @@ fn hosts_have_delays_of_their_own() {
     bench.control_delays = vec![(HostId(0), Time::ZERO)];
     assert_eq!(heard(&run(&bench, How::Routed)), Time(ARRIVAL));
     bench.control_delays = vec![(HostId(2), Time::us(7))];
-    assert!(backwater_net::network::Network::new(bench.spec(own(Tests { how: How::Routed, sent: false }))).is_err());
+    assert!(backwater_net::Network::new(bench.spec(own(Tests { how: How::Routed, sent: false }))).is_err());
 }
 
 /// What a neighbour says to a host, as a frame of its own or as MAC control, acts at once: no path leads there.

@@ -1,11 +1,11 @@
 //! Mechanisms of the tests' own. All are of one type, [`Own`], so that the stage is compiled for them once.
 
 use backwater_engine::Time;
+use backwater_net::Actors;
 use backwater_net::hooks::{
     Absent, Ack, Fate, FlowCx, FlowShape, FlowSide, Full, Lane, Loss, NicCx, NicShape, NicSide, Place, RateKey,
     SwitchCx, SwitchShape, SwitchSide, Token,
 };
-use backwater_net::network::Actors;
 use backwater_net::packet::{Control, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
 

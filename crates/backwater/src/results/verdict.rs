@@ -11,10 +11,10 @@
 use super::Names;
 use backwater_engine::Time;
 use backwater_mech::registry::ENTRIES;
+use backwater_net::Actors;
 use backwater_net::Bytes;
 use backwater_net::config::{Losses, Recovery};
 use backwater_net::hooks::Unit;
-use backwater_net::network::Actors;
 use backwater_net::record::{FlowRow, PortRow, ReachRow, State};
 use backwater_net::spec::Spec;
 use backwater_net::workload::job::Rounds;

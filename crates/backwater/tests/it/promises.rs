@@ -2,7 +2,7 @@
 
 use crate::rows::Rows;
 use backwater::{Scenario, ScenarioError, build};
-use backwater_net::network::Network;
+use backwater_net::Network;
 use backwater_net::record::Progress;
 use std::path::Path;
 

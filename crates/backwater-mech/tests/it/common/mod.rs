@@ -11,7 +11,6 @@ use backwater_mech::{ci, dcqcn, ecn, pause, pfc, sfc};
 use backwater_net::config::{
     AckParams, AckPath, BufferPer, LatencyAt, NicParams, PacketParams, SwitchParams, TransportParams,
 };
-use backwater_net::network::{Actors, Network};
 use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::record::{
     Broken, ControlRow, CounterRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow, WaitRow,
@@ -19,6 +18,7 @@ use backwater_net::record::{
 use backwater_net::spec::{CausesSpec, Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
 use backwater_net::topology::{Graph, LeafSpine, NodeKind, Star};
 use backwater_net::workload::FlowSource;
+use backwater_net::{Actors, Network};
 use backwater_net::{Bytes, HostQueues, Rate};
 use std::collections::BTreeMap;
 use std::sync::Arc;

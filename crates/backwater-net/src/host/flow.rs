@@ -1,0 +1,299 @@
+//! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
+
+use super::transport::{Receiver, Sender};
+use crate::hooks::{FlowShape, Owners, RateKey, Reach};
+use crate::packet::{Class, DsField, FlowRef, HostId};
+use crate::spec::Stream;
+use backwater_engine::{Rng, Time};
+use std::collections::HashMap;
+
+/// Where the sender's half stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// In the ring of its NIC.
+    Ready,
+    /// Waits for its controller's pacing.
+    Pacing,
+    /// A gate for it is shut.
+    Parked,
+    /// Its window is full.
+    Windowed,
+    /// Has nothing to send (yet).
+    Idle,
+}
+
+/// The sender's half. What every packet needs comes first, in two cache lines.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct SendFlow {
+    pub tag: u32,
+    pub src: HostId,
+    pub dst: HostId,
+    /// Class in which it sends now, and the one that it was given.
+    pub class: Class,
+    pub own_class: Class,
+    /// Of its packets: the queue of its NIC that it has chosen, and whether they are ECN-capable.
+    pub ds: DsField,
+    pub status: Status,
+    pub live: bool,
+    /// Hash of the identity: path and tie-breaks follow from it.
+    pub hash: u64,
+    /// \[bytes\] payload made available, sent, acknowledged
+    pub available: u64,
+    pub sent: u64,
+    pub acked: u64,
+    /// Its controller, or `NO_CONTROLLER`.
+    pub controller: u32,
+    /// Pinned path of data, or `NO_PATH`.
+    pub path: u32,
+    /// The flow whose turn at the NIC is next, or `NO_FLOW`.
+    pub behind: u32,
+    /// Owners that hold it shut, a bit each.
+    pub shut: Owners,
+    pub packets: u64,
+    /// \[bytes\] that it may leave unacknowledged
+    pub window: u64,
+    /// What it sends again.
+    pub recovery: Option<Box<Sender>>,
+    /// Pinned path of acknowledgements, or `NO_PATH`: for the receiver.
+    pub back: u32,
+    pub group: u32,
+    pub id: u64,
+    pub start: Time,
+    pub stream: Option<Box<StreamState>>,
+    /// Start until the last byte's arrival, had the network been idle.
+    pub ideal: Option<Time>,
+    /// \[bytes\] sent at the last sample of the time series, what was sent again included
+    pub sampled: u64,
+}
+
+/// A Bernoulli source.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamState {
+    pub spec: Stream,
+    pub rng: Rng,
+    /// Nothing more becomes available.
+    pub ended: bool,
+    /// \[bytes\] of packets that found the source's queue full
+    pub blocked: u64,
+}
+
+/// The receiver's half, in one cache line. What it has of the sender's half, `total`, `ended`, `class` and `back`, it was told when the
+/// connection was set up; of a stream, whenever its source makes a packet.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct RecvFlow {
+    /// \[bytes\]
+    pub received: u64,
+    /// \[bytes\] end of the furthest packet so far
+    pub furthest: u64,
+    /// \[bytes\] that there are to come in all, as far as is known
+    pub total: u64,
+    /// When its last byte arrived; `NEVER`: it has not.
+    pub last_byte: Time,
+    /// How it fills gaps.
+    pub recovery: Option<Box<Receiver>>,
+    pub reordered: u32,
+    pub marked: u32,
+    /// Data packets not yet acknowledged, and whether one of them was marked.
+    pub pending: u32,
+    /// Pinned path of acknowledgements, or `NO_PATH`.
+    pub back: u32,
+    pub tag: u32,
+    pub pending_mark: bool,
+    /// Class of its data, in which it is acknowledged unless the scenario names another.
+    pub class: Class,
+    /// `total` does not grow any more.
+    pub ended: bool,
+    pub live: bool,
+}
+
+impl RecvFlow {
+    /// The receiver's half of a flow, nothing of which has come yet.
+    pub fn of(flow: &SendFlow) -> RecvFlow {
+        RecvFlow {
+            received: 0,
+            furthest: 0,
+            total: flow.available,
+            last_byte: Time::NEVER,
+            recovery: flow.recovery.is_some().then(Box::default),
+            reordered: 0,
+            marked: 0,
+            pending: 0,
+            back: flow.back,
+            tag: flow.tag,
+            pending_mark: false,
+            class: flow.own_class,
+            ended: flow.ended(),
+            live: true,
+        }
+    }
+
+    /// Whether all that there is has come.
+    #[inline(always)]
+    pub fn is_whole(&self) -> bool {
+        self.received >= self.total
+    }
+}
+
+const _: () = assert!(size_of::<RecvFlow>() == 64, "one cache line");
+
+impl SendFlow {
+    /// Whether no more payload will become available.
+    pub fn ended(&self) -> bool {
+        self.stream.as_ref().is_none_or(|s| s.ended)
+    }
+
+    /// Whether all it says is that it is there: one packet without payload.
+    pub fn is_empty(&self) -> bool {
+        self.available == 0 && self.stream.is_none()
+    }
+
+    /// The packet of an empty flow is to be sent, for the first time or again: no offset says that it has not arrived.
+    pub fn owe_if_empty(&mut self) {
+        if self.is_empty()
+            && let Some(sender) = self.recovery.as_mut()
+        {
+            sender.owe(0);
+        }
+    }
+
+    /// \[bytes\] that count against its window, in packets of `step` bytes. While something is to be sent again that is what is neither
+    /// lost nor known to have arrived.
+    #[inline(always)]
+    pub fn away(&self, step: u64) -> u64 {
+        match &self.recovery {
+            Some(sender) if sender.owes() => sender.under_way(self.acked, self.sent, step) * step,
+            _ => self.sent.saturating_sub(self.acked),
+        }
+    }
+
+    /// Whether it has something to send, new or again.
+    #[inline(always)]
+    pub fn has_more(&self) -> bool {
+        self.sent < self.available || self.recovery.as_ref().is_some_and(|sender| sender.owes())
+    }
+}
+
+pub(crate) const NO_CONTROLLER: u32 = u32::MAX;
+pub(crate) const NO_FLOW: u32 = u32::MAX;
+
+/// A rate controller and what waits for its pacing.
+pub(crate) struct Controller<F> {
+    pub side: F,
+    pub shape: FlowShape,
+    pub tag: u16,
+    /// Hash of what it controls: its events are ordered by it.
+    pub key: u32,
+    /// Kept between flows, under its key.
+    pub kept: bool,
+    /// The next packet may go then.
+    pub next: Time,
+    /// When the last packet went, and its length on the wire \[bytes\].
+    pub last: Time,
+    pub last_size: u32,
+    /// Flows that wait for `next`.
+    pub waiting: Vec<u32>,
+    /// Flows whose window is full.
+    pub windowed: Vec<u32>,
+    /// When the pace event that counts is due; `NEVER`: none is.
+    pub armed: Time,
+}
+
+/// The controllers of hosts.
+pub(crate) struct Controllers<F> {
+    pub list: Vec<Option<Controller<F>>>,
+    pub free: Vec<u32>,
+    /// Those that are kept between flows.
+    pub kept: HashMap<(HostId, RateKey), u32>,
+    /// Of the last one that was made.
+    pub tag: u16,
+    /// What controllers that are gone have done, by mechanism.
+    pub reach: Vec<Reach>,
+}
+
+impl<F> Controllers<F> {
+    /// None yet, for so many mechanisms.
+    pub fn new(owners: usize) -> Controllers<F> {
+        let reach = vec![Reach::default(); owners];
+        Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, reach }
+    }
+
+    /// Whether this controller is the one with this tag.
+    pub fn is(&self, controller: u32, tag: u16) -> bool {
+        self.list[controller as usize].as_ref().is_some_and(|c| c.tag == tag)
+    }
+}
+
+/// Flows by slot.
+#[derive(Default)]
+pub(crate) struct Flows {
+    pub send: Vec<SendFlow>,
+    pub recv: Vec<RecvFlow>,
+    free: Vec<u32>,
+    pub active: u64,
+}
+
+impl Flows {
+    pub fn insert(&mut self, flow: SendFlow) -> u32 {
+        self.active += 1;
+        let other = RecvFlow::of(&flow);
+        if let Some(slot) = self.free.pop() {
+            self.send[slot as usize] = flow;
+            self.recv[slot as usize] = other;
+            return slot;
+        }
+        self.send.push(flow);
+        self.recv.push(other);
+        self.send.len() as u32 - 1
+    }
+
+    pub fn remove(&mut self, slot: u32) {
+        self.bury(slot);
+        self.free.push(slot);
+    }
+
+    /// The flow is over, but its slot still stands in a list: nobody finds it any more.
+    pub fn bury(&mut self, slot: u32) {
+        self.active -= 1;
+        self.send[slot as usize].live = false;
+        self.recv[slot as usize].live = false;
+    }
+
+    /// The slot of a buried flow has left its list.
+    pub fn exhume(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    /// The slot of a flow at its receiver, if it is still under way.
+    #[inline(always)]
+    pub fn find_received(&self, flow: FlowRef) -> Option<usize> {
+        let slot = flow.slot as usize;
+        let recv = self.recv.get(slot)?;
+        (recv.live && recv.tag == flow.tag).then_some(slot)
+    }
+
+    /// The slot of a flow at its sender, if it is still under way.
+    #[inline(always)]
+    pub fn find(&self, flow: FlowRef) -> Option<usize> {
+        let slot = flow.slot as usize;
+        let send = self.send.get(slot)?;
+        (send.live && send.tag == flow.tag).then_some(slot)
+    }
+
+    /// Reads both halves of a flow, for no other purpose than to have them in the cache.
+    #[inline(always)]
+    pub fn touch(&self, slot: u32) -> u64 {
+        let slot = slot as usize;
+        self.send.get(slot).map_or(0, |f| f.acked ^ f.packets) ^ self.recv.get(slot).map_or(0, |f| f.received)
+    }
+
+    /// Slots of all flows under way.
+    pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.send.len() as u32).filter(|s| self.send[*s as usize].live)
+    }
+
+    pub fn reference(&self, slot: u32) -> FlowRef {
+        FlowRef { slot, tag: self.send[slot as usize].tag }
+    }
+}

@@ -1,0 +1,279 @@
+//! A host's interface: what it has to send, and what of that may go.
+
+pub mod flow;
+mod notes;
+mod receive;
+mod send;
+pub mod transport;
+
+use crate::hooks::{Fate, FlowSide, NicCx, NicShape, NicSide, Owner, Owners};
+use crate::node::{At, Node};
+use crate::packet::{CLASSES, Class, Control, Dscp, HostId, NodeId};
+use crate::port::highest;
+use crate::slab::{Fifo, Ix, Slab};
+use crate::units::Rate;
+use backwater_engine::Time;
+use flow::{Controllers, Flows, NO_FLOW};
+
+/// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
+/// what goes before them. The flows of a class are in one ring, whichever of its queues they are in.
+#[repr(C, align(64))]
+pub(crate) struct Host<N> {
+    pub port: u32,
+    /// Classes that have flows in the ring, a bit each.
+    pub ring_mask: u8,
+    /// Queues that have frames in `express`, a bit each.
+    pub express_mask: u8,
+    /// Whether flows have gates beside that of their class: some are shut by their destination, or a class has several queues.
+    gated: bool,
+    /// Data frames in the transmit queue, per queue.
+    staged: [u16; CLASSES],
+    pub rx: Option<Box<SlowReceiver>>,
+    rings: [Ring; CLASSES],
+    /// Acknowledgements and control frames that go before data, per queue.
+    pub express: [Fifo; CLASSES],
+    pub stack: N,
+    pub shape: NicShape,
+    /// Under weighted round robin: the class whose turn it is, and how many packets more it may send.
+    turn: (u8, u32),
+    /// Flows for which a gate is shut.
+    pub parked: Vec<u32>,
+    /// Owners that hold flows to a host shut, a bit each.
+    dest_shut: Vec<(HostId, Owners)>,
+    /// Time between the arrival of a control message and its effect.
+    pub control_delay: Time,
+}
+
+/// The flows of one class that may send, in the order of their turns: a list through [`crate::flow::SendFlow::behind`].
+#[derive(Clone, Copy, Debug)]
+struct Ring {
+    first: u32,
+    last: u32,
+}
+
+/// What a host will probably send next.
+pub(crate) enum NextUp {
+    Packet(Ix),
+    Flow(u32),
+    Nothing,
+}
+
+/// A receive buffer that is emptied too slowly.
+pub(crate) struct SlowReceiver {
+    pub rate: Rate,
+    pub xoff: u64,
+    pub xon: u64,
+    pub class: Class,
+    pub fifo: Fifo,
+    pub bytes: u64,
+    pub holding: bool,
+    pub draining: bool,
+}
+
+impl<N> Host<N> {
+    pub fn new(port: u32, shape: NicShape, stack: N, control_delay: Time) -> Host<N> {
+        Host {
+            port,
+            ring_mask: 0,
+            express_mask: 0,
+            gated: shape.queues.several(),
+            staged: [0; CLASSES],
+            rx: None,
+            shape,
+            rings: [Ring { first: NO_FLOW, last: NO_FLOW }; CLASSES],
+            express: [Fifo::default(); CLASSES],
+            stack,
+            turn: (0, 0),
+            parked: Vec::new(),
+            dest_shut: Vec::new(),
+            control_delay,
+        }
+    }
+
+    /// Data frames in the transmit queue that may leave: those of a paused queue must not keep others from it.
+    #[inline(always)]
+    pub fn staged(&self, open: u8) -> u32 {
+        if open == u8::MAX {
+            return self.staged.iter().map(|staged| u32::from(*staged)).sum();
+        }
+        let queues = self.staged.iter().enumerate();
+        queues.map(|(queue, staged)| if open & (1 << queue) != 0 { u32::from(*staged) } else { 0 }).sum()
+    }
+
+    /// A data frame joins the transmit queue.
+    #[inline(always)]
+    pub fn stage(&mut self, queue: Class) {
+        self.staged[usize::from(queue.0) % CLASSES] += 1;
+    }
+
+    /// It leaves it.
+    #[inline(always)]
+    pub fn unstage(&mut self, queue: Class) {
+        self.staged[usize::from(queue.0) % CLASSES] -= 1;
+    }
+
+    /// A flow's turn comes after those of all others of its class.
+    #[inline(always)]
+    pub fn ring_push(&mut self, class: Class, slot: u32, flows: &mut Flows) {
+        let ring = &mut self.rings[usize::from(class.0) % CLASSES];
+        flows.send[slot as usize].behind = NO_FLOW;
+        if ring.first == NO_FLOW {
+            ring.first = slot;
+        } else {
+            flows.send[ring.last as usize].behind = slot;
+        }
+        ring.last = slot;
+        self.ring_mask |= 1 << class.0;
+    }
+
+    /// Takes out the flow whose turn it is.
+    #[inline(always)]
+    pub fn ring_pop(&mut self, class: usize, flows: &Flows) -> u32 {
+        let ring = &mut self.rings[class % CLASSES];
+        let slot = ring.first;
+        ring.first = flows.send[slot as usize].behind;
+        if ring.first == NO_FLOW {
+            self.ring_mask &= !(1 << class);
+        }
+        slot
+    }
+
+    /// Whose turn it is among the classes of a mask that is not empty.
+    #[cold]
+    pub fn weighted_turn(&mut self, mask: u8, weights: &[u32; CLASSES]) -> usize {
+        let strict = (0..CLASSES).fold(0u8, |bits, class| if weights[class] == 0 { bits | 1 << class } else { bits });
+        if mask & strict != 0 {
+            return highest(mask & strict);
+        }
+        let (class, left) = self.turn;
+        if mask & (1 << class) == 0 || left == 0 {
+            // The next one below, and after the lowest the highest.
+            let below = mask & ((1u8 << class) - 1);
+            let next = highest(if below == 0 { mask } else { below });
+            self.turn = (next as u8, weights[next]);
+        }
+        usize::from(self.turn.0)
+    }
+
+    /// A packet of a class goes.
+    #[cold]
+    pub fn took_turn(&mut self, class: usize) {
+        if usize::from(self.turn.0) == class {
+            self.turn.1 = self.turn.1.saturating_sub(1);
+        }
+    }
+
+    /// What it will probably send next.
+    #[inline(always)]
+    pub fn next_up(&self) -> NextUp {
+        if let Some(class) = self.express_mask.checked_ilog2() {
+            return self.express[class as usize].head().map_or(NextUp::Nothing, NextUp::Packet);
+        }
+        let class = self.ring_mask.checked_ilog2();
+        class.map_or(NextUp::Nothing, |class| NextUp::Flow(self.rings[class as usize % CLASSES].first))
+    }
+
+    pub fn set_dest(&mut self, dest: HostId, owner: Owner, shut: bool) {
+        let bit: Owners = 1 << owner.0;
+        match self.dest_shut.iter_mut().find(|(d, _)| *d == dest) {
+            Some((_, owners)) if shut => *owners |= bit,
+            Some((_, owners)) => *owners &= !bit,
+            None if shut => self.dest_shut.push((dest, bit)),
+            None => {}
+        }
+        self.dest_shut.retain(|(_, owners)| *owners != 0);
+        self.gated = self.shape.queues.several() || !self.dest_shut.is_empty();
+    }
+
+    /// Whether flows to this host, or in the queue of this priority, are shut.
+    #[inline(always)]
+    pub fn is_shut(&self, dest: HostId, queue: Class, open: u8) -> bool {
+        self.gated && (open & (1 << queue.0) == 0 || self.dest_shut.iter().any(|(d, _)| *d == dest))
+    }
+
+    /// The first of those who hold flows to this host shut.
+    pub fn shuts(&self, dest: HostId) -> Option<Owner> {
+        self.dest_shut.iter().find(|(d, _)| *d == dest).and_then(|(_, owners)| crate::port::first_owner(*owners))
+    }
+
+    /// The code point of an acknowledgement in `class` for a packet: where the class has several queues it is that of the packet, whose
+    /// connection it belongs to.
+    #[inline(always)]
+    pub fn answers(&self, class: Class, packet: Dscp) -> Dscp {
+        if self.gated { self.shape.queues.answers(class, packet) } else { Dscp::of(class) }
+    }
+
+    /// Classes of which a queue is open.
+    #[inline(always)]
+    pub fn classes_open(&self, open: u8) -> u8 {
+        if self.gated { self.shape.queues.carried(open) } else { open }
+    }
+}
+
+impl SlowReceiver {
+    /// Takes the next packet out.
+    pub fn pop(&mut self, slab: &Slab) -> Option<Ix> {
+        let pkt = self.fifo.pop(slab)?;
+        self.bytes -= u64::from(slab[pkt].pkt.size);
+        Some(pkt)
+    }
+}
+
+/// A host's interface with the flows and controllers of hosts.
+pub(crate) struct Interface<'a, N, F> {
+    pub number: u32,
+    pub host: &'a mut Host<N>,
+    pub flows: &'a mut Flows,
+    pub controllers: &'a mut Controllers<F>,
+}
+
+/// The port of a host.
+pub(crate) const PORT: u16 = 0;
+
+impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
+    fn id(&self) -> NodeId {
+        NodeId(self.fabric.host_node[self.node.number as usize])
+    }
+
+    #[inline(always)]
+    fn kick(&mut self, port: u16) {
+        let p = &self.ports[usize::from(port)];
+        if p.busy {
+            return;
+        }
+        if p.mac_waits {
+            return self.kick_mac(port);
+        }
+        self.kick_host(port);
+    }
+
+    /// A host has no counters.
+    #[inline(always)]
+    fn depart(&mut self, _: u16, _: Ix) {}
+
+    fn hear(&mut self, _: u16, frame: &Control) -> Fate {
+        let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
+        self.act_nic();
+        fate
+    }
+
+    fn pass_waits(&mut self, port: u16) {
+        self.pass_stands(port, |at, stand| at.cause_at_source(stand));
+    }
+
+    fn look_on(&mut self) {}
+
+    fn note_asked(&mut self, port: u16, _: Owner, classes: u16) {
+        self.note_asked_here(port, classes, |at, _| (at.node.host.rx.as_ref().map_or(0, |rx| rx.bytes), None));
+    }
+}
+
+impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+    /// Calls a hook of a NIC's stack.
+    #[inline(always)]
+    pub(crate) fn at_nic<R>(&mut self, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
+        let h = &mut *self.node.host;
+        let mut cx = NicCx { now: self.world.now, owner: Owner(0), shape: &h.shape, notes: &mut self.world.notes };
+        f(&mut h.stack, &mut cx)
+    }
+}

@@ -1,0 +1,213 @@
+//! Acting on what a host's mechanisms have noted: control frames, gates, holds and timers.
+
+use super::{Interface, PORT};
+use crate::event::{Event, controller_order};
+use crate::hold::bit;
+use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, MECHANISM, NicSide, Note, Owner, RateKey, Token};
+use crate::host::flow::NO_CONTROLLER;
+use crate::node::{At, Node};
+use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, HostId, Kind, read_spoken_of};
+use crate::routing::NO_PATH;
+use crate::slab::Ix;
+use backwater_engine::Time;
+
+impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+    /// Acts on what a host's mechanisms have noted.
+    #[inline(always)]
+    pub(crate) fn act_nic(&mut self) {
+        if !self.world.notes.is_empty() {
+            self.act_on_nic_notes();
+        }
+    }
+
+    #[cold]
+    fn act_on_nic_notes(&mut self) {
+        for note in std::mem::take(&mut self.world.notes) {
+            match note {
+                Note::Send(_, frame) => {
+                    self.log(Some(PORT), Some(Class(7)), None, &frame);
+                    self.ports[usize::from(PORT)].push_mac(frame);
+                    self.kick(PORT);
+                }
+                Note::Emit(_, class, frame) => {
+                    self.log(Some(PORT), Some(class), None, &frame);
+                    let pkt = self.routed(HostId(u32::MAX), class, &frame, NO_PATH, 0);
+                    self.express(pkt);
+                }
+                Note::Route(to, class, frame) => {
+                    self.log(None, Some(class), Some(to), &frame);
+                    let found = frame.flow.and_then(|f| self.node.flows.find_received(f));
+                    let path = found.map_or(NO_PATH, |at| self.node.flows.recv[at].back);
+                    let pkt = self.routed(to, class, &frame, path, 0);
+                    self.express(pkt);
+                }
+                Note::HoldPeer(owner, _, class, until, style) => {
+                    self.hold_peer(PORT, owner, bit(class), until, style);
+                }
+                Note::ReleasePeer(owner, _, class) => self.release_peer(PORT, owner, bit(class)),
+                Note::HoldQueue(..) | Note::ReleaseQueue(..) => {
+                    self.world.broken("a NIC's neighbour has no queues of its own".into(), MECHANISM);
+                }
+                Note::Shut(owner, gate) => self.set_gate(owner, gate, true),
+                Note::Open(owner, gate) => self.set_gate(owner, gate, false),
+                Note::Flush(..) | Note::Report(..) => {} // a switch's
+                Note::SendIn(flow, class) => self.send_in(flow, class),
+                Note::Arm(owner, at, token) => {
+                    let host = self.node.number;
+                    self.world.push(at.max(self.world.now), Event::NicTimer { host, owner: owner.0, token });
+                }
+            }
+        }
+    }
+
+    /// Arms the timers that a flow's hook has noted after the first `before` notes.
+    #[cold]
+    pub(crate) fn arm_flow_timers(&mut self, controller: u32, before: usize) {
+        let (tag, key) = self.node.controllers.list[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
+        for note in self.world.notes.split_off(before) {
+            if let Note::Arm(owner, at, token) = note {
+                let at = at.max(self.world.now);
+                let event = Event::FlowTimer { controller, tag, owner: owner.0, token: token as u16 };
+                self.world.totals.idling += 1;
+                self.world.queue.push(at, controller_order(event, key), event);
+            }
+        }
+    }
+
+    /// A flow's packets are of another class from now on. One that has its turn in the ring of the old class moves then.
+    fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
+        if let Some(at) = self.node.flows.find(flow) {
+            let flow = &mut self.node.flows.send[at];
+            flow.class = class.unwrap_or(flow.own_class);
+            let queue = self.node.host.shape.queues.pick(flow.class, self.ports[usize::from(PORT)].open);
+            flow.ds = DsField::new(Dscp::of(queue), flow.ds.ecn());
+        }
+    }
+
+    fn set_gate(&mut self, owner: Owner, gate: Gate, shut: bool) {
+        if self.probes.waits.is_some() {
+            self.pass_waits(PORT);
+        }
+        let queue = match gate {
+            Gate::Port(_) => Some(CLASSES),
+            Gate::Class(class) => Some(usize::from(class.0)),
+            Gate::Egress(_, queue) => Some(usize::from(queue.0)),
+            Gate::Lane(lane) => {
+                let reason = format!("{lane:?} is a gate of a switch, not of a NIC");
+                return self.world.broken(reason, MECHANISM);
+            }
+            Gate::Dest(dest) => {
+                self.node.host.set_dest(dest, owner, shut);
+                None
+            }
+            Gate::Flow(flow) => {
+                if let Some(at) = self.node.flows.find(flow) {
+                    let owners = &mut self.node.flows.send[at].shut;
+                    *owners = if shut { *owners | 1 << owner.0 } else { *owners & !(1 << owner.0) };
+                }
+                None
+            }
+        };
+        match (queue, shut) {
+            (Some(queue), true) => self.ports[usize::from(PORT)].shut(queue, owner),
+            (Some(queue), false) => {
+                self.ports[usize::from(PORT)].open(queue, owner);
+                if self.node.host.shape.queues.several() {
+                    self.unpark();
+                }
+            }
+            (None, true) => {}
+            (None, false) => self.unpark(),
+        }
+        if !shut {
+            self.kick(PORT);
+        }
+    }
+
+    /// A routed control frame has arrived at its host: for the NIC, else for the controller of the flow that it names. That may
+    /// outlive the flow: `tag` then still says which it is.
+    pub(crate) fn take_control(&mut self, frame: &Control, tag: u64) {
+        let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
+        self.act_nic();
+        if fate == Fate::Consumed {
+            return;
+        }
+        let controller = match frame.flow.and_then(|f| self.node.flows.find(f)) {
+            Some(at) => self.node.flows.send[at].controller,
+            None => self.kept_controller(tag),
+        };
+        if controller != NO_CONTROLLER {
+            self.at_controller(controller, |side, cx| side.on_control(cx, frame));
+            self.repace(controller);
+        }
+    }
+
+    /// The controller that a host keeps for flows like the one that a frame spoke of.
+    fn kept_controller(&self, tag: u64) -> u32 {
+        let host = HostId(self.node.number);
+        let Some((dst, class)) = read_spoken_of(tag) else { return NO_CONTROLLER };
+        let kept = [RateKey::Dest(dst), RateKey::Class(class)].map(|key| self.node.controllers.kept.get(&(host, key)));
+        kept.into_iter().flatten().next().copied().unwrap_or(NO_CONTROLLER)
+    }
+
+    pub(crate) fn timer(&mut self, owner: Owner, token: Token) {
+        self.at_nic(|stack, cx| stack.on_timer(&mut cx.owned_by(owner), token));
+        self.act_nic();
+    }
+
+    pub(crate) fn flow_timer(&mut self, controller: u32, owner: Owner, token: u16) {
+        self.at_controller(controller, |side, cx| side.on_timer(&mut cx.owned_by(owner), token));
+        self.repace(controller);
+    }
+
+    /// A frame arrives at a host with a slow receive buffer.
+    pub(crate) fn buffer(&mut self, pkt: Ix) {
+        let size = u64::from(self.world.slab[pkt].pkt.size);
+        if self.world.slab[pkt].pkt.kind == Kind::Mac {
+            return self.take(pkt);
+        }
+        let now = self.world.now;
+        let (host, h) = (self.node.number, &mut *self.node.host);
+        let Some(rx) = h.rx.as_mut() else { return };
+        rx.fifo.push(&mut self.world.slab, pkt);
+        rx.bytes += size;
+        let class = rx.class;
+        let hold = rx.bytes > rx.xoff && !rx.holding;
+        rx.holding |= hold;
+        let start = !std::mem::replace(&mut rx.draining, true);
+        if start {
+            let at = now + rx.rate.time_for(crate::units::Bytes(size));
+            self.world.push(at, Event::Drain { host });
+        }
+        if hold {
+            let style = HoldStyle { quanta: Some(u16::MAX), framed: true };
+            self.hold_peer(PORT, Owner::STAGE, bit(Some(class)), Time::NEVER, style);
+        }
+    }
+
+    pub(crate) fn drain(&mut self) {
+        let host = self.node.number;
+        let Some(rx) = self.node.host.rx.as_mut() else { return };
+        let Some(pkt) = rx.pop(&self.world.slab) else { return };
+        let resume = rx.holding && (rx.bytes < rx.xon || rx.bytes == 0);
+        if resume {
+            rx.holding = false;
+        }
+        let class = rx.class;
+        match rx.fifo.head() {
+            Some(next) => {
+                let size = crate::units::Bytes(u64::from(self.world.slab[next].pkt.size));
+                let at = self.world.now + rx.rate.time_for(size);
+                self.world.push(at, Event::Drain { host });
+            }
+            None => rx.draining = false,
+        }
+        if resume {
+            self.release_peer(PORT, Owner::STAGE, bit(Some(class)));
+        }
+        if self.probes.waits.is_some() {
+            self.receive_waits(pkt);
+        }
+        self.take(pkt);
+    }
+}

@@ -1,0 +1,171 @@
+//! Receiving: data is acknowledged, acknowledgements and control frames reach controllers, flows become complete.
+
+use super::transport::{Answer, BEYOND, TRIMMED};
+use super::{Interface, PORT};
+use crate::event::{Event, order};
+use crate::hooks::{Ack, FlowSide, Loss, NicSide};
+use crate::host::flow::{NO_CONTROLLER, Status};
+use crate::node::{At, Node};
+use crate::packet::{DsField, Ecn, Kind, Packet};
+use crate::slab::Ix;
+use crate::world::Outcome;
+use backwater_engine::Time;
+use backwater_engine::fingerprint::mix;
+
+impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+    #[inline]
+    pub(crate) fn arrive(&mut self, pkt: Ix) {
+        if self.node.host.rx.is_some() {
+            return self.buffer(pkt);
+        }
+        self.take(pkt);
+    }
+
+    /// The host takes a packet from its receive buffer.
+    #[inline]
+    pub(crate) fn take(&mut self, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        match header.kind {
+            Kind::Data => self.take_data(pkt, header),
+            Kind::Ack | Kind::Nack => {
+                self.world.slab.remove(pkt);
+                self.take_ack(header);
+            }
+            Kind::Control | Kind::Mac => {
+                let delay = self.node.host.control_delay;
+                let host = self.node.number;
+                if delay > Time::ZERO && header.dst.0 == host {
+                    let event = Event::Heed { host, pkt };
+                    return self.world.queue.push(self.world.now + delay, order(20, header.uid), event);
+                }
+                self.heed(pkt);
+            }
+        }
+    }
+
+    /// The host acts on a control frame.
+    pub(crate) fn heed(&mut self, pkt: Ix) {
+        let (at, tag) = (self.world.slab[pkt].pkt.seq, self.world.slab[pkt].pkt.tag);
+        let frame = self.world.slab.take_control(at);
+        self.world.slab.remove(pkt);
+        self.take_control(&frame, tag);
+    }
+
+    #[inline]
+    fn take_data(&mut self, pkt: Ix, header: Packet) {
+        self.at_nic(|stack, cx| stack.on_receive(cx, &header));
+        self.world.slab.remove(pkt);
+        if let Some(at) = self.node.flows.find_received(header.flow) {
+            let recv = &mut self.node.flows.recv[at];
+            recv.reordered += u32::from(header.seq < recv.furthest);
+            recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
+            recv.marked += u32::from(header.ecn() == Ecn::Ce);
+            let answer = if recv.recovery.is_some() {
+                self.receive_reliably(at, &header)
+            } else {
+                recv.received += u64::from(header.payload);
+                Answer::Ack(recv.received)
+            };
+            let recv = &mut self.node.flows.recv[at];
+            let whole = recv.is_whole();
+            if whole && recv.ended && recv.last_byte == Time::NEVER {
+                recv.last_byte = self.world.now;
+                self.world.outcomes.push(Outcome::LastByte { slot: at as u32 });
+            }
+            if self.world.rules.ack.enabled {
+                self.answer(at, &header, answer, whole);
+            } else {
+                self.world.outcomes.push(Outcome::Received { slot: at as u32 });
+            }
+        }
+        self.act_nic();
+    }
+
+    /// Acknowledges, unless there is another packet to be acknowledged with this one.
+    #[inline(always)]
+    fn answer(&mut self, at: usize, data: &Packet, answer: Answer, whole: bool) {
+        let recv = &mut self.node.flows.recv[at];
+        recv.pending += 1;
+        recv.pending_mark |= data.ecn() == Ecn::Ce;
+        let (kind, upto) = match answer {
+            Answer::Nothing => return,
+            Answer::Ack(_) if recv.pending < self.world.rules.ack.every && !whole => return,
+            Answer::Ack(upto) | Answer::Again(upto) => (Kind::Ack, upto),
+            Answer::Nack(upto) | Answer::Beyond(upto) | Answer::Trimmed(upto) => (Kind::Nack, upto),
+        };
+        let sign = match answer {
+            Answer::Trimmed(_) => TRIMMED,
+            Answer::Beyond(_) => BEYOND,
+            _ => 0,
+        };
+        recv.pending = 0;
+        let marked = std::mem::take(&mut recv.pending_mark);
+        let class = self.world.rules.ack.class.map_or(recv.class, crate::packet::Class);
+        let dscp = self.node.host.answers(class, data.ds.dscp());
+        let pkt = Packet {
+            src: data.dst,
+            dst: data.src,
+            entropy: Packet::entropy_of(data.dst, data.src, data.flow),
+            size: self.world.rules.ack.size.0 as u32,
+            payload: 0,
+            seq: upto,
+            uid: mix(data.uid),
+            path: recv.back,
+            hop: 0,
+            kind,
+            class,
+            tag: if kind == Kind::Nack { data.seq | sign } else { 0 },
+            // Echoes a mark; is not ECN-capable itself.
+            ds: DsField::new(dscp, if marked { Ecn::Ce } else { Ecn::NotEct }),
+            ..*data
+        };
+        self.express(pkt);
+    }
+
+    /// Queues an acknowledgement or a control frame at a host.
+    pub(crate) fn express(&mut self, pkt: Packet) {
+        let queue = usize::from(pkt.ds.dscp().priority().0);
+        let ix = self.world.slab.insert(pkt);
+        let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
+        if self.world.rules.ack.first_at_nic {
+            h.express[queue].push(slab, ix);
+            h.express_mask |= 1 << queue;
+        } else {
+            self.ports[usize::from(PORT)].enqueue(slab, queue, ix);
+        }
+        self.kick(PORT);
+    }
+
+    fn take_ack(&mut self, header: Packet) {
+        let Some(at) = self.node.flows.find(header.flow) else { return };
+        let now = self.world.now;
+        let flow = &mut self.node.flows.send[at];
+        let further = header.seq > flow.acked;
+        flow.acked = flow.acked.max(header.seq);
+        let (controller, recovers) = (flow.controller, flow.recovery.is_some());
+        let mut lost = false;
+        if recovers {
+            lost = self.learn(at, &header, further);
+        } else if flow.status == Status::Windowed && controller == NO_CONTROLLER {
+            self.ready(at as u32);
+            self.kick(PORT);
+        }
+        if controller != NO_CONTROLLER {
+            let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn() == Ecn::Ce };
+            if lost {
+                self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Gap));
+            }
+            self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
+            self.repace(controller);
+        }
+        self.maybe_complete(at);
+    }
+
+    pub(crate) fn maybe_complete(&mut self, at: usize) {
+        let flow = &self.node.flows.send[at];
+        if flow.acked < flow.available || !flow.ended() {
+            return;
+        }
+        self.world.outcomes.push(Outcome::Complete { slot: at as u32 });
+    }
+}

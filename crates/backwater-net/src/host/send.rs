@@ -1,0 +1,294 @@
+//! Sending: flows take turns, as gates, pacing and windows let them.
+
+use super::{Interface, PORT};
+use crate::event::{Event, controller_order};
+use crate::hooks::{FlowCx, FlowSide, NicSide, Owner};
+use crate::host::flow::{Controller, NO_CONTROLLER, Status};
+use crate::node::{At, Node};
+use crate::packet::{Kind, Packet};
+use crate::port::Next;
+use crate::slab::Ix;
+use crate::units::Bytes;
+use backwater_engine::Time;
+use backwater_engine::fingerprint::mix;
+
+impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+    /// A flow may send, again or at last.
+    pub(crate) fn ready(&mut self, slot: u32) {
+        if self.probes.waits.is_some() {
+            self.pass_waits(PORT);
+        }
+        self.line_up(slot);
+    }
+
+    /// A flow begins.
+    pub(crate) fn begin(&mut self, slot: u32) {
+        self.ready(slot);
+        self.begin_waits(slot);
+        self.kick(PORT);
+    }
+
+    /// An idle flow has something to send.
+    pub(crate) fn send_on(&mut self, slot: u32) {
+        self.ready(slot);
+        self.kick(PORT);
+    }
+
+    /// Puts a flow into its NIC's ring.
+    fn line_up(&mut self, slot: u32) {
+        let flow = &mut self.node.flows.send[slot as usize];
+        flow.status = Status::Ready;
+        let class = flow.class;
+        self.node.host.ring_push(class, slot, self.node.flows);
+    }
+
+    /// Flows of a host that were parked look again.
+    pub(crate) fn unpark(&mut self) {
+        for slot in std::mem::take(&mut self.node.host.parked) {
+            self.ready(slot);
+        }
+    }
+
+    /// Starts the next transmission of a host's idle port.
+    pub(crate) fn kick_host(&mut self, port: u16) {
+        let open = self.ports[usize::from(port)].open;
+        let h = &mut *self.node.host;
+        let mask = h.express_mask & open;
+        if mask != 0 {
+            let queue = 7 - mask.leading_zeros() as usize;
+            let Some(pkt) = h.express[queue].pop(&self.world.slab) else { return };
+            if h.express[queue].is_empty() {
+                h.express_mask &= !(1 << queue);
+            }
+            return self.transmit(port, pkt);
+        }
+        while self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1) {
+            let Some(slot) = self.next_flow(open) else { break };
+            let pkt = self.send(slot);
+            let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
+            let header = &slab[pkt].pkt;
+            let (class, queue) = (header.class, header.ds.dscp().priority());
+            if self.world.rules.nic.weights.is_some() {
+                h.took_turn(usize::from(class.0));
+            }
+            h.stage(queue);
+            self.ports[usize::from(port)].enqueue(slab, usize::from(queue.0), pkt);
+        }
+        match self.ports[usize::from(port)].next(&self.world.slab, self.world.now) {
+            Next::Packet(pkt) => {
+                if self.world.slab[pkt].pkt.kind == Kind::Data {
+                    self.node.host.unstage(self.world.slab[pkt].pkt.ds.dscp().priority());
+                }
+                self.transmit(port, pkt);
+            }
+            Next::Wait(until) => self.wake(port, until),
+            Next::Nothing => {}
+        }
+    }
+
+    /// The flow whose turn it is: round robin within the highest class of which a queue is open, or within the one whose turn it is by
+    /// weight, passing over flows of others.
+    fn next_flow(&mut self, open: u8) -> Option<u32> {
+        loop {
+            let h = &mut *self.node.host;
+            let mask = h.ring_mask & h.classes_open(open);
+            if mask == 0 {
+                return None;
+            }
+            let class = match &self.world.rules.nic.weights {
+                None => 7 - mask.leading_zeros() as usize,
+                Some(weights) => h.weighted_turn(mask, weights),
+            };
+            let slot = h.ring_pop(class, self.node.flows);
+            let flow = &mut self.node.flows.send[slot as usize];
+            if !flow.live {
+                self.node.flows.exhume(slot);
+                continue;
+            }
+            if usize::from(flow.class.0) != class {
+                // It sends in another class since.
+                self.ready(slot);
+                continue;
+            }
+            if flow.recovery.is_some() && !flow.has_more() {
+                // What it was to send again has been acknowledged meanwhile.
+                flow.status = Status::Idle;
+                continue;
+            }
+            if flow.shut != 0 || h.is_shut(flow.dst, flow.ds.dscp().priority(), open) {
+                flow.status = Status::Parked;
+                h.parked.push(slot);
+                continue;
+            }
+            if flow.controller == NO_CONTROLLER {
+                if flow.away(u64::from(self.world.rules.payload)) >= flow.window {
+                    flow.status = Status::Windowed;
+                    continue;
+                }
+                return Some(slot);
+            }
+            let Some(c) = self.node.controllers.list[flow.controller as usize].as_mut() else { return Some(slot) };
+            if c.next > self.world.now {
+                flow.status = Status::Pacing;
+                c.waiting.push(slot);
+                // With a rate of zero nothing is due.
+                if c.armed == Time::NEVER && c.next != Time::NEVER {
+                    c.armed = c.next;
+                    let event = Event::Pace { controller: flow.controller, tag: c.tag };
+                    self.world.queue.push(c.next, controller_order(event, c.key), event);
+                }
+                continue;
+            }
+            let asked = c.side.window();
+            let (controller, away) = (flow.controller, flow.away(u64::from(self.world.rules.payload)));
+            let asked = match asked {
+                None => u64::MAX,
+                Some(Bytes(0)) => 0,
+                Some(window) => window.0.max(self.world.rules.least_window()),
+            };
+            if away >= asked.min(self.flow_window(slot)) {
+                self.node.flows.send[slot as usize].status = Status::Windowed;
+                if let Some(c) = self.node.controllers.list[controller as usize].as_mut() {
+                    c.windowed.push(slot);
+                }
+                continue;
+            }
+            return Some(slot);
+        }
+    }
+
+    /// Makes the next packet of a flow.
+    fn send(&mut self, slot: u32) -> Ix {
+        let reference = self.node.flows.reference(slot);
+        let offset = self.next_offset(slot as usize);
+        let flow = &mut self.node.flows.send[slot as usize];
+        let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
+        let mut pkt = Packet {
+            src: flow.src,
+            dst: flow.dst,
+            entropy: flow.hash,
+            flow: reference,
+            size: payload + self.world.rules.header,
+            payload,
+            seq: offset,
+            sent: self.world.now,
+            uid: mix(flow.hash ^ flow.packets.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+            tag: 0,
+            path: flow.path,
+            hop: 0,
+            kind: Kind::Data,
+            class: flow.class,
+            ds: flow.ds,
+        };
+        flow.sent = flow.sent.max(offset + u64::from(payload));
+        flow.packets += 1;
+        let (more, controller) = (flow.has_more(), flow.controller);
+        if flow.recovery.is_some() {
+            self.note_sent(slot, offset, payload);
+        }
+        if controller != NO_CONTROLLER {
+            self.at_controller(controller, |side, cx| side.on_send(cx, &mut pkt));
+            self.pace_after(controller, pkt.size);
+        }
+        if more {
+            self.line_up(slot);
+        } else {
+            self.node.flows.send[slot as usize].status = Status::Idle;
+        }
+        self.world.slab.insert(pkt)
+    }
+
+    /// Calls a hook of a flow's stack, and acts on its timers.
+    #[inline(always)]
+    pub(crate) fn at_controller<R>(
+        &mut self,
+        controller: u32,
+        f: impl FnOnce(&mut F, &mut FlowCx<'_>) -> R,
+    ) -> Option<R> {
+        let before = self.world.notes.len();
+        let c = self.node.controllers.list[controller as usize].as_mut()?;
+        let mut cx = FlowCx { now: self.world.now, owner: Owner(0), shape: &c.shape, notes: &mut self.world.notes };
+        let result = f(&mut c.side, &mut cx);
+        if self.world.notes.len() > before {
+            self.arm_flow_timers(controller, before);
+        }
+        Some(result)
+    }
+
+    fn pace_after(&mut self, controller: u32, size: u32) {
+        let (now, gap) = (self.world.now, self.world.rules.gap);
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
+        (c.last, c.last_size) = (now, size + gap);
+        c.next = c.due(now);
+    }
+
+    /// The rate may have changed: moves the next packet's time, and wakes those who wait if it has come nearer.
+    pub(crate) fn repace(&mut self, controller: u32) {
+        let now = self.world.now;
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
+        if !c.windowed.is_empty() {
+            self.look_at_window(controller);
+        }
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
+        let next = c.due(c.last);
+        if next == c.next {
+            return;
+        }
+        c.next = next;
+        if !c.waiting.is_empty() {
+            let event = Event::Pace { controller, tag: c.tag };
+            let at = next.max(now);
+            c.armed = at;
+            if at == Time::NEVER {
+                return;
+            }
+            if at == now {
+                return self
+                    .pace(controller, self.node.controllers.list[controller as usize].as_ref().map_or(0, |c| c.tag));
+            }
+            self.world.queue.push(at, controller_order(event, c.key), event);
+        }
+    }
+
+    /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.
+    #[cold]
+    pub(crate) fn look_at_window(&mut self, controller: u32) {
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
+        for slot in std::mem::take(&mut c.windowed) {
+            self.ready(slot);
+        }
+        self.kick(PORT);
+    }
+
+    pub(crate) fn pace(&mut self, controller: u32, tag: u16) {
+        let now = self.world.now;
+        // Armed anew since, the rate having changed: the later event counts.
+        let valid = |c: &&mut Controller<F>| c.tag == tag && c.armed == now;
+        let Some(c) = self.node.controllers.list[controller as usize].as_mut().filter(valid) else { return };
+        c.armed = Time::NEVER;
+        if c.next > now {
+            // Another flow of this controller has sent since this was armed.
+            if !c.waiting.is_empty() && c.next != Time::NEVER {
+                c.armed = c.next;
+                let event = Event::Pace { controller, tag };
+                self.world.queue.push(c.next, controller_order(event, c.key), event);
+            }
+            return;
+        }
+        for slot in std::mem::take(&mut c.waiting) {
+            self.ready(slot);
+        }
+        self.kick(PORT);
+    }
+}
+
+impl<F: FlowSide> Controller<F> {
+    /// When the packet after one sent at `sent` may go.
+    fn due(&self, sent: Time) -> Time {
+        let paced = match self.side.rate() {
+            Some(rate) if rate < self.shape.line => sent.after(rate.time_for(Bytes(u64::from(self.last_size)))),
+            _ => sent,
+        };
+        paced.max(self.side.stopped_until())
+    }
+}

@@ -1,0 +1,338 @@
+//! The reliable connection of RoCEv2: what is sent again, and when (InfiniBand specification, volume 1, chapter 9).
+//!
+//! The receiver knows the next byte that it expects, `expected`. A packet that begins there moves it on and is acknowledged; one
+//! that begins before it is acknowledged again; one that begins beyond it shows a gap and causes one NACK per gap.
+//!
+//! ```text
+//! go-back-n          receiver drops what lies beyond the gap     NACK(expected): next packet sent = expected; one for each gap, or
+//!                                                                one every `nack_interval` while packets beyond it come
+//! selective-repeat   receiver keeps what lies beyond the gap     NACK(expected, this packet): what lies between and has not
+//!                                                                been reported is lost, is sent again before anything new
+//! both               no progress for `timeout`                   all that is unacknowledged (and unreported) is sent again
+//! ```
+//!
+//! Where packets may take different ways (`transport.in_order = false`) what lies beyond a gap is kept and reported, and says nothing of the gap:
+//! losses show by the timeout.
+//!
+//! Time passes without progress while a packet is under way: not while the flow rests, or waits for its own rate to send again. A
+//! packet whose payload a switch has cut off is a loss that the receiver knows of, and says at once. A flow without a byte is one
+//! packet without payload, sent again until it is acknowledged.
+//!
+//! A packet's number is the offset of its first payload byte: a PSN in units of bytes. A flow whose packets time out `retries`
+//! times in a row without progress fails, as a queue pair does.
+//!
+//! **Not modelled:** RNR NACKs, end-to-end credits, atomic operations and reads; PSN wrap-around.
+
+use crate::config::Recovery;
+use crate::event::Event;
+use crate::hooks::{FlowSide, Loss, NicSide};
+use crate::host::flow::{NO_CONTROLLER, Status};
+use crate::host::{Interface, PORT};
+use crate::node::{At, Node};
+use crate::packet::{FlowRef, Kind, Packet};
+use crate::world::Outcome;
+use backwater_engine::Time;
+use std::collections::BTreeSet;
+
+/// What a sender keeps to send packets again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sender {
+    /// Offsets beyond the acknowledged ones that the receiver has reported.
+    reported: BTreeSet<u64>,
+    /// Offsets of packets that are lost.
+    lost: BTreeSet<u64>,
+    /// Losses before this offset have been noticed.
+    noticed: u64,
+    /// \[bytes\] end of the furthest packet sent so far
+    furthest: u64,
+    /// When it last got further, or was sent again.
+    progress: Time,
+    /// A timeout is pending.
+    armed: bool,
+    /// Timeouts since it last got further.
+    tries: u32,
+    /// \[bytes\] of payload sent so far, what was sent again included
+    pub total: u64,
+    pub retransmitted: u64,
+    pub timeouts: u32,
+}
+
+/// What a receiver keeps to fill gaps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Receiver {
+    /// Offset and end of packets beyond a gap.
+    beyond: BTreeSet<(u64, u64)>,
+    /// \[bytes\] All before this offset have arrived.
+    expected: u64,
+    /// The gap at `expected` has been reported, and is not reported again before this.
+    silent_until: Time,
+}
+
+impl Receiver {
+    /// A packet has come beyond the gap: whether that is to be reported.
+    fn reports(&mut self, now: Time, again: Option<Time>) -> bool {
+        if now < self.silent_until {
+            return false;
+        }
+        self.silent_until = again.map_or(Time::NEVER, |interval| now.after(interval));
+        true
+    }
+}
+
+impl Sender {
+    /// Whether something waits to be sent again.
+    pub fn owes(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Packets between `acked` and `sent` that are neither known to have arrived nor to be sent again.
+    pub fn under_way(&self, acked: u64, sent: u64, step: u64) -> u64 {
+        let known = (self.lost.len() + self.reported.len()) as u64;
+        sent.saturating_sub(acked).div_ceil(step).saturating_sub(known)
+    }
+
+    /// Timeouts in a row since it last got further.
+    pub fn tries(&self) -> u32 {
+        self.tries
+    }
+
+    /// The packet at this offset is to be sent again.
+    pub fn owe(&mut self, offset: u64) {
+        self.lost.insert(offset);
+    }
+}
+
+/// What a packet is answered with.
+pub(crate) enum Answer {
+    Nothing,
+    /// All bytes before this offset have arrived.
+    Ack(u64),
+    /// The same, of a packet that had arrived before: acknowledgements have been lost.
+    Again(u64),
+    /// The same, and some packet beyond is missing.
+    Nack(u64),
+    /// The same, and this packet has come; others may still be on their way.
+    Beyond(u64),
+    /// The same, and the payload of this packet is missing.
+    Trimmed(u64),
+}
+
+/// In the tag of a NACK: the packet at the offset beside it has come without its payload.
+pub(crate) const TRIMMED: u64 = 1 << 63;
+/// The packet at the offset beside it has come, which says nothing of those before it.
+pub(crate) const BEYOND: u64 = 1 << 62;
+
+impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+    /// The offset at which a flow's next packet begins: what is lost goes before what is new.
+    #[inline(always)]
+    pub(crate) fn next_offset(&mut self, slot: usize) -> u64 {
+        let flow = &mut self.node.flows.send[slot];
+        match flow.recovery.as_mut() {
+            None => flow.sent,
+            Some(sender) => sender.lost.pop_first().unwrap_or(flow.sent),
+        }
+    }
+
+    /// A packet of a flow goes out: from `offset`, `payload` bytes long.
+    #[cold]
+    pub(crate) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
+        let (now, timeout, step) =
+            (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
+        let flow = &mut self.node.flows.send[slot as usize];
+        let (tag, acked, sent, first) = (flow.tag, flow.acked, flow.sent, flow.packets == 1);
+        let Some(sender) = flow.recovery.as_mut() else { return };
+        let end = offset + u64::from(payload);
+        if end <= sender.furthest && !first {
+            sender.retransmitted += 1;
+        }
+        if sender.under_way(acked, sent, step) <= 1 {
+            // Nothing else is: progress cannot be expected from before this packet.
+            sender.progress = now;
+        }
+        sender.furthest = sender.furthest.max(end);
+        sender.total += u64::from(payload);
+        if !sender.armed {
+            (sender.armed, sender.progress) = (true, now);
+            self.world.push(now + timeout, Event::Timeout { slot, tag });
+        }
+    }
+
+    /// The receiver takes a data packet. Returns the answer.
+    #[cold]
+    pub(crate) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
+        let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
+        let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
+        let recv = &mut self.node.flows.recv[at];
+        let empty = recv.total == 0 && recv.ended;
+        let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
+        if header.payload == 0 && offset >= receiver.expected && !empty {
+            // A switch has cut its payload off: as good as lost, and known to be.
+            if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
+                return Answer::Trimmed(receiver.expected);
+            }
+            let news = receiver.reports(now, again) || offset == receiver.expected;
+            return if news { Answer::Nack(receiver.expected) } else { Answer::Nothing };
+        }
+        if offset > receiver.expected {
+            if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
+                if receiver.beyond.insert((offset, end)) {
+                    recv.received += end - offset;
+                }
+                let in_order = self.world.rules.transport.in_order;
+                return if in_order { Answer::Nack(receiver.expected) } else { Answer::Beyond(receiver.expected) };
+            }
+            return if receiver.reports(now, again) { Answer::Nack(receiver.expected) } else { Answer::Nothing };
+        }
+        if end <= receiver.expected {
+            return Answer::Again(receiver.expected);
+        }
+        recv.received += end - receiver.expected;
+        receiver.expected = end;
+        receiver.silent_until = Time::ZERO;
+        while let Some(&(from, to)) = receiver.beyond.first().filter(|(from, _)| *from <= receiver.expected) {
+            receiver.beyond.remove(&(from, to));
+            receiver.expected = receiver.expected.max(to);
+        }
+        Answer::Ack(receiver.expected)
+    }
+
+    /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has
+    /// (without its payload, if it says so), and what lies between has not. Returns whether that is news of a loss.
+    #[cold]
+    pub(crate) fn learn(&mut self, at: usize, header: &Packet, further: bool) -> bool {
+        let (now, step) = (self.world.now, u64::from(self.world.rules.payload));
+        let (recovery, in_order) = (self.world.rules.transport.recovery, self.world.rules.transport.in_order);
+        let flow = &mut self.node.flows.send[at];
+        let acked = flow.acked;
+        let Some(sender) = flow.recovery.as_mut() else { return false };
+        if further {
+            (sender.progress, sender.tries) = (now, 0);
+            sender.lost = sender.lost.split_off(&acked);
+            sender.reported = sender.reported.split_off(&acked);
+        }
+        if flow.sent < acked {
+            // A timeout had sent it back, and then an old acknowledgement came.
+            flow.sent = acked;
+        }
+        let mut news = false;
+        if header.kind == Kind::Nack {
+            match recovery {
+                Recovery::SelectiveRepeat => {
+                    let (here, trimmed) = (header.tag & !(TRIMMED | BEYOND), header.tag & TRIMMED != 0);
+                    if !trimmed && here >= acked {
+                        sender.reported.insert(here);
+                        sender.lost.remove(&here);
+                    }
+                    if in_order {
+                        let mut offset = sender.noticed.max(acked);
+                        while offset < here {
+                            if !sender.reported.contains(&offset) {
+                                news |= sender.lost.insert(offset);
+                            }
+                            offset += step;
+                        }
+                        sender.noticed = offset.max(sender.noticed);
+                    }
+                    if trimmed && here >= acked && !sender.reported.contains(&here) {
+                        news |= sender.lost.insert(here);
+                        sender.noticed = sender.noticed.max(here + step);
+                    }
+                }
+                _ => {
+                    flow.sent = header.seq.max(acked);
+                    news = true;
+                }
+            }
+        }
+        self.wake_flow(at);
+        news
+    }
+
+    /// The flow may have something to send again.
+    fn wake_flow(&mut self, at: usize) {
+        let flow = &self.node.flows.send[at];
+        let idle = flow.status == Status::Idle && flow.has_more();
+        let unwindowed = flow.status == Status::Windowed && flow.controller == NO_CONTROLLER;
+        if idle || unwindowed {
+            self.ready(at as u32);
+            self.kick(PORT);
+        }
+    }
+
+    pub(crate) fn timed_out(&mut self, slot: u32, tag: u32) {
+        let Some(at) = self.node.flows.find(FlowRef { slot, tag }) else { return };
+        let (now, timeout, step) =
+            (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
+        let retries = self.world.rules.transport.retries;
+        let recovery = self.world.rules.transport.recovery;
+        let flow = &mut self.node.flows.send[at];
+        let (acked, sent, empty) = (flow.acked, flow.sent, flow.is_empty());
+        let Some(sender) = flow.recovery.as_mut() else { return };
+        sender.armed = false;
+        if sender.under_way(acked, sent, step) == 0 && (!empty || sender.owes()) {
+            return; // the next packet arms it anew
+        }
+        let due = sender.progress + timeout;
+        if due > now {
+            sender.armed = true;
+            return self.world.push(due, Event::Timeout { slot, tag });
+        }
+        sender.tries += 1;
+        sender.timeouts += 1;
+        if retries.is_some_and(|most| sender.tries > most) {
+            return self.world.outcomes.push(Outcome::Failed { slot: at as u32 });
+        }
+        sender.progress = now;
+        sender.armed = true;
+        if recovery == Recovery::SelectiveRepeat {
+            let reported = &sender.reported;
+            let unreported = std::iter::successors(Some(acked), |o| Some(o + step)).take_while(|o| *o < sent);
+            sender.lost.extend(unreported.filter(|o| !reported.contains(o)));
+        } else {
+            flow.sent = acked;
+        }
+        let tries = sender.tries;
+        flow.owe_if_empty();
+        self.world.push(now + timeout, Event::Timeout { slot, tag });
+        self.world.outcomes.push(Outcome::TimedOut { tries });
+        let controller = self.node.flows.send[at].controller;
+        if controller != NO_CONTROLLER {
+            self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Timeout));
+        }
+        self.wake_flow(at);
+        if controller != NO_CONTROLLER {
+            self.repace(controller);
+        }
+    }
+
+    /// Takes a flow that ends out of the lists that it waits in. Whether its slot still stands in the ring, out of whose middle
+    /// nothing can be taken, and has to be given back when its turn comes. Only flows that send again end so.
+    #[cold]
+    pub(crate) fn leave_lists(&mut self, at: usize) -> bool {
+        let flow = &self.node.flows.send[at];
+        let (slot, status) = (at as u32, flow.status);
+        let controller = self.node.controllers.list.get_mut(flow.controller as usize).and_then(Option::as_mut);
+        let list = match (status, controller) {
+            (Status::Ready, _) => return true,
+            (Status::Parked, _) => &mut self.node.host.parked,
+            (Status::Pacing, Some(c)) => &mut c.waiting,
+            (Status::Windowed, Some(c)) => &mut c.windowed,
+            _ => return false,
+        };
+        list.retain(|listed| *listed != slot);
+        false
+    }
+
+    /// \[bytes\] that a flow may leave unacknowledged now.
+    #[inline(always)]
+    pub(crate) fn flow_window(&self, slot: u32) -> u64 {
+        let flow = &self.node.flows.send[slot as usize];
+        if !self.world.rules.transport.window_scaling || flow.window == u64::MAX || flow.controller == NO_CONTROLLER {
+            return flow.window;
+        }
+        let Some(c) = self.node.controllers.list[flow.controller as usize].as_ref() else { return flow.window };
+        let rate = c.side.rate().map_or(c.shape.line.0, |rate| rate.0.min(c.shape.line.0));
+        let scaled = (u128::from(flow.window) * u128::from(rate) / u128::from(c.shape.line.0.max(1))) as u64;
+        scaled.max(self.world.rules.least_window())
+    }
+}

@@ -1,0 +1,361 @@
+//! A node at work: the node itself, its own ports, and what all nodes share. Another node's ports, flows and counters are out of reach.
+//!
+//! What the two kinds of nodes do with their ports alike is here: which frame goes on the wire and when it arrives, MAC control and the
+//! pauses that it carries, and the table of control messages.
+
+use crate::event::{Event, order};
+use crate::hold::{Act, Hold, bit};
+use crate::hooks::{Fate, HoldStyle, Owner};
+use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo, spoken_of};
+use crate::port::Port;
+use crate::probe::Probes;
+use crate::record::ControlRow;
+use crate::slab::{Ix, NIL};
+use crate::spec::FrameKind;
+use crate::world::{Fabric, Outcome, World};
+use backwater_engine::Time;
+use backwater_engine::fingerprint::mix;
+use rand::RngExt;
+
+/// The frame on the wire is destroyed.
+pub(crate) const LOST: u8 = 1;
+/// The frame on the wire is handed out.
+pub(crate) const CAPTURED: u8 = 2;
+/// Recorded flows may wait for the frame on the wire.
+pub(crate) const WATCHED: u8 = 4;
+
+/// A node at work. Ports are by their numbers within the node.
+pub(crate) struct At<'a, N> {
+    pub node: N,
+    pub ports: &'a mut [Port],
+    /// Number of the first of them among those of all nodes.
+    pub first: u32,
+    pub world: &'a mut World,
+    pub fabric: &'a mut Fabric,
+    pub probes: &'a mut Probes,
+}
+
+/// What the kinds of nodes do differently.
+pub(crate) trait Node {
+    fn id(&self) -> NodeId;
+    /// Starts the next transmission of an idle port, if there is one.
+    fn kick(&mut self, port: u16);
+    /// A frame other than MAC control leaves the node's counters.
+    fn depart(&mut self, port: u16, pkt: Ix);
+    /// Mechanisms hear MAC control, or a mechanism's frame in its place.
+    fn hear(&mut self, port: u16, frame: &Control) -> Fate;
+    /// Whoever waits at a port has done so until now ([`super::waits`]).
+    fn pass_waits(&mut self, port: u16);
+    /// What has joined queues comes to wait there, for those who look on.
+    fn look_on(&mut self);
+    /// A pause has been asked for, and is recorded ([`super::pauses`]).
+    fn note_asked(&mut self, port: u16, owner: Owner, classes: u16);
+}
+
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    #[inline(always)]
+    pub fn port(&mut self, port: u16) -> &mut Port {
+        &mut self.ports[usize::from(port)]
+    }
+
+    /// Number of a port among those of all nodes.
+    #[inline(always)]
+    pub fn global(&self, port: u16) -> u32 {
+        self.first + u32::from(port)
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub fn kick_mac(&mut self, port: u16) {
+        if let Some(frame) = self.port(port).pop_mac() {
+            let pkt = self.mac_packet(port, frame);
+            self.transmit(port, pkt);
+        }
+    }
+
+    #[inline(always)]
+    pub fn wake(&mut self, port: u16, at: Time) {
+        let (now, global) = (self.world.now, self.global(port));
+        let p = self.port(port);
+        if p.wake_at > at || p.wake_at <= now {
+            p.wake_at = at;
+            self.world.push(at, Event::Wake { port: global });
+        }
+    }
+
+    /// The identity of a control frame: the port that sends it, or the first of its node, and a number of that port's own.
+    pub fn control_uid(&mut self, port: u16) -> u64 {
+        let global = self.global(port);
+        let rest = &mut self.port(port).rest;
+        rest.control_frames += 1;
+        mix(mix(u64::from(global)) ^ rest.control_frames)
+    }
+
+    fn mac_packet(&mut self, port: u16, frame: Control) -> Ix {
+        let uid = self.control_uid(port);
+        let mut pkt = Packet::control(&frame, HostId(u32::MAX), HostId(u32::MAX), Class(7), uid);
+        pkt.kind = Kind::Mac;
+        pkt.seq = u64::from(self.id().0) << 32 | self.world.slab.insert_control(frame);
+        self.world.slab.insert(pkt)
+    }
+
+    /// Puts a packet on the wire of an idle port.
+    #[inline(always)]
+    pub fn transmit(&mut self, port: u16, pkt: Ix) {
+        let (p, header) = (&mut self.ports[usize::from(port)], &self.world.slab[pkt].pkt);
+        let (size, kind, uid) = (header.size, header.kind, header.uid);
+        let sent = self.world.now + p.serialiser.time(size + self.world.rules.gap);
+        p.busy = true;
+        p.current = pkt;
+        p.tx_frames += 1;
+        p.tx_bytes += u64::from(size);
+        p.tx_data_frames += u64::from(kind == Kind::Data);
+        let mut arrival = sent + p.delay;
+        if kind != Kind::Mac {
+            arrival += p.peer_latency;
+            self.world.totals.last_frame = self.world.now;
+        }
+        let (peer, at_end) = (p.peer, p.release_at_end);
+        let fate = if p.special { self.fate(port, pkt) } else { 0 };
+        if kind == Kind::Data && self.probes.loads.count() {
+            self.count_load(port, pkt);
+        }
+        if !at_end && kind != Kind::Mac {
+            self.depart_at_start(port, pkt);
+        }
+        let global = self.global(port);
+        self.world.push(sent, Event::Sent { port: global });
+        if fate != 0 {
+            self.port(port).fate = fate;
+        }
+        if fate & LOST == 0 {
+            self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
+        }
+    }
+
+    #[inline(never)]
+    fn depart_at_start(&mut self, port: u16, pkt: Ix) {
+        self.depart(port, pkt);
+    }
+
+    /// A frame that was not ready when the port last looked may be now.
+    #[inline(always)]
+    pub fn woken(&mut self, port: u16) {
+        let now = self.world.now;
+        let p = self.port(port);
+        if p.wake_at == now {
+            p.wake_at = Time::NEVER;
+            self.kick(port);
+        }
+    }
+
+    #[inline(always)]
+    pub fn sent(&mut self, port: u16) {
+        let p = self.port(port);
+        p.busy = false;
+        let (pkt, at_end) = (std::mem::replace(&mut p.current, NIL), p.release_at_end);
+        let fate = std::mem::take(&mut p.fate);
+        if at_end && self.world.slab[pkt].pkt.kind != Kind::Mac {
+            self.depart(port, pkt);
+        }
+        if fate != 0 {
+            let port = self.global(port);
+            return self.world.outcomes.push(Outcome::Sent { port, pkt, fate });
+        }
+        self.kick(port);
+    }
+
+    /// Puts a row into the table of control messages.
+    pub fn log(&mut self, port: Option<u16>, class: Option<Class>, to: Option<HostId>, frame: &Control) {
+        let (time, node, port) = (self.world.now, self.id(), port.map(PortNo));
+        self.world.rows.control.push(ControlRow {
+            time,
+            kind: frame.kind,
+            node,
+            port,
+            class,
+            to,
+            value: frame.words[0],
+        });
+    }
+
+    /// The packet that carries a control frame of this node's.
+    pub fn routed(&mut self, to: HostId, class: Class, frame: &Control, path: u32, hop: u8) -> Packet {
+        let uid = self.control_uid(0);
+        let mut pkt = Packet::control(frame, HostId(u32::MAX), to, class, uid);
+        (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.world.now);
+        pkt.seq = u64::from(self.id().0) << 32 | self.world.slab.insert_control(*frame);
+        pkt.tag = frame.about.map_or(0, |(dst, class)| spoken_of(dst, class));
+        pkt
+    }
+
+    /// Forgets a packet and the control frame in it.
+    pub fn discard(&mut self, pkt: Ix) {
+        if self.probes.waits.is_some() {
+            self.look_on();
+            let header = self.world.slab[pkt].pkt;
+            self.probes.lose_waits(&header, pkt);
+        }
+        self.world.forget(pkt);
+    }
+
+    /// A mechanism pauses the neighbour.
+    pub fn hold_peer(&mut self, port: u16, owner: Owner, classes: u16, until: Time, style: HoldStyle) {
+        let now = self.world.now;
+        let mut asked = 0;
+        self.tell(port, classes, |p, class| {
+            let rate = p.serialiser.rate();
+            let held = p.rest.holds.is_told(class, now);
+            let act = p.rest.holds.hold(owner, class, now, until, style, rate);
+            if !held && act != Act::Nothing {
+                p.rest.stats.pauses_sent += 1;
+                asked |= bit(class);
+            }
+            act
+        });
+        if self.probes.pauses.is_some() {
+            self.note_asked(port, owner, asked);
+        }
+        if until == Time::NEVER {
+            self.world.suspect_pause();
+        }
+    }
+
+    /// It lets go.
+    pub fn release_peer(&mut self, port: u16, owner: Owner, classes: u16) {
+        let now = self.world.now;
+        self.tell(port, classes, |p, class| p.rest.holds.release(owner, class, now, p.serialiser.rate()));
+    }
+
+    /// A neighbour that is to be held may need another frame.
+    pub fn refresh(&mut self, port: u16, classes: u16) {
+        let now = self.world.now;
+        self.tell(port, classes, |p, class| p.rest.holds.review(class, now, p.serialiser.rate()));
+    }
+
+    /// Does what is to be done for each of these classes. What is to be said of several in the same words is one frame.
+    fn tell(&mut self, port: u16, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
+        let mut said: Vec<(Hold, Time, u8)> = Vec::new();
+        for number in (0..=CLASSES as u8).filter(|n| classes & (1 << n) != 0) {
+            let class = (usize::from(number) != CLASSES).then_some(Class(number));
+            match act(self.port(port), class) {
+                Act::Nothing => {}
+                Act::Look(at) => {
+                    let lifts = self.port(port).rest.holds.lifts(class);
+                    let port = self.global(port);
+                    self.world.push(at, Event::Refresh { port, class: number, others: 0, lifts });
+                }
+                Act::Tell(hold, again) => {
+                    let same =
+                        |(other, at, _): &&mut (Hold, Time, u8)| Hold { class, ..*other } == hold && *at == again;
+                    match said.iter_mut().find(same) {
+                        Some((.., others)) => *others |= 1 << number,
+                        None => said.push((hold, again, 0)),
+                    }
+                }
+            }
+        }
+        for (hold, again, others) in said {
+            self.say(port, hold, others, again);
+        }
+    }
+
+    /// Sends what is said of a class, and of others as well, and looks again at a time.
+    fn say(&mut self, port: u16, hold: Hold, others: u8, again: Time) {
+        let global = self.global(port);
+        let p = self.port(port);
+        let (peer, delay, framed) = (p.peer, p.delay, p.rest.holds.framed());
+        let mut frame = hold.frame_with(others);
+        if !p.up {
+            return;
+        }
+        self.log(Some(port), hold.class, None, &Control { words: [u64::from(hold.quanta); 6], ..frame });
+        if framed {
+            // MAC control that waits is overtaken by what is newer for the same class.
+            let p = self.port(port);
+            p.keep_mac(|f| Hold::strike(f, bit(hold.class) | u16::from(others)));
+            p.push_mac(frame);
+            self.kick(port);
+        } else {
+            if self.port(port).rest.captured {
+                let from = self.id();
+                self.capture_signal(port, frame, from, true);
+            }
+            frame.size = 0;
+            let control = self.world.slab.insert_control(frame) as u32;
+            let number = self.port(port).rest.holds.number();
+            self.world.push(self.world.now + delay, Event::Signal { port: peer, control, number });
+        }
+        if again != Time::NEVER {
+            let class = hold.class.map_or(CLASSES as u8, |c| c.0);
+            self.world.push(again, Event::Refresh { port: global, class, others, lifts: hold.lasting });
+        }
+    }
+
+    /// MAC control, or a mechanism's frame in its place, has arrived at a port.
+    pub fn mac_control(&mut self, port: u16, frame: &Control) {
+        let now = self.world.now;
+        let p = self.port(port);
+        let rate = p.serialiser.rate();
+        p.lane.fold(now.0, mix(frame.words[0] ^ frame.words[1] << 20 ^ frame.words[3] << 40));
+        let fate = self.hear(port, frame);
+        for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
+            let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };
+            if self.probes.pauses.is_some() {
+                self.note_obeyed(port, hold.class, until);
+            }
+            self.port(port).held_by_peer(hold.class, now, until);
+        }
+    }
+}
+
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    /// What will be done to a frame that is put on the link out of a special port.
+    #[cold]
+    pub(crate) fn fate(&mut self, port: u16, pkt: Ix) -> u8 {
+        let captured = if self.ports[usize::from(port)].rest.captured { CAPTURED } else { 0 };
+        let watched = if self.ports[usize::from(port)].rest.watched { WATCHED } else { 0 };
+        if watched != 0 {
+            self.wire_begins(port, pkt);
+        }
+        let lost = if self.is_lost(port, pkt) { LOST } else { 0 };
+        captured | watched | lost
+    }
+
+    /// Whether a fault of the link out of `port` destroys this frame on the wire.
+    fn is_lost(&mut self, port: u16, pkt: Ix) -> bool {
+        if !self.ports[usize::from(port)].up {
+            return true;
+        }
+        let header = self.world.slab[pkt].pkt;
+        let control =
+            matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.world.slab.control(header.seq).kind);
+        let now = self.world.now;
+        let Some(faults) = self.ports[usize::from(port)].rest.faults.as_mut() else { return false };
+        faults.begins(now);
+        let counts = |what: &FrameKind| match what {
+            FrameKind::Data => header.kind == Kind::Data,
+            FrameKind::Ack => header.kind == Kind::Ack,
+            FrameKind::Control(name) => control == Some(name.as_str()),
+        };
+        let mut lost = false;
+        for (what, share) in &faults.loss {
+            if what.as_ref().is_none_or(counts) && *share > 0.0 {
+                lost |= faults.rng.random::<f64>() < *share;
+            }
+        }
+        for (what, left) in &mut faults.drop_nth {
+            if counts(what) && *left > 0 {
+                *left -= 1;
+                lost |= *left == 0;
+            }
+        }
+        lost
+    }
+}

@@ -1,0 +1,111 @@
+//! What waited for the ports of one switch between two samples, exactly: integrals over time, moved at every change.
+//!
+//! A switch has them only where `output.backlogs` asks for them.
+
+use crate::occupancy::Occupancy;
+use crate::packet::Port;
+use backwater_engine::Time;
+
+/// The backlog of one port since the last sample.
+#[derive(Clone, Copy, Debug, Default)]
+struct Backlog {
+    /// \[bytes\] now
+    bytes: u64,
+    /// When it last changed or was sampled.
+    since: Time,
+    /// \[bytes\] most at once
+    most: u64,
+    /// \[bytes ps\]
+    area: u128,
+    /// \[bytes² ps\]
+    square: u128,
+    /// \[ps\] without a byte
+    empty: u64,
+}
+
+/// What a sample says of one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moments {
+    /// \[bytes\] mean over time
+    pub mean: u64,
+    /// \[bytes²\] mean of the square over time
+    pub mean_square: u64,
+    /// \[bytes\] most at once
+    pub most: u64,
+    /// \[ps\] without a byte
+    pub empty: u64,
+}
+
+impl Backlog {
+    fn pass(&mut self, now: Time) {
+        let time = u128::from(now.since(self.since).as_ps());
+        let bytes = u128::from(self.bytes);
+        self.area += bytes * time;
+        self.square += bytes * bytes * time;
+        if self.bytes == 0 {
+            self.empty += time as u64;
+        }
+        self.since = now;
+    }
+
+    fn take(&mut self, now: Time, interval: Time) -> Moments {
+        self.pass(now);
+        let interval = u128::from(interval.as_ps().max(1));
+        // To the nearest whole number, so that many intervals together are not off to one side.
+        let mean = |sum: u128| ((sum + interval / 2) / interval) as u64;
+        let moments =
+            Moments { mean: mean(self.area), mean_square: mean(self.square), most: self.most, empty: self.empty };
+        *self = Backlog { bytes: self.bytes, since: now, most: self.bytes, ..Backlog::default() };
+        moments
+    }
+}
+
+/// The backlogs of a switch's ports.
+#[derive(Clone, Debug)]
+pub(crate) struct Backlogs(Vec<Backlog>);
+
+impl Backlogs {
+    pub fn new(ports: usize) -> Backlogs {
+        Backlogs(vec![Backlog::default(); ports])
+    }
+
+    /// What waits for `port` has changed.
+    pub fn change(&mut self, port: Port, occupancy: &Occupancy, now: Time) {
+        let backlog = &mut self.0[usize::from(port.0)];
+        backlog.pass(now);
+        backlog.bytes = occupancy.egress_port(port).0;
+        backlog.most = backlog.most.max(backlog.bytes);
+    }
+
+    /// Gives what a port's backlog was in the `interval` that ends now, and begins the next.
+    pub fn take(&mut self, port: Port, now: Time, interval: Time) -> Moments {
+        self.0[usize::from(port.0)].take(now, interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(backlog: &mut Backlog, bytes: u64, now: Time) {
+        backlog.pass(now);
+        backlog.bytes = bytes;
+        backlog.most = backlog.most.max(bytes);
+    }
+
+    /// 1000 B for 2 us, 3000 B for 1 us, nothing for 7 us: mean 500 B, mean square 1.1 MB², and the next interval starts with
+    /// what is there.
+    #[test]
+    fn moments_are_weighted_by_time() {
+        let mut backlog = Backlog::default();
+        set(&mut backlog, 1000, Time::us(4));
+        set(&mut backlog, 3000, Time::us(6));
+        set(&mut backlog, 0, Time::us(7));
+        let first = backlog.take(Time::us(10), Time::us(10));
+        assert_eq!(first, Moments { mean: 500, mean_square: 1_100_000, most: 3000, empty: 7_000_000 });
+        set(&mut backlog, 200, Time::us(15));
+        assert_eq!(backlog.take(Time::us(20), Time::us(10)).mean, 100);
+        let last = backlog.take(Time::us(30), Time::us(10));
+        assert_eq!(last, Moments { mean: 200, mean_square: 40_000, most: 200, empty: 0 });
+    }
+}

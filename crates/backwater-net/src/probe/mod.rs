@@ -1,0 +1,64 @@
+//! Who looks on: recorded waits and pauses, what jobs put on links, and whose packets those are. Nothing here changes what happens.
+
+pub mod account;
+pub mod backlog;
+mod capture;
+mod loads;
+pub mod pauses;
+pub mod waits;
+
+pub(crate) use loads::{Load, Loads};
+
+use crate::packet::FlowRef;
+use crate::record::Met;
+use pauses::Pauses;
+use waits::Waits;
+
+/// Those who look on at nodes.
+#[derive(Default)]
+pub(crate) struct Probes {
+    /// Recorded flows, if any are.
+    pub waits: Option<Box<Waits>>,
+    /// Recorded pauses, if they are.
+    pub pauses: Option<Box<Pauses>>,
+    pub loads: Loads,
+    pub who: Who,
+}
+
+impl Probes {
+    /// Whether it matters whose a packet is.
+    pub fn ask_whose(&self) -> bool {
+        self.waits.is_some() || self.loads.count()
+    }
+}
+
+/// The flows under way, for those who see a packet and want to know whose it is.
+#[derive(Default)]
+pub(crate) struct Who {
+    /// By slot.
+    flows: Vec<Option<(u32, Met)>>,
+}
+
+impl Who {
+    /// A flow begins.
+    pub fn begin(&mut self, flow: FlowRef, met: Met) {
+        let slot = flow.slot as usize;
+        if self.flows.len() <= slot {
+            self.flows.resize(slot + 1, None);
+        }
+        self.flows[slot] = Some((flow.tag, met));
+    }
+
+    /// It is over.
+    pub fn end(&mut self, flow: FlowRef) {
+        if let Some(entry) = self.flows.get_mut(flow.slot as usize) {
+            *entry = None;
+        }
+    }
+
+    /// Number and group of a flow that is under way.
+    pub fn find(&self, flow: FlowRef) -> Option<Met> {
+        let (tag, met) = (*self.flows.get(flow.slot as usize)?)?;
+        (tag == flow.tag).then_some(met)
+    }
+}

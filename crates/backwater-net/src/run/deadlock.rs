@@ -1,0 +1,276 @@
+//! Deadlock: pauses that wait for each other in a cycle.
+//!
+//! A switch whose memory for what came in at a port is full asks the neighbour there to pause. The pause ends when frames leave;
+//! where these wait in queues that are paused themselves, it waits for those. Around a cycle nobody goes on.
+//!
+//! ```text
+//! ask (port r, class c)     r's switch asks its neighbour to pause, without an end
+//! queue (port e, queue q)   held: a gate of it is shut, and the neighbour's pause of that class, or of the link, is in force
+//! queue ─▶ ask              a held queue waits for the ask of the port at the other end of its link
+//! ask ─▶ queues             those in which the frames stand whose departure it awaits (see `Awaits`): of a lane in front of a
+//!                           crossbar, the queue that its head is for
+//! ```
+//!
+//! Where flows are kept in order between queues, a queue whose head waits for others of its flow stands behind the queue of those.
+//!
+//! **The condition.** Let `A` be the largest set of asks such that each still holds frames, all of these stand in queues (none is on a
+//! wire, in the fabric or yet to be enqueued), and every such queue is held and waits for an ask in `A`. The network is deadlocked
+//! if and only if `A` is not empty: no frame behind an ask in `A` can leave before another one has. Every ask in `A` waits for
+//! another in `A`, so that there is a cycle to be named.
+//!
+//! Whatever may end a pause otherwise keeps its ask out of `A`: an end that is set (a pause for a time, not until release), a
+//! mechanism that gives up (a watchdog), a host at the other end, a queue without a shut gate (it may be starved, but can send), a
+//! link out of the asking port that may lose the refresh of a pause. While a fault is still to come, nothing is called a deadlock.
+//! A queue of which some frames can leave is none either: they leave, and the next look sees what is left. So there is no false alarm.
+//!
+//! Looking costs nothing per packet. A pause without an end arms a look, 100 us later, over all ports and over the frames in
+//! switches that ask; it arms the next while such pauses last. When no event is left, there is a last look.
+
+use super::{Actors, Network};
+use crate::hooks::{Awaits, SwitchSide};
+use crate::packet::{CLASSES, Class, Port as PortNo, Queue};
+use crate::port::Belongs;
+use crate::record::{Broken, Deadlock};
+use crate::switch::Switch;
+use crate::switch::standing::each_standing;
+use backwater_engine::Time;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Global number of a port, and a queue of it.
+pub(super) type Held = (u32, u8);
+
+/// Global number of the port that asks, and the class, or `CLASSES` for the link.
+type Ask = (u32, u8);
+
+/// Frames that have something in common: bytes, and the queues that they stand in.
+#[derive(Clone, Default)]
+struct Standing {
+    bytes: u64,
+    queues: BTreeSet<Held>,
+}
+
+/// The frames that stand in a switch, by (ingress, class) and by (egress, queue).
+struct Census {
+    ingress: Vec<Standing>,
+    egress: Vec<Standing>,
+}
+
+impl Census {
+    fn add(&mut self, place: &crate::hooks::Place, charged: u32, queued: u32, queue: Held) {
+        let ingress = &mut self.ingress[usize::from(place.ingress.0) * CLASSES + usize::from(place.class.0)];
+        if charged != 0 {
+            ingress.bytes += u64::from(charged);
+            ingress.queues.insert(queue);
+        }
+        let egress = &mut self.egress[usize::from(place.egress.0) * CLASSES + usize::from(place.queue.0)];
+        egress.bytes += u64::from(queued);
+        egress.queues.insert(queue);
+    }
+}
+
+/// The queues that frames of these parts stand in, if there are any frames and all of them, `counted` bytes, stand.
+fn all_standing(parts: &[Standing], counted: u64) -> Option<BTreeSet<Held>> {
+    let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
+    (bytes != 0 && bytes == counted).then(|| parts.iter().flat_map(|part| part.queues.iter().copied()).collect())
+}
+
+impl<A: Actors> Network<A> {
+    /// Looks for a deadlock, and whether flows get on.
+    pub(super) fn look(&mut self) {
+        if self.world.now == self.world.totals.look_at {
+            self.world.totals.look_at = Time::NEVER;
+        }
+        if self.world.queue.len() as u64 == self.world.totals.looks {
+            // Nothing else happens any more: neither does time pass.
+            self.world.now = self.last_happened();
+        }
+        let asks = self.asks();
+        self.find_deadlock(&asks);
+        let again = self.watch_stall();
+        if !self.lives() {
+            return;
+        }
+        if !asks.is_empty() {
+            self.world.suspect_pause();
+        }
+        if let Some(at) = again {
+            self.world.arm_look(at);
+        }
+    }
+
+    /// Nothing but what keeps itself going is left to happen.
+    #[cold]
+    pub(super) fn nothing_left(&mut self) {
+        self.world.now = self.last_happened();
+        self.find_deadlock(&self.asks());
+        (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
+    }
+
+    fn find_deadlock(&mut self, asks: &BTreeSet<Ask>) {
+        if self.world.totals.deadlock.is_some()
+            || asks.is_empty()
+            || self.faults.iter().any(|fault| fault.at > self.world.now)
+        {
+            return;
+        }
+        let cycle = self.cycle(asks.clone());
+        if cycle.is_empty() {
+            return;
+        }
+        let names: Vec<String> = cycle.iter().map(|(queue, class)| self.name_queue(queue.0, *class)).collect();
+        let waiting: u64 = cycle.iter().map(|(queue, _)| self.waiting_at(*queue)).sum();
+        if self.deadlock_ends {
+            self.world.totals.stopped = true;
+            self.world.totals.broken = Some(Broken {
+                time: self.world.now,
+                reason: format!(
+                    "deadlock: {} -> {}: each waits for the next to resume, and {waiting} B wait in them for ever",
+                    names.join(" -> "),
+                    names.first().map_or("", String::as_str)
+                ),
+                hint: "paths that go up and then down cannot form such a cycle; sources that pause, or a watchdog, break one; \
+                       stop.deadlock = false lets the run go on"
+                    .into(),
+            });
+        }
+        self.world.totals.deadlock = Some(Deadlock { time: self.world.now, cycle: names, waiting });
+    }
+
+    /// The pauses without an end that switches ask of switches, over links that lose nothing.
+    fn asks(&self) -> BTreeSet<Ask> {
+        let mut asks = BTreeSet::new();
+        for (number, port) in self.ports.iter().enumerate() {
+            let between = matches!(port.belongs, Belongs::Switch(_))
+                && matches!(self.ports[port.peer as usize].belongs, Belongs::Switch(_));
+            if between && !port.may_lose() {
+                asks.extend((0..=CLASSES as u8).filter(|i| port.rest.holds.lasts(*i)).map(|i| (number as u32, i)));
+            }
+        }
+        asks
+    }
+
+    /// Leaves of `asks` those in the set of the condition, and gives a cycle among them: queues, and what of each is held.
+    fn cycle(&self, mut asks: BTreeSet<Ask>) -> Vec<(Held, Option<Class>)> {
+        asks.retain(|(port, class)| self.obeys(self.ports[*port as usize].peer, *class));
+        let mut census: BTreeMap<u32, Census> = BTreeMap::new();
+        let mut awaited: BTreeMap<Ask, Vec<BTreeSet<Held>>> = BTreeMap::new();
+        for ask in &asks {
+            let Belongs::Switch(switch) = self.ports[ask.0 as usize].belongs else { continue };
+            let standing = census.entry(switch).or_insert_with(|| self.census(switch));
+            awaited.insert(*ask, self.awaited(switch, *ask, standing));
+        }
+        let stuck = |asks: &BTreeSet<Ask>, ask: &Ask| {
+            awaited[ask].iter().find(|queues| queues.iter().all(|queue| self.holder(asks, *queue).is_some()))
+        };
+        loop {
+            let left: BTreeSet<Ask> = asks.iter().copied().filter(|ask| stuck(&asks, ask).is_some()).collect();
+            if left.len() == asks.len() {
+                break;
+            }
+            asks = left;
+        }
+        let mut way: Vec<(Ask, Held, Ask)> = Vec::new();
+        let mut at = asks.first().copied();
+        while let Some(ask) = at {
+            if let Some(first) = way.iter().position(|(seen, ..)| *seen == ask) {
+                let mut cycle = way.split_off(first);
+                let least = (0..cycle.len()).min_by_key(|i| cycle[*i].1).unwrap_or(0);
+                cycle.rotate_left(least);
+                return cycle.into_iter().map(|(_, queue, holder)| (queue, class_of(holder))).collect();
+            }
+            let queue = stuck(&asks, &ask).and_then(|queues| queues.first());
+            let Some((queue, holder)) = queue.and_then(|queue| Some((*queue, self.holder(&asks, *queue)?))) else {
+                break;
+            };
+            way.push((ask, queue, holder));
+            at = Some(holder);
+        }
+        Vec::new()
+    }
+
+    /// Whether a port obeys its neighbour's pause of a class or the link, and has no mechanism that gives up.
+    fn obeys(&self, port: u32, class: u8) -> bool {
+        let p = &self.ports[port as usize];
+        let shut = if usize::from(class) == CLASSES { p.gates() == 0 } else { p.gates() & (1 << class) == 0 };
+        let Belongs::Switch(switch) = p.belongs else { return false };
+        shut && p.held_now(self.world.now) & (1 << class) != 0
+            && !self.switches[switch as usize].stack.gives_up(PortNo(p.local))
+    }
+
+    /// The ask among `asks` that holds a queue.
+    fn holder(&self, asks: &BTreeSet<Ask>, (port, queue): Held) -> Option<Ask> {
+        let peer = self.ports[port as usize].peer;
+        [queue, CLASSES as u8].into_iter().map(|class| (peer, class)).find(|ask| asks.contains(ask))
+    }
+
+    /// What an ask waits for: it stays as long as all queues of one of these sets do.
+    fn awaited(&self, switch: u32, (port, class): Ask, standing: &Census) -> Vec<BTreeSet<Held>> {
+        let s = &self.switches[switch as usize];
+        let local = PortNo(self.ports[port as usize].local);
+        let class = class_of((port, class));
+        let owners = self.ports[port as usize].rest.holds.lasting_owners(class);
+        owners.flat_map(|owner| awaited_by(s, &s.stack.awaits(owner, local, class), local, class, standing)).collect()
+    }
+
+    fn census(&self, switch: u32) -> Census {
+        let s = &self.switches[switch as usize];
+        let parts = s.home.shape.ports.len() * CLASSES;
+        let mut census = Census { ingress: vec![Standing::default(); parts], egress: vec![Standing::default(); parts] };
+        let first = s.first_port;
+        each_standing(
+            s,
+            &self.ports[first as usize..][..s.home.shape.ports.len()],
+            &self.world.slab,
+            |ix, (port, queue)| {
+                let slot = &self.world.slab[ix];
+                census.add(&slot.place, slot.charged, slot.queued, (first + u32::from(port), queue));
+            },
+        );
+        census
+    }
+
+    /// \[bytes\] that wait for a queue of a switch.
+    fn waiting_at(&self, (port, queue): Held) -> u64 {
+        let p = &self.ports[port as usize];
+        match p.belongs {
+            Belongs::Switch(s) => self.switches[s as usize].occupancy.egress(PortNo(p.local), Queue(queue)).0,
+            Belongs::Host(_) => 0,
+        }
+    }
+}
+
+/// The class that is asked to pause, or the whole link.
+fn class_of((_, class): Ask) -> Option<Class> {
+    (usize::from(class) != CLASSES).then_some(Class(class))
+}
+
+fn awaited_by<S>(
+    s: &Switch<S>,
+    awaits: &Awaits,
+    local: PortNo,
+    class: Option<Class>,
+    standing: &Census,
+) -> Vec<BTreeSet<Held>> {
+    let of = |all: &[Standing], port: PortNo, only: Option<u8>| {
+        let first = usize::from(port.0) * CLASSES;
+        match only {
+            Some(one) => vec![all[first + usize::from(one)].clone()],
+            None => all[first..first + CLASSES].to_vec(),
+        }
+    };
+    match awaits {
+        Awaits::Unknown => Vec::new(),
+        Awaits::Ingress => {
+            let counted = class.map_or(s.occupancy.ingress_port(local), |class| s.occupancy.ingress(local, class));
+            let parts = of(&standing.ingress, local, class.map(|class| class.0));
+            all_standing(&parts, counted.0).into_iter().collect()
+        }
+        Awaits::Egress(queues) => {
+            let each = queues.iter().filter_map(|(port, queue)| {
+                let counted = queue.map_or(s.occupancy.egress_port(*port), |queue| s.occupancy.egress(*port, queue));
+                all_standing(&of(&standing.egress, *port, queue.map(|queue| queue.0)), counted.0)
+            });
+            each.collect()
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! How far a run is, and what is left to say when it ends.
+
+use super::{Actors, Network};
+use crate::hooks::{Owner, Reach};
+use crate::packet::NodeId;
+use crate::record::{CounterRow, PortRow, Progress, ReachRow, Sink, State, SwitchRow};
+use crate::workload::job::Rounds;
+use backwater_engine::{Fingerprint, Time};
+
+impl<A: Actors> Network<A> {
+    /// How far it is; of a run that has come to rest, when the last thing happened that was no mere timer.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            done: self.world.totals.stopped,
+            time: self.end(),
+            flows_active: self.flows.active,
+            hops: self.ports.iter().map(|p| p.tx_frames).sum(),
+            data_hops: self.ports.iter().map(|p| p.tx_data_frames).sum(),
+            ..self.world.totals.progress
+        }
+    }
+
+    /// Until when time counts: timers that run out after the last flow has ended, with nothing left to do, are no part of a run.
+    pub(super) fn end(&self) -> Time {
+        if self.world.totals.at_rest && self.flows.active == 0 {
+            self.world.totals.last_frame.max(self.world.totals.last_deed)
+        } else {
+            self.world.now
+        }
+    }
+
+    /// When the last event was, timers that had nothing to do any more included.
+    pub fn now(&self) -> Time {
+        self.world.now
+    }
+
+    /// Fingerprint of the trajectory so far.
+    pub fn fingerprint(&self) -> u64 {
+        Fingerprint::of(self.ports.iter().map(|port| port.lane))
+    }
+
+    /// How many of their rounds jobs have completed.
+    pub fn rounds(&self) -> Vec<Rounds> {
+        self.jobs.rounds().collect()
+    }
+
+    /// Ends the run here: hands out the rows of unfinished flows and of all ports.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.world.totals.stopped = true;
+        let mut slots: Vec<u32> = self.flows.slots().collect();
+        slots.sort_by_key(|s| self.flows.send[*s as usize].id);
+        let found = self.whereabouts();
+        for slot in slots {
+            self.fabric.find_routes(self.flows.send[slot as usize].dst);
+            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
+            self.world.rows.flows.push(row);
+            self.end_waits(slot as usize);
+        }
+        if let Some(pauses) = &mut self.probes.pauses {
+            self.world.rows.pauses.extend(pauses.close(self.world.now));
+        }
+        self.world.rows.jobs.append(&mut self.jobs.unfinished());
+        self.world.rows.hand_out(sink);
+        for (node, first) in self.fabric.first_port.iter().enumerate() {
+            for (local, (peer, _)) in self.fabric.neighbours[node].iter().enumerate() {
+                let port = &self.ports[*first as usize + local];
+                sink.port(&PortRow {
+                    node: NodeId(node as u32),
+                    port: crate::packet::Port(local as u16),
+                    peer: NodeId(*peer),
+                    rate_bps: port.serialiser.rate().0,
+                    stats: port.stats(self.world.now),
+                });
+            }
+        }
+        for switch in &self.switches {
+            let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.end()));
+            sink.switch(&SwitchRow { node: switch.home.shape.node, held });
+        }
+        self.hand_out_counts(sink);
+        self.hand_out_loads(sink);
+        self.hand_out_reach(sink);
+    }
+
+    /// Hands out what mechanisms have done in all, and how near they came to it.
+    fn hand_out_reach(&self, sink: &mut dyn Sink) {
+        let mut all: Vec<(Reach, Option<NodeId>)> = self.controllers.reach.iter().map(|reach| (*reach, None)).collect();
+        let mut tell = |node: Option<NodeId>, owner: Owner, done: Reach| {
+            let (reach, at) = &mut all[usize::from(owner.0)];
+            if reach.join(done) {
+                *at = node;
+            }
+        };
+        for switch in &self.switches {
+            A::switch_reach(&switch.stack, &mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
+        }
+        for (host, node) in self.hosts.iter().zip(&self.fabric.host_node) {
+            A::nic_reach(&host.stack, &mut |owner, done| tell(Some(NodeId(*node)), owner, done));
+        }
+        for controller in self.controllers.list.iter().flatten() {
+            A::flow_reach(&controller.side, &mut |owner, done| tell(None, owner, done));
+        }
+        for (owner, mechanism) in self.actors.on() {
+            let (reach, node) = all[usize::from(owner.0)];
+            sink.reach(&ReachRow { mechanism, reach, node });
+        }
+    }
+
+    /// Hands out what mechanisms have counted.
+    fn hand_out_counts(&self, sink: &mut dyn Sink) {
+        let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.world.now)));
+        let at_hosts = self.hosts.iter().zip(&self.fabric.host_node);
+        let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.world.now)));
+        for (node, counts) in at_switches.chain(at_hosts) {
+            for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
+                sink.counter(&CounterRow { node, port, mechanism, counter, value });
+            }
+        }
+    }
+
+    /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
+    pub fn unrest(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.world.slab.len() != 0 {
+            found.push(format!("{} packets are still in flight", self.world.slab.len()));
+        }
+        for switch in &self.switches {
+            if !switch.occupancy.is_empty() {
+                found.push(format!("counters of {} are not zero", switch.home.shape.name));
+            }
+        }
+        for port in &self.ports {
+            if !port.all_open() {
+                found.push(format!("a gate of port {} of {:?} is shut", port.local, port.belongs));
+            }
+            if !port.is_drained() {
+                found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
+            }
+            if port.rest.holds.any(self.world.now) {
+                found.push(format!("port {} of {:?} holds its neighbour", port.local, port.belongs));
+            }
+        }
+        found
+    }
+}

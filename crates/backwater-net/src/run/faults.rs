@@ -1,0 +1,201 @@
+//! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow.
+
+use super::{Actors, Network, on_node};
+use crate::hold::{Hold, bit};
+use crate::hooks::Owner;
+use crate::host::SlowReceiver;
+use crate::node::{CAPTURED, LOST, Node, WATCHED};
+use crate::packet::{CLASSES, Class, Kind, NodeId};
+use crate::port::{Belongs, LinkFaults};
+use crate::slab::{Fifo, Ix};
+use crate::spec::FaultKind;
+use backwater_engine::{Time, rng};
+
+impl<A: Actors> Network<A> {
+    /// Ports from a node to another, or of all nodes to all where an end is not given.
+    fn ports_of_ends(&self, from: Option<NodeId>, to: Option<NodeId>) -> Vec<u32> {
+        let senders = from.map_or(0..self.fabric.neighbours.len() as u32, |from| from.0..from.0 + 1);
+        senders
+            .flat_map(|node| {
+                let first = self.fabric.first_port[node as usize];
+                let ends = self.fabric.neighbours[node as usize].iter().enumerate();
+                ends.filter(|(_, (peer, _))| to.is_none_or(|to| to.0 == *peer)).map(move |(i, _)| first + i as u32)
+            })
+            .collect()
+    }
+
+    /// Ports of `from` that lead to `to`.
+    fn ports_between(&self, from: NodeId, to: NodeId) -> Vec<u32> {
+        self.ports_of_ends(Some(from), Some(to))
+    }
+
+    fn link_faults(&mut self, port: u32) -> &mut LinkFaults {
+        let seed = self.world.rules.seed;
+        self.ports[port as usize].faults(|| {
+            let rng = rng::stream(seed, "link loss", u64::from(port));
+            LinkFaults::new(rng)
+        })
+    }
+
+    pub(super) fn apply_fault(&mut self, fault: usize) {
+        match self.faults[fault].kind.clone() {
+            FaultKind::Loss { from, to, what, probability } => {
+                for port in self.ports_of_ends(from, to) {
+                    let rules = &mut self.link_faults(port).loss;
+                    rules.retain(|(of, _)| *of != what);
+                    rules.push((what.clone(), probability));
+                }
+            }
+            FaultKind::DropNth { from, to, what, nth } => {
+                for port in self.ports_between(from, to) {
+                    self.link_faults(port).drop_nth.push((what.clone(), nth));
+                }
+            }
+            FaultKind::LinkDown { a, b } => self.set_link(a, b, false),
+            FaultKind::LinkUp { a, b } => self.set_link(a, b, true),
+            FaultKind::RateChange { from, to, rate } => {
+                let (clock, now) = (self.world.rules.clock, self.world.now);
+                for port in self.ports_between(from, to) {
+                    let p = &mut self.ports[port as usize];
+                    let (busy, delay) = (p.busy, p.delay.after(p.peer_latency));
+                    let before = std::mem::replace(&mut p.serialiser, crate::units::Serialiser::new(rate, clock));
+                    self.link_faults(port).changes(before, busy, now, delay);
+                }
+            }
+            FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
+                let (xoff, xon) = (xoff.0, xon.0);
+                let h = &mut self.hosts[host.0 as usize];
+                let port = h.port;
+                match &mut h.rx {
+                    Some(rx) => {
+                        let held = std::mem::take(&mut rx.holding).then_some(rx.class);
+                        (rx.rate, rx.xoff, rx.xon, rx.class) = (rate, xoff, xon, class);
+                        if let Some(held) = held {
+                            // The next frame decides anew.
+                            on_node!(self, port, |at, local| at.release_peer(local, Owner::STAGE, bit(Some(held))));
+                        }
+                    }
+                    None => {
+                        h.rx = Some(Box::new(SlowReceiver {
+                            rate,
+                            xoff,
+                            xon,
+                            class,
+                            fifo: Fifo::default(),
+                            bytes: 0,
+                            holding: false,
+                            draining: false,
+                        }));
+                    }
+                }
+            }
+        }
+    }
+
+    fn set_link(&mut self, a: NodeId, b: NodeId, up: bool) {
+        let ports: Vec<u32> = self.ports_between(a, b).into_iter().chain(self.ports_between(b, a)).collect();
+        for port in &ports {
+            self.ports[*port as usize].set_up(up);
+            if !up {
+                let now = self.world.now;
+                self.link_faults(*port).down_at = Some(now);
+                self.lift_pauses(*port);
+            } else {
+                // What was to be said while the link was down was said to nobody.
+                self.ports[*port as usize].rest.holds.forget();
+            }
+        }
+        for (from, to) in [(a, b), (b, a)] {
+            self.fabric.neighbours[from.0 as usize]
+                .iter_mut()
+                .filter(|(peer, _)| *peer == to.0)
+                .for_each(|(_, u)| *u = up);
+        }
+        self.fabric.routes.forget();
+        for port in ports {
+            // Both ends begin anew: what is still to be held is said again.
+            for class in 0..=CLASSES {
+                self.refresh(port, 1 << class);
+            }
+            on_node!(self, port, |at, local| at.kick(local));
+        }
+    }
+
+    /// Nobody is left to lift a pause that was asked over a link that fails: its ends forget what they have said and heard.
+    fn lift_pauses(&mut self, port: u32) {
+        let p = &mut self.ports[port as usize];
+        p.rest.holds.forget();
+        let held = p.held_now(self.world.now);
+        for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
+            let class = (usize::from(class) != CLASSES).then_some(Class(class));
+            let frame = Hold { class, quanta: 0, lasting: false }.frame();
+            on_node!(self, port, |at, local| at.mac_control(local, &frame));
+        }
+    }
+
+    /// Does it, once the last bit has left.
+    #[cold]
+    pub(super) fn meet(&mut self, port: u32, pkt: Ix, fate: u8) {
+        if fate & WATCHED != 0 {
+            on_node!(self, port, |at, local| at.wire_ends(local, pkt));
+        }
+        if fate & CAPTURED != 0 {
+            self.capture(port, pkt, self.world.now, true);
+        }
+        if fate & LOST != 0 {
+            self.lose(port, pkt);
+        }
+        on_node!(self, port, |at, local| at.kick(local));
+    }
+
+    /// Whether a frame that would arrive now at a special port does.
+    #[cold]
+    pub(super) fn comes_through(&mut self, port: u32, pkt: Ix) -> bool {
+        let from = self.ports[port as usize].peer;
+        if self.is_cut(port, pkt) {
+            self.lose(from, pkt);
+            return false;
+        }
+        if self.ports[port as usize].rest.captured {
+            let waited = if self.world.slab[pkt].pkt.kind == Kind::Mac {
+                Time::ZERO
+            } else {
+                self.ports[from as usize].peer_latency
+            };
+            self.capture(port, pkt, self.world.now.since(waited), false);
+        }
+        if let Belongs::Host(host) = self.ports[port as usize].belongs {
+            self.host_at(host).arrive_waits(pkt);
+        }
+        true
+    }
+
+    /// Whether the link to `port` went down while this frame, which would arrive there now, was on it.
+    fn is_cut(&self, port: u32, pkt: Ix) -> bool {
+        let p = &self.ports[port as usize];
+        let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };
+        let (sender, header) = (&self.ports[p.peer as usize], &self.world.slab[pkt].pkt);
+        let latency = if header.kind == Kind::Mac { Time::ZERO } else { sender.peer_latency };
+        let arrived = self.world.now.since(latency);
+        let left = arrived.since(sender.delay);
+        let by = sender.rest.faults.as_ref().map_or(sender.serialiser, |f| f.sent_by(left, sender.serialiser));
+        let began = left.since(by.time(header.size + self.world.rules.gap));
+        began <= down && down <= arrived
+    }
+
+    /// A frame sent from `port` has been destroyed on the wire.
+    #[cold]
+    pub(super) fn lose(&mut self, port: u32, pkt: Ix) {
+        self.lost_from(port);
+        let header = self.world.slab[pkt].pkt;
+        self.probes.lose_waits(&header, pkt);
+        self.world.forget(pkt);
+    }
+
+    /// A frame that `port` sent has been lost to a fault.
+    #[cold]
+    pub(super) fn lost_from(&mut self, port: u32) {
+        self.ports[port as usize].rest.stats.fault_frames += 1;
+        self.world.totals.progress.fault_losses += 1;
+    }
+}

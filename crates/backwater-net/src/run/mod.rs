@@ -1,0 +1,396 @@
+//! A network and its event loop.
+//!
+//!
+//! `build` makes it, this file runs it; `links` says what arrives at whose port; `start` begins flows, `outcome` carries out what nodes
+//! leave and ends flows, `jobs` begins those that wait for others, `ideal` says what one would take alone; `deadlock` and `stall` notice
+//! what will never go on; `faults` does as its name says, `ending` says what is left at the end, and `fetch` only makes large networks faster.
+
+mod build;
+pub(crate) mod deadlock;
+mod ending;
+mod faults;
+mod fetch;
+mod ideal;
+mod jobs;
+mod links;
+mod observe;
+mod outcome;
+mod sample;
+mod stall;
+mod start;
+
+use crate::event::Event;
+use crate::hooks::{
+    Count, FlowShape, FlowSide, NicShape, NicSide, Owner, RateKey, Reach, Steering, SwitchShape, SwitchSide,
+};
+use crate::host::flow::{Controllers, Flows};
+use crate::host::{Host, Interface};
+use crate::node::At;
+use crate::packet::{FlowRef, NodeId};
+use crate::port::{Belongs, Port};
+use crate::probe::Probes;
+use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
+use crate::spec::{Fault, FlowSpec, SeriesSpec};
+use crate::switch::Switch;
+use crate::units::Rate;
+use crate::workload::FlowSource;
+use crate::world::{Fabric, World};
+use backwater_engine::Time;
+use jobs::Jobs;
+
+/// The mechanisms of a run: makes their sides. `backwater-mech` generates the only implementation outside of tests.
+pub trait Actors {
+    /// Sides at a switch.
+    type Switch: SwitchSide;
+    /// Sides at a NIC.
+    type Nic: NicSide;
+    /// Sides at a flow.
+    type Flow: FlowSide;
+    /// What all nodes share.
+    type Shared;
+    /// Number of mechanisms, at most 63.
+    const OWNERS: usize;
+    /// Whether some mechanism has an opinion on which of several paths a packet takes.
+    fn chooses(&self) -> bool {
+        false
+    }
+    /// Between which queues mechanisms move flows anywhere in the network.
+    fn steering(&self) -> Option<Steering> {
+        None
+    }
+    /// What mechanisms have counted at a switch, each with its mechanism's name.
+    fn switch_counts(_side: &Self::Switch, _now: Time) -> Vec<(&'static str, Count)> {
+        Vec::new()
+    }
+    /// What mechanisms have counted at a NIC.
+    fn nic_counts(_side: &Self::Nic, _now: Time) -> Vec<(&'static str, Count)> {
+        Vec::new()
+    }
+    /// The mechanisms that are on: each with its number.
+    fn on(&self) -> Vec<(Owner, &'static str)> {
+        Vec::new()
+    }
+    /// What mechanisms have done at a switch, by number, where they have a side there.
+    fn switch_reach(_side: &Self::Switch, _tell: &mut dyn FnMut(Owner, Reach)) {}
+    /// What they have done at a NIC.
+    fn nic_reach(_side: &Self::Nic, _tell: &mut dyn FnMut(Owner, Reach)) {}
+    /// What they have done at a flow.
+    fn flow_reach(_side: &Self::Flow, _tell: &mut dyn FnMut(Owner, Reach)) {}
+    /// What all nodes share.
+    fn shared(&self) -> Self::Shared;
+    /// Sides at this switch.
+    fn switch(&self, shape: &SwitchShape) -> Self::Switch;
+    /// Sides at this NIC.
+    fn nic(&self, shape: &NicShape) -> Self::Nic;
+    /// Sides at this flow, if any.
+    fn flow(&self, shape: &FlowShape, shared: &Self::Shared) -> Option<Self::Flow>;
+    /// Which flows share a controller.
+    fn rate_key(&self, shape: &FlowShape) -> RateKey;
+    /// Classes that are never to be dropped at the node of this name and tier, a bit each.
+    fn lossless_classes(&self, name: &str, tier: &str) -> u8;
+}
+
+/// A run whose links have been silent for this long, while pauses are refreshed and nothing else is to come, has stalled.
+const SILENCE: Time = Time::ms(1_000);
+
+/// Does something at the node of a port (its number among all ports), which is `$local` there.
+macro_rules! on_node {
+    ($network:expr, $port:expr, |$at:ident, $local:ident| $do:expr) => {{
+        let (belongs, $local) = {
+            let p = &$network.ports[$port as usize];
+            (p.belongs, p.local)
+        };
+        match belongs {
+            crate::port::Belongs::Switch(switch) => {
+                let mut $at = $network.switch_at(switch);
+                $do
+            }
+            crate::port::Belongs::Host(host) => {
+                let mut $at = $network.host_at(host);
+                $do
+            }
+        }
+    }};
+}
+pub(crate) use on_node;
+
+/// Events between two deliveries of rows.
+const SLICE: u64 = 4096;
+
+/// Links that are looked at for routes in about the time of an event.
+const LINKS_PER_EVENT: u64 = 16;
+
+/// Flows with the last of which a run ends.
+#[derive(Default)]
+struct Awaited {
+    /// Per group: whether its flows are awaited; empty: nobody waits for some of them only.
+    groups: Vec<bool>,
+    /// How many of them are under way.
+    active: u64,
+}
+
+impl Awaited {
+    fn holds(&self, group: u32) -> bool {
+        self.groups.get(group as usize).copied().unwrap_or(false)
+    }
+}
+
+/// A network under simulation.
+pub struct Network<A: Actors> {
+    world: World,
+    fabric: Fabric,
+    actors: A,
+    shared: A::Shared,
+    ports: Vec<Port>,
+    switches: Vec<Switch<A::Switch>>,
+    hosts: Vec<Host<A::Nic>>,
+    flows: Flows,
+    controllers: Controllers<A::Flow>,
+    probes: Probes,
+    sources: Vec<Box<dyn FlowSource>>,
+    coming: Vec<Option<FlowSpec>>,
+    jobs: Jobs,
+    awaited: Awaited,
+    faults: Vec<Fault>,
+    series: Option<SeriesSpec>,
+    sampled_bytes: Vec<u64>,
+    deadlock_ends: bool,
+    stall: Time,
+    /// It is too large for a processor's cache.
+    wide: bool,
+}
+impl<A: Actors> Network<A> {
+    /// Handles up to `budget` events. A broken promise ends the run.
+    pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
+        let mut left = budget;
+        while left > 0 && !self.world.totals.stopped {
+            let slice = left.min(SLICE);
+            left -= slice;
+            self.run_slice(slice);
+            // Finding routes in a large network takes as long as many events.
+            left = left.saturating_sub(self.fabric.routes.take_work() / LINKS_PER_EVENT);
+            self.world.rows.hand_out(sink);
+        }
+        match self.world.totals.broken.take() {
+            Some(broken) => Err(broken),
+            None => Ok(self.progress()),
+        }
+    }
+
+    fn run_slice(&mut self, slice: u64) {
+        if self.jobs_are_starting() && !self.start_jobs_flows() {
+            return;
+        }
+        for handled in 0..slice {
+            if self.world.queue.fill() {
+                if self.wide {
+                    self.fetch_ahead();
+                }
+                if self.enough_routes() {
+                    self.world.totals.progress.events += handled;
+                    return;
+                }
+            }
+            let Some((time, _, event)) = self.world.queue.pop() else {
+                self.nothing_left();
+                self.world.totals.progress.events += handled;
+                return;
+            };
+            let before = std::mem::replace(&mut self.world.now, time);
+            match event {
+                Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),
+                Event::Arrive { port, pkt } => self.arrive(port, pkt),
+                Event::Wake { port } => on_node!(self, port, |at, local| at.woken(local)),
+                _ => {
+                    self.rare(event, before);
+                    // A flow that begins finds routes, and so many begin within one batch of events.
+                    if self.enough_routes() {
+                        self.settle();
+                        self.world.totals.progress.events += handled + 1;
+                        return;
+                    }
+                }
+            }
+            if !self.world.outcomes.is_empty() {
+                self.settle();
+            }
+            if self.world.totals.stopped {
+                self.world.totals.progress.events += handled + 1;
+                return;
+            }
+        }
+        self.world.totals.progress.events += slice;
+    }
+
+    /// Whether finding routes has taken as long as a slice of events.
+    fn enough_routes(&self) -> bool {
+        self.fabric.routes.has_worked(SLICE * LINKS_PER_EVENT)
+    }
+
+    #[inline(never)]
+    fn rare(&mut self, event: Event, before: Time) {
+        self.world.totals.idling -= u64::from(event.idles());
+        if event.looks_on() {
+            self.looks_on(before);
+        }
+        if !event.is_timer() {
+            self.world.totals.last_deed = self.world.now;
+        }
+        match event {
+            Event::Crossed { switch, ingress, egress } => self.switch_at(switch).crossed(ingress, egress),
+            Event::Match { switch } => self.switch_at(switch).match_crossbar(),
+            Event::Pace { controller, tag } => {
+                if let Some(mut host) = self.controller_at(controller) {
+                    host.pace(controller, tag);
+                }
+            }
+            Event::Signal { port, control, .. } => self.signal(port, control),
+            Event::Refresh { port, class, others, .. } => self.refresh(port, 1 << class | u16::from(others)),
+            Event::SwitchTimer { switch, owner, token } => self.switch_at(switch).timer(Owner(owner), token),
+            Event::NicTimer { host, owner, token } => self.host_at(host).timer(Owner(owner), token),
+            Event::FlowTimer { controller, tag, owner, token } => {
+                let Some(mut host) =
+                    self.controller_at(controller).filter(|at| at.node.controllers.is(controller, tag))
+                else {
+                    return;
+                };
+                host.flow_timer(controller, Owner(owner), token);
+                // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
+                if !self.lives() {
+                    self.nothing_left();
+                }
+            }
+            Event::Heed { host, pkt } => self.host_at(host).heed(pkt),
+            Event::Drain { host } => self.host_at(host).drain(),
+            Event::Source { source } => self.start_flows(source as usize),
+            Event::Job { job } => self.ask_job(job),
+            Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
+            Event::Fetched { slot, tag } => self.fetched(slot, tag),
+            Event::Timeout { slot, tag } => {
+                if self.flows.find(FlowRef { slot, tag }).is_some() {
+                    let src = self.flows.send[slot as usize].src.0;
+                    self.host_at(src).timed_out(slot, tag);
+                }
+            }
+            Event::Fault { fault } => self.apply_fault(fault as usize),
+            Event::Sample => self.sample(),
+            Event::Stop => self.world.totals.stopped = true,
+            Event::Look => self.look(),
+            Event::Enqueue { switch, pkt } => self.switch_at(switch).enqueue(pkt),
+            Event::Sent { .. } | Event::Arrive { .. } | Event::Wake { .. } => unreachable!("handled in the loop"),
+        }
+    }
+
+    /// A flow of this group has ended: with the last that is awaited, and none to come, so does the run.
+    fn one_ended(&mut self, group: u32) {
+        if self.awaited.holds(group) {
+            self.awaited.active -= 1;
+            self.world.totals.stopped |= self.awaits_nothing();
+        }
+    }
+
+    fn awaits_nothing(&self) -> bool {
+        self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.holds(flow.group))
+    }
+
+    /// What only looks on is no part of what happens: a run ends when it would have ended without.
+    fn looks_on(&mut self, before: Time) {
+        self.world.totals.looks -= 1;
+        if before > self.world.totals.looked {
+            self.world.totals.happened = before;
+        }
+        self.world.totals.looked = self.world.now;
+    }
+
+    /// When something last happened. What happens at the moment of a look comes before it, or is no mere timer.
+    fn last_happened(&self) -> Time {
+        let looked_last = self.world.now == self.world.totals.looked;
+        if looked_last { self.world.totals.happened.max(self.world.totals.last_deed) } else { self.world.now }
+    }
+
+    /// Whether anything is pending but events that only keep themselves going.
+    fn lives(&self) -> bool {
+        self.world.queue.len() as u64 > self.world.totals.idling
+    }
+
+    /// Ends a run in which pauses hold each other: they are refreshed for ever, and nothing else will come.
+    fn watch_silence(&mut self) {
+        if self.world.now.since(self.world.totals.last_frame) <= SILENCE {
+            return;
+        }
+        self.world.totals.stopped |= !self.something_comes();
+    }
+
+    /// The deadlock that was found, if any.
+    pub fn deadlock(&self) -> Option<&Deadlock> {
+        self.world.totals.deadlock.as_ref()
+    }
+
+    /// The first frame that was dropped for want of memory, if any was.
+    pub fn first_drop(&self) -> Option<&FirstDrop> {
+        self.world.totals.first_drop.as_ref()
+    }
+
+    /// Name of a node.
+    pub fn node_name(&self, node: NodeId) -> &str {
+        &self.fabric.graph.nodes[node.0 as usize].name
+    }
+
+    /// The node at which a port sits.
+    fn node_of(&self, port: &Port) -> u32 {
+        match port.belongs {
+            Belongs::Switch(s) => self.switches[s as usize].home.shape.node.0,
+            Belongs::Host(h) => self.fabric.host_node[h as usize],
+        }
+    }
+
+    /// A switch at work.
+    #[inline(always)]
+    fn switch_at(&mut self, switch: u32) -> At<'_, &mut Switch<A::Switch>> {
+        let node = &mut self.switches[switch as usize];
+        let first = node.first_port;
+        let ports = &mut self.ports[first as usize..(first + node.ports) as usize];
+        At { node, ports, first, world: &mut self.world, fabric: &mut self.fabric, probes: &mut self.probes }
+    }
+
+    /// A host at work.
+    #[inline(always)]
+    fn host_at(&mut self, host: u32) -> At<'_, Interface<'_, A::Nic, A::Flow>> {
+        let at = &mut self.hosts[host as usize];
+        let first = at.port;
+        let ports = std::slice::from_mut(&mut self.ports[first as usize]);
+        let node = Interface { number: host, host: at, flows: &mut self.flows, controllers: &mut self.controllers };
+        At { node, ports, first, world: &mut self.world, fabric: &mut self.fabric, probes: &mut self.probes }
+    }
+
+    /// The host of a controller that is still there.
+    fn controller_at(&mut self, controller: u32) -> Option<At<'_, Interface<'_, A::Nic, A::Flow>>> {
+        let host = self.controllers.list[controller as usize].as_ref()?.shape.src.0;
+        Some(self.host_at(host))
+    }
+
+    /// A pause signal without a frame is heard.
+    #[cold]
+    fn signal(&mut self, port: u32, control: u32) {
+        let frame = self.world.slab.take_control(u64::from(control));
+        let p = &self.ports[port as usize];
+        if p.up {
+            if p.rest.captured {
+                let from = NodeId(self.node_of(&self.ports[p.peer as usize]));
+                on_node!(self, port, |at, local| at.capture_signal(local, frame, from, false));
+            }
+            on_node!(self, port, |at, local| at.mac_control(local, &frame));
+        }
+    }
+
+    /// A neighbour that is to be held may need another frame.
+    fn refresh(&mut self, port: u32, classes: u16) {
+        on_node!(self, port, |at, local| at.refresh(local, classes));
+        self.watch_silence();
+    }
+
+    /// The line rate of a host's link.
+    fn host_rate(&self, host: u32) -> Rate {
+        self.ports[self.hosts[host as usize].port as usize].serialiser.rate()
+    }
+}

@@ -1,0 +1,117 @@
+//! What a node leaves to the run: all that concerns more than that node.
+
+use super::{Actors, Network};
+use crate::config::Window;
+use crate::host::flow::{NO_CONTROLLER, Status};
+use crate::record::{FlowRow, State};
+use crate::workload::job::Moment;
+use crate::world::Outcome;
+use backwater_engine::Time;
+
+impl<A: Actors> Network<A> {
+    /// Carries out what nodes have left.
+    #[inline(never)]
+    pub(super) fn settle(&mut self) {
+        let mut outcomes = std::mem::take(&mut self.world.outcomes);
+        while !outcomes.is_empty() {
+            for outcome in outcomes.drain(..) {
+                match outcome {
+                    Outcome::Sent { port, pkt, fate } => self.meet(port, pkt, fate),
+                    Outcome::LostFrom(port) => self.lost_from(port),
+                    Outcome::LastByte { slot } => self.tell_job(slot as usize, Moment::LastByte),
+                    Outcome::Received { slot } => {
+                        let flow = &mut self.flows.send[slot as usize];
+                        flow.acked = self.flows.recv[slot as usize].received;
+                        let src = flow.src.0;
+                        self.host_at(src).maybe_complete(slot as usize);
+                    }
+                    Outcome::Complete { slot } => {
+                        let recv = &mut self.flows.recv[slot as usize];
+                        if recv.last_byte == Time::NEVER {
+                            // A stream that ended after its last packet had been received.
+                            recv.last_byte = self.world.now;
+                        }
+                        self.world.totals.progress.flows_done += 1;
+                        self.tell_job(slot as usize, Moment::LastAck);
+                        self.end_flow(slot as usize, State::Complete);
+                    }
+                    Outcome::Failed { slot } => {
+                        self.world.totals.progress.flows_failed += 1;
+                        self.end_flow(slot as usize, State::Failed);
+                    }
+                    Outcome::TimedOut { tries } => self.suspect(tries),
+                }
+            }
+            std::mem::swap(&mut outcomes, &mut self.world.outcomes);
+        }
+        // Its memory is for the next.
+        self.world.outcomes = outcomes;
+    }
+
+    /// A flow is over: hands out its row, and gives back what it has held.
+    fn end_flow(&mut self, at: usize, state: State) {
+        let row = self.flow_row(at, state);
+        let group = row.group;
+        self.world.rows.flows.push(row);
+        self.end_waits(at);
+        let src = self.flows.send[at].src.0;
+        let listed = self.flows.send[at].status != Status::Idle && self.host_at(src).leave_lists(at);
+        let flow = &self.flows.send[at];
+        let controller = flow.controller;
+        let reference = self.flows.reference(at as u32);
+        self.fabric.paths.take_out(reference);
+        self.probes.who.end(reference);
+        if controller != NO_CONTROLLER
+            && let Some(gone) = self.controllers.list[controller as usize].take_if(|c| !c.kept)
+        {
+            let reach = &mut self.controllers.reach;
+            A::flow_reach(&gone.side, &mut |owner, done| {
+                reach[usize::from(owner.0)].join(done);
+            });
+            self.controllers.free.push(controller);
+        }
+        if listed {
+            self.flows.bury(at as u32);
+        } else {
+            self.flows.remove(at as u32);
+        }
+        self.world.totals.last_deed = self.world.now;
+        self.one_ended(group);
+    }
+
+    /// The row of a flow.
+    pub(super) fn flow_row(&self, at: usize, state: State) -> FlowRow {
+        let (flow, recv) = (&self.flows.send[at], &self.flows.recv[at]);
+        let acknowledged = state == State::Complete && self.world.rules.ack.enabled;
+        let sender = flow.recovery.as_ref();
+        FlowRow {
+            id: flow.id,
+            group: flow.group,
+            src: flow.src,
+            dst: flow.dst,
+            class: flow.own_class,
+            bytes: flow.available,
+            start: flow.start,
+            fct_last_byte: (recv.last_byte != Time::NEVER).then(|| recv.last_byte - flow.start),
+            fct_last_ack: acknowledged.then(|| self.world.now - flow.start),
+            packets: flow.packets,
+            received: recv.received,
+            reordered: recv.reordered.into(),
+            marked: recv.marked.into(),
+            blocked: flow.stream.as_ref().map_or(0, |stream| stream.blocked),
+            retransmitted: sender.map_or(0, |sender| sender.retransmitted),
+            timeouts: sender.map_or(0, |sender| sender.timeouts),
+            ideal: flow.ideal,
+            state,
+        }
+    }
+
+    /// The window of a new flow along these ports.
+    pub(super) fn window_of(&self, way: Option<&[u32]>) -> u64 {
+        match self.world.rules.transport.window {
+            None => u64::MAX,
+            Some(Window::Bytes(bytes)) => bytes.0.max(self.world.rules.least_window()),
+            Some(Window::Bdp) => way.map_or(u64::MAX, |way| self.bandwidth_delay(way)),
+        }
+    }
+}

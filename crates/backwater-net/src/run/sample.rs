@@ -1,0 +1,85 @@
+//! Time series: samples at a fixed interval, at no cost between them.
+
+use super::{Actors, Network};
+use crate::event::Event;
+use crate::packet::{CLASSES, NodeId, Port as PortNo, Queue};
+use crate::port::Belongs;
+use crate::record::SeriesRow;
+
+impl<A: Actors> Network<A> {
+    pub(crate) fn sample(&mut self) {
+        let Some(series) = self.series.clone() else { return };
+        let mut rows = std::mem::take(&mut self.world.rows.series);
+        let time = self.world.now;
+        let row =
+            |node, port, queue, flow, quantity, value| SeriesRow { time, node, port, queue, flow, quantity, value };
+        for (i, port) in self.ports.iter().enumerate() {
+            let node = NodeId(self.node_of(port));
+            if !series.records(node) {
+                continue;
+            }
+            let local = PortNo(port.local);
+            if let (true, Belongs::Switch(s)) = (series.backlogs, port.belongs) {
+                let backlogs = self.switches[s as usize].watch.as_mut().and_then(|watch| watch.backlogs.as_mut());
+                let moments = backlogs.map(|backlogs| backlogs.take(local, self.world.now, series.interval));
+                if let Some(moments) = moments.filter(|moments| moments.most > 0) {
+                    for (quantity, value) in [
+                        ("backlog_mean_bytes", moments.mean),
+                        ("backlog_mean_square_bytes2", moments.mean_square),
+                        ("backlog_max_bytes", moments.most),
+                        ("backlog_empty_ps", moments.empty),
+                    ] {
+                        rows.push(row(node, Some(local), None, None, quantity, value));
+                    }
+                }
+            }
+            if let (true, Belongs::Switch(s)) = (series.queues, port.belongs) {
+                for queue in 0..CLASSES as u8 {
+                    let bytes = self.switches[s as usize].occupancy.egress(local, Queue(queue)).0;
+                    if bytes > 0 {
+                        rows.push(row(node, Some(local), Some(queue), None, "queue_bytes", bytes));
+                    }
+                }
+            }
+            let sent = port.tx_bytes - self.sampled_bytes[i];
+            if series.links && sent > 0 {
+                rows.push(row(node, Some(local), None, None, "sent_bytes", sent));
+            }
+            if series.pauses {
+                let held = port.held_now(self.world.now);
+                for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
+                    let queue = (usize::from(class) != CLASSES).then_some(class);
+                    rows.push(row(node, Some(local), queue, None, "paused", 1));
+                }
+            }
+        }
+        for switch in self.switches.iter().filter(|_| series.queues) {
+            let (node, held) = (switch.home.shape.node, switch.occupancy.held_total().0);
+            if held > 0 && series.records(node) {
+                rows.push(row(node, None, None, None, "held_bytes", held));
+            }
+        }
+        for (sampled, port) in self.sampled_bytes.iter_mut().zip(&self.ports) {
+            *sampled = port.tx_bytes;
+        }
+        if series.flows {
+            let slots: Vec<u32> = self.flows.slots().collect();
+            for slot in slots {
+                let flow = &mut self.flows.send[slot as usize];
+                let total = flow.recovery.as_ref().map_or(flow.sent, |sender| sender.total);
+                let sent = total - std::mem::replace(&mut flow.sampled, total);
+                let bps = (u128::from(sent) * 8_000_000_000_000 / u128::from(series.interval.0.max(1))) as u64;
+                let (node, id) = (NodeId(self.fabric.host_node[flow.src.0 as usize]), flow.id);
+                if series.records(node) {
+                    let received = self.flows.recv[slot as usize].received;
+                    rows.push(row(node, None, None, Some(id), "flow_rate_bps", bps));
+                    rows.push(row(node, None, None, Some(id), "flow_received_bytes", received));
+                }
+            }
+        }
+        self.world.rows.series = rows;
+        if self.lives() {
+            self.world.push(self.world.now + series.interval, Event::Sample);
+        }
+    }
+}

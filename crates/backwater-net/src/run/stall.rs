@@ -1,0 +1,214 @@
+//! Flows that do not get further: when a run of them ends, and what each of them waits for.
+//!
+//! A sender that times out tries again, with unlimited `transport.retries` for ever. From the first timeouts in a row on the run watches
+//! whether any flow gets further: a byte received for the first time, a flow that begins or ends. If none has for the run's patience
+//! ([`patience`]) and nothing else is to come (a flow, a fault, a paced packet, a slow receiver at work) the run ends and says so.
+
+use super::{Actors, Network};
+use crate::hooks::FlowSide;
+use crate::host::flow::{NO_CONTROLLER, SendFlow, Status};
+use crate::packet::{CLASSES, Class, HostId, Kind, NodeId};
+use crate::port::Port;
+use crate::record::Broken;
+use crate::routing::NO_PATH;
+use crate::slab::Ix;
+use crate::world::Watched;
+use backwater_engine::Time;
+use std::collections::{HashMap, HashSet};
+
+/// Timeouts in a row after which a sender is watched.
+const TRIES: u32 = 8;
+
+/// How long no flow may get further unless the scenario says otherwise: 100 timeouts, at least 100 ms.
+pub(super) fn patience(timeout: Time) -> Time {
+    Time(timeout.0.saturating_mul(100)).max(Time::ms(100))
+}
+
+/// Where the frames of flows are.
+#[derive(Default)]
+pub(super) struct Whereabouts {
+    /// Where the first of a flow's frames that are in queues stands: a port, its queue, and how many they are.
+    queued: HashMap<u32, (u32, u8, u64)>,
+    /// Flows of which anything is under way, be it on a link or in a fabric.
+    under_way: HashSet<u32>,
+}
+
+impl<A: Actors> Network<A> {
+    /// A sender has timed out so many times in a row.
+    pub(super) fn suspect(&mut self, tries: u32) {
+        if tries < TRIES {
+            return;
+        }
+        if self.world.totals.watched.is_none() {
+            self.world.totals.watched = Some(Watched { far: self.how_far(), since: self.world.now });
+            self.world.arm_look(self.world.now.after(self.stall));
+        }
+    }
+
+    fn how_far(&self) -> [u64; 4] {
+        let received = self.flows.slots().map(|slot| self.flows.recv[slot as usize].received).sum();
+        let progress = &self.world.totals.progress;
+        [progress.flows_done, progress.flows_failed, self.flows.active, received]
+    }
+
+    /// Ends a run whose flows have not got further for too long. Otherwise says when to look again, if flows are still watched.
+    pub(super) fn watch_stall(&mut self) -> Option<Time> {
+        let watched = self.world.totals.watched?;
+        let due = watched.since.after(self.stall);
+        if self.world.now < due {
+            return Some(due);
+        }
+        let far = self.how_far();
+        if far != watched.far || self.something_comes() {
+            // The next sender that times out again and again begins anew.
+            self.world.totals.watched = None;
+            return None;
+        }
+        let found = self.whereabouts();
+        let slot = self.flows.slots().min_by_key(|slot| self.flows.send[*slot as usize].id)?;
+        self.fabric.find_routes(self.flows.send[slot as usize].dst);
+        let flow = &self.flows.send[slot as usize];
+        let (src, dst) = (self.host_name(flow.src), self.host_name(flow.dst));
+        let others = match self.flows.active - 1 {
+            0 => String::new(),
+            1 => "; another one waits, too".into(),
+            n => format!("; {n} others wait, too"),
+        };
+        let reason = format!(
+            "no flow has got further for {}: flow {} from {src} to {dst} waits for {}{others}",
+            self.stall,
+            flow.id,
+            self.waits_for(slot, &found)
+        );
+        let hint = "transport.retries ends such flows, stop.at the run; stop.stall is how long it waits".into();
+        self.world.totals.stopped = true;
+        self.world.totals.broken = Some(Broken { time: self.world.now, reason, hint });
+        None
+    }
+
+    /// Whether something will happen that frames, acknowledgements and pauses do not depend on.
+    pub(super) fn something_comes(&self) -> bool {
+        self.flows_to_come()
+            || self.jobs.wait()
+            || self.faults.iter().any(|fault| fault.at > self.world.now)
+            || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())
+            || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
+            || self.controllers.list.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
+    }
+
+    /// Where flows have frames in queues of switches and hosts.
+    pub(super) fn whereabouts(&self) -> Whereabouts {
+        let mut found = Whereabouts::default();
+        let of_flows = self.world.slab.packets().filter(|pkt| !matches!(pkt.kind, Kind::Control | Kind::Mac));
+        found.under_way.extend(of_flows.filter_map(|pkt| self.flows.find(pkt.flow)).map(|at| at as u32));
+        let mut note = |ix: Ix, port: u32, queue: u8| {
+            let pkt = &self.world.slab[ix].pkt;
+            if !matches!(pkt.kind, Kind::Control | Kind::Mac)
+                && let Some(at) = self.flows.find(pkt.flow)
+            {
+                found.queued.entry(at as u32).or_insert((port, queue, 0)).2 += 1;
+            }
+        };
+        for (number, port) in self.ports.iter().enumerate() {
+            for queue in 0..CLASSES as u8 {
+                port.queue(usize::from(queue)).iter(&self.world.slab).for_each(|ix| note(ix, number as u32, queue));
+            }
+        }
+        for host in &self.hosts {
+            for (class, fifo) in host.express.iter().enumerate() {
+                fifo.iter(&self.world.slab).for_each(|ix| note(ix, host.port, class as u8));
+            }
+        }
+        for s in &self.switches {
+            for lane in s.crossbar.iter().flat_map(|crossbar| crossbar.lanes()) {
+                lane.iter(&self.world.slab).for_each(|ix| {
+                    let place = &self.world.slab[ix].place;
+                    note(ix, s.first_port + u32::from(place.egress.0), place.queue.0);
+                });
+            }
+        }
+        found
+    }
+
+    /// What a flow that is not complete waits for, and where.
+    pub(super) fn waits_for(&self, slot: u32, found: &Whereabouts) -> String {
+        let flow = &self.flows.send[slot as usize];
+        let port = self.hosts[flow.src.0 as usize].port;
+        let tries = flow.recovery.as_ref().map_or(0, |sender| sender.tries());
+        match flow.status {
+            Status::Ready => match self.why_shut(port, flow.class.0) {
+                Some(why) => format!("its turn at {}, {why}", self.host_name(flow.src)),
+                None if tries > 0 => format!("acknowledgements of what it has sent{}", self.trail(slot, found)),
+                None => format!("its turn at {}, which is busy", self.host_name(flow.src)),
+            },
+            Status::Pacing => format!("its rate limiter{}", self.limit(flow)),
+            Status::Parked if flow.shut != 0 => "a pause of its own".into(),
+            Status::Parked => format!("a pause of its destination at {}", self.host_name(flow.src)),
+            Status::Windowed => format!("acknowledgements: its window is full{}", self.trail(slot, found)),
+            Status::Idle if flow.sent == flow.acked => "payload".into(),
+            Status::Idle => format!("acknowledgements of what it has sent{}", self.trail(slot, found)),
+        }
+    }
+
+    /// The rate at which a paced flow may send, where that is none.
+    fn limit(&self, flow: &SendFlow) -> &'static str {
+        if flow.controller == NO_CONTROLLER {
+            return "";
+        }
+        let rate = self.controllers.list[flow.controller as usize].as_ref().and_then(|c| c.side.rate());
+        if rate.is_some_and(|rate| rate.0 == 0) { ", whose rate is 0" } else { "" }
+    }
+
+    /// What has become of what a flow has sent.
+    fn trail(&self, slot: u32, found: &Whereabouts) -> String {
+        if let Some(down) = self.break_on_way(slot) {
+            return format!("; {down}");
+        }
+        if let Some((port, queue, frames)) = found.queued.get(&slot) {
+            let why = self.why_shut(*port, *queue).map_or_else(String::new, |why| format!(", {why}"));
+            let frames = if *frames == 1 { "1 frame waits".into() } else { format!("{frames} frames wait") };
+            return format!("; {frames} at {}{why}", self.name_queue(*port, Some(Class(*queue))));
+        }
+        // A receiver may have an acknowledgement to send that is to speak of more packets.
+        let lost = !found.under_way.contains(&slot) && self.flows.recv[slot as usize].pending == 0;
+        if lost { "; nothing of it is under way: frames were lost".into() } else { String::new() }
+    }
+
+    /// The link on a flow's way that is down, or the switch that knows no way on.
+    fn break_on_way(&self, slot: u32) -> Option<String> {
+        let flow = &self.flows.send[slot as usize];
+        if let Some(way) = self.way_of(slot) {
+            let down = way.iter().find(|port| !self.ports[**port as usize].up)?;
+            let port = &self.ports[*down as usize];
+            let (from, to) = (self.graph_name(port), self.graph_name(&self.ports[port.peer as usize]));
+            return Some(format!("the link from {from} to {to} is down"));
+        }
+        (flow.path == NO_PATH).then(|| format!("there is no way to {} any more", self.host_name(flow.dst)))
+    }
+
+    /// Why a queue does not send, where a gate of it is shut.
+    fn why_shut(&self, port: u32, queue: u8) -> Option<String> {
+        let p = &self.ports[port as usize];
+        if p.open & (1 << queue) != 0 {
+            return None;
+        }
+        let held = p.held_now(self.world.now) & (1 << queue | 1 << CLASSES) != 0;
+        let by = self.graph_name(&self.ports[p.peer as usize]);
+        Some(if held { format!("paused by {by}") } else { "whose gate is shut".into() })
+    }
+
+    /// A queue of a port, or a whole port, for people.
+    pub(super) fn name_queue(&self, port: u32, class: Option<Class>) -> String {
+        let p = &self.ports[port as usize];
+        let class = class.map_or_else(String::new, |class| format!(" class {}", class.0));
+        format!("{} port {} (to {}){class}", self.graph_name(p), p.local, self.graph_name(&self.ports[p.peer as usize]))
+    }
+
+    fn graph_name(&self, port: &Port) -> &str {
+        self.node_name(NodeId(self.node_of(port)))
+    }
+
+    fn host_name(&self, host: HostId) -> &str {
+        self.node_name(NodeId(self.fabric.host_node[host.0 as usize]))
+    }
+}

@@ -1,0 +1,301 @@
+//! Flows begin: drawn from their sources, their paths pinned, their controllers found, their payload made available.
+
+use super::{Actors, Network};
+use crate::config::{AckPath, Recovery};
+use crate::event::Event;
+use crate::hooks::{FlowShape, RateKey};
+use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
+use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId};
+use crate::record::Met;
+use crate::routing::NO_PATH;
+use crate::spec::FlowSpec;
+use crate::units::Bytes;
+use backwater_engine::fingerprint::mix;
+use backwater_engine::{Time, rng};
+use rand::RngExt;
+use rand_distr::{Distribution, Geometric};
+
+/// Most nodes on a pinned path: a packet counts its hops in 8 bits.
+const LONGEST: usize = 250;
+
+impl<A: Actors> Network<A> {
+    /// Takes the next flow of a source and schedules its start.
+    pub(super) fn draw(&mut self, source: usize) {
+        if let Some(flow) = self.sources[source].next_flow() {
+            let at = flow.start.max(self.world.now);
+            self.coming[source] = Some(flow);
+            self.world.push(at, Event::Source { source: source as u32 });
+        }
+    }
+
+    /// Whether flows are to start that have not yet.
+    pub fn flows_to_come(&self) -> bool {
+        self.coming.iter().any(Option::is_some)
+    }
+
+    pub(super) fn start_flows(&mut self, source: usize) {
+        if let Some(flow) = self.coming[source].take() {
+            self.start_flow(&flow);
+        }
+        self.draw(source);
+    }
+
+    pub(super) fn start_flow(&mut self, spec: &FlowSpec) {
+        [spec.dst, spec.src].into_iter().for_each(|host| self.fabric.find_routes(host));
+        let hash =
+            mix(mix(self.world.rules.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
+        let (path, back) = self.pin(spec, hash);
+        let stream = spec.stream.map(|stream| {
+            let rng = rng::stream(self.world.rules.seed, "bernoulli source", spec.id);
+            Box::new(StreamState { spec: stream, rng, ended: false, blocked: 0 })
+        });
+        let port = self.hosts[spec.src.0 as usize].port as usize;
+        let queue = self.hosts[spec.src.0 as usize].shape.queues.pick(spec.class, self.ports[port].open);
+        let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
+        let slot = self.flows.insert(SendFlow {
+            id: spec.id,
+            group: spec.group,
+            src: spec.src,
+            dst: spec.dst,
+            class: spec.class,
+            own_class: spec.class,
+            ds,
+            status: Status::Idle,
+            live: true,
+            behind: NO_FLOW,
+            tag: (hash >> 16) as u32,
+            hash,
+            available: if stream.is_some() { 0 } else { spec.bytes },
+            sent: 0,
+            acked: 0,
+            packets: 0,
+            start: self.world.now,
+            shut: 0,
+            controller: NO_CONTROLLER,
+            path,
+            back,
+            stream,
+            window: u64::MAX,
+            recovery: (self.world.rules.transport.recovery != Recovery::None).then(Box::default),
+            ideal: None,
+            sampled: 0,
+        });
+        let reference = self.flows.reference(slot);
+        self.fabric.paths.put_in(reference, spec.dst, path, back);
+        if self.probes.ask_whose() {
+            self.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
+        }
+        if self.world.rules.transport.recovery != Recovery::None {
+            self.flows.send[slot as usize].owe_if_empty();
+        }
+        self.awaited.active += u64::from(self.awaited.holds(spec.group));
+        let way = self.way_of(slot);
+        let shape = FlowShape {
+            src: spec.src,
+            dst: spec.dst,
+            class: spec.class,
+            line: self.host_rate(spec.src.0),
+            payload: Bytes(u64::from(self.world.rules.payload)),
+            hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
+        };
+        self.flows.send[slot as usize].controller = self.controller(&shape, hash);
+        self.flows.send[slot as usize].window = self.window_of(way.as_deref());
+        if spec.stream.is_none() {
+            self.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes));
+        }
+        if let Some(stream) = spec.stream {
+            let tag = self.flows.send[slot as usize].tag;
+            self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
+            self.next_slot(slot, true);
+        } else if self.world.rules.nic.store_and_forward {
+            let first = spec.bytes.min(u64::from(self.world.rules.payload))
+                + u64::from(self.world.rules.header + self.world.rules.gap);
+            let at = self.world.now + self.host_rate(spec.src.0).time_for(Bytes(first));
+            let tag = self.flows.send[slot as usize].tag;
+            self.world.push(at, Event::Fetched { slot, tag });
+        } else {
+            self.begin(slot);
+        }
+    }
+
+    fn begin(&mut self, slot: u32) {
+        let src = self.flows.send[slot as usize].src.0;
+        self.host_at(src).begin(slot);
+    }
+
+    pub(super) fn fetched(&mut self, slot: u32, tag: u32) {
+        if self.flows.find(FlowRef { slot, tag }).is_some() {
+            self.begin(slot);
+        }
+    }
+
+    /// Pins the paths of data and acknowledgements, where they are prescribed.
+    fn pin(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
+        let (forward, back) = self.pin_data(spec, hash);
+        let Some(nodes) = &spec.ack_path else { return (forward, back) };
+        if nodes.len() > LONGEST {
+            self.too_long(spec.id, "the acknowledgements' path", nodes.len());
+            return (forward, back);
+        }
+        let ports = self.ports_along(nodes, hash);
+        (forward, self.fabric.paths.insert(&ports))
+    }
+
+    #[cold]
+    fn too_long(&mut self, id: u64, what: &str, nodes: usize) {
+        let reason = format!("{what} of flow {id} has {nodes} nodes, the longest has {LONGEST}");
+        self.world.broken(reason, "leave it out: ECMP has no such limit");
+    }
+
+    /// The path of data, and of acknowledgements by [`AckPath`]. Where switches choose a path for each packet, acknowledgements
+    /// that go back on the data's path take the one that ECMP would have given it.
+    fn pin_data(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
+        let nodes: Option<Vec<NodeId>> = match &spec.path {
+            Some(path) => Some(path.to_vec()),
+            None if self.world.rules.ack.path == AckPath::Reverse && self.world.rules.ack.enabled => {
+                self.ecmp_nodes(spec.src, spec.dst, hash)
+            }
+            None => None,
+        };
+        let Some(nodes) = nodes else { return (NO_PATH, NO_PATH) };
+        if nodes.len() > LONGEST {
+            if spec.path.is_some() {
+                self.too_long(spec.id, "the path", nodes.len());
+            }
+            return (NO_PATH, NO_PATH);
+        }
+        let forward = if self.world.rules.chooses && spec.path.is_none() {
+            NO_PATH
+        } else {
+            let ports = self.ports_along(&nodes, hash);
+            self.fabric.paths.insert(&ports)
+        };
+        if self.world.rules.ack.path == AckPath::Ecmp {
+            return (forward, NO_PATH);
+        }
+        let mut back_nodes = nodes;
+        back_nodes.reverse();
+        let back = self.ports_along(&back_nodes, hash);
+        (forward, self.fabric.paths.insert(&back))
+    }
+
+    fn ecmp_nodes(&self, src: HostId, dst: HostId, hash: u64) -> Option<Vec<NodeId>> {
+        let (mut node, last) = (self.fabric.host_node[src.0 as usize], self.fabric.host_node[dst.0 as usize]);
+        let mut nodes = vec![NodeId(node)];
+        node = self.fabric.neighbours[node as usize].first()?.0;
+        while node != last {
+            nodes.push(NodeId(node));
+            let switch = self.fabric.switch_of[node as usize];
+            let port = self.fabric.routes.pick(switch, self.fabric.routes.candidates(switch, dst), hash)?;
+            node = self.fabric.neighbours[node as usize][usize::from(port)].0;
+        }
+        nodes.push(NodeId(last));
+        Some(nodes)
+    }
+
+    /// Egress ports of the switches along `nodes`; among parallel links the hash decides.
+    fn ports_along(&self, nodes: &[NodeId], hash: u64) -> Vec<u16> {
+        let hop = |pair: &[NodeId]| {
+            let all = &self.fabric.neighbours[pair[0].0 as usize];
+            let links: Vec<u16> = (0..all.len() as u16).filter(|p| all[usize::from(*p)].0 == pair[1].0).collect();
+            // The scenario's check has seen that every step is a link.
+            links.get(mix(hash) as usize % links.len().max(1)).copied().unwrap_or(0)
+        };
+        nodes[1..].windows(2).map(hop).collect()
+    }
+
+    /// Finds or makes the controller of a flow.
+    fn controller(&mut self, shape: &FlowShape, hash: u64) -> u32 {
+        let key = self.actors.rate_key(shape);
+        let kept = self.controllers.kept.get(&(shape.src, key));
+        if let (false, Some(found)) = (key == RateKey::Flow, kept) {
+            return *found;
+        }
+        let Some(side) = self.actors.flow(shape, &self.shared) else { return NO_CONTROLLER };
+        self.controllers.tag = self.controllers.tag.wrapping_add(1);
+        let controller = Controller {
+            side,
+            shape: *shape,
+            tag: self.controllers.tag,
+            key: controller_key(shape, key, hash),
+            kept: key != RateKey::Flow,
+            next: Time::ZERO,
+            last: Time::ZERO,
+            last_size: 0,
+            waiting: Vec::new(),
+            windowed: Vec::new(),
+            armed: Time::NEVER,
+        };
+        let at = match self.controllers.free.pop() {
+            Some(at) => {
+                self.controllers.list[at as usize] = Some(controller);
+                at
+            }
+            None => {
+                self.controllers.list.push(Some(controller));
+                self.controllers.list.len() as u32 - 1
+            }
+        };
+        if key != RateKey::Flow {
+            self.controllers.kept.insert((shape.src, key), at);
+        }
+        at
+    }
+
+    /// Schedules the next packet of a Bernoulli source: a geometric number of slots ahead.
+    fn next_slot(&mut self, slot: u32, first: bool) {
+        let now = self.world.now;
+        let flow = &mut self.flows.send[slot as usize];
+        let tag = flow.tag;
+        let Some(stream) = flow.stream.as_mut() else { return };
+        let Ok(distribution) = Geometric::new(stream.spec.probability) else { return };
+        let skipped = distribution.sample(&mut stream.rng);
+        let slots = skipped.saturating_add(u64::from(!first));
+        let phase = if first && stream.spec.own_phase {
+            // A stream of its own, so that arrivals are the same packets of the same slots with and without it.
+            rng::stream(self.world.rules.seed, "bernoulli phase", flow.id).random_range(0..stream.spec.slot.0.max(1))
+        } else {
+            0
+        };
+        let at = now.after(Time(stream.spec.slot.0.saturating_mul(slots).saturating_add(phase)));
+        if at < stream.spec.until {
+            self.world.push(at, Event::Stream { slot, tag, ends: false });
+        }
+    }
+
+    pub(super) fn stream(&mut self, slot: u32, tag: u32, ends: bool) {
+        let Some(at) = self.flows.find(FlowRef { slot, tag }) else { return };
+        let flow = &mut self.flows.send[at];
+        if ends {
+            if let Some(stream) = &mut flow.stream {
+                stream.ended = true;
+            }
+            self.flows.recv[at].ended = true;
+            let src = flow.src.0;
+            return self.host_at(src).maybe_complete(at);
+        }
+        let (payload, waiting) = (u64::from(self.world.rules.payload), flow.available - flow.sent);
+        let full = |stream: &StreamState| stream.spec.queue.is_some_and(|most| waiting >= payload * u64::from(most));
+        if let Some(stream) = flow.stream.as_mut().filter(|stream| full(stream)) {
+            stream.blocked += payload;
+            return self.next_slot(slot, false);
+        }
+        flow.available += payload;
+        self.flows.recv[at].total = flow.available;
+        let src = flow.src.0;
+        self.next_slot(slot, false);
+        if self.flows.send[at].status == Status::Idle {
+            self.host_at(src).send_on(slot);
+        }
+    }
+}
+
+/// A hash of what a controller controls: a flow, or all of a host's flows under one key.
+fn controller_key(shape: &FlowShape, key: RateKey, flow: u64) -> u32 {
+    let of = match key {
+        RateKey::Flow => flow,
+        RateKey::Dest(host) => mix(u64::from(shape.src.0) << 32 | u64::from(host.0)),
+        RateKey::Class(class) => mix(mix(u64::from(shape.src.0)) ^ u64::from(class.0)),
+    };
+    (of >> 16) as u32
+}

@@ -1,0 +1,260 @@
+//! A frame's way through a switch.
+
+use super::{Switch, cx};
+use crate::config::{LatencyAt, Recovery};
+use crate::event::{Event, order};
+use crate::hooks::{Fate, Full, SwitchSide};
+use crate::node::{At, Node};
+use crate::packet::{HostId, Kind, Port as PortNo};
+use crate::routing::NO_PATH;
+use crate::slab::Ix;
+use crate::world::Outcome;
+use backwater_engine::Time;
+
+impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, ingress: u16, pkt: Ix) {
+        let slot = &mut self.world.slab[pkt];
+        let header = &slot.pkt;
+        if header.path == NO_PATH || header.kind == Kind::Control {
+            return self.arrive_unpinned(ingress, pkt);
+        }
+        if self.world.rules.transport.recovery != Recovery::None && !self.fabric.paths.is_pinned(header.flow) {
+            // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
+            slot.pkt.path = NO_PATH;
+            return self.arrive_unpinned(ingress, pkt);
+        }
+        let egress = self.fabric.paths.port(header.path, header.hop);
+        slot.enter(ingress, egress);
+        self.admit(pkt);
+    }
+
+    /// A control frame, which mechanisms may take, or a packet whose way is decided here.
+    #[inline(never)]
+    fn arrive_unpinned(&mut self, ingress: u16, pkt: Ix) {
+        if self.world.slab[pkt].pkt.kind == Kind::Control && !self.pass_control(ingress, pkt) {
+            return;
+        }
+        let Some(egress) = self.route(pkt).or_else(|| self.route_anew(pkt)) else {
+            return self.no_route(ingress, pkt);
+        };
+        self.world.slab[pkt].enter(ingress, egress);
+        self.admit(pkt);
+    }
+
+    /// The egress port: pinned, chosen by a mechanism, or by ECMP.
+    #[inline(always)]
+    fn route(&mut self, pkt: Ix) -> Option<u16> {
+        let header = &self.world.slab[pkt].pkt;
+        if header.path != NO_PATH {
+            return Some(self.fabric.paths.port(header.path, header.hop));
+        }
+        let candidates = self.fabric.routes.candidates(self.node.number, header.dst);
+        if candidates.len() > 1 {
+            if self.world.rules.chooses {
+                let s = &mut *self.node;
+                if let Some(port) = s.stack.choose(&mut cx!(self, s), candidates, &self.world.slab[pkt].pkt) {
+                    return Some(port.0);
+                }
+            }
+            return self.fabric.routes.pick(self.node.number, candidates, self.world.slab[pkt].pkt.entropy);
+        }
+        candidates.first().map(|port| port.0)
+    }
+
+    /// The egress port to a host to which no flow goes, as where messages do, or to which none has begun since a link's state changed.
+    #[cold]
+    fn route_anew(&mut self, pkt: Ix) -> Option<u16> {
+        let host = self.world.slab[pkt].pkt.dst;
+        if self.fabric.routes.knows(host) {
+            return None;
+        }
+        self.fabric.find_routes(host);
+        self.route(pkt)
+    }
+
+    /// Shows a control frame that passes by to the mechanisms. Returns whether it goes on.
+    #[cold]
+    fn pass_control(&mut self, from: u16, pkt: Ix) -> bool {
+        let header = self.world.slab[pkt].pkt;
+        if header.path != NO_PATH && !self.fabric.paths.is_pinned(header.flow) {
+            // The flow has ended, and its path may by now be another flow's.
+            self.world.slab[pkt].pkt.path = NO_PATH;
+        }
+        let frame = self.world.slab.control(header.seq);
+        let to = (header.dst != HostId(u32::MAX)).then_some(header.dst);
+        let fate = self.at_switch(|stack, cx, _| stack.on_control(cx, PortNo(from), to, &frame));
+        let ends = fate == Fate::Consumed || to.is_none();
+        if ends {
+            self.world.slab.take_control(header.seq);
+            self.world.slab.remove(pkt);
+        }
+        self.act_switch();
+        !ends
+    }
+
+    #[cold]
+    fn no_route(&mut self, ingress: u16, pkt: Ix) {
+        let dst = self.world.slab[pkt].pkt.dst;
+        let any_down = self.fabric.neighbours.iter().flatten().any(|(_, up)| !up);
+        // Counted where it came from: it might as well have been lost on its way here.
+        let from = self.port(ingress).peer;
+        self.world.outcomes.push(Outcome::LostFrom(from));
+        self.discard(pkt);
+        if !any_down {
+            let reason = format!("{} has no way to h{}", self.node.home.shape.name, dst.0);
+            self.world.broken(reason, "every host must be reachable from every other");
+        }
+    }
+
+    /// Steers, admits and passes on a frame whose place is known.
+    #[inline]
+    pub(crate) fn admit(&mut self, pkt: Ix) {
+        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+        s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
+        let (place, size) = (slot.place, slot.pkt.size);
+        let Some(pool) = s.occupancy.admit(&place, u64::from(size)) else {
+            return self.full(pkt);
+        };
+        (slot.pool, slot.charged) = (pool, size);
+        let p = &mut self.ports[usize::from(place.ingress.0)];
+        p.max_ingress_bytes = p.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0);
+        s.stack.on_admit(&mut cx!(self, s), &place, &mut slot.pkt);
+        self.enter_fabric(pkt);
+    }
+
+    /// A frame is on its way to its egress queue, wherever the switch's latency is.
+    #[inline(always)]
+    pub(crate) fn enter_fabric(&mut self, pkt: Ix) {
+        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+        match s.latency_at {
+            LatencyAt::Fabric if s.latency != Time::ZERO => {
+                let at = self.world.now + s.latency;
+                self.world.queue.push(at, order(3, slot.pkt.uid), Event::Enqueue { switch: self.node.number, pkt });
+                self.act_switch();
+            }
+            at => {
+                // At the input the latency has passed, but for frames of the switch's own (`originate`).
+                if at == LatencyAt::Output {
+                    slot.ready = self.world.now + s.latency;
+                }
+                self.enqueue(pkt);
+            }
+        }
+    }
+
+    #[cold]
+    fn full(&mut self, pkt: Ix) {
+        let place = self.world.slab[pkt].place;
+        let full = self.at_switch(|stack, cx, slab| stack.on_full(cx, &place, &mut slab[pkt].pkt));
+        self.act_switch();
+        let size = self.world.slab[pkt].pkt.size;
+        if full == Full::Trim && self.world.slab[pkt].pkt.payload > 0 {
+            let slot = &mut self.world.slab[pkt].pkt;
+            slot.size -= slot.payload;
+            slot.payload = 0;
+            return self.admit(pkt);
+        }
+        let stats = &mut self.ports[usize::from(place.ingress.0)].rest.stats;
+        stats.drop_frames += 1;
+        stats.drop_bytes += u64::from(size);
+        self.world.totals.progress.drops += 1;
+        self.note_drop(pkt);
+        let s = &*self.node;
+        // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
+        if self.world.rules.lossless && self.world.slab[pkt].pkt.kind != Kind::Control {
+            self.world.broken(
+                format!(
+                    "the scenario is lossless, but {} dropped a frame of {size} B that came in at port {} in class {}: \
+                     {} were in the switch, {} of them from that port",
+                    s.home.shape.name,
+                    place.ingress.0,
+                    place.class.0,
+                    s.occupancy.total(),
+                    s.occupancy.ingress_port(place.ingress)
+                ),
+                "leave more headroom above the pause threshold; `backwater advise` itemises it",
+            );
+        }
+        self.discard(pkt);
+    }
+
+    /// A frame joins its egress queue, unless a mechanism lets it wait.
+    #[inline(always)]
+    pub(crate) fn enqueue(&mut self, pkt: Ix) {
+        self.join::<true>(pkt);
+    }
+
+    /// A frame that has waited in a lane joins its egress queue.
+    #[inline(never)]
+    pub(crate) fn join_late(&mut self, pkt: Ix) {
+        self.leave_lane_waits(pkt);
+        self.join::<false>(pkt);
+    }
+
+    #[inline(always)]
+    fn join<const MAY_WAIT: bool>(&mut self, pkt: Ix) {
+        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+        if MAY_WAIT && let Some(lane) = s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt) {
+            return self.park(lane, pkt);
+        }
+        let place = slot.place;
+        slot.queued = slot.pkt.size;
+        let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
+        if let Some(watch) = &mut s.watch {
+            watch.join(place.egress, &s.occupancy, self.world.now, pkt, slot.ready);
+        }
+        s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
+        let port = place.egress.0;
+        let p = &mut self.ports[usize::from(port)];
+        p.max_egress_bytes = p.max_egress_bytes.max(waiting);
+        p.marked_frames += u64::from(slot.newly_marked());
+        if s.crossbar.is_some() && !place.own {
+            self.enter_crossbar(pkt);
+        } else {
+            p.enqueue(&mut self.world.slab, usize::from(place.queue.0), pkt);
+            if !p.busy {
+                self.kick(port);
+            }
+        }
+        self.act_switch();
+    }
+
+    /// A frame has left a switch in which others may wait before the egress queue.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn make_room(&mut self, pkt: Ix) {
+        if self.node.crossbar.is_some() {
+            self.left_crossbar(pkt);
+        }
+        if self.node.lanes.is_some() {
+            self.left_queue(pkt);
+        }
+    }
+
+    /// A frame leaves the counters of a switch, and mechanisms see it go. Returns whether frames of that switch may wait before their
+    /// egress queue.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, port: u16, pkt: Ix) -> bool {
+        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+        let (place, queued) = (slot.place, slot.queued);
+        let charged = std::mem::take(&mut slot.charged);
+        s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
+        if slot.newly_marked() {
+            self.ports[usize::from(port)].marked_frames += 1;
+        }
+        s.occupancy.leave_egress(&place, u64::from(queued));
+        if let Some(watch) = &mut s.watch {
+            watch.change(place.egress, &s.occupancy, self.world.now);
+        }
+        if charged != 0 {
+            s.occupancy.release(&place, u64::from(charged), slot.pool);
+        }
+        let mut cx = cx!(self, s);
+        if charged != 0 {
+            s.stack.on_release(&mut cx, &place);
+        }
+        s.stack.on_depart(&mut cx, &place);
+        s.crossbar.is_some() || s.lanes.is_some()
+    }
+}

@@ -1,0 +1,125 @@
+//! A switch: its memory accounts, its crossbar, what it holds back, and its mechanisms. It knows packets, and no flow.
+
+mod crossbar;
+mod flush;
+mod forward;
+mod held;
+mod lanes;
+mod notes;
+pub mod occupancy;
+pub(crate) mod standing;
+
+pub(crate) use crossbar::Crossbar;
+
+use crate::config::LatencyAt;
+use crate::hooks::{Fate, Home, Owner, SwitchCx, SwitchSide, Token};
+use crate::node::{At, Node};
+use crate::packet::{Control, NodeId, Port as PortNo};
+use crate::port::Next;
+use crate::probe::waits::Watch;
+use crate::slab::{Ix, Slab};
+use backwater_engine::Time;
+use lanes::Lanes;
+use occupancy::Occupancy;
+
+/// The context of a switch's hook: `$s` is the switch, borrowed apart from the rest of the network.
+macro_rules! cx {
+    ($network:ident, $s:ident) => {
+        crate::hooks::SwitchCx {
+            now: $network.world.now,
+            owner: crate::hooks::Owner(0),
+            seen: &$s.occupancy,
+            home: &mut $s.home,
+            notes: &mut $network.world.notes,
+        }
+    };
+}
+use cx;
+
+pub(crate) struct Switch<S> {
+    /// Among switches.
+    pub number: u32,
+    pub home: Home,
+    pub first_port: u32,
+    pub ports: u32,
+    pub latency: Time,
+    pub latency_at: LatencyAt,
+    pub occupancy: Occupancy,
+    pub stack: S,
+    pub crossbar: Option<Box<Crossbar>>,
+    /// For those who look on at what waits for its ports, where somebody does.
+    pub watch: Option<Box<Watch>>,
+    /// From the first frame on that was ever held.
+    pub lanes: Option<Box<Lanes>>,
+}
+
+impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
+    fn id(&self) -> NodeId {
+        self.node.home.shape.node
+    }
+
+    #[inline(always)]
+    fn kick(&mut self, port: u16) {
+        let p = &mut self.ports[usize::from(port)];
+        if p.busy {
+            return;
+        }
+        if p.mac_waits {
+            return self.kick_mac(port);
+        }
+        if !p.has_work() {
+            return;
+        }
+        match p.next(&self.world.slab, self.world.now) {
+            Next::Packet(pkt) => self.transmit(port, pkt),
+            Next::Wait(until) => self.wake(port, until),
+            Next::Nothing => {}
+        }
+    }
+
+    /// A frame leaves the switch's counters.
+    #[inline(always)]
+    fn depart(&mut self, port: u16, pkt: Ix) {
+        if self.leave(port, pkt) {
+            self.make_room(pkt);
+        }
+        self.act_switch();
+    }
+
+    fn hear(&mut self, port: u16, frame: &Control) -> Fate {
+        let fate = self.at_switch(|stack, cx, _| stack.on_control(cx, PortNo(port), None, frame));
+        self.act_switch();
+        fate
+    }
+
+    fn pass_waits(&mut self, port: u16) {
+        self.enter_joined();
+        self.pass_stands(port, |_, _| None);
+    }
+
+    fn look_on(&mut self) {
+        self.enter_joined();
+    }
+
+    fn note_asked(&mut self, port: u16, owner: Owner, classes: u16) {
+        self.note_asked_here(port, classes, |at, class| {
+            let (occupancy, local) = (&at.node.occupancy, PortNo(port));
+            let bytes = class.map_or(occupancy.ingress_port(local), |class| occupancy.ingress(local, class));
+            (bytes.0, at.behind(owner, local, class))
+        });
+    }
+}
+
+impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+    /// Calls a hook of the switch's stack.
+    #[inline(always)]
+    pub(crate) fn at_switch<R>(&mut self, f: impl FnOnce(&mut S, &mut SwitchCx<'_>, &mut Slab) -> R) -> R {
+        let s = &mut *self.node;
+        f(&mut s.stack, &mut cx!(self, s), &mut self.world.slab)
+    }
+
+    pub(crate) fn timer(&mut self, owner: Owner, token: Token) {
+        self.at_switch(|stack, cx, _| stack.on_timer(&mut cx.owned_by(owner), token));
+        self.act_switch();
+    }
+}

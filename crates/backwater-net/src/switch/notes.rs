@@ -1,0 +1,133 @@
+//! Acting on what a switch's mechanisms have noted: control frames, gates, holds and timers.
+
+use super::{Switch, cx};
+use crate::event::Event;
+use crate::hold::bit;
+use crate::hooks::{Gate, MECHANISM, Note, Owner, SwitchSide};
+use crate::node::{At, Node};
+use crate::packet::{CLASSES, Class, Control, HostId, Port as PortNo};
+use crate::routing::NO_PATH;
+use crate::slab::Ix;
+use backwater_engine::fingerprint::mix;
+
+impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+    /// Acts on what a switch's mechanisms have noted.
+    #[inline(always)]
+    pub(crate) fn act_switch(&mut self) {
+        if !self.world.notes.is_empty() {
+            self.act_on_switch_notes();
+        }
+    }
+
+    #[cold]
+    fn act_on_switch_notes(&mut self) {
+        for note in std::mem::take(&mut self.world.notes) {
+            match note {
+                Note::Send(port, frame) => {
+                    self.log(Some(port.0), Some(Class(7)), None, &frame);
+                    self.port(port.0).push_mac(frame);
+                    self.kick(port.0);
+                }
+                Note::Emit(port, class, frame) => {
+                    self.log(Some(port.0), Some(class), None, &frame);
+                    let pkt = self.routed(HostId(u32::MAX), class, &frame, NO_PATH, 0);
+                    let ix = self.world.slab.insert(pkt);
+                    self.originate(port, ix);
+                }
+                Note::Route(to, class, frame) => {
+                    self.log(None, Some(class), Some(to), &frame);
+                    self.route_from_switch(to, class, &frame);
+                }
+                Note::HoldPeer(owner, port, class, until, style) => {
+                    let classes = self.carrying(port.0, class);
+                    self.hold_peer(port.0, owner, classes, until, style);
+                }
+                Note::ReleasePeer(owner, port, class) => {
+                    let classes = self.carrying(port.0, class);
+                    self.release_peer(port.0, owner, classes);
+                }
+                Note::HoldQueue(owner, port, priority, until, style) => {
+                    self.hold_peer(port.0, owner, bit(Some(priority)), until, style);
+                }
+                Note::ReleaseQueue(owner, port, priority) => {
+                    self.release_peer(port.0, owner, bit(Some(priority)));
+                }
+                Note::Shut(owner, gate) => self.set_gate(owner, gate, true),
+                Note::Open(owner, gate) => self.set_gate(owner, gate, false),
+                Note::Flush(port, queue) => self.flush(port, queue),
+                Note::Report(kind, port, class, value) => {
+                    let frame = Control { kind, size: 0, flow: None, about: None, words: [value, 0, 0, 0, 0, 0] };
+                    self.log(Some(port.0), Some(class), None, &frame);
+                }
+                Note::SendIn(..) => self.world.broken("a switch sends no flows".into(), MECHANISM),
+                Note::Arm(owner, at, token) => {
+                    let switch = self.node.number;
+                    self.world.push(at.max(self.world.now), Event::SwitchTimer { switch, owner: owner.0, token });
+                }
+            }
+        }
+    }
+
+    /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
+    fn route_from_switch(&mut self, to: HostId, class: Class, frame: &Control) {
+        let (node, switch) = (self.node.home.shape.node, self.node.number);
+        let back = frame.flow.and_then(|flow| self.fabric.paths.back(flow));
+        let on_it = back.and_then(|(back, dst)| Some((back, self.fabric.position(back, dst, switch)?)));
+        let (path, at) = on_it.unwrap_or((NO_PATH, 0));
+        let hash = mix(u64::from(node.0) << 32 | u64::from(to.0));
+        self.fabric.find_routes(to);
+        let egress = if path == NO_PATH {
+            self.fabric.routes.pick(switch, self.fabric.routes.candidates(switch, to), hash)
+        } else {
+            Some(self.fabric.paths.port(path, at))
+        };
+        let Some(egress) = egress else { return };
+        let pkt = self.routed(to, class, frame, path, at + 1);
+        let ix = self.world.slab.insert(pkt);
+        self.originate(PortNo(egress), ix);
+    }
+
+    /// A frame that the switch itself sends joins an egress queue, the switch's latency counted. No ingress account is charged for
+    /// it: a pause stops a neighbour, who has not sent it and cannot bring it to leave.
+    fn originate(&mut self, egress: PortNo, pkt: Ix) {
+        let slot = &mut self.world.slab[pkt];
+        let class = slot.pkt.class;
+        let queue = crate::packet::Queue(class.0);
+        slot.place = crate::hooks::Place { ingress: egress, egress, class, queue, own: true };
+        let s = &mut *self.node;
+        s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
+        if s.latency_at == crate::config::LatencyAt::Input {
+            slot.ready = self.world.now + s.latency;
+        }
+        self.enter_fabric(pkt);
+    }
+
+    fn set_gate(&mut self, owner: Owner, gate: Gate, shut: bool) {
+        let (port, queue) = match gate {
+            Gate::Port(port) => (port.0, CLASSES),
+            Gate::Egress(port, queue) => (port.0, usize::from(queue.0)),
+            Gate::Lane(lane) => return self.set_lane(lane, shut),
+            Gate::Class(_) | Gate::Dest(_) | Gate::Flow(_) => {
+                return self.world.broken(format!("{gate:?} is a gate of a NIC, not of a switch"), MECHANISM);
+            }
+        };
+        if self.probes.waits.is_some() {
+            self.pass_waits(port);
+        }
+        let p = self.port(port);
+        if shut {
+            return p.shut(queue, owner);
+        }
+        p.open(queue, owner);
+        if self.node.crossbar.is_some() {
+            self.match_at(self.world.now);
+        }
+        self.kick(port);
+    }
+
+    /// On which priorities a class, or (`None`) the link, is carried to a port from its neighbour: bits as in [`bit`].
+    fn carrying(&self, port: u16, class: Option<Class>) -> u16 {
+        let queues = &self.ports[usize::from(port)].rest.peer_queues;
+        class.map_or(bit(None), |class| u16::from(queues.carrying(1 << class.0)))
+    }
+}

@@ -1,0 +1,235 @@
+//! What all nodes share: the time, what is to come, what is in flight, the ways between them, and what they leave to the run.
+
+use crate::config::{AckParams, NicParams, TransportParams};
+use crate::event::Event;
+use crate::hooks::Notes;
+use crate::packet::{HostId, Kind, NodeId, Port as PortNo};
+use crate::record::{
+    Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
+};
+use crate::routing::{Neighbours, Paths, Routes};
+use crate::slab::{Ix, Slab};
+use crate::topology::Graph;
+use crate::units::Bytes;
+use backwater_engine::{EventQueue, Time};
+
+/// What every node may see and change: the time, what is to come, what is in flight, and what is left to be done or handed out.
+pub(crate) struct World {
+    pub now: Time,
+    pub queue: EventQueue<Event>,
+    pub slab: Slab,
+    pub notes: Notes,
+    pub totals: Totals,
+    pub rows: Rows,
+    pub rules: Rules,
+    pub outcomes: Vec<Outcome>,
+}
+
+impl World {
+    #[inline(always)]
+    pub fn push(&mut self, at: Time, event: Event) {
+        self.totals.idling += u64::from(event.idles());
+        self.totals.looks += u64::from(event.looks_on());
+        self.queue.push(at, event.order(), event);
+    }
+
+    /// Takes a packet out of the world, and the control frame in it.
+    pub fn forget(&mut self, pkt: Ix) {
+        let header = self.slab[pkt].pkt;
+        if matches!(header.kind, Kind::Control | Kind::Mac) {
+            self.slab.take_control(header.seq);
+        }
+        self.slab.remove(pkt);
+    }
+
+    /// A promise is broken: the run ends.
+    #[cold]
+    pub fn broken(&mut self, reason: String, hint: &str) {
+        self.totals.stopped = true;
+        self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
+    }
+}
+
+impl Rules {
+    /// \[bytes\] Narrower a window must not be.
+    pub fn least_window(&self) -> u64 {
+        self.ack.together(Bytes(u64::from(self.payload))).0
+    }
+}
+
+/// What does not change in a run, and holds for every node.
+pub(crate) struct Rules {
+    pub seed: u64,
+    pub clock: Option<Time>,
+    /// \[bytes\] of payload and header of a full packet, header, gap
+    pub payload: u32,
+    pub header: u32,
+    pub gap: u32,
+    pub ack: AckParams,
+    pub transport: TransportParams,
+    pub nic: NicParams,
+    pub lossless: bool,
+    /// See [`Actors::chooses`].
+    pub chooses: bool,
+}
+
+/// Where nodes are, and the ways between them.
+pub(crate) struct Fabric {
+    pub graph: Graph,
+    /// Per node: its first port.
+    pub first_port: Vec<u32>,
+    pub switch_of: Vec<u32>,
+    pub host_node: Vec<u32>,
+    pub neighbours: Neighbours,
+    pub routes: Routes,
+    pub paths: Paths,
+}
+
+impl Fabric {
+    /// Finds the routes to a host, where nothing has gone to it yet.
+    pub fn find_routes(&mut self, host: HostId) {
+        if !self.routes.knows(host) {
+            self.routes.learn(&self.neighbours, &self.switch_of, host);
+        }
+    }
+
+    /// The node at the other end of a link, and its port.
+    pub fn peer(&self, node: NodeId, port: u16) -> (NodeId, PortNo) {
+        let (peer, _) = self.neighbours[node.0 as usize][usize::from(port)];
+        let links =
+            |of: u32, to: u32| (0u16..).zip(&self.neighbours[of as usize]).filter(move |(_, (at, _))| *at == to);
+        // Of parallel links the n-th of one end is the n-th of the other.
+        let nth = links(node.0, peer).position(|(local, _)| local == port).unwrap_or(0);
+        let back = links(peer, node.0).nth(nth).map_or(0, |(local, _)| local);
+        (NodeId(peer), PortNo(back))
+    }
+
+    /// Which switch of a pinned path that begins at `host` this one is, from 0.
+    pub fn position(&self, path: u32, host: HostId, switch: u32) -> Option<u8> {
+        let mut node = self.neighbours[self.host_node[host.0 as usize] as usize].first()?.0;
+        for hop in 0..self.paths.len(path) {
+            if self.switch_of[node as usize] == switch {
+                return Some(hop);
+            }
+            node = self.neighbours[node as usize][usize::from(self.paths.port(path, hop))].0;
+        }
+        None
+    }
+}
+
+/// What has come of a node's doing, to be carried out once it is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome {
+    /// The last bit of a frame that is captured, watched or lost has left this port, which is idle now.
+    Sent { port: u32, pkt: Ix, fate: u8 },
+    /// A frame that this port sent could not go on, and is lost.
+    LostFrom(u32),
+    /// The last byte of a flow has come.
+    LastByte { slot: u32 },
+    /// More of a flow has come whose sender knows that at once, since nothing is acknowledged.
+    Received { slot: u32 },
+    /// All of a flow is acknowledged.
+    Complete { slot: u32 },
+    /// A sender has given up.
+    Failed { slot: u32 },
+    /// A sender has timed out so many times in a row.
+    TimedOut { tries: u32 },
+}
+
+/// Rows since the last delivery.
+#[derive(Default)]
+pub(crate) struct Rows {
+    pub flows: Vec<FlowRow>,
+    pub control: Vec<ControlRow>,
+    pub series: Vec<SeriesRow>,
+    pub jobs: JobRows,
+    pub frames: Vec<FrameRow>,
+    pub waits: Vec<WaitRow>,
+    pub pauses: Vec<PauseRow>,
+}
+
+impl Rows {
+    pub fn hand_out(&mut self, sink: &mut dyn Sink) {
+        self.flows.drain(..).for_each(|row| sink.flow(&row));
+        self.control.drain(..).for_each(|row| sink.control(&row));
+        self.series.drain(..).for_each(|row| sink.series(&row));
+        self.jobs.hand_out(sink);
+        self.frames.drain(..).for_each(|row| sink.frame(&row));
+        self.waits.drain(..).for_each(|row| sink.wait(&row));
+        self.pauses.drain(..).for_each(|row| sink.pause(&row));
+    }
+}
+
+/// What runs beside the model: counters and the end.
+pub(crate) struct Totals {
+    pub progress: Progress,
+    /// When a frame other than MAC control was last put on a link.
+    pub last_frame: Time,
+    pub broken: Option<Broken>,
+    pub stopped: bool,
+    /// Pending events that only keep themselves going.
+    pub idling: u64,
+    /// When the last event happened that was neither a frame's nor a timer.
+    pub last_deed: Time,
+    /// Pending events that only look on.
+    pub looks: u64,
+    /// When one of these last was, and when anything else had last happened by then.
+    pub looked: Time,
+    pub happened: Time,
+    /// Nothing is left to happen.
+    pub at_rest: bool,
+    /// When the next look is due; `NEVER`: none is.
+    pub look_at: Time,
+    pub deadlock: Option<Deadlock>,
+    pub first_drop: Option<FirstDrop>,
+    /// How far flows were when they had last got further, once something gave reason to watch.
+    pub watched: Option<Watched>,
+}
+
+impl Default for Totals {
+    fn default() -> Totals {
+        Totals {
+            progress: Progress::default(),
+            last_frame: Time::ZERO,
+            broken: None,
+            stopped: false,
+            idling: 0,
+            last_deed: Time::ZERO,
+            looks: 0,
+            looked: Time::ZERO,
+            happened: Time::ZERO,
+            at_rest: false,
+            look_at: Time::NEVER,
+            deadlock: None,
+            first_drop: None,
+            watched: None,
+        }
+    }
+}
+
+/// How far all flows are together, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Watched {
+    /// Flows done, failed and under way, and bytes received of the latter.
+    pub far: [u64; 4],
+    pub since: Time,
+}
+
+/// Time between two looks.
+const LOOK: Time = Time::us(100);
+
+impl World {
+    /// A pause without an end has been asked for: looks for a deadlock some time later.
+    #[inline]
+    pub fn suspect_pause(&mut self) {
+        self.arm_look(self.now + LOOK);
+    }
+
+    /// Looks at `at`, or before.
+    pub fn arm_look(&mut self, at: Time) {
+        if at < self.totals.look_at {
+            self.totals.look_at = at;
+            self.push(at, Event::Look);
+        }
+    }
+}
