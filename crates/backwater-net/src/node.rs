@@ -8,11 +8,10 @@ use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Fate, HoldStyle, Owner};
 use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo, spoken_of};
 use crate::port::Port;
-use crate::probe::Probes;
 use crate::record::ControlRow;
 use crate::slab::{Ix, NIL};
 use crate::spec::FrameKind;
-use crate::world::{Fabric, Outcome, World};
+use crate::world::{Outcome, World};
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 use rand::RngExt;
@@ -28,16 +27,14 @@ pub(crate) const WATCHED: u8 = 4;
 pub(crate) struct At<'a, N> {
     pub node: N,
     pub ports: &'a mut [Port],
-    /// Number of the first of them among those of all nodes.
-    pub first: u32,
     pub world: &'a mut World,
-    pub fabric: &'a mut Fabric,
-    pub probes: &'a mut Probes,
 }
 
 /// What the kinds of nodes do differently.
 pub(crate) trait Node {
     fn id(&self) -> NodeId;
+    /// Number of its first port among those of all nodes.
+    fn first(&self) -> u32;
     /// Starts the next transmission of an idle port, if there is one.
     fn kick(&mut self, port: u16);
     /// A frame other than MAC control leaves the node's counters.
@@ -64,7 +61,7 @@ where
     /// Number of a port among those of all nodes.
     #[inline(always)]
     pub fn global(&self, port: u16) -> u32 {
-        self.first + u32::from(port)
+        self.first() + u32::from(port)
     }
 
     #[cold]
@@ -120,7 +117,7 @@ where
         }
         let (peer, at_end) = (p.peer, p.release_at_end);
         let fate = if p.special { self.fate(port, pkt) } else { 0 };
-        if kind == Kind::Data && self.probes.loads.count() {
+        if kind == Kind::Data && self.world.probes.loads.count() {
             self.count_load(port, pkt);
         }
         if !at_end && kind != Kind::Mac {
@@ -194,10 +191,10 @@ where
 
     /// Forgets a packet and the control frame in it.
     pub fn discard(&mut self, pkt: Ix) {
-        if self.probes.waits.is_some() {
+        if self.world.probes.waits.is_some() {
             self.look_on();
             let header = self.world.slab[pkt].pkt;
-            self.probes.lose_waits(&header, pkt);
+            self.world.probes.lose_waits(&header, pkt);
         }
         self.world.forget(pkt);
     }
@@ -216,7 +213,7 @@ where
             }
             act
         });
-        if self.probes.pauses.is_some() {
+        if self.world.probes.pauses.is_some() {
             self.note_asked(port, owner, asked);
         }
         if until == Time::NEVER {
@@ -304,7 +301,7 @@ where
         let fate = self.hear(port, frame);
         for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
             let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };
-            if self.probes.pauses.is_some() {
+            if self.world.probes.pauses.is_some() {
                 self.note_obeyed(port, hold.class, until);
             }
             self.port(port).held_by_peer(hold.class, now, until);

@@ -4,6 +4,7 @@ use crate::config::{AckParams, NicParams, TransportParams};
 use crate::event::Event;
 use crate::hooks::Notes;
 use crate::packet::{HostId, Kind, NodeId, Port as PortNo};
+use crate::probe::Probes;
 use crate::record::{
     Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
 };
@@ -23,6 +24,8 @@ pub(crate) struct World {
     pub rows: Rows,
     pub rules: Rules,
     pub outcomes: Vec<Outcome>,
+    pub fabric: Fabric,
+    pub probes: Probes,
 }
 
 impl World {

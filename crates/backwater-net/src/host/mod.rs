@@ -219,12 +219,17 @@ impl SlowReceiver {
     }
 }
 
-/// A host's interface with the flows and controllers of hosts.
+/// What hosts have beside their interfaces. A host touches what is its own: flows that it sends, those that it receives, and the
+/// controllers of the former.
+pub(crate) struct Tables<F> {
+    pub flows: Flows,
+    pub controllers: Controllers<F>,
+}
+
+/// A host's interface, and what it has beside it.
 pub(crate) struct Interface<'a, N, F> {
-    pub number: u32,
     pub host: &'a mut Host<N>,
-    pub flows: &'a mut Flows,
-    pub controllers: &'a mut Controllers<F>,
+    pub tables: &'a mut Tables<F>,
 }
 
 /// The port of a host.
@@ -232,7 +237,12 @@ pub(crate) const PORT: u16 = 0;
 
 impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
     fn id(&self) -> NodeId {
-        NodeId(self.fabric.host_node[self.node.number as usize])
+        NodeId(self.world.fabric.host_node[self.node.host.shape.host.0 as usize])
+    }
+
+    #[inline(always)]
+    fn first(&self) -> u32 {
+        self.node.host.port
     }
 
     #[inline(always)]

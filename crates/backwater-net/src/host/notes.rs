@@ -36,8 +36,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 }
                 Note::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), &frame);
-                    let found = frame.flow.and_then(|f| self.node.flows.find_received(f));
-                    let path = found.map_or(NO_PATH, |at| self.node.flows.recv[at].back);
+                    let found = frame.flow.and_then(|f| self.node.tables.flows.find_received(f));
+                    let path = found.map_or(NO_PATH, |at| self.node.tables.flows.recv[at].back);
                     let pkt = self.routed(to, class, &frame, path, 0);
                     self.express(pkt);
                 }
@@ -53,7 +53,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Note::Flush(..) | Note::Report(..) => {} // a switch's
                 Note::SendIn(flow, class) => self.send_in(flow, class),
                 Note::Arm(owner, at, token) => {
-                    let host = self.node.number;
+                    let host = self.node.host.shape.host.0;
                     self.world.push(at.max(self.world.now), Event::NicTimer { host, owner: owner.0, token });
                 }
             }
@@ -63,7 +63,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Arms the timers that a flow's hook has noted after the first `before` notes.
     #[cold]
     pub(crate) fn arm_flow_timers(&mut self, controller: u32, before: usize) {
-        let (tag, key) = self.node.controllers.list[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
+        let (tag, key) =
+            self.node.tables.controllers.list[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
         for note in self.world.notes.split_off(before) {
             if let Note::Arm(owner, at, token) = note {
                 let at = at.max(self.world.now);
@@ -76,8 +77,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// A flow's packets are of another class from now on. One that has its turn in the ring of the old class moves then.
     fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
-        if let Some(at) = self.node.flows.find(flow) {
-            let flow = &mut self.node.flows.send[at];
+        if let Some(at) = self.node.tables.flows.find(flow) {
+            let flow = &mut self.node.tables.flows.send[at];
             flow.class = class.unwrap_or(flow.own_class);
             let queue = self.node.host.shape.queues.pick(flow.class, self.ports[usize::from(PORT)].open);
             flow.ds = DsField::new(Dscp::of(queue), flow.ds.ecn());
@@ -85,7 +86,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     fn set_gate(&mut self, owner: Owner, gate: Gate, shut: bool) {
-        if self.probes.waits.is_some() {
+        if self.world.probes.waits.is_some() {
             self.pass_waits(PORT);
         }
         let queue = match gate {
@@ -101,8 +102,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 None
             }
             Gate::Flow(flow) => {
-                if let Some(at) = self.node.flows.find(flow) {
-                    let owners = &mut self.node.flows.send[at].shut;
+                if let Some(at) = self.node.tables.flows.find(flow) {
+                    let owners = &mut self.node.tables.flows.send[at].shut;
                     *owners = if shut { *owners | 1 << owner.0 } else { *owners & !(1 << owner.0) };
                 }
                 None
@@ -132,8 +133,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if fate == Fate::Consumed {
             return;
         }
-        let controller = match frame.flow.and_then(|f| self.node.flows.find(f)) {
-            Some(at) => self.node.flows.send[at].controller,
+        let controller = match frame.flow.and_then(|f| self.node.tables.flows.find(f)) {
+            Some(at) => self.node.tables.flows.send[at].controller,
             None => self.kept_controller(tag),
         };
         if controller != NO_CONTROLLER {
@@ -144,9 +145,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The controller that a host keeps for flows like the one that a frame spoke of.
     fn kept_controller(&self, tag: u64) -> u32 {
-        let host = HostId(self.node.number);
+        let host = HostId(self.node.host.shape.host.0);
         let Some((dst, class)) = read_spoken_of(tag) else { return NO_CONTROLLER };
-        let kept = [RateKey::Dest(dst), RateKey::Class(class)].map(|key| self.node.controllers.kept.get(&(host, key)));
+        let kept =
+            [RateKey::Dest(dst), RateKey::Class(class)].map(|key| self.node.tables.controllers.kept.get(&(host, key)));
         kept.into_iter().flatten().next().copied().unwrap_or(NO_CONTROLLER)
     }
 
@@ -167,7 +169,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return self.take(pkt);
         }
         let now = self.world.now;
-        let (host, h) = (self.node.number, &mut *self.node.host);
+        let (host, h) = (self.node.host.shape.host.0, &mut *self.node.host);
         let Some(rx) = h.rx.as_mut() else { return };
         rx.fifo.push(&mut self.world.slab, pkt);
         rx.bytes += size;
@@ -186,7 +188,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     pub(crate) fn drain(&mut self) {
-        let host = self.node.number;
+        let host = self.node.host.shape.host.0;
         let Some(rx) = self.node.host.rx.as_mut() else { return };
         let Some(pkt) = rx.pop(&self.world.slab) else { return };
         let resume = rx.holding && (rx.bytes < rx.xon || rx.bytes == 0);
@@ -205,7 +207,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if resume {
             self.release_peer(PORT, Owner::STAGE, bit(Some(class)));
         }
-        if self.probes.waits.is_some() {
+        if self.world.probes.waits.is_some() {
             self.receive_waits(pkt);
         }
         self.take(pkt);

@@ -33,7 +33,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
             Kind::Control | Kind::Mac => {
                 let delay = self.node.host.control_delay;
-                let host = self.node.number;
+                let host = self.node.host.shape.host.0;
                 if delay > Time::ZERO && header.dst.0 == host {
                     let event = Event::Heed { host, pkt };
                     return self.world.queue.push(self.world.now + delay, order(20, header.uid), event);
@@ -55,8 +55,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     fn take_data(&mut self, pkt: Ix, header: Packet) {
         self.at_nic(|stack, cx| stack.on_receive(cx, &header));
         self.world.slab.remove(pkt);
-        if let Some(at) = self.node.flows.find_received(header.flow) {
-            let recv = &mut self.node.flows.recv[at];
+        if let Some(at) = self.node.tables.flows.find_received(header.flow) {
+            let recv = &mut self.node.tables.flows.recv[at];
             recv.reordered += u32::from(header.seq < recv.furthest);
             recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
             recv.marked += u32::from(header.ecn() == Ecn::Ce);
@@ -66,7 +66,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 recv.received += u64::from(header.payload);
                 Answer::Ack(recv.received)
             };
-            let recv = &mut self.node.flows.recv[at];
+            let recv = &mut self.node.tables.flows.recv[at];
             let whole = recv.is_whole();
             if whole && recv.ended && recv.last_byte == Time::NEVER {
                 recv.last_byte = self.world.now;
@@ -84,7 +84,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Acknowledges, unless there is another packet to be acknowledged with this one.
     #[inline(always)]
     fn answer(&mut self, at: usize, data: &Packet, answer: Answer, whole: bool) {
-        let recv = &mut self.node.flows.recv[at];
+        let recv = &mut self.node.tables.flows.recv[at];
         recv.pending += 1;
         recv.pending_mark |= data.ecn() == Ecn::Ce;
         let (kind, upto) = match answer {
@@ -137,9 +137,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     fn take_ack(&mut self, header: Packet) {
-        let Some(at) = self.node.flows.find(header.flow) else { return };
+        let Some(at) = self.node.tables.flows.find(header.flow) else { return };
         let now = self.world.now;
-        let flow = &mut self.node.flows.send[at];
+        let flow = &mut self.node.tables.flows.send[at];
         let further = header.seq > flow.acked;
         flow.acked = flow.acked.max(header.seq);
         let (controller, recovers) = (flow.controller, flow.recovery.is_some());
@@ -162,7 +162,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     pub(crate) fn maybe_complete(&mut self, at: usize) {
-        let flow = &self.node.flows.send[at];
+        let flow = &self.node.tables.flows.send[at];
         if flow.acked < flow.available || !flow.ended() {
             return;
         }

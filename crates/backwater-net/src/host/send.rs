@@ -15,7 +15,7 @@ use backwater_engine::fingerprint::mix;
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A flow may send, again or at last.
     pub(crate) fn ready(&mut self, slot: u32) {
-        if self.probes.waits.is_some() {
+        if self.world.probes.waits.is_some() {
             self.pass_waits(PORT);
         }
         self.line_up(slot);
@@ -36,10 +36,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Puts a flow into its NIC's ring.
     fn line_up(&mut self, slot: u32) {
-        let flow = &mut self.node.flows.send[slot as usize];
+        let flow = &mut self.node.tables.flows.send[slot as usize];
         flow.status = Status::Ready;
         let class = flow.class;
-        self.node.host.ring_push(class, slot, self.node.flows);
+        self.node.host.ring_push(class, slot, &mut self.node.tables.flows);
     }
 
     /// Flows of a host that were parked look again.
@@ -99,10 +99,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 None => 7 - mask.leading_zeros() as usize,
                 Some(weights) => h.weighted_turn(mask, weights),
             };
-            let slot = h.ring_pop(class, self.node.flows);
-            let flow = &mut self.node.flows.send[slot as usize];
+            let slot = h.ring_pop(class, &self.node.tables.flows);
+            let flow = &mut self.node.tables.flows.send[slot as usize];
             if !flow.live {
-                self.node.flows.exhume(slot);
+                self.node.tables.flows.exhume(slot);
                 continue;
             }
             if usize::from(flow.class.0) != class {
@@ -127,7 +127,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 }
                 return Some(slot);
             }
-            let Some(c) = self.node.controllers.list[flow.controller as usize].as_mut() else { return Some(slot) };
+            let Some(c) = self.node.tables.controllers.list[flow.controller as usize].as_mut() else {
+                return Some(slot);
+            };
             if c.next > self.world.now {
                 flow.status = Status::Pacing;
                 c.waiting.push(slot);
@@ -147,8 +149,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Some(window) => window.0.max(self.world.rules.least_window()),
             };
             if away >= asked.min(self.flow_window(slot)) {
-                self.node.flows.send[slot as usize].status = Status::Windowed;
-                if let Some(c) = self.node.controllers.list[controller as usize].as_mut() {
+                self.node.tables.flows.send[slot as usize].status = Status::Windowed;
+                if let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() {
                     c.windowed.push(slot);
                 }
                 continue;
@@ -159,9 +161,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Makes the next packet of a flow.
     fn send(&mut self, slot: u32) -> Ix {
-        let reference = self.node.flows.reference(slot);
+        let reference = self.node.tables.flows.reference(slot);
         let offset = self.next_offset(slot as usize);
-        let flow = &mut self.node.flows.send[slot as usize];
+        let flow = &mut self.node.tables.flows.send[slot as usize];
         let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
         let mut pkt = Packet {
             src: flow.src,
@@ -193,7 +195,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if more {
             self.line_up(slot);
         } else {
-            self.node.flows.send[slot as usize].status = Status::Idle;
+            self.node.tables.flows.send[slot as usize].status = Status::Idle;
         }
         self.world.slab.insert(pkt)
     }
@@ -206,7 +208,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         f: impl FnOnce(&mut F, &mut FlowCx<'_>) -> R,
     ) -> Option<R> {
         let before = self.world.notes.len();
-        let c = self.node.controllers.list[controller as usize].as_mut()?;
+        let c = self.node.tables.controllers.list[controller as usize].as_mut()?;
         let mut cx = FlowCx { now: self.world.now, owner: Owner(0), shape: &c.shape, notes: &mut self.world.notes };
         let result = f(&mut c.side, &mut cx);
         if self.world.notes.len() > before {
@@ -217,7 +219,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     fn pace_after(&mut self, controller: u32, size: u32) {
         let (now, gap) = (self.world.now, self.world.rules.gap);
-        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
         (c.last, c.last_size) = (now, size + gap);
         c.next = c.due(now);
     }
@@ -225,11 +227,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The rate may have changed: moves the next packet's time, and wakes those who wait if it has come nearer.
     pub(crate) fn repace(&mut self, controller: u32) {
         let now = self.world.now;
-        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
         if !c.windowed.is_empty() {
             self.look_at_window(controller);
         }
-        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
         let next = c.due(c.last);
         if next == c.next {
             return;
@@ -243,8 +245,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 return;
             }
             if at == now {
-                return self
-                    .pace(controller, self.node.controllers.list[controller as usize].as_ref().map_or(0, |c| c.tag));
+                return self.pace(
+                    controller,
+                    self.node.tables.controllers.list[controller as usize].as_ref().map_or(0, |c| c.tag),
+                );
             }
             self.world.queue.push(at, controller_order(event, c.key), event);
         }
@@ -253,7 +257,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.
     #[cold]
     pub(crate) fn look_at_window(&mut self, controller: u32) {
-        let Some(c) = self.node.controllers.list[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
         for slot in std::mem::take(&mut c.windowed) {
             self.ready(slot);
         }
@@ -264,7 +268,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let now = self.world.now;
         // Armed anew since, the rate having changed: the later event counts.
         let valid = |c: &&mut Controller<F>| c.tag == tag && c.armed == now;
-        let Some(c) = self.node.controllers.list[controller as usize].as_mut().filter(valid) else { return };
+        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut().filter(valid) else { return };
         c.armed = Time::NEVER;
         if c.next > now {
             // Another flow of this controller has sent since this was armed.

@@ -43,8 +43,8 @@ where
     pub(crate) fn count_load(&mut self, port: u16, pkt: Ix) {
         let global = self.global(port) as usize;
         let header = &self.world.slab[pkt].pkt;
-        let Some(met) = self.probes.who.find(header.flow) else { return };
-        let (group, loads) = (met.group as usize, &mut self.probes.loads);
+        let Some(met) = self.world.probes.who.find(header.flow) else { return };
+        let (group, loads) = (met.group as usize, &mut self.world.probes.loads);
         if loads.of_jobs.get(group) != Some(&true) {
             return;
         }

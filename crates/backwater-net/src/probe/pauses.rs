@@ -46,7 +46,7 @@ where
             let class = (usize::from(index) != CLASSES).then_some(Class(index));
             let (ingress_bytes, behind) = stands(self, class);
             let now = self.world.now;
-            let (peer, peer_port) = self.fabric.peer(self.id(), port);
+            let (peer, peer_port) = self.world.fabric.peer(self.id(), port);
             let row = PauseRow {
                 asked: now,
                 start: now,
@@ -60,7 +60,7 @@ where
                 behind,
             };
             let paused = (self.ports[usize::from(port)].peer, index);
-            self.probes.pauses.as_mut().and_then(|pauses| pauses.asked.insert(paused, row));
+            self.world.probes.pauses.as_mut().and_then(|pauses| pauses.asked.insert(paused, row));
         }
     }
 
@@ -68,7 +68,7 @@ where
     #[cold]
     pub(crate) fn note_obeyed(&mut self, port: u16, class: Option<Class>, until: Time) {
         let (now, paused) = (self.world.now, (self.global(port), number(class)));
-        let Some(pauses) = &mut self.probes.pauses else { return };
+        let Some(pauses) = &mut self.world.probes.pauses else { return };
         if let Some((row, end)) = pauses.obeyed.get_mut(&paused) {
             if *end > now && until != Time::ZERO {
                 *end = until;
@@ -113,7 +113,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         Some(Behind {
             port: PortNo(p.local),
             queue: Queue(held.1),
-            to: self.fabric.peer(self.id(), held.0).0,
+            to: self.world.fabric.peer(self.id(), held.0).0,
             bytes,
             since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.world.now),
             paused: p.held_now(self.world.now) & (1 << held.1 | 1 << CLASSES) != 0,

@@ -108,7 +108,7 @@ where
     /// its port, from sending.
     pub(crate) fn pass_stands(&mut self, port: u16, at_source: impl Fn(&Self, &Stand) -> Option<Source>) {
         let (global, now) = (self.global(port), self.world.now);
-        let Some(waits) = &mut self.probes.waits else { return };
+        let Some(waits) = &mut self.world.probes.waits else { return };
         let mut stands = std::mem::take(&mut waits.stands[global as usize]);
         for stand in stands.iter_mut().filter(|stand| stand.waits(now)) {
             let source = if stand.source { at_source(self, stand) } else { None };
@@ -116,7 +116,7 @@ where
                 stand.pass(global, cause, now);
             }
         }
-        if let Some(waits) = &mut self.probes.waits {
+        if let Some(waits) = &mut self.world.probes.waits {
             waits.stands[global as usize] = stands;
         }
     }
@@ -126,7 +126,7 @@ where
         let p = &self.ports[usize::from(port)];
         let queue = stand.queue().or(source.map(|source| source.queue))? % CLASSES as u8;
         let closed = p.open & (1 << queue) == 0;
-        let on_wire = self.probes.waits.as_ref()?.wire[self.global(port) as usize];
+        let on_wire = self.world.probes.waits.as_ref()?.wire[self.global(port) as usize];
         let at_source = source.and_then(|source| source.cause);
         if let (None, Some(owner)) = (at_source, stand.lane()) {
             return Some(Cause::Lane(owner));
@@ -144,17 +144,17 @@ where
     #[cold]
     pub(crate) fn wire_begins(&mut self, port: u16, pkt: Ix) {
         let global = self.global(port) as usize;
-        if let Some(before) = self.probes.waits.as_ref().and_then(|waits| waits.wire[global]) {
+        if let Some(before) = self.world.probes.waits.as_ref().and_then(|waits| waits.wire[global]) {
             // It has left, and a mechanism that saw it go has sent this one at once.
             self.wire_ends(port, before.pkt);
         }
         self.pass_waits(port);
         let header = self.world.slab[pkt].pkt;
         let cause = match header.kind {
-            Kind::Data => Cause::Behind(self.probes.who.find(header.flow)),
+            Kind::Data => Cause::Behind(self.world.probes.who.find(header.flow)),
             _ => Cause::Control,
         };
-        let Some(waits) = &mut self.probes.waits else { return };
+        let Some(waits) = &mut self.world.probes.waits else { return };
         waits.wire[global] = Some(Wire { pkt, flow: header.flow, cause });
         if header.kind == Kind::Data
             && let Some(stand) = waits.stand(global as u32, header.flow)
@@ -169,9 +169,9 @@ where
     pub(crate) fn wire_ends(&mut self, port: u16, pkt: Ix) {
         let global = self.global(port) as usize;
         let on_wire = |waits: &Waits| waits.wire[global].filter(|wire| wire.pkt == pkt);
-        let Some(wire) = self.probes.waits.as_deref().and_then(on_wire) else { return };
+        let Some(wire) = self.world.probes.waits.as_deref().and_then(on_wire) else { return };
         self.pass_waits(port);
-        let Some(waits) = &mut self.probes.waits else { return };
+        let Some(waits) = &mut self.world.probes.waits else { return };
         waits.wire[global] = None;
         if let Some(stand) = waits.stand(global as u32, wire.flow) {
             stand.end(pkt, self.world.now);
@@ -192,7 +192,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     fn enter_waits(&mut self, port: PortNo, pkt: Ix, ready: Time, lane: Option<Owner>) {
         let (port, slot) = (self.global(port.0), &self.world.slab[pkt]);
         let (flow, queue) = (slot.pkt.flow, slot.place.queue.0);
-        let Some(waits) = &mut self.probes.waits else { return };
+        let Some(waits) = &mut self.world.probes.waits else { return };
         if slot.pkt.kind != Kind::Data {
             return;
         }
@@ -207,7 +207,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     /// A packet comes to wait in a lane.
     pub(crate) fn lane_waits(&mut self, owner: Owner, pkt: Ix) {
-        if self.probes.waits.is_some() {
+        if self.world.probes.waits.is_some() {
             self.enter_joined();
             let slot = &self.world.slab[pkt];
             self.enter_waits(slot.place.egress, pkt, slot.ready.max(self.world.now), Some(owner));
@@ -216,11 +216,12 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     /// A packet leaves its lane.
     pub(crate) fn leave_lane_waits(&mut self, pkt: Ix) {
-        if self.probes.waits.is_some() {
+        if self.world.probes.waits.is_some() {
             let (egress, flow) = (self.world.slab[pkt].place.egress, self.world.slab[pkt].pkt.flow);
             self.pass_waits(egress.0);
             let port = self.global(egress.0);
-            self.probes
+            self.world
+                .probes
                 .waits
                 .as_mut()
                 .and_then(|waits| waits.stand(port, flow))
@@ -234,9 +235,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A flow begins at its source.
     #[cold]
     pub(crate) fn begin_waits(&mut self, slot: u32) {
-        let (group, reference) = (self.node.flows.send[slot as usize].group, self.node.flows.reference(slot));
+        let (group, reference) =
+            (self.node.tables.flows.send[slot as usize].group, self.node.tables.flows.reference(slot));
         let port = self.global(PORT);
-        let Some(waits) = &mut self.probes.waits else { return };
+        let Some(waits) = &mut self.world.probes.waits else { return };
         if waits.groups.get(group as usize) == Some(&true) {
             waits.stands[port as usize].push(Stand::new(reference, true, self.world.now));
         }
@@ -244,7 +246,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// What keeps a flow, and not its port, from sending; and the queue of its interface that its next packet will join.
     pub(crate) fn cause_at_source(&self, stand: &Stand) -> Option<Source> {
-        let flow = &self.node.flows.send[self.node.flows.find(stand.flow)?];
+        let flow = &self.node.tables.flows.send[self.node.tables.flows.find(stand.flow)?];
         let queue = flow.ds.dscp().priority().0;
         let cause = match flow.status {
             Status::Pacing => Some(Cause::Rate),
@@ -262,15 +264,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A frame has arrived at a host. A slow receiver takes it later.
     #[cold]
     pub(crate) fn arrive_waits(&mut self, pkt: Ix) {
-        let Some(waits) = &mut self.probes.waits else { return };
+        let Some(waits) = &mut self.world.probes.waits else { return };
         let Some((account, since)) = waits.carried.remove(&pkt) else { return };
         if self.node.host.rx.is_some() && since != self.world.now {
             waits.carried.insert(pkt, (account, self.world.now));
             return;
         }
         let flow = self.world.slab[pkt].pkt.flow;
-        if let Some(at) = self.node.flows.find_received(flow)
-            && self.node.flows.recv[at].last_byte == Time::NEVER
+        if let Some(at) = self.node.tables.flows.find_received(flow)
+            && self.node.tables.flows.recv[at].last_byte == Time::NEVER
         {
             waits.latest.insert(flow, (account, self.world.now));
         }
@@ -279,7 +281,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A slow receiver takes a frame.
     pub(crate) fn receive_waits(&mut self, pkt: Ix) {
         let from = self.ports[usize::from(PORT)].peer;
-        let Some(waits) = &mut self.probes.waits else { return };
+        let Some(waits) = &mut self.world.probes.waits else { return };
         if let Some((account, since)) = waits.carried.get_mut(&pkt) {
             account.add(from, Cause::Receiver, self.world.now - *since);
             *since = self.world.now;

@@ -5,8 +5,8 @@ use super::{Actors, Awaited, Network};
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::event::Event;
 use crate::hooks::{Home, NicShape, Owner, PortShape, SwitchShape};
-use crate::host::Host;
 use crate::host::flow::{Controllers, Flows};
+use crate::host::{Host, Tables};
 use crate::occupancy::Occupancy;
 use crate::packet::{HostId, NodeId};
 use crate::port::lineup::Lineup;
@@ -166,6 +166,7 @@ impl<A: Actors> Network<A> {
             lossless: spec.lossless,
             chooses: spec.actors.chooses(),
         };
+        let fabric = Fabric { graph, first_port, switch_of, host_node, neighbours, routes, paths: Paths::default() };
         let world = World {
             now: Time::ZERO,
             queue: EventQueue::new(),
@@ -175,11 +176,11 @@ impl<A: Actors> Network<A> {
             rows: Rows::default(),
             rules,
             outcomes: Vec::new(),
+            fabric,
+            probes,
         };
-        let fabric = Fabric { graph, first_port, switch_of, host_node, neighbours, routes, paths: Paths::default() };
         let mut network = Network {
             world,
-            fabric,
             actors: spec.actors,
             shared,
             sampled_bytes: vec![0; ports.len()],
@@ -187,9 +188,7 @@ impl<A: Actors> Network<A> {
             ports,
             switches,
             hosts,
-            flows: Flows::default(),
-            controllers: Controllers::new(A::OWNERS),
-            probes,
+            tables: Tables { flows: Flows::default(), controllers: Controllers::new(A::OWNERS) },
             awaited: Awaited {
                 groups: match spec.awaited.is_empty() {
                     true => Vec::new(),

@@ -13,7 +13,7 @@ impl<A: Actors> Network<A> {
         Progress {
             done: self.world.totals.stopped,
             time: self.end(),
-            flows_active: self.flows.active,
+            flows_active: self.tables.flows.active,
             hops: self.ports.iter().map(|p| p.tx_frames).sum(),
             data_hops: self.ports.iter().map(|p| p.tx_data_frames).sum(),
             ..self.world.totals.progress
@@ -22,7 +22,7 @@ impl<A: Actors> Network<A> {
 
     /// Until when time counts: timers that run out after the last flow has ended, with nothing left to do, are no part of a run.
     pub(super) fn end(&self) -> Time {
-        if self.world.totals.at_rest && self.flows.active == 0 {
+        if self.world.totals.at_rest && self.tables.flows.active == 0 {
             self.world.totals.last_frame.max(self.world.totals.last_deed)
         } else {
             self.world.now
@@ -47,22 +47,22 @@ impl<A: Actors> Network<A> {
     /// Ends the run here: hands out the rows of unfinished flows and of all ports.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.world.totals.stopped = true;
-        let mut slots: Vec<u32> = self.flows.slots().collect();
-        slots.sort_by_key(|s| self.flows.send[*s as usize].id);
+        let mut slots: Vec<u32> = self.tables.flows.slots().collect();
+        slots.sort_by_key(|s| self.tables.flows.send[*s as usize].id);
         let found = self.whereabouts();
         for slot in slots {
-            self.fabric.find_routes(self.flows.send[slot as usize].dst);
+            self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
             let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
             self.world.rows.flows.push(row);
             self.end_waits(slot as usize);
         }
-        if let Some(pauses) = &mut self.probes.pauses {
+        if let Some(pauses) = &mut self.world.probes.pauses {
             self.world.rows.pauses.extend(pauses.close(self.world.now));
         }
         self.world.rows.jobs.append(&mut self.jobs.unfinished());
         self.world.rows.hand_out(sink);
-        for (node, first) in self.fabric.first_port.iter().enumerate() {
-            for (local, (peer, _)) in self.fabric.neighbours[node].iter().enumerate() {
+        for (node, first) in self.world.fabric.first_port.iter().enumerate() {
+            for (local, (peer, _)) in self.world.fabric.neighbours[node].iter().enumerate() {
                 let port = &self.ports[*first as usize + local];
                 sink.port(&PortRow {
                     node: NodeId(node as u32),
@@ -84,7 +84,8 @@ impl<A: Actors> Network<A> {
 
     /// Hands out what mechanisms have done in all, and how near they came to it.
     fn hand_out_reach(&self, sink: &mut dyn Sink) {
-        let mut all: Vec<(Reach, Option<NodeId>)> = self.controllers.reach.iter().map(|reach| (*reach, None)).collect();
+        let mut all: Vec<(Reach, Option<NodeId>)> =
+            self.tables.controllers.reach.iter().map(|reach| (*reach, None)).collect();
         let mut tell = |node: Option<NodeId>, owner: Owner, done: Reach| {
             let (reach, at) = &mut all[usize::from(owner.0)];
             if reach.join(done) {
@@ -94,10 +95,10 @@ impl<A: Actors> Network<A> {
         for switch in &self.switches {
             A::switch_reach(&switch.stack, &mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
         }
-        for (host, node) in self.hosts.iter().zip(&self.fabric.host_node) {
+        for (host, node) in self.hosts.iter().zip(&self.world.fabric.host_node) {
             A::nic_reach(&host.stack, &mut |owner, done| tell(Some(NodeId(*node)), owner, done));
         }
-        for controller in self.controllers.list.iter().flatten() {
+        for controller in self.tables.controllers.list.iter().flatten() {
             A::flow_reach(&controller.side, &mut |owner, done| tell(None, owner, done));
         }
         for (owner, mechanism) in self.actors.on() {
@@ -109,7 +110,7 @@ impl<A: Actors> Network<A> {
     /// Hands out what mechanisms have counted.
     fn hand_out_counts(&self, sink: &mut dyn Sink) {
         let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.world.now)));
-        let at_hosts = self.hosts.iter().zip(&self.fabric.host_node);
+        let at_hosts = self.hosts.iter().zip(&self.world.fabric.host_node);
         let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.world.now)));
         for (node, counts) in at_switches.chain(at_hosts) {
             for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {

@@ -14,11 +14,11 @@ use backwater_engine::{Time, rng};
 impl<A: Actors> Network<A> {
     /// Ports from a node to another, or of all nodes to all where an end is not given.
     fn ports_of_ends(&self, from: Option<NodeId>, to: Option<NodeId>) -> Vec<u32> {
-        let senders = from.map_or(0..self.fabric.neighbours.len() as u32, |from| from.0..from.0 + 1);
+        let senders = from.map_or(0..self.world.fabric.neighbours.len() as u32, |from| from.0..from.0 + 1);
         senders
             .flat_map(|node| {
-                let first = self.fabric.first_port[node as usize];
-                let ends = self.fabric.neighbours[node as usize].iter().enumerate();
+                let first = self.world.fabric.first_port[node as usize];
+                let ends = self.world.fabric.neighbours[node as usize].iter().enumerate();
                 ends.filter(|(_, (peer, _))| to.is_none_or(|to| to.0 == *peer)).map(move |(i, _)| first + i as u32)
             })
             .collect()
@@ -106,12 +106,12 @@ impl<A: Actors> Network<A> {
             }
         }
         for (from, to) in [(a, b), (b, a)] {
-            self.fabric.neighbours[from.0 as usize]
+            self.world.fabric.neighbours[from.0 as usize]
                 .iter_mut()
                 .filter(|(peer, _)| *peer == to.0)
                 .for_each(|(_, u)| *u = up);
         }
-        self.fabric.routes.forget();
+        self.world.fabric.routes.forget();
         for port in ports {
             // Both ends begin anew: what is still to be held is said again.
             for class in 0..=CLASSES {
@@ -188,7 +188,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn lose(&mut self, port: u32, pkt: Ix) {
         self.lost_from(port);
         let header = self.world.slab[pkt].pkt;
-        self.probes.lose_waits(&header, pkt);
+        self.world.probes.lose_waits(&header, pkt);
         self.world.forget(pkt);
     }
 

@@ -39,7 +39,7 @@ impl<A: Actors> Network<A> {
             }
             Belongs::Host(host) => match self.hosts[host as usize].next_up() {
                 NextUp::Packet(pkt) => self.world.slab.touch(pkt),
-                NextUp::Flow(slot) => self.flows.touch(slot),
+                NextUp::Flow(slot) => self.tables.flows.touch(slot),
                 NextUp::Nothing => 0,
             },
         };
@@ -55,11 +55,11 @@ impl<A: Actors> Network<A> {
                 if switch.latency_at == LatencyAt::Fabric {
                     return 0; // it will join its queue by an event of its own
                 }
-                let egress = self.fabric.paths.port(header.path, header.hop);
+                let egress = self.world.fabric.paths.port(header.path, header.hop);
                 self.touch_queue(switch, egress, usize::from(header.class.0))
             }
             Belongs::Switch(_) => 0,
-            Belongs::Host(_) => self.flows.touch(header.flow.slot),
+            Belongs::Host(_) => self.tables.flows.touch(header.flow.slot),
         }
     }
 

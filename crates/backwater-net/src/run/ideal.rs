@@ -19,9 +19,9 @@ use backwater_engine::Time;
 impl<A: Actors> Network<A> {
     /// Ports along a flow's way, the host's first: its pinned path, or the one that ECMP gives it.
     pub(super) fn way_of(&self, slot: u32) -> Option<Vec<u32>> {
-        let flow = &self.flows.send[slot as usize];
+        let flow = &self.tables.flows.send[slot as usize];
         let mut ports = vec![self.hosts[flow.src.0 as usize].port];
-        let last = self.fabric.host_node[flow.dst.0 as usize];
+        let last = self.world.fabric.host_node[flow.dst.0 as usize];
         let mut hop = 0;
         loop {
             let port = &self.ports[*ports.last()? as usize];
@@ -29,9 +29,13 @@ impl<A: Actors> Network<A> {
                 return (self.node_of(&self.ports[port.peer as usize]) == last).then_some(ports);
             };
             let egress = if flow.path == NO_PATH {
-                self.fabric.routes.pick(switch, self.fabric.routes.candidates(switch, flow.dst), flow.hash)?
-            } else if hop < self.fabric.paths.len(flow.path) {
-                self.fabric.paths.port(flow.path, hop)
+                self.world.fabric.routes.pick(
+                    switch,
+                    self.world.fabric.routes.candidates(switch, flow.dst),
+                    flow.hash,
+                )?
+            } else if hop < self.world.fabric.paths.len(flow.path) {
+                self.world.fabric.paths.port(flow.path, hop)
             } else {
                 return None;
             };

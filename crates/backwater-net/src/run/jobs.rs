@@ -89,7 +89,7 @@ impl<A: Actors> Network<A> {
     /// A flow has come to a moment that its job may wait for.
     #[inline]
     pub(super) fn tell_job(&mut self, at: usize, moment: Moment) {
-        if let Some(&job) = self.jobs.of_group.get(self.flows.send[at].group as usize)
+        if let Some(&job) = self.jobs.of_group.get(self.tables.flows.send[at].group as usize)
             && job != NONE
         {
             self.completed_for_job(job, at, moment);
@@ -98,7 +98,7 @@ impl<A: Actors> Network<A> {
 
     #[cold]
     fn completed_for_job(&mut self, job: u32, at: usize, moment: Moment) {
-        let (flow, entry) = (&self.flows.send[at], &mut self.jobs.list[job as usize]);
+        let (flow, entry) = (&self.tables.flows.send[at], &mut self.jobs.list[job as usize]);
         if entry.moment == moment {
             entry.job.completed(flow.id, flow.group);
             self.ask_job_at(job, self.world.now);
@@ -130,12 +130,12 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn hand_out_loads(&self, sink: &mut dyn Sink) {
-        if !self.probes.loads.count() {
+        if !self.world.probes.loads.count() {
             return;
         }
-        for (node, first) in self.fabric.first_port.iter().enumerate() {
-            for (local, (peer, _)) in self.fabric.neighbours[node].iter().enumerate() {
-                let loads = (0u32..).zip(&self.probes.loads.loads[*first as usize + local]);
+        for (node, first) in self.world.fabric.first_port.iter().enumerate() {
+            for (local, (peer, _)) in self.world.fabric.neighbours[node].iter().enumerate() {
+                let loads = (0u32..).zip(&self.world.probes.loads.loads[*first as usize + local]);
                 for (group, &Load { frames, bytes, payload }) in loads.filter(|(_, load)| load.frames > 0) {
                     let (node, port, peer) = (NodeId(node as u32), Port(local as u16), NodeId(*peer));
                     let (job, step) = self.jobs.list[self.jobs.of_group[group as usize] as usize].job.labels(group);

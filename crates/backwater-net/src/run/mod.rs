@@ -23,18 +23,16 @@ use crate::event::Event;
 use crate::hooks::{
     Count, FlowShape, FlowSide, NicShape, NicSide, Owner, RateKey, Reach, Steering, SwitchShape, SwitchSide,
 };
-use crate::host::flow::{Controllers, Flows};
-use crate::host::{Host, Interface};
+use crate::host::{Host, Interface, Tables};
 use crate::node::At;
 use crate::packet::{FlowRef, NodeId};
 use crate::port::{Belongs, Port};
-use crate::probe::Probes;
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
 use crate::switch::Switch;
 use crate::units::Rate;
 use crate::workload::FlowSource;
-use crate::world::{Fabric, World};
+use crate::world::World;
 use backwater_engine::Time;
 use jobs::Jobs;
 
@@ -138,15 +136,12 @@ impl Awaited {
 /// A network under simulation.
 pub struct Network<A: Actors> {
     world: World,
-    fabric: Fabric,
     actors: A,
     shared: A::Shared,
     ports: Vec<Port>,
     switches: Vec<Switch<A::Switch>>,
     hosts: Vec<Host<A::Nic>>,
-    flows: Flows,
-    controllers: Controllers<A::Flow>,
-    probes: Probes,
+    tables: Tables<A::Flow>,
     sources: Vec<Box<dyn FlowSource>>,
     coming: Vec<Option<FlowSpec>>,
     jobs: Jobs,
@@ -168,7 +163,7 @@ impl<A: Actors> Network<A> {
             left -= slice;
             self.run_slice(slice);
             // Finding routes in a large network takes as long as many events.
-            left = left.saturating_sub(self.fabric.routes.take_work() / LINKS_PER_EVENT);
+            left = left.saturating_sub(self.world.fabric.routes.take_work() / LINKS_PER_EVENT);
             self.world.rows.hand_out(sink);
         }
         match self.world.totals.broken.take() {
@@ -224,7 +219,7 @@ impl<A: Actors> Network<A> {
 
     /// Whether finding routes has taken as long as a slice of events.
     fn enough_routes(&self) -> bool {
-        self.fabric.routes.has_worked(SLICE * LINKS_PER_EVENT)
+        self.world.fabric.routes.has_worked(SLICE * LINKS_PER_EVENT)
     }
 
     #[inline(never)]
@@ -250,7 +245,7 @@ impl<A: Actors> Network<A> {
             Event::NicTimer { host, owner, token } => self.host_at(host).timer(Owner(owner), token),
             Event::FlowTimer { controller, tag, owner, token } => {
                 let Some(mut host) =
-                    self.controller_at(controller).filter(|at| at.node.controllers.is(controller, tag))
+                    self.controller_at(controller).filter(|at| at.node.tables.controllers.is(controller, tag))
                 else {
                     return;
                 };
@@ -267,8 +262,8 @@ impl<A: Actors> Network<A> {
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
             Event::Fetched { slot, tag } => self.fetched(slot, tag),
             Event::Timeout { slot, tag } => {
-                if self.flows.find(FlowRef { slot, tag }).is_some() {
-                    let src = self.flows.send[slot as usize].src.0;
+                if self.tables.flows.find(FlowRef { slot, tag }).is_some() {
+                    let src = self.tables.flows.send[slot as usize].src.0;
                     self.host_at(src).timed_out(slot, tag);
                 }
             }
@@ -333,14 +328,14 @@ impl<A: Actors> Network<A> {
 
     /// Name of a node.
     pub fn node_name(&self, node: NodeId) -> &str {
-        &self.fabric.graph.nodes[node.0 as usize].name
+        &self.world.fabric.graph.nodes[node.0 as usize].name
     }
 
     /// The node at which a port sits.
     fn node_of(&self, port: &Port) -> u32 {
         match port.belongs {
             Belongs::Switch(s) => self.switches[s as usize].home.shape.node.0,
-            Belongs::Host(h) => self.fabric.host_node[h as usize],
+            Belongs::Host(h) => self.world.fabric.host_node[h as usize],
         }
     }
 
@@ -348,24 +343,21 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn switch_at(&mut self, switch: u32) -> At<'_, &mut Switch<A::Switch>> {
         let node = &mut self.switches[switch as usize];
-        let first = node.first_port;
-        let ports = &mut self.ports[first as usize..(first + node.ports) as usize];
-        At { node, ports, first, world: &mut self.world, fabric: &mut self.fabric, probes: &mut self.probes }
+        let ports = &mut self.ports[node.first_port as usize..][..node.ports as usize];
+        At { node, ports, world: &mut self.world }
     }
 
     /// A host at work.
     #[inline(always)]
     fn host_at(&mut self, host: u32) -> At<'_, Interface<'_, A::Nic, A::Flow>> {
-        let at = &mut self.hosts[host as usize];
-        let first = at.port;
-        let ports = std::slice::from_mut(&mut self.ports[first as usize]);
-        let node = Interface { number: host, host: at, flows: &mut self.flows, controllers: &mut self.controllers };
-        At { node, ports, first, world: &mut self.world, fabric: &mut self.fabric, probes: &mut self.probes }
+        let host = &mut self.hosts[host as usize];
+        let ports = std::slice::from_mut(&mut self.ports[host.port as usize]);
+        At { node: Interface { host, tables: &mut self.tables }, ports, world: &mut self.world }
     }
 
     /// The host of a controller that is still there.
     fn controller_at(&mut self, controller: u32) -> Option<At<'_, Interface<'_, A::Nic, A::Flow>>> {
-        let host = self.controllers.list[controller as usize].as_ref()?.shape.src.0;
+        let host = self.tables.controllers.list[controller as usize].as_ref()?.shape.src.0;
         Some(self.host_at(host))
     }
 

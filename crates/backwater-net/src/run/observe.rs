@@ -13,11 +13,11 @@ impl<A: Actors> Network<A> {
     /// pause signal without a frame: as the frame that would say the same, when it is given and when it is heard. Returns whether there
     /// is such a port.
     pub fn capture_at(&mut self, node: NodeId, port: PortNo) -> bool {
-        let Some(neighbours) = self.fabric.neighbours.get(node.0 as usize) else { return false };
+        let Some(neighbours) = self.world.fabric.neighbours.get(node.0 as usize) else { return false };
         if usize::from(port.0) >= neighbours.len() {
             return false;
         }
-        self.ports[(self.fabric.first_port[node.0 as usize] + u32::from(port.0)) as usize].capture();
+        self.ports[(self.world.fabric.first_port[node.0 as usize] + u32::from(port.0)) as usize].capture();
         true
     }
 
@@ -29,8 +29,8 @@ impl<A: Actors> Network<A> {
         let control = matches!(packet.kind, Kind::Control | Kind::Mac)
             .then(|| (self.world.slab.control(packet.seq), NodeId((packet.seq >> 32) as u32)));
         let named = control.map_or(Some(packet.flow), |(frame, _)| frame.flow);
-        let flow = named.and_then(|flow| self.flows.find(flow)).map(|slot| {
-            let send = &self.flows.send[slot];
+        let flow = named.and_then(|flow| self.tables.flows.find(flow)).map(|slot| {
+            let send = &self.tables.flows.send[slot];
             FlowIdentity { id: send.id, src: send.src, dst: send.dst, ds: send.ds, bytes: send.available }
         });
         let node = NodeId(self.node_of(p));
@@ -40,19 +40,19 @@ impl<A: Actors> Network<A> {
     /// A flow is over, or the run: what it waited for until its last byte arrived, or until now where that has not.
     #[cold]
     pub(crate) fn end_waits(&mut self, at: usize) {
-        let (reference, last_byte) = (self.flows.reference(at as u32), self.flows.recv[at].last_byte);
-        let Some(waits) = &mut self.probes.waits else { return };
-        if waits.groups.get(self.flows.send[at].group as usize) != Some(&true) {
+        let (reference, last_byte) = (self.tables.flows.reference(at as u32), self.tables.flows.recv[at].last_byte);
+        let Some(waits) = &mut self.world.probes.waits else { return };
+        if waits.groups.get(self.tables.flows.send[at].group as usize) != Some(&true) {
             return;
         }
         let came = waits.latest.remove(&reference).filter(|(_, when)| *when == last_byte);
         let account = came.map(|(account, _)| account).or_else(|| self.account_of_unfinished(reference));
-        let Some(waits) = &mut self.probes.waits else { return };
+        let Some(waits) = &mut self.world.probes.waits else { return };
         for stands in &mut waits.stands {
             stands.retain(|stand| !(stand.source && stand.flow == reference));
         }
         for item in account.iter().flat_map(Account::items) {
-            let (flow, port) = (&self.flows.send[at], &self.ports[item.port as usize]);
+            let (flow, port) = (&self.tables.flows.send[at], &self.ports[item.port as usize]);
             let behind = if let Cause::Behind(met) = item.cause { met } else { None };
             let (node, peer) = (NodeId(self.node_of(port)), NodeId(self.node_of(&self.ports[port.peer as usize])));
             let port = PortNo(port.local);
@@ -67,7 +67,7 @@ impl<A: Actors> Network<A> {
         for port in 0..self.ports.len() as u32 {
             on_node!(self, port, |at, local| at.pass_waits(local));
         }
-        let stands = self.probes.waits.as_ref()?.stands.iter().flatten().filter(|stand| stand.flow == flow);
+        let stands = self.world.probes.waits.as_ref()?.stands.iter().flatten().filter(|stand| stand.flow == flow);
         let first = |stand: &&Stand| stand.front().map_or(u64::MAX, |pkt| self.world.slab[pkt].pkt.seq);
         stands.min_by_key(first).map(|stand| stand.account().clone())
     }

@@ -20,13 +20,13 @@ impl<A: Actors> Network<A> {
                     Outcome::LostFrom(port) => self.lost_from(port),
                     Outcome::LastByte { slot } => self.tell_job(slot as usize, Moment::LastByte),
                     Outcome::Received { slot } => {
-                        let flow = &mut self.flows.send[slot as usize];
-                        flow.acked = self.flows.recv[slot as usize].received;
+                        let flow = &mut self.tables.flows.send[slot as usize];
+                        flow.acked = self.tables.flows.recv[slot as usize].received;
                         let src = flow.src.0;
                         self.host_at(src).maybe_complete(slot as usize);
                     }
                     Outcome::Complete { slot } => {
-                        let recv = &mut self.flows.recv[slot as usize];
+                        let recv = &mut self.tables.flows.recv[slot as usize];
                         if recv.last_byte == Time::NEVER {
                             // A stream that ended after its last packet had been received.
                             recv.last_byte = self.world.now;
@@ -54,26 +54,26 @@ impl<A: Actors> Network<A> {
         let group = row.group;
         self.world.rows.flows.push(row);
         self.end_waits(at);
-        let src = self.flows.send[at].src.0;
-        let listed = self.flows.send[at].status != Status::Idle && self.host_at(src).leave_lists(at);
-        let flow = &self.flows.send[at];
+        let src = self.tables.flows.send[at].src.0;
+        let listed = self.tables.flows.send[at].status != Status::Idle && self.host_at(src).leave_lists(at);
+        let flow = &self.tables.flows.send[at];
         let controller = flow.controller;
-        let reference = self.flows.reference(at as u32);
-        self.fabric.paths.take_out(reference);
-        self.probes.who.end(reference);
+        let reference = self.tables.flows.reference(at as u32);
+        self.world.fabric.paths.take_out(reference);
+        self.world.probes.who.end(reference);
         if controller != NO_CONTROLLER
-            && let Some(gone) = self.controllers.list[controller as usize].take_if(|c| !c.kept)
+            && let Some(gone) = self.tables.controllers.list[controller as usize].take_if(|c| !c.kept)
         {
-            let reach = &mut self.controllers.reach;
+            let reach = &mut self.tables.controllers.reach;
             A::flow_reach(&gone.side, &mut |owner, done| {
                 reach[usize::from(owner.0)].join(done);
             });
-            self.controllers.free.push(controller);
+            self.tables.controllers.free.push(controller);
         }
         if listed {
-            self.flows.bury(at as u32);
+            self.tables.flows.bury(at as u32);
         } else {
-            self.flows.remove(at as u32);
+            self.tables.flows.remove(at as u32);
         }
         self.world.totals.last_deed = self.world.now;
         self.one_ended(group);
@@ -81,7 +81,7 @@ impl<A: Actors> Network<A> {
 
     /// The row of a flow.
     pub(super) fn flow_row(&self, at: usize, state: State) -> FlowRow {
-        let (flow, recv) = (&self.flows.send[at], &self.flows.recv[at]);
+        let (flow, recv) = (&self.tables.flows.send[at], &self.tables.flows.recv[at]);
         let acknowledged = state == State::Complete && self.world.rules.ack.enabled;
         let sender = flow.recovery.as_ref();
         FlowRow {

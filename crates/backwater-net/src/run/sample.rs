@@ -63,15 +63,15 @@ impl<A: Actors> Network<A> {
             *sampled = port.tx_bytes;
         }
         if series.flows {
-            let slots: Vec<u32> = self.flows.slots().collect();
+            let slots: Vec<u32> = self.tables.flows.slots().collect();
             for slot in slots {
-                let flow = &mut self.flows.send[slot as usize];
+                let flow = &mut self.tables.flows.send[slot as usize];
                 let total = flow.recovery.as_ref().map_or(flow.sent, |sender| sender.total);
                 let sent = total - std::mem::replace(&mut flow.sampled, total);
                 let bps = (u128::from(sent) * 8_000_000_000_000 / u128::from(series.interval.0.max(1))) as u64;
-                let (node, id) = (NodeId(self.fabric.host_node[flow.src.0 as usize]), flow.id);
+                let (node, id) = (NodeId(self.world.fabric.host_node[flow.src.0 as usize]), flow.id);
                 if series.records(node) {
-                    let received = self.flows.recv[slot as usize].received;
+                    let received = self.tables.flows.recv[slot as usize].received;
                     rows.push(row(node, None, None, Some(id), "flow_rate_bps", bps));
                     rows.push(row(node, None, None, Some(id), "flow_received_bytes", received));
                 }

@@ -46,9 +46,9 @@ impl<A: Actors> Network<A> {
     }
 
     fn how_far(&self) -> [u64; 4] {
-        let received = self.flows.slots().map(|slot| self.flows.recv[slot as usize].received).sum();
+        let received = self.tables.flows.slots().map(|slot| self.tables.flows.recv[slot as usize].received).sum();
         let progress = &self.world.totals.progress;
-        [progress.flows_done, progress.flows_failed, self.flows.active, received]
+        [progress.flows_done, progress.flows_failed, self.tables.flows.active, received]
     }
 
     /// Ends a run whose flows have not got further for too long. Otherwise says when to look again, if flows are still watched.
@@ -65,11 +65,11 @@ impl<A: Actors> Network<A> {
             return None;
         }
         let found = self.whereabouts();
-        let slot = self.flows.slots().min_by_key(|slot| self.flows.send[*slot as usize].id)?;
-        self.fabric.find_routes(self.flows.send[slot as usize].dst);
-        let flow = &self.flows.send[slot as usize];
+        let slot = self.tables.flows.slots().min_by_key(|slot| self.tables.flows.send[*slot as usize].id)?;
+        self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
+        let flow = &self.tables.flows.send[slot as usize];
         let (src, dst) = (self.host_name(flow.src), self.host_name(flow.dst));
-        let others = match self.flows.active - 1 {
+        let others = match self.tables.flows.active - 1 {
             0 => String::new(),
             1 => "; another one waits, too".into(),
             n => format!("; {n} others wait, too"),
@@ -91,20 +91,20 @@ impl<A: Actors> Network<A> {
         self.flows_to_come()
             || self.jobs.wait()
             || self.faults.iter().any(|fault| fault.at > self.world.now)
-            || self.flows.slots().any(|slot| !self.flows.send[slot as usize].ended())
+            || self.tables.flows.slots().any(|slot| !self.tables.flows.send[slot as usize].ended())
             || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
-            || self.controllers.list.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
+            || self.tables.controllers.list.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
     }
 
     /// Where flows have frames in queues of switches and hosts.
     pub(super) fn whereabouts(&self) -> Whereabouts {
         let mut found = Whereabouts::default();
         let of_flows = self.world.slab.packets().filter(|pkt| !matches!(pkt.kind, Kind::Control | Kind::Mac));
-        found.under_way.extend(of_flows.filter_map(|pkt| self.flows.find(pkt.flow)).map(|at| at as u32));
+        found.under_way.extend(of_flows.filter_map(|pkt| self.tables.flows.find(pkt.flow)).map(|at| at as u32));
         let mut note = |ix: Ix, port: u32, queue: u8| {
             let pkt = &self.world.slab[ix].pkt;
             if !matches!(pkt.kind, Kind::Control | Kind::Mac)
-                && let Some(at) = self.flows.find(pkt.flow)
+                && let Some(at) = self.tables.flows.find(pkt.flow)
             {
                 found.queued.entry(at as u32).or_insert((port, queue, 0)).2 += 1;
             }
@@ -132,7 +132,7 @@ impl<A: Actors> Network<A> {
 
     /// What a flow that is not complete waits for, and where.
     pub(super) fn waits_for(&self, slot: u32, found: &Whereabouts) -> String {
-        let flow = &self.flows.send[slot as usize];
+        let flow = &self.tables.flows.send[slot as usize];
         let port = self.hosts[flow.src.0 as usize].port;
         let tries = flow.recovery.as_ref().map_or(0, |sender| sender.tries());
         match flow.status {
@@ -155,7 +155,7 @@ impl<A: Actors> Network<A> {
         if flow.controller == NO_CONTROLLER {
             return "";
         }
-        let rate = self.controllers.list[flow.controller as usize].as_ref().and_then(|c| c.side.rate());
+        let rate = self.tables.controllers.list[flow.controller as usize].as_ref().and_then(|c| c.side.rate());
         if rate.is_some_and(|rate| rate.0 == 0) { ", whose rate is 0" } else { "" }
     }
 
@@ -170,13 +170,13 @@ impl<A: Actors> Network<A> {
             return format!("; {frames} at {}{why}", self.name_queue(*port, Some(Class(*queue))));
         }
         // A receiver may have an acknowledgement to send that is to speak of more packets.
-        let lost = !found.under_way.contains(&slot) && self.flows.recv[slot as usize].pending == 0;
+        let lost = !found.under_way.contains(&slot) && self.tables.flows.recv[slot as usize].pending == 0;
         if lost { "; nothing of it is under way: frames were lost".into() } else { String::new() }
     }
 
     /// The link on a flow's way that is down, or the switch that knows no way on.
     fn break_on_way(&self, slot: u32) -> Option<String> {
-        let flow = &self.flows.send[slot as usize];
+        let flow = &self.tables.flows.send[slot as usize];
         if let Some(way) = self.way_of(slot) {
             let down = way.iter().find(|port| !self.ports[**port as usize].up)?;
             let port = &self.ports[*down as usize];
@@ -209,6 +209,6 @@ impl<A: Actors> Network<A> {
     }
 
     fn host_name(&self, host: HostId) -> &str {
-        self.node_name(NodeId(self.fabric.host_node[host.0 as usize]))
+        self.node_name(NodeId(self.world.fabric.host_node[host.0 as usize]))
     }
 }

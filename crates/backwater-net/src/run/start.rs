@@ -41,7 +41,7 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn start_flow(&mut self, spec: &FlowSpec) {
-        [spec.dst, spec.src].into_iter().for_each(|host| self.fabric.find_routes(host));
+        [spec.dst, spec.src].into_iter().for_each(|host| self.world.fabric.find_routes(host));
         let hash =
             mix(mix(self.world.rules.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
         let (path, back) = self.pin(spec, hash);
@@ -52,7 +52,7 @@ impl<A: Actors> Network<A> {
         let port = self.hosts[spec.src.0 as usize].port as usize;
         let queue = self.hosts[spec.src.0 as usize].shape.queues.pick(spec.class, self.ports[port].open);
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
-        let slot = self.flows.insert(SendFlow {
+        let slot = self.tables.flows.insert(SendFlow {
             id: spec.id,
             group: spec.group,
             src: spec.src,
@@ -80,13 +80,13 @@ impl<A: Actors> Network<A> {
             ideal: None,
             sampled: 0,
         });
-        let reference = self.flows.reference(slot);
-        self.fabric.paths.put_in(reference, spec.dst, path, back);
-        if self.probes.ask_whose() {
-            self.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
+        let reference = self.tables.flows.reference(slot);
+        self.world.fabric.paths.put_in(reference, spec.dst, path, back);
+        if self.world.probes.ask_whose() {
+            self.world.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
         }
         if self.world.rules.transport.recovery != Recovery::None {
-            self.flows.send[slot as usize].owe_if_empty();
+            self.tables.flows.send[slot as usize].owe_if_empty();
         }
         self.awaited.active += u64::from(self.awaited.holds(spec.group));
         let way = self.way_of(slot);
@@ -98,20 +98,20 @@ impl<A: Actors> Network<A> {
             payload: Bytes(u64::from(self.world.rules.payload)),
             hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
         };
-        self.flows.send[slot as usize].controller = self.controller(&shape, hash);
-        self.flows.send[slot as usize].window = self.window_of(way.as_deref());
+        self.tables.flows.send[slot as usize].controller = self.controller(&shape, hash);
+        self.tables.flows.send[slot as usize].window = self.window_of(way.as_deref());
         if spec.stream.is_none() {
-            self.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes));
+            self.tables.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes));
         }
         if let Some(stream) = spec.stream {
-            let tag = self.flows.send[slot as usize].tag;
+            let tag = self.tables.flows.send[slot as usize].tag;
             self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
             self.next_slot(slot, true);
         } else if self.world.rules.nic.store_and_forward {
             let first = spec.bytes.min(u64::from(self.world.rules.payload))
                 + u64::from(self.world.rules.header + self.world.rules.gap);
             let at = self.world.now + self.host_rate(spec.src.0).time_for(Bytes(first));
-            let tag = self.flows.send[slot as usize].tag;
+            let tag = self.tables.flows.send[slot as usize].tag;
             self.world.push(at, Event::Fetched { slot, tag });
         } else {
             self.begin(slot);
@@ -119,12 +119,12 @@ impl<A: Actors> Network<A> {
     }
 
     fn begin(&mut self, slot: u32) {
-        let src = self.flows.send[slot as usize].src.0;
+        let src = self.tables.flows.send[slot as usize].src.0;
         self.host_at(src).begin(slot);
     }
 
     pub(super) fn fetched(&mut self, slot: u32, tag: u32) {
-        if self.flows.find(FlowRef { slot, tag }).is_some() {
+        if self.tables.flows.find(FlowRef { slot, tag }).is_some() {
             self.begin(slot);
         }
     }
@@ -138,7 +138,7 @@ impl<A: Actors> Network<A> {
             return (forward, back);
         }
         let ports = self.ports_along(nodes, hash);
-        (forward, self.fabric.paths.insert(&ports))
+        (forward, self.world.fabric.paths.insert(&ports))
     }
 
     #[cold]
@@ -168,7 +168,7 @@ impl<A: Actors> Network<A> {
             NO_PATH
         } else {
             let ports = self.ports_along(&nodes, hash);
-            self.fabric.paths.insert(&ports)
+            self.world.fabric.paths.insert(&ports)
         };
         if self.world.rules.ack.path == AckPath::Ecmp {
             return (forward, NO_PATH);
@@ -176,18 +176,19 @@ impl<A: Actors> Network<A> {
         let mut back_nodes = nodes;
         back_nodes.reverse();
         let back = self.ports_along(&back_nodes, hash);
-        (forward, self.fabric.paths.insert(&back))
+        (forward, self.world.fabric.paths.insert(&back))
     }
 
     fn ecmp_nodes(&self, src: HostId, dst: HostId, hash: u64) -> Option<Vec<NodeId>> {
-        let (mut node, last) = (self.fabric.host_node[src.0 as usize], self.fabric.host_node[dst.0 as usize]);
+        let (mut node, last) =
+            (self.world.fabric.host_node[src.0 as usize], self.world.fabric.host_node[dst.0 as usize]);
         let mut nodes = vec![NodeId(node)];
-        node = self.fabric.neighbours[node as usize].first()?.0;
+        node = self.world.fabric.neighbours[node as usize].first()?.0;
         while node != last {
             nodes.push(NodeId(node));
-            let switch = self.fabric.switch_of[node as usize];
-            let port = self.fabric.routes.pick(switch, self.fabric.routes.candidates(switch, dst), hash)?;
-            node = self.fabric.neighbours[node as usize][usize::from(port)].0;
+            let switch = self.world.fabric.switch_of[node as usize];
+            let port = self.world.fabric.routes.pick(switch, self.world.fabric.routes.candidates(switch, dst), hash)?;
+            node = self.world.fabric.neighbours[node as usize][usize::from(port)].0;
         }
         nodes.push(NodeId(last));
         Some(nodes)
@@ -196,7 +197,7 @@ impl<A: Actors> Network<A> {
     /// Egress ports of the switches along `nodes`; among parallel links the hash decides.
     fn ports_along(&self, nodes: &[NodeId], hash: u64) -> Vec<u16> {
         let hop = |pair: &[NodeId]| {
-            let all = &self.fabric.neighbours[pair[0].0 as usize];
+            let all = &self.world.fabric.neighbours[pair[0].0 as usize];
             let links: Vec<u16> = (0..all.len() as u16).filter(|p| all[usize::from(*p)].0 == pair[1].0).collect();
             // The scenario's check has seen that every step is a link.
             links.get(mix(hash) as usize % links.len().max(1)).copied().unwrap_or(0)
@@ -207,16 +208,16 @@ impl<A: Actors> Network<A> {
     /// Finds or makes the controller of a flow.
     fn controller(&mut self, shape: &FlowShape, hash: u64) -> u32 {
         let key = self.actors.rate_key(shape);
-        let kept = self.controllers.kept.get(&(shape.src, key));
+        let kept = self.tables.controllers.kept.get(&(shape.src, key));
         if let (false, Some(found)) = (key == RateKey::Flow, kept) {
             return *found;
         }
         let Some(side) = self.actors.flow(shape, &self.shared) else { return NO_CONTROLLER };
-        self.controllers.tag = self.controllers.tag.wrapping_add(1);
+        self.tables.controllers.tag = self.tables.controllers.tag.wrapping_add(1);
         let controller = Controller {
             side,
             shape: *shape,
-            tag: self.controllers.tag,
+            tag: self.tables.controllers.tag,
             key: controller_key(shape, key, hash),
             kept: key != RateKey::Flow,
             next: Time::ZERO,
@@ -226,18 +227,18 @@ impl<A: Actors> Network<A> {
             windowed: Vec::new(),
             armed: Time::NEVER,
         };
-        let at = match self.controllers.free.pop() {
+        let at = match self.tables.controllers.free.pop() {
             Some(at) => {
-                self.controllers.list[at as usize] = Some(controller);
+                self.tables.controllers.list[at as usize] = Some(controller);
                 at
             }
             None => {
-                self.controllers.list.push(Some(controller));
-                self.controllers.list.len() as u32 - 1
+                self.tables.controllers.list.push(Some(controller));
+                self.tables.controllers.list.len() as u32 - 1
             }
         };
         if key != RateKey::Flow {
-            self.controllers.kept.insert((shape.src, key), at);
+            self.tables.controllers.kept.insert((shape.src, key), at);
         }
         at
     }
@@ -245,7 +246,7 @@ impl<A: Actors> Network<A> {
     /// Schedules the next packet of a Bernoulli source: a geometric number of slots ahead.
     fn next_slot(&mut self, slot: u32, first: bool) {
         let now = self.world.now;
-        let flow = &mut self.flows.send[slot as usize];
+        let flow = &mut self.tables.flows.send[slot as usize];
         let tag = flow.tag;
         let Some(stream) = flow.stream.as_mut() else { return };
         let Ok(distribution) = Geometric::new(stream.spec.probability) else { return };
@@ -264,13 +265,13 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn stream(&mut self, slot: u32, tag: u32, ends: bool) {
-        let Some(at) = self.flows.find(FlowRef { slot, tag }) else { return };
-        let flow = &mut self.flows.send[at];
+        let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) else { return };
+        let flow = &mut self.tables.flows.send[at];
         if ends {
             if let Some(stream) = &mut flow.stream {
                 stream.ended = true;
             }
-            self.flows.recv[at].ended = true;
+            self.tables.flows.recv[at].ended = true;
             let src = flow.src.0;
             return self.host_at(src).maybe_complete(at);
         }
@@ -281,10 +282,10 @@ impl<A: Actors> Network<A> {
             return self.next_slot(slot, false);
         }
         flow.available += payload;
-        self.flows.recv[at].total = flow.available;
+        self.tables.flows.recv[at].total = flow.available;
         let src = flow.src.0;
         self.next_slot(slot, false);
-        if self.flows.send[at].status == Status::Idle {
+        if self.tables.flows.send[at].status == Status::Idle {
             self.host_at(src).send_on(slot);
         }
     }

@@ -19,12 +19,12 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         if header.path == NO_PATH || header.kind == Kind::Control {
             return self.arrive_unpinned(ingress, pkt);
         }
-        if self.world.rules.transport.recovery != Recovery::None && !self.fabric.paths.is_pinned(header.flow) {
+        if self.world.rules.transport.recovery != Recovery::None && !self.world.fabric.paths.is_pinned(header.flow) {
             // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
             slot.pkt.path = NO_PATH;
             return self.arrive_unpinned(ingress, pkt);
         }
-        let egress = self.fabric.paths.port(header.path, header.hop);
+        let egress = self.world.fabric.paths.port(header.path, header.hop);
         slot.enter(ingress, egress);
         self.admit(pkt);
     }
@@ -47,9 +47,9 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     fn route(&mut self, pkt: Ix) -> Option<u16> {
         let header = &self.world.slab[pkt].pkt;
         if header.path != NO_PATH {
-            return Some(self.fabric.paths.port(header.path, header.hop));
+            return Some(self.world.fabric.paths.port(header.path, header.hop));
         }
-        let candidates = self.fabric.routes.candidates(self.node.number, header.dst);
+        let candidates = self.world.fabric.routes.candidates(self.node.number, header.dst);
         if candidates.len() > 1 {
             if self.world.rules.chooses {
                 let s = &mut *self.node;
@@ -57,7 +57,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                     return Some(port.0);
                 }
             }
-            return self.fabric.routes.pick(self.node.number, candidates, self.world.slab[pkt].pkt.entropy);
+            return self.world.fabric.routes.pick(self.node.number, candidates, self.world.slab[pkt].pkt.entropy);
         }
         candidates.first().map(|port| port.0)
     }
@@ -66,10 +66,10 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     #[cold]
     fn route_anew(&mut self, pkt: Ix) -> Option<u16> {
         let host = self.world.slab[pkt].pkt.dst;
-        if self.fabric.routes.knows(host) {
+        if self.world.fabric.routes.knows(host) {
             return None;
         }
-        self.fabric.find_routes(host);
+        self.world.fabric.find_routes(host);
         self.route(pkt)
     }
 
@@ -77,7 +77,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     #[cold]
     fn pass_control(&mut self, from: u16, pkt: Ix) -> bool {
         let header = self.world.slab[pkt].pkt;
-        if header.path != NO_PATH && !self.fabric.paths.is_pinned(header.flow) {
+        if header.path != NO_PATH && !self.world.fabric.paths.is_pinned(header.flow) {
             // The flow has ended, and its path may by now be another flow's.
             self.world.slab[pkt].pkt.path = NO_PATH;
         }
@@ -96,7 +96,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     #[cold]
     fn no_route(&mut self, ingress: u16, pkt: Ix) {
         let dst = self.world.slab[pkt].pkt.dst;
-        let any_down = self.fabric.neighbours.iter().flatten().any(|(_, up)| !up);
+        let any_down = self.world.fabric.neighbours.iter().flatten().any(|(_, up)| !up);
         // Counted where it came from: it might as well have been lost on its way here.
         let from = self.port(ingress).peer;
         self.world.outcomes.push(Outcome::LostFrom(from));

@@ -59,6 +59,11 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
     }
 
     #[inline(always)]
+    fn first(&self) -> u32 {
+        self.node.first_port
+    }
+
+    #[inline(always)]
     fn kick(&mut self, port: u16) {
         let p = &mut self.ports[usize::from(port)];
         if p.busy {

@@ -71,15 +71,15 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
     fn route_from_switch(&mut self, to: HostId, class: Class, frame: &Control) {
         let (node, switch) = (self.node.home.shape.node, self.node.number);
-        let back = frame.flow.and_then(|flow| self.fabric.paths.back(flow));
-        let on_it = back.and_then(|(back, dst)| Some((back, self.fabric.position(back, dst, switch)?)));
+        let back = frame.flow.and_then(|flow| self.world.fabric.paths.back(flow));
+        let on_it = back.and_then(|(back, dst)| Some((back, self.world.fabric.position(back, dst, switch)?)));
         let (path, at) = on_it.unwrap_or((NO_PATH, 0));
         let hash = mix(u64::from(node.0) << 32 | u64::from(to.0));
-        self.fabric.find_routes(to);
+        self.world.fabric.find_routes(to);
         let egress = if path == NO_PATH {
-            self.fabric.routes.pick(switch, self.fabric.routes.candidates(switch, to), hash)
+            self.world.fabric.routes.pick(switch, self.world.fabric.routes.candidates(switch, to), hash)
         } else {
-            Some(self.fabric.paths.port(path, at))
+            Some(self.world.fabric.paths.port(path, at))
         };
         let Some(egress) = egress else { return };
         let pkt = self.routed(to, class, frame, path, at + 1);
@@ -111,7 +111,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                 return self.world.broken(format!("{gate:?} is a gate of a NIC, not of a switch"), MECHANISM);
             }
         };
-        if self.probes.waits.is_some() {
+        if self.world.probes.waits.is_some() {
             self.pass_waits(port);
         }
         let p = self.port(port);
