@@ -22,35 +22,13 @@ use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
 
+pub(crate) use crate::place::Owners;
+pub use crate::place::{Lane, Owner, Place};
+pub use crate::reach::{Margin, Reach, Unit};
+
 mod mechanism;
 
-pub use mechanism::{
-    Carrier, CheckCx, Claims, Finding, Margin, Mechanism, Needs, Preset, RateKey, Reach, Unit, Unread, WireCx,
-};
-
-/// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Port of arrival; of a frame that the switch itself sends, that of departure.
-    pub ingress: Port,
-    /// Port of departure.
-    pub egress: Port,
-    /// Class on the link of arrival.
-    pub class: Class,
-    /// Queue of the egress port; by default the one with the class's number.
-    pub queue: Queue,
-    /// The switch itself sends it: it came in at no port, and no counter but the egress queue's has it.
-    pub own: bool,
-}
-
-/// A lane of a switch in which a mechanism lets frames wait before they join their egress queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Lane {
-    /// Whose it is.
-    pub owner: Owner,
-    /// Which of that mechanism's lanes, by a number of its own.
-    pub number: u32,
-}
+pub use mechanism::{Carrier, CheckCx, Claims, Finding, Mechanism, Needs, Preset, RateKey, Unread, WireCx};
 
 /// What may be held shut at a node. A gate stays shut until every mechanism that shut it has opened it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,18 +106,6 @@ pub struct HoldStyle {
     /// Whether the signal is a frame that waits for the one on the wire and takes its time there, or ideal: it only takes the propagation delay.
     pub framed: bool,
 }
-
-/// A mechanism's number in the stack; the stage keeps gates, holds and timers apart by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owner(pub u8);
-
-impl Owner {
-    /// The stage itself (a slow receiver). It comes after all mechanisms, whose number it is that there may be at most.
-    pub(crate) const STAGE: Owner = Owner(63);
-}
-
-/// Owners, a bit each. As wide as what an event's order says of its owner: 6 bits.
-pub(crate) type Owners = u64;
 
 /// Why a promise between stage and mechanisms may be broken.
 pub(crate) const MECHANISM: &str = "this is an error in a mechanism";

@@ -1,11 +1,11 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
-use crate::hooks::{Owner, Reach};
 use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue};
+use crate::place::Owner;
+use crate::reach::Reach;
 use backwater_engine::Time;
 use std::sync::Arc;
 
-pub use crate::probe::account::Met;
 pub use jobs::{Computed, InstanceRow, JobRows, LoadRow, Release, RoundRow, TransferRow};
 
 mod jobs;
@@ -302,6 +302,15 @@ pub struct ReachRow {
     pub reach: Reach,
     /// Where that was; `None`: at no node that can be named.
     pub node: Option<NodeId>,
+}
+
+/// A flow that another one met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// Its identity.
+    pub id: u64,
+    /// Index of its group.
+    pub group: u32,
 }
 
 /// Something that a flow waited for, along the path that ended with its last byte (`waits.rs`).

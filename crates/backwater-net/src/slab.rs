@@ -1,8 +1,8 @@
 //! Packets in flight, and the queues that they form: lists through the slab, without allocation per packet.
 
-use crate::hooks::Place;
 use crate::occupancy::Pool;
 use crate::packet::{Class, Control, Ecn, Packet, Port, Queue};
+use crate::place::Place;
 use backwater_engine::Time;
 
 /// Index of a packet.

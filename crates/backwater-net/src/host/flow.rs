@@ -1,6 +1,6 @@
 //! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
 
-use super::transport::{Receiver, Sender};
+use super::recovery::{Receiver, Sender};
 use crate::hooks::{FlowShape, Owners, RateKey, Reach};
 use crate::packet::{Class, DsField, FlowRef, HostId};
 use crate::spec::Stream;

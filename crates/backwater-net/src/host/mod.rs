@@ -3,6 +3,7 @@
 pub mod flow;
 mod notes;
 mod receive;
+pub mod recovery;
 mod send;
 pub mod transport;
 

@@ -20,20 +20,12 @@
 //! goes on with that one's account, and its own is forgotten. Memory is bounded by the packets of recorded flows in flight, an
 //! account by ports and causes on one path: [`Account::MET`] pairs of port and other flow by name, the rest together.
 
-use crate::hooks::Owner;
 use crate::packet::FlowRef;
+use crate::place::Owner;
+use crate::record::Met;
 use crate::slab::Ix;
 use backwater_engine::Time;
 use std::collections::VecDeque;
-
-/// A flow that another one met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met {
-    /// Its identity.
-    pub id: u64,
-    /// Index of its group.
-    pub group: u32,
-}
 
 /// Why something waited at a port, although it was there. Of several that hold, the first of this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod capture;
 mod loads;
 pub mod pauses;
 pub mod waits;
+pub mod watch;
 
 pub(crate) use loads::{Load, Loads};
 

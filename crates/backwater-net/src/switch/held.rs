@@ -1,7 +1,7 @@
 //! What waits in the held lanes of one switch: the counters that mechanisms see, and statistics over time.
 
-use crate::hooks::{Lane, Place};
 use crate::packet::{Class, Port};
+use crate::place::{Lane, Place};
 use crate::record::HeldStats;
 use crate::units::Bytes;
 use backwater_engine::Time;
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_is_zero_is_forgotten() {
         let at = crate::bench::place(Port(1), Port(2), Class(3));
-        let lane = Lane { owner: crate::hooks::Owner(4), number: 9 };
+        let lane = Lane { owner: crate::place::Owner(4), number: 9 };
         let mut held = Held::default();
         held.add(&at, lane, 100);
         held.add(&at, lane, 50);

@@ -16,7 +16,7 @@ use crate::hooks::{Fate, Home, Owner, SwitchCx, SwitchSide, Token};
 use crate::node::{At, Node};
 use crate::packet::{Control, NodeId, Port as PortNo};
 use crate::port::Next;
-use crate::probe::waits::Watch;
+use crate::probe::watch::Watch;
 use crate::slab::{Ix, Slab};
 use backwater_engine::Time;
 use lanes::Lanes;

@@ -8,8 +8,8 @@
 
 use super::held::Held;
 use crate::config::{Architecture, BufferPer, SwitchParams};
-use crate::hooks::{Lane, Place};
 use crate::packet::{CLASSES, Class, Port, Queue};
+use crate::place::{Lane, Place};
 use crate::units::{Bytes, Rate};
 
 /// Which memory a frame was charged to.

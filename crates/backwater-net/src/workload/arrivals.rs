@@ -4,8 +4,8 @@
 //! does not move an arrival, another sender does not move a draw.
 
 use super::{FlowSource, Group, Sizes, WorkloadError};
+use crate::flow_spec::{FlowSpec, Way};
 use crate::packet::HostId;
-use crate::spec::{FlowSpec, Way};
 use backwater_engine::rng::stream;
 use backwater_engine::{Rng, Time};
 use rand::RngExt as _;

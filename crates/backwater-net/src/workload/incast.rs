@@ -3,8 +3,8 @@
 //! The group has four streams, for times, receivers, senders and sizes: another size distribution moves no event.
 
 use super::{FlowSource, Gaps, Group, Sizes, Timing, WorkloadError};
+use crate::flow_spec::FlowSpec;
 use crate::packet::HostId;
-use crate::spec::FlowSpec;
 use backwater_engine::rng::stream;
 use backwater_engine::{Rng, Time};
 use rand::RngExt as _;

@@ -1,8 +1,8 @@
 //! Flows that are known beforehand: groups that start once, tables of a million rows, Bernoulli streams.
 
 use super::{FlowSource, Group};
+use crate::flow_spec::{FlowSpec, Stream, Way};
 use crate::packet::{Class, HostId};
-use crate::spec::{FlowSpec, Stream, Way};
 use backwater_engine::Time;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -20,8 +20,8 @@ pub use list::{List, Row, Table, Ways};
 pub use permutation::permutation;
 pub use sizes::{Distribution, Sizes};
 
+use crate::flow_spec::FlowSpec;
 use crate::packet::Class;
-use crate::spec::FlowSpec;
 use std::fmt;
 
 /// Yields flows by ascending start.

@@ -1,8 +1,14 @@
 //! Why a job cannot be.
 
-use super::plan::{MOST, MOST_AT_ONE_INSTANT};
 use crate::workload::Group;
 use std::fmt;
+
+/// Most transfers of a step at once, tasks in open rounds, and waits of a round's tasks for each other: as many as flows of a group that all
+/// begin at the start. Each takes some tens of bytes.
+pub const MOST: u64 = 20_000_000;
+
+/// Most tasks at one instant of a job in which nothing takes any time: about a second of work.
+pub const MOST_AT_ONE_INSTANT: u64 = 1_000_000;
 
 /// Why ranks cannot do a step together.
 #[derive(Clone, Debug, PartialEq, Eq)]

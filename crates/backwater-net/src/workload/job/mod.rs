@@ -28,16 +28,16 @@ mod placement;
 mod plan;
 mod run;
 
-pub use error::{Flaw, JobError};
+pub use error::{Flaw, JobError, MOST, MOST_AT_ONE_INSTANT};
 pub use exchange::{Algorithm, Choice, Collective, Exchange};
 pub use placement::Placement;
-pub use plan::{MOST, MOST_AT_ONE_INSTANT, Plan};
+pub use plan::Plan;
 pub use run::Job;
 
 use crate::config::PacketParams;
+use crate::flow_spec::FlowSpec;
 use crate::packet::{Class, HostId};
 use crate::record::JobRows;
-use crate::spec::FlowSpec;
 use crate::units::Rate;
 use backwater_engine::Time;
 use std::sync::Arc;

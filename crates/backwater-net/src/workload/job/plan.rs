@@ -1,17 +1,10 @@
 //! One round of a job: its tasks, and what each waits for.
 
-use super::error::{Flaw, JobError};
+use super::error::{Flaw, JobError, MOST, MOST_AT_ONE_INSTANT};
 use super::{Algorithm, Exchange, JobSpec, StepSpec, Work};
 use crate::workload::Group;
 use backwater_engine::Time;
 use std::collections::{HashMap, VecDeque};
-
-/// Most transfers of a step at once, tasks in open rounds, and waits of a round's tasks for each other: as many as flows of a group that all
-/// begin at the start. Each takes some tens of bytes.
-pub const MOST: u64 = 20_000_000;
-
-/// Most tasks at one instant of a job in which nothing takes any time: about a second of work.
-pub const MOST_AT_ONE_INSTANT: u64 = 1_000_000;
 
 /// A step of one communicator.
 #[derive(Clone, Debug)]

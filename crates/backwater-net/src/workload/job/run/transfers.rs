@@ -1,9 +1,9 @@
 //! The transfers of an exchange under way, phase by phase, and the row that it leaves.
 
 use super::{At, Job, State};
+use crate::flow_spec::FlowSpec;
 use crate::packet::HostId;
 use crate::record::{CollectiveRow, Release, TransferRow};
-use crate::spec::FlowSpec;
 use crate::units::Bytes;
 use crate::workload::job::exchange::Transfer;
 use crate::workload::job::{Due, Exchange, Work, experts};

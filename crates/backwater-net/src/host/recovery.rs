@@ -1,0 +1,72 @@
+//! What the two ends of a connection keep to send again what is lost ([`super::transport`] is what they do with it).
+
+use backwater_engine::Time;
+use std::collections::BTreeSet;
+
+/// What a sender keeps to send packets again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sender {
+    /// Offsets beyond the acknowledged ones that the receiver has reported.
+    pub reported: BTreeSet<u64>,
+    /// Offsets of packets that are lost.
+    pub lost: BTreeSet<u64>,
+    /// Losses before this offset have been noticed.
+    pub noticed: u64,
+    /// \[bytes\] end of the furthest packet sent so far
+    pub furthest: u64,
+    /// When it last got further, or was sent again.
+    pub progress: Time,
+    /// A timeout is pending.
+    pub armed: bool,
+    /// Timeouts since it last got further.
+    pub tries: u32,
+    /// \[bytes\] of payload sent so far, what was sent again included
+    pub total: u64,
+    pub retransmitted: u64,
+    pub timeouts: u32,
+}
+
+/// What a receiver keeps to fill gaps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Receiver {
+    /// Offset and end of packets beyond a gap.
+    pub beyond: BTreeSet<(u64, u64)>,
+    /// \[bytes\] All before this offset have arrived.
+    pub expected: u64,
+    /// The gap at `expected` has been reported, and is not reported again before this.
+    pub silent_until: Time,
+}
+
+impl Receiver {
+    /// A packet has come beyond the gap: whether that is to be reported.
+    pub fn reports(&mut self, now: Time, again: Option<Time>) -> bool {
+        if now < self.silent_until {
+            return false;
+        }
+        self.silent_until = again.map_or(Time::NEVER, |interval| now.after(interval));
+        true
+    }
+}
+
+impl Sender {
+    /// Whether something waits to be sent again.
+    pub fn owes(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Packets between `acked` and `sent` that are neither known to have arrived nor to be sent again.
+    pub fn under_way(&self, acked: u64, sent: u64, step: u64) -> u64 {
+        let known = (self.lost.len() + self.reported.len()) as u64;
+        sent.saturating_sub(acked).div_ceil(step).saturating_sub(known)
+    }
+
+    /// Timeouts in a row since it last got further.
+    pub fn tries(&self) -> u32 {
+        self.tries
+    }
+
+    /// The packet at this offset is to be sent again.
+    pub fn owe(&mut self, offset: u64) {
+        self.lost.insert(offset);
+    }
+}

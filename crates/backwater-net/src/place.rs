@@ -1,0 +1,39 @@
+//! Where a packet stands in a switch, and whose a gate, a lane or a timer is.
+
+use crate::packet::{Class, Port, Queue};
+
+/// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Port of arrival; of a frame that the switch itself sends, that of departure.
+    pub ingress: Port,
+    /// Port of departure.
+    pub egress: Port,
+    /// Class on the link of arrival.
+    pub class: Class,
+    /// Queue of the egress port; by default the one with the class's number.
+    pub queue: Queue,
+    /// The switch itself sends it: it came in at no port, and no counter but the egress queue's has it.
+    pub own: bool,
+}
+
+/// A lane of a switch in which a mechanism lets frames wait before they join their egress queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lane {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Which of that mechanism's lanes, by a number of its own.
+    pub number: u32,
+}
+
+/// A mechanism's number in the stack; the stage keeps gates, holds and timers apart by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner(pub u8);
+
+impl Owner {
+    /// The stage itself (a slow receiver). It comes after all mechanisms, whose number it is that there may be at most.
+    pub(crate) const STAGE: Owner = Owner(63);
+}
+
+/// Owners, a bit each. As wide as what an event's order says of its owner: 6 bits.
+pub(crate) type Owners = u64;
