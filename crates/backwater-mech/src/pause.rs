@@ -28,8 +28,8 @@ use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, thresh
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
-    Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicGate, NicShape, NicSide,
+    Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
@@ -325,8 +325,8 @@ impl Nic {
     fn obey(cx: &mut NicCx<'_>, duties: &[Duty], look: Time) {
         for duty in duties {
             match duty {
-                Duty::Shut(_) => cx.shut(Gate::Port(Port(0))),
-                Duty::Open(_) => cx.open(Gate::Port(Port(0))),
+                Duty::Shut(_) => cx.shut(NicGate::Link),
+                Duty::Open(_) => cx.open(NicGate::Link),
             }
         }
         if look != Time::NEVER {

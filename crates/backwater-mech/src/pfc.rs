@@ -39,8 +39,8 @@ use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, thresh
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicShape, NicSide, Owner, Place,
-    Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicGate, NicShape, NicSide,
+    Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
 use backwater_net::{Bytes, Rate};
@@ -434,8 +434,8 @@ impl Nic {
     fn obey(cx: &mut NicCx<'_>, duties: &[Duty], look: Time, slot: Token) {
         for duty in duties {
             match *duty {
-                Duty::Shut(class) => cx.shut(Gate::Class(Class(class as u8))),
-                Duty::Open(class) => cx.open(Gate::Class(Class(class as u8))),
+                Duty::Shut(class) => cx.shut(NicGate::Class(Class(class as u8))),
+                Duty::Open(class) => cx.open(NicGate::Class(Class(class as u8))),
             }
         }
         if look != Time::NEVER {

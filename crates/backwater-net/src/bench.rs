@@ -5,7 +5,8 @@
 
 use crate::config::SwitchParams;
 use crate::hooks::{
-    FlowCx, FlowShape, Home, Lane, NicCx, NicShape, Note, Notes, Owner, Place, PortShape, SwitchCx, SwitchShape,
+    FlowCx, FlowShape, FlowTimer, Home, Lane, NicCx, NicNote, NicShape, Note, Owner, Place, PortShape, SwitchCx,
+    SwitchShape,
 };
 use crate::occupancy::{Occupancy, Pool};
 use crate::packet::{Class, Control, DsField, Dscp, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
@@ -24,7 +25,7 @@ pub struct SwitchBench {
     home: Home,
     occupancy: Occupancy,
     charged: BTreeMap<(Port, Class), (u64, Pool)>,
-    notes: Notes,
+    notes: Vec<Note>,
 }
 
 impl SwitchBench {
@@ -114,7 +115,7 @@ pub struct NicBench {
     /// The time that hooks see.
     pub now: Time,
     shape: NicShape,
-    notes: Notes,
+    notes: Vec<NicNote>,
 }
 
 impl NicBench {
@@ -140,7 +141,7 @@ impl NicBench {
     }
 
     /// What hooks have noted since the last call.
-    pub fn notes(&mut self) -> Vec<Note> {
+    pub fn notes(&mut self) -> Vec<NicNote> {
         std::mem::take(&mut self.notes)
     }
 }
@@ -150,7 +151,7 @@ pub struct FlowBench {
     /// The time that hooks see.
     pub now: Time,
     shape: FlowShape,
-    notes: Notes,
+    notes: Vec<FlowTimer>,
 }
 
 impl FlowBench {
@@ -170,18 +171,9 @@ impl FlowBench {
         FlowCx { now: self.now, owner: OWNER, shape: &self.shape, notes: &mut self.notes }
     }
 
-    /// What hooks have noted since the last call.
-    pub fn notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
-    }
-
     /// The timers that hooks have armed since the last call.
     pub fn timers(&mut self) -> Vec<(Time, u16)> {
-        let armed = |note: Note| match note {
-            Note::Arm(_, at, token) => (at, token as u16),
-            other => panic!("a flow can only arm timers, not {other:?}"),
-        };
-        self.notes().into_iter().map(armed).collect()
+        self.notes.drain(..).map(|timer| (timer.at, timer.token)).collect()
     }
 }
 

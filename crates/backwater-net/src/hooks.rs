@@ -27,25 +27,11 @@ pub use crate::place::{Lane, Owner, Place};
 pub use crate::reach::{Margin, Reach, Unit};
 
 mod mechanism;
+mod notes;
 
 pub use mechanism::{Carrier, CheckCx, Claims, Finding, Mechanism, Needs, Preset, RateKey, Unread, WireCx};
-
-/// What may be held shut at a node. A gate stays shut until every mechanism that shut it has opened it again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Gate {
-    /// Everything but MAC control on one port.
-    Port(Port),
-    /// One queue of one egress port.
-    Egress(Port, Queue),
-    /// On a switch: a lane of held frames. It is shut when the first frame comes to wait in it.
-    Lane(Lane),
-    /// On a NIC: the queue of one priority. A class has one, its own, unless the NIC has several for it.
-    Class(Class),
-    /// On a NIC: all flows to one host.
-    Dest(HostId),
-    /// On a NIC: one flow.
-    Flow(FlowRef),
-}
+pub(crate) use notes::Notes;
+pub use notes::{FlowTimer, Gate, NicGate, NicNote, Note};
 
 /// How a port keeps a flow in order whose packets stand in several of its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -107,9 +93,6 @@ pub struct HoldStyle {
     pub framed: bool,
 }
 
-/// Why a promise between stage and mechanisms may be broken.
-pub(crate) const MECHANISM: &str = "this is an error in a mechanism";
-
 /// A word that a mechanism gives to its timer and gets back.
 pub type Token = u32;
 
@@ -123,40 +106,6 @@ pub enum Awaits {
     /// Nobody can say; such a pause is never part of a deadlock.
     Unknown,
 }
-
-/// What the stage does once the hooks have returned.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Note {
-    /// MAC control: the next frame out of that port, past all gates.
-    Send(Port, Control),
-    /// A queued frame to the neighbour.
-    Emit(Port, Class, Control),
-    /// A queued frame to a host, forwarded like any other.
-    Route(HostId, Class, Control),
-    /// Pause the neighbour's class (or link) until a time.
-    HoldPeer(Owner, Port, Option<Class>, Time, HoldStyle),
-    /// Let go of that.
-    ReleasePeer(Owner, Port, Option<Class>),
-    /// Pause one queue of the neighbour, by its priority, until a time.
-    HoldQueue(Owner, Port, Class, Time, HoldStyle),
-    /// Let go of that.
-    ReleaseQueue(Owner, Port, Class),
-    /// Shut a gate.
-    Shut(Owner, Gate),
-    /// Open it again.
-    Open(Owner, Gate),
-    /// Drop everything that waits for one queue of one egress port.
-    Flush(Port, Queue),
-    /// A row of the control table, and no frame.
-    Report(&'static str, Port, Class, u64),
-    /// A host sends a flow in this class from now on.
-    SendIn(FlowRef, Option<Class>),
-    /// Wake the mechanism.
-    Arm(Owner, Time, Token),
-}
-
-/// The pad for notes.
-pub(crate) type Notes = Vec<Note>;
 
 /// One port as a mechanism sees it at start.
 #[derive(Clone, Debug)]
@@ -232,7 +181,7 @@ pub struct SwitchCx<'a> {
     pub(crate) owner: Owner,
     pub(crate) seen: &'a Occupancy,
     pub(crate) home: &'a mut Home,
-    pub(crate) notes: &'a mut Notes,
+    pub(crate) notes: &'a mut Vec<Note>,
 }
 
 impl SwitchCx<'_> {
@@ -277,10 +226,6 @@ impl SwitchCx<'_> {
     pub fn attached(&self, host: HostId) -> Option<Port> {
         let at = self.home.shape.ports.iter().position(|p| p.host == Some(host))?;
         Some(Port(at as u16))
-    }
-    /// Sends a MAC control frame: next out of `port`, never gated, consumed by the neighbour.
-    pub fn send(&mut self, port: Port, frame: Control) {
-        self.notes.push(Note::Send(port, frame));
     }
     /// Queues a frame for the neighbour at `port` in `class`.
     pub fn emit(&mut self, port: Port, class: Class, frame: Control) {
@@ -337,7 +282,7 @@ pub struct NicCx<'a> {
     pub(crate) now: Time,
     pub(crate) owner: Owner,
     pub(crate) shape: &'a NicShape,
-    pub(crate) notes: &'a mut Notes,
+    pub(crate) notes: &'a mut Vec<NicNote>,
 }
 
 impl NicCx<'_> {
@@ -363,24 +308,24 @@ impl NicCx<'_> {
     /// Queues a frame for a host in `class`; if it names a flow that ends here, it goes to that flow's source along the
     /// way of the acknowledgements.
     pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
-        self.notes.push(Note::Route(to, class, frame));
+        self.notes.push(NicNote::Route(to, class, frame));
     }
     /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
     /// hosts ([`Mechanism::steering`]).
     pub fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
-        self.notes.push(Note::SendIn(flow, class));
+        self.notes.push(NicNote::SendIn(flow, class));
     }
     /// Shuts a gate of this NIC.
-    pub fn shut(&mut self, gate: Gate) {
-        self.notes.push(Note::Shut(self.owner, gate));
+    pub fn shut(&mut self, gate: NicGate) {
+        self.notes.push(NicNote::Shut(self.owner, gate));
     }
     /// Opens it again.
-    pub fn open(&mut self, gate: Gate) {
-        self.notes.push(Note::Open(self.owner, gate));
+    pub fn open(&mut self, gate: NicGate) {
+        self.notes.push(NicNote::Open(self.owner, gate));
     }
     /// Calls `on_timer` with `token` at `at`.
     pub fn arm(&mut self, at: Time, token: Token) {
-        self.notes.push(Note::Arm(self.owner, at, token));
+        self.notes.push(NicNote::Arm(self.owner, at, token));
     }
 }
 
@@ -389,7 +334,7 @@ pub struct FlowCx<'a> {
     pub(crate) now: Time,
     pub(crate) owner: Owner,
     pub(crate) shape: &'a FlowShape,
-    pub(crate) notes: &'a mut Notes,
+    pub(crate) notes: &'a mut Vec<FlowTimer>,
 }
 
 impl FlowCx<'_> {
@@ -414,7 +359,7 @@ impl FlowCx<'_> {
     }
     /// Calls `on_timer` with `token` at `at`.
     pub fn arm(&mut self, at: Time, token: u16) {
-        self.notes.push(Note::Arm(self.owner, at, Token::from(token)));
+        self.notes.push(FlowTimer { owner: self.owner, at, token });
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use backwater_net::Rate;
 use backwater_net::bench::{NicBench, SwitchBench, data, place};
 use backwater_net::config::{BufferPer, SwitchParams};
-use backwater_net::hooks::{NicSide, Note};
+use backwater_net::hooks::{NicNote, NicSide, Note};
 use backwater_net::packet::Ecn;
 
 const IN: Port = Port(0);
@@ -362,17 +362,17 @@ fn an_end_station_sends_in_the_other_priority() {
     assert_eq!(station.on_control(&mut bench.cx(), &frame), Fate::Consumed);
     assert_eq!(
         bench.notes(),
-        [Note::SendIn(flow, Some(Class(2))), Note::Arm(backwater_net::bench::OWNER, Time::us(100), 0)]
+        [NicNote::SendIn(flow, Some(Class(2))), NicNote::Arm(backwater_net::bench::OWNER, Time::us(100), 0)]
     );
     bench.now = Time::us(50);
     station.on_control(&mut bench.cx(), &frame);
     assert_eq!(bench.notes(), []);
     bench.now = Time::us(100);
     station.on_timer(&mut bench.cx(), 0);
-    assert_eq!(bench.notes(), [Note::Arm(backwater_net::bench::OWNER, Time::us(150), 0)]);
+    assert_eq!(bench.notes(), [NicNote::Arm(backwater_net::bench::OWNER, Time::us(150), 0)]);
     bench.now = Time::us(150);
     station.on_timer(&mut bench.cx(), 0);
-    assert_eq!(bench.notes(), [Note::SendIn(flow, None)]);
+    assert_eq!(bench.notes(), [NicNote::SendIn(flow, None)]);
     assert!(CongestionIsolation::nic(&Params::default(), bench.shape()).is_none());
 }
 

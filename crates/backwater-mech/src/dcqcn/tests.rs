@@ -2,7 +2,7 @@
 
 use super::*;
 use backwater_net::bench::{FlowBench, NicBench, data};
-use backwater_net::hooks::Note;
+use backwater_net::hooks::NicNote;
 
 const LINE: Rate = Rate::gbps(40);
 const CNP_FRAME: Control = Control { kind: CNP, size: 78, flow: None, about: None, words: [0; 6] };
@@ -153,7 +153,7 @@ fn ns3_ticks() {
 }
 
 fn cnps(bench: &mut NicBench) -> usize {
-    bench.notes().iter().filter(|n| matches!(n, Note::Route(HostId(0), _, frame) if frame.kind == CNP)).count()
+    bench.notes().iter().filter(|n| matches!(n, NicNote::Route(HostId(0), _, frame) if frame.kind == CNP)).count()
 }
 
 /// Section 3.1: at most one CNP per flow in 50 us.

@@ -3,7 +3,7 @@
 use super::*;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::{Architecture, BufferPer, SwitchParams};
-use backwater_net::hooks::Note;
+use backwater_net::hooks::{NicNote, Note};
 
 const RATE: Rate = Rate::gbps(100);
 const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
@@ -203,9 +203,9 @@ fn receiver_obeys_after_its_response_time() {
     let mut nic = Pfc::nic(&params(1, 1), bench.shape()).expect("PFC acts at NICs");
     NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, u16::MAX));
     let expiry = Time::ps(65_535 * 5_120);
-    assert_eq!(bench.notes(), [Note::Shut(OWNER, Gate::Class(C3)), Note::Arm(OWNER, expiry, 3)]);
+    assert_eq!(bench.notes(), [NicNote::Shut(OWNER, NicGate::Class(C3)), NicNote::Arm(OWNER, expiry, 3)]);
     NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, 0));
-    assert_eq!(bench.notes(), [Note::Open(OWNER, Gate::Class(C3))]);
+    assert_eq!(bench.notes(), [NicNote::Open(OWNER, NicGate::Class(C3))]);
 }
 
 /// A class with several queues: a frame that names their priorities shuts each, one that names others is not PFC's.
@@ -217,11 +217,11 @@ fn a_nic_obeys_for_every_priority_of_the_class() {
     let frame = |class, quanta| Hold { class: Some(Class(class)), quanta, lasting: true }.frame();
     for class in [3, 6] {
         assert_eq!(NicSide::on_control(&mut nic, &mut bench.cx(), &frame(class, 9)), Fate::Consumed);
-        assert_eq!(bench.notes()[0], Note::Shut(OWNER, Gate::Class(Class(class))));
+        assert_eq!(bench.notes()[0], NicNote::Shut(OWNER, NicGate::Class(Class(class))));
     }
     assert_eq!(NicSide::on_control(&mut nic, &mut bench.cx(), &frame(4, 9)), Fate::Passed);
     NicSide::on_control(&mut nic, &mut bench.cx(), &frame(6, 0));
-    assert_eq!(bench.notes(), [Note::Open(OWNER, Gate::Class(Class(6)))]);
+    assert_eq!(bench.notes(), [NicNote::Open(OWNER, NicGate::Class(Class(6)))]);
 }
 
 /// Half of what is free, of 900: 300 stand, 600 are free. At a port four times as fast twice what is free: 600 of 900.

@@ -5,7 +5,7 @@ use backwater_net::Rate;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hold::Hold;
-use backwater_net::hooks::{Gate, HoldStyle, NicSide, Note};
+use backwater_net::hooks::{HoldStyle, NicGate, NicNote, NicSide, Note};
 use backwater_net::packet::Queue;
 
 const C3: Class = Class(3);
@@ -159,14 +159,14 @@ fn host_without_pfc_obeys_pauses_of_its_class() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(100));
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
     let frame = |class, quanta| Hold { class: Some(class), quanta, lasting: false }.frame();
-    let gate = Gate::Class(C3);
+    let gate = NicGate::Class(C3);
     assert_eq!(source.on_control(&mut bench.cx(), &frame(C3, 1000)), Fate::Consumed);
     // A quantum of 512 bit is 5.12 ns.
-    assert_eq!(bench.notes(), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::ns(5120), 3)]);
+    assert_eq!(bench.notes(), [NicNote::Shut(OWNER, gate), NicNote::Arm(OWNER, Time::ns(5120), 3)]);
     assert_eq!(source.on_control(&mut bench.cx(), &frame(Class(4), 1000)), Fate::Passed, "not a class of SFC");
     bench.now = Time::ns(5120);
     source.on_timer(&mut bench.cx(), 3);
-    assert_eq!(bench.notes(), [Note::Open(OWNER, gate)]);
+    assert_eq!(bench.notes(), [NicNote::Open(OWNER, gate)]);
 }
 
 #[test]

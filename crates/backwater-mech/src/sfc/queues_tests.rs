@@ -3,7 +3,7 @@
 use super::*;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{Gate, HoldStyle, NicSide, Note};
+use backwater_net::hooks::{HoldStyle, NicGate, NicNote, NicSide, Note};
 use backwater_net::packet::Queue;
 use backwater_net::packet::{DsField, Ecn};
 use backwater_net::{HostQueues, Rate};
@@ -76,10 +76,10 @@ fn host_that_obeys_stops_the_queue_of_the_dscp() {
         source.on_control(&mut bench.cx(), &message(priority, pause));
         bench.notes()
     };
-    let gate = Gate::Class(SECOND);
-    assert_eq!(hear(SECOND, Time::us(6)), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::us(6), 8)]);
+    let gate = NicGate::Class(SECOND);
+    assert_eq!(hear(SECOND, Time::us(6)), [NicNote::Shut(OWNER, gate), NicNote::Arm(OWNER, Time::us(6), 8)]);
     assert_eq!(hear(C3, Time::ZERO), [], "the first is not stopped");
-    assert_eq!(hear(SECOND, Time::ZERO), [Note::Open(OWNER, gate)]);
+    assert_eq!(hear(SECOND, Time::ZERO), [NicNote::Open(OWNER, gate)]);
 }
 
 /// Host 0 has been told of host 9. A packet of host 1's second queue stops that queue, and the resume lifts what was asked of it.

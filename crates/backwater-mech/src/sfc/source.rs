@@ -6,7 +6,7 @@ use super::{Message, Params};
 use crate::mac_control::{Duty, Receiver};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
-use backwater_net::hooks::{Fate, Gate, NicCx, NicShape, NicSide, Token};
+use backwater_net::hooks::{Fate, NicCx, NicGate, NicShape, NicSide, Token};
 use backwater_net::packet::{CLASSES, Class, Control};
 
 /// The timer of messages; those of PFC's classes come before it.
@@ -18,7 +18,7 @@ const MESSAGES: Token = CLASSES as Token;
 /// does, at once and for the classes of SFC: a host of a network without PFC still knows the standard of 2011.
 pub struct Source {
     /// gates that are shut, and until when each congested queue wants that
-    paused: Vec<(Gate, Ends)>,
+    paused: Vec<(NicGate, Ends)>,
     /// priorities whose PFC frames are obeyed, a bit each
     classes: u8,
     pauses: Receiver,
@@ -30,7 +30,7 @@ impl Source {
         Source { paused: Vec::new(), classes: shape.queues.carrying(params.class_bits()), pauses }
     }
 
-    fn message(&mut self, cx: &mut NicCx<'_>, gate: Gate, message: Message) {
+    fn message(&mut self, cx: &mut NicCx<'_>, gate: NicGate, message: Message) {
         let known = self.paused.iter().position(|(g, _)| *g == gate);
         let at = known.unwrap_or_else(|| {
             self.paused.push((gate, Ends::default()));
@@ -53,7 +53,7 @@ impl Source {
     }
 
     fn obey(cx: &mut NicCx<'_>, (duties, look): (Vec<Duty>, Time), class: usize) {
-        let gate = |class: usize| Gate::Class(Class(class as u8));
+        let gate = |class: usize| NicGate::Class(Class(class as u8));
         for duty in duties {
             match duty {
                 Duty::Shut(class) => cx.shut(gate(class)),
@@ -70,8 +70,8 @@ impl NicSide for Source {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         if let Some(message) = Message::read(frame) {
             let gate = match (message.flow_mode, frame.flow) {
-                (false, _) => Some(Gate::Class(message.dscp.priority())),
-                (true, flow) => flow.map(Gate::Flow),
+                (false, _) => Some(NicGate::Class(message.dscp.priority())),
+                (true, flow) => flow.map(NicGate::Flow),
             };
             if let Some(gate) = gate {
                 self.message(cx, gate, message);

@@ -4,7 +4,7 @@ use super::*;
 use backwater_net::Rate;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{Gate, NicSide, Note};
+use backwater_net::hooks::{NicGate, NicNote, NicSide, Note};
 use backwater_net::packet::Queue;
 
 const C3: Class = Class(3);
@@ -136,7 +136,7 @@ fn other_classes_and_acknowledgements_cause_no_message() {
 fn source_stops_while_one_queue_wants_it() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(200));
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
-    let gate = Gate::Class(C3);
+    let gate = NicGate::Class(C3);
     let mut told = |now, node, pause| {
         bench.now = now;
         let message =
@@ -144,10 +144,10 @@ fn source_stops_while_one_queue_wants_it() {
         source.on_control(&mut bench.cx(), &message.frame(None, 116));
         bench.notes()
     };
-    assert_eq!(told(Time::ZERO, 4, Time::us(60)), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::us(60), 8)]);
-    assert_eq!(told(Time::us(1), 5, Time::us(6)), [Note::Arm(OWNER, Time::us(60), 8)], "the later end counts");
-    assert_eq!(told(Time::us(2), 5, Time::ZERO), [Note::Arm(OWNER, Time::us(60), 8)], "the other still wants it");
-    assert_eq!(told(Time::us(3), 4, Time::ZERO), [Note::Open(OWNER, gate)]);
+    assert_eq!(told(Time::ZERO, 4, Time::us(60)), [NicNote::Shut(OWNER, gate), NicNote::Arm(OWNER, Time::us(60), 8)]);
+    assert_eq!(told(Time::us(1), 5, Time::us(6)), [NicNote::Arm(OWNER, Time::us(60), 8)], "the later end counts");
+    assert_eq!(told(Time::us(2), 5, Time::ZERO), [NicNote::Arm(OWNER, Time::us(60), 8)], "the other still wants it");
+    assert_eq!(told(Time::us(3), 4, Time::ZERO), [NicNote::Open(OWNER, gate)]);
     assert_eq!(told(Time::us(4), 4, Time::ZERO), [], "it is not paused any more");
 }
 
@@ -167,18 +167,18 @@ fn source_stops_until_the_latest_message_ends() {
         Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (4, 3, 3), to: HostId(3) }
             .frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
     };
-    let gate = Gate::Class(C3);
+    let gate = NicGate::Class(C3);
     assert_eq!(source.on_control(&mut bench.cx(), &message(Time::us(6))), Fate::Consumed);
-    assert_eq!(bench.notes(), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::us(6), 8)]);
+    assert_eq!(bench.notes(), [NicNote::Shut(OWNER, gate), NicNote::Arm(OWNER, Time::us(6), 8)]);
     bench.now = Time::us(2);
     source.on_control(&mut bench.cx(), &message(Time::us(6)));
-    assert_eq!(bench.notes(), [Note::Arm(OWNER, Time::us(8), 8)], "replaces the time");
+    assert_eq!(bench.notes(), [NicNote::Arm(OWNER, Time::us(8), 8)], "replaces the time");
     bench.now = Time::us(6);
     source.on_timer(&mut bench.cx(), 8);
     assert_eq!(bench.notes(), [], "the first timer is stale");
     bench.now = Time::us(7);
     source.on_control(&mut bench.cx(), &message(Time::ZERO));
-    assert_eq!(bench.notes(), [Note::Open(OWNER, gate)]);
+    assert_eq!(bench.notes(), [NicNote::Open(OWNER, gate)]);
     bench.now = Time::us(8);
     source.on_timer(&mut bench.cx(), 8);
     assert_eq!(bench.notes(), [], "nothing is paused any more");

@@ -5,7 +5,8 @@ use crate::own::{Makes, own};
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::config::NicParams;
-use backwater_net::hooks::{Fate, FlowCx, FlowSide, NicCx, NicSide, Place, SwitchCx, SwitchSide};
+use backwater_net::hold::Hold;
+use backwater_net::hooks::{Fate, FlowCx, FlowSide, HoldStyle, NicCx, NicSide, Place, SwitchCx, SwitchSide};
 use backwater_net::packet::{Class, Control, HostId, Kind, Packet};
 
 const ASKED: &str = "slow-down";
@@ -49,7 +50,11 @@ impl SwitchSide for Tests {
             match self.how {
                 How::Routed => cx.route(pkt.src, Class(6), frame),
                 How::ToNeighbour => cx.emit(at.ingress, Class(6), frame),
-                How::MacControl => cx.send(at.ingress, frame),
+                How::MacControl => {
+                    // A class that nobody uses.
+                    let style = HoldStyle { quanta: Some(u16::MAX), framed: true };
+                    cx.hold_peer(at.ingress, Some(Class(0)), cx.now() + Time::ns(1), style);
+                }
             }
         }
     }
@@ -59,7 +64,8 @@ struct Listener;
 
 impl NicSide for Listener {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        if frame.kind == ASKED {
+        let paused = Hold::each(frame).any(|hold| hold.quanta > 0);
+        if frame.kind == ASKED || paused {
             cx.reply(HostId(1), Class(6), message(HEARD, None));
         }
         Fate::Passed

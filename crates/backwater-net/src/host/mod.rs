@@ -7,9 +7,9 @@ pub mod recovery;
 mod send;
 pub mod transport;
 
-use crate::hooks::{Fate, FlowSide, NicCx, NicShape, NicSide, Owner, Owners};
+use crate::hooks::{Fate, FlowSide, NicCx, NicShape, NicSide, Owner};
 use crate::node::{At, Node};
-use crate::packet::{CLASSES, Class, Control, Dscp, HostId, NodeId};
+use crate::packet::{CLASSES, Class, Control, Dscp, NodeId};
 use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
 use crate::units::Rate;
@@ -25,8 +25,8 @@ pub(crate) struct Host<N> {
     pub ring_mask: u8,
     /// Queues that have frames in `express`, a bit each.
     pub express_mask: u8,
-    /// Whether flows have gates beside that of their class: some are shut by their destination, or a class has several queues.
-    gated: bool,
+    /// Whether a class has several queues.
+    several: bool,
     /// Data frames in the transmit queue, per queue.
     staged: [u16; CLASSES],
     pub rx: Option<Box<SlowReceiver>>,
@@ -39,8 +39,6 @@ pub(crate) struct Host<N> {
     turn: (u8, u32),
     /// Flows for which a gate is shut.
     pub parked: Vec<u32>,
-    /// Owners that hold flows to a host shut, a bit each.
-    dest_shut: Vec<(HostId, Owners)>,
     /// Time between the arrival of a control message and its effect.
     pub control_delay: Time,
 }
@@ -77,7 +75,7 @@ impl<N> Host<N> {
             port,
             ring_mask: 0,
             express_mask: 0,
-            gated: shape.queues.several(),
+            several: shape.queues.several(),
             staged: [0; CLASSES],
             rx: None,
             shape,
@@ -86,7 +84,6 @@ impl<N> Host<N> {
             stack,
             turn: (0, 0),
             parked: Vec::new(),
-            dest_shut: Vec::new(),
             control_delay,
         }
     }
@@ -174,40 +171,23 @@ impl<N> Host<N> {
         class.map_or(NextUp::Nothing, |class| NextUp::Flow(self.rings[class as usize % CLASSES].first))
     }
 
-    pub fn set_dest(&mut self, dest: HostId, owner: Owner, shut: bool) {
-        let bit: Owners = 1 << owner.0;
-        match self.dest_shut.iter_mut().find(|(d, _)| *d == dest) {
-            Some((_, owners)) if shut => *owners |= bit,
-            Some((_, owners)) => *owners &= !bit,
-            None if shut => self.dest_shut.push((dest, bit)),
-            None => {}
-        }
-        self.dest_shut.retain(|(_, owners)| *owners != 0);
-        self.gated = self.shape.queues.several() || !self.dest_shut.is_empty();
-    }
-
-    /// Whether flows to this host, or in the queue of this priority, are shut.
+    /// Whether flows in the queue of this priority are shut, where the gate of their class does not say so.
     #[inline(always)]
-    pub fn is_shut(&self, dest: HostId, queue: Class, open: u8) -> bool {
-        self.gated && (open & (1 << queue.0) == 0 || self.dest_shut.iter().any(|(d, _)| *d == dest))
-    }
-
-    /// The first of those who hold flows to this host shut.
-    pub fn shuts(&self, dest: HostId) -> Option<Owner> {
-        self.dest_shut.iter().find(|(d, _)| *d == dest).and_then(|(_, owners)| crate::port::first_owner(*owners))
+    pub fn is_shut(&self, queue: Class, open: u8) -> bool {
+        self.several && open & (1 << queue.0) == 0
     }
 
     /// The code point of an acknowledgement in `class` for a packet: where the class has several queues it is that of the packet, whose
     /// connection it belongs to.
     #[inline(always)]
     pub fn answers(&self, class: Class, packet: Dscp) -> Dscp {
-        if self.gated { self.shape.queues.answers(class, packet) } else { Dscp::of(class) }
+        if self.several { self.shape.queues.answers(class, packet) } else { Dscp::of(class) }
     }
 
     /// Classes of which a queue is open.
     #[inline(always)]
     pub fn classes_open(&self, open: u8) -> u8 {
-        if self.gated { self.shape.queues.carried(open) } else { open }
+        if self.several { self.shape.queues.carried(open) } else { open }
     }
 }
 
@@ -284,7 +264,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     pub(crate) fn at_nic<R>(&mut self, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
         let h = &mut *self.node.host;
-        let mut cx = NicCx { now: self.world.now, owner: Owner(0), shape: &h.shape, notes: &mut self.world.notes };
+        let mut cx = NicCx { now: self.world.now, owner: Owner(0), shape: &h.shape, notes: &mut self.world.notes.nic };
         f(&mut h.stack, &mut cx)
     }
 }

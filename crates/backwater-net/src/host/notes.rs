@@ -3,7 +3,7 @@
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
 use crate::hold::bit;
-use crate::hooks::{Fate, FlowSide, Gate, HoldStyle, MECHANISM, NicSide, Note, Owner, RateKey, Token};
+use crate::hooks::{Fate, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token};
 use crate::host::flow::NO_CONTROLLER;
 use crate::node::{At, Node};
 use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, HostId, Kind, read_spoken_of};
@@ -15,44 +15,26 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Acts on what a host's mechanisms have noted.
     #[inline(always)]
     pub(crate) fn act_nic(&mut self) {
-        if !self.world.notes.is_empty() {
+        if !self.world.notes.nic.is_empty() {
             self.act_on_nic_notes();
         }
     }
 
     #[cold]
     fn act_on_nic_notes(&mut self) {
-        for note in std::mem::take(&mut self.world.notes) {
+        for note in std::mem::take(&mut self.world.notes.nic) {
             match note {
-                Note::Send(_, frame) => {
-                    self.log(Some(PORT), Some(Class(7)), None, &frame);
-                    self.ports[usize::from(PORT)].push_mac(frame);
-                    self.kick(PORT);
-                }
-                Note::Emit(_, class, frame) => {
-                    self.log(Some(PORT), Some(class), None, &frame);
-                    let pkt = self.routed(HostId(u32::MAX), class, &frame, NO_PATH, 0);
-                    self.express(pkt);
-                }
-                Note::Route(to, class, frame) => {
+                NicNote::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), &frame);
                     let found = frame.flow.and_then(|f| self.node.tables.flows.find_received(f));
                     let path = found.map_or(NO_PATH, |at| self.node.tables.flows.recv[at].back);
                     let pkt = self.routed(to, class, &frame, path, 0);
                     self.express(pkt);
                 }
-                Note::HoldPeer(owner, _, class, until, style) => {
-                    self.hold_peer(PORT, owner, bit(class), until, style);
-                }
-                Note::ReleasePeer(owner, _, class) => self.release_peer(PORT, owner, bit(class)),
-                Note::HoldQueue(..) | Note::ReleaseQueue(..) => {
-                    self.world.broken("a NIC's neighbour has no queues of its own".into(), MECHANISM);
-                }
-                Note::Shut(owner, gate) => self.set_gate(owner, gate, true),
-                Note::Open(owner, gate) => self.set_gate(owner, gate, false),
-                Note::Flush(..) | Note::Report(..) => {} // a switch's
-                Note::SendIn(flow, class) => self.send_in(flow, class),
-                Note::Arm(owner, at, token) => {
+                NicNote::Shut(owner, gate) => self.set_gate(owner, gate, true),
+                NicNote::Open(owner, gate) => self.set_gate(owner, gate, false),
+                NicNote::SendIn(flow, class) => self.send_in(flow, class),
+                NicNote::Arm(owner, at, token) => {
                     let host = self.node.host.shape.host.0;
                     self.world.push(at.max(self.world.now), Event::NicTimer { host, owner: owner.0, token });
                 }
@@ -60,18 +42,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Arms the timers that a flow's hook has noted after the first `before` notes.
+    /// Arms the timers that a flow's hook has noted.
     #[cold]
-    pub(crate) fn arm_flow_timers(&mut self, controller: u32, before: usize) {
+    pub(crate) fn arm_flow_timers(&mut self, controller: u32) {
         let (tag, key) =
             self.node.tables.controllers.list[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
-        for note in self.world.notes.split_off(before) {
-            if let Note::Arm(owner, at, token) = note {
-                let at = at.max(self.world.now);
-                let event = Event::FlowTimer { controller, tag, owner: owner.0, token: token as u16 };
-                self.world.totals.idling += 1;
-                self.world.queue.push(at, controller_order(event, key), event);
-            }
+        for FlowTimer { owner, at, token } in self.world.notes.flow.drain(..) {
+            let event = Event::FlowTimer { controller, tag, owner: owner.0, token };
+            self.world.totals.idling += 1;
+            self.world.queue.push(at.max(self.world.now), controller_order(event, key), event);
         }
     }
 
@@ -85,23 +64,14 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    fn set_gate(&mut self, owner: Owner, gate: Gate, shut: bool) {
+    fn set_gate(&mut self, owner: Owner, gate: NicGate, shut: bool) {
         if self.world.probes.waits.is_some() {
             self.pass_waits(PORT);
         }
         let queue = match gate {
-            Gate::Port(_) => Some(CLASSES),
-            Gate::Class(class) => Some(usize::from(class.0)),
-            Gate::Egress(_, queue) => Some(usize::from(queue.0)),
-            Gate::Lane(lane) => {
-                let reason = format!("{lane:?} is a gate of a switch, not of a NIC");
-                return self.world.broken(reason, MECHANISM);
-            }
-            Gate::Dest(dest) => {
-                self.node.host.set_dest(dest, owner, shut);
-                None
-            }
-            Gate::Flow(flow) => {
+            NicGate::Link => Some(CLASSES),
+            NicGate::Class(class) => Some(usize::from(class.0)),
+            NicGate::Flow(flow) => {
                 if let Some(at) = self.node.tables.flows.find(flow) {
                     let owners = &mut self.node.tables.flows.send[at].shut;
                     *owners = if shut { *owners | 1 << owner.0 } else { *owners & !(1 << owner.0) };

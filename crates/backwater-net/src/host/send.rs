@@ -115,7 +115,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 flow.status = Status::Idle;
                 continue;
             }
-            if flow.shut != 0 || h.is_shut(flow.dst, flow.ds.dscp().priority(), open) {
+            if flow.shut != 0 || h.is_shut(flow.ds.dscp().priority(), open) {
                 flow.status = Status::Parked;
                 h.parked.push(slot);
                 continue;
@@ -207,12 +207,12 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         controller: u32,
         f: impl FnOnce(&mut F, &mut FlowCx<'_>) -> R,
     ) -> Option<R> {
-        let before = self.world.notes.len();
         let c = self.node.tables.controllers.list[controller as usize].as_mut()?;
-        let mut cx = FlowCx { now: self.world.now, owner: Owner(0), shape: &c.shape, notes: &mut self.world.notes };
+        let mut cx =
+            FlowCx { now: self.world.now, owner: Owner(0), shape: &c.shape, notes: &mut self.world.notes.flow };
         let result = f(&mut c.side, &mut cx);
-        if self.world.notes.len() > before {
-            self.arm_flow_timers(controller, before);
+        if !self.world.notes.flow.is_empty() {
+            self.arm_flow_timers(controller);
         }
         Some(result)
     }

@@ -209,8 +209,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Status::Pacing => Some(Cause::Rate),
             Status::Windowed => Some(Cause::Window),
             Status::Parked if self.ports[usize::from(PORT)].open & (1 << (queue % CLASSES as u8)) != 0 => {
-                let owner = crate::port::first_owner(flow.shut).or_else(|| self.node.host.shuts(flow.dst));
-                Some(Cause::Held(owner))
+                Some(Cause::Held(crate::port::first_owner(flow.shut)))
             }
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
             Status::Ready | Status::Parked | Status::Idle => None,

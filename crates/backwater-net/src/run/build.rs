@@ -172,7 +172,7 @@ impl<A: Actors> Network<A> {
             now: Time::ZERO,
             queue: EventQueue::new(),
             slab: Slab::default(),
-            notes: Vec::new(),
+            notes: crate::hooks::Notes::default(),
             totals: Totals::default(),
             rows: Rows::default(),
             rules,

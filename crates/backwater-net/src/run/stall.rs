@@ -143,7 +143,10 @@ impl<A: Actors> Network<A> {
             },
             Status::Pacing => format!("its rate limiter{}", self.limit(flow)),
             Status::Parked if flow.shut != 0 => "a pause of its own".into(),
-            Status::Parked => format!("a pause of its destination at {}", self.host_name(flow.src)),
+            Status::Parked => {
+                let why = self.why_shut(port, flow.ds.dscp().priority().0).unwrap_or_else(|| "which is busy".into());
+                format!("its turn at {}, {why}", self.host_name(flow.src))
+            }
             Status::Windowed => format!("acknowledgements: its window is full{}", self.trail(slot, found)),
             Status::Idle if flow.sent == flow.acked => "payload".into(),
             Status::Idle => format!("acknowledgements of what it has sent{}", self.trail(slot, found)),

@@ -30,7 +30,7 @@ macro_rules! cx {
             owner: crate::hooks::Owner(0),
             seen: &$s.occupancy,
             home: &mut $s.home,
-            notes: &mut $network.world.notes,
+            notes: &mut $network.world.notes.switch,
         }
     };
 }

@@ -3,7 +3,7 @@
 use super::{Switch, cx};
 use crate::event::Event;
 use crate::hold::bit;
-use crate::hooks::{Gate, MECHANISM, Note, Owner, SwitchSide};
+use crate::hooks::{Gate, Note, Owner, SwitchSide};
 use crate::node::{At, Node};
 use crate::packet::{CLASSES, Class, Control, HostId, Port as PortNo};
 use crate::routing::NO_PATH;
@@ -14,20 +14,15 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// Acts on what a switch's mechanisms have noted.
     #[inline(always)]
     pub(crate) fn act_switch(&mut self) {
-        if !self.world.notes.is_empty() {
+        if !self.world.notes.switch.is_empty() {
             self.act_on_switch_notes();
         }
     }
 
     #[cold]
     fn act_on_switch_notes(&mut self) {
-        for note in std::mem::take(&mut self.world.notes) {
+        for note in std::mem::take(&mut self.world.notes.switch) {
             match note {
-                Note::Send(port, frame) => {
-                    self.log(Some(port.0), Some(Class(7)), None, &frame);
-                    self.port(port.0).push_mac(frame);
-                    self.kick(port.0);
-                }
                 Note::Emit(port, class, frame) => {
                     self.log(Some(port.0), Some(class), None, &frame);
                     let pkt = self.routed(HostId(u32::MAX), class, &frame, NO_PATH, 0);
@@ -59,7 +54,6 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                     let frame = Control { kind, size: 0, flow: None, about: None, words: [value, 0, 0, 0, 0, 0] };
                     self.log(Some(port.0), Some(class), None, &frame);
                 }
-                Note::SendIn(..) => self.world.broken("a switch sends no flows".into(), MECHANISM),
                 Note::Arm(owner, at, token) => {
                     let switch = self.node.number;
                     self.world.push(at.max(self.world.now), Event::SwitchTimer { switch, owner: owner.0, token });
@@ -107,9 +101,6 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             Gate::Port(port) => (port.0, CLASSES),
             Gate::Egress(port, queue) => (port.0, usize::from(queue.0)),
             Gate::Lane(lane) => return self.set_lane(lane, shut),
-            Gate::Class(_) | Gate::Dest(_) | Gate::Flow(_) => {
-                return self.world.broken(format!("{gate:?} is a gate of a NIC, not of a switch"), MECHANISM);
-            }
         };
         if self.world.probes.waits.is_some() {
             self.pass_waits(port);

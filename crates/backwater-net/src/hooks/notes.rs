@@ -1,0 +1,89 @@
+//! What hooks leave behind for the stage, by the kind of node at which they were called: each can ask for nothing that its node cannot do.
+
+use super::HoldStyle;
+use crate::packet::{Class, Control, FlowRef, HostId, Port, Queue};
+use crate::place::{Lane, Owner};
+use backwater_engine::Time;
+
+/// What may be held shut at a switch. A gate stays shut until every mechanism that shut it has opened it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gate {
+    /// Everything but MAC control on one port.
+    Port(Port),
+    /// One queue of one egress port.
+    Egress(Port, Queue),
+    /// A lane of held frames. It is shut when the first frame comes to wait in it.
+    Lane(Lane),
+}
+
+/// What may be held shut at a NIC. A gate stays shut until every mechanism that shut it has opened it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NicGate {
+    /// Everything but MAC control.
+    Link,
+    /// The queue of one priority. A class has one, its own, unless the NIC has several for it.
+    Class(Class),
+    /// One flow.
+    Flow(FlowRef),
+}
+
+/// What the stage does at a switch once the hooks have returned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Note {
+    /// A queued frame to the neighbour.
+    Emit(Port, Class, Control),
+    /// A queued frame to a host, forwarded like any other.
+    Route(HostId, Class, Control),
+    /// Pause the neighbour's class (or link) until a time.
+    HoldPeer(Owner, Port, Option<Class>, Time, HoldStyle),
+    /// Let go of that.
+    ReleasePeer(Owner, Port, Option<Class>),
+    /// Pause one queue of the neighbour, by its priority, until a time.
+    HoldQueue(Owner, Port, Class, Time, HoldStyle),
+    /// Let go of that.
+    ReleaseQueue(Owner, Port, Class),
+    /// Shut a gate.
+    Shut(Owner, Gate),
+    /// Open it again.
+    Open(Owner, Gate),
+    /// Drop everything that waits for one queue of one egress port.
+    Flush(Port, Queue),
+    /// A row of the control table, and no frame.
+    Report(&'static str, Port, Class, u64),
+    /// Wake the mechanism.
+    Arm(Owner, Time, u32),
+}
+
+/// What the stage does at a NIC once the hooks have returned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NicNote {
+    /// A queued frame to a host, forwarded like any other.
+    Route(HostId, Class, Control),
+    /// Send a flow in this class from now on; `None`: in its own.
+    SendIn(FlowRef, Option<Class>),
+    /// Shut a gate.
+    Shut(Owner, NicGate),
+    /// Open it again.
+    Open(Owner, NicGate),
+    /// Wake the mechanism.
+    Arm(Owner, Time, u32),
+}
+
+/// When to wake a mechanism at a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowTimer {
+    /// Which mechanism.
+    pub owner: Owner,
+    /// When.
+    pub at: Time,
+    /// What it gets back.
+    pub token: u16,
+}
+
+/// The pads for notes: nothing is on any between two events.
+#[derive(Default)]
+pub(crate) struct Notes {
+    pub switch: Vec<Note>,
+    pub nic: Vec<NicNote>,
+    pub flow: Vec<FlowTimer>,
+}
