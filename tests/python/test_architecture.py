@@ -33,7 +33,7 @@ def modules(crate: Path) -> dict[str, Path]:
 def renamed(crate: Path) -> dict[str, str]:
     """Give what `lib.rs` shows under another path: each name with the module that it is."""
     text = (crate / "lib.rs").read_text(encoding="utf-8")
-    names = {}
+    names: dict[str, str] = {}
     for module, items in re.findall(r"^pub use (\w+)::(?:\{([\w, ]+)\}|\w+);", text, re.MULTILINE):
         names |= {item.strip(): f"{module}::{item.strip()}" for item in items.split(",") if item}
     names |= {
