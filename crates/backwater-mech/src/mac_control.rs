@@ -55,15 +55,15 @@ pub enum Counter {
 
 /// Which ports are over their threshold, and whose neighbours that pauses.
 #[derive(Clone, Debug)]
-pub(crate) struct Overs {
+pub(crate) struct Congested {
     counter: Counter,
     over: Vec<bool>,
     number: usize,
 }
 
-impl Overs {
-    pub(crate) fn new(counter: Counter, ports: usize) -> Overs {
-        Overs { counter, over: vec![false; ports], number: 0 }
+impl Congested {
+    pub(crate) fn new(counter: Counter, ports: usize) -> Congested {
+        Congested { counter, over: vec![false; ports], number: 0 }
     }
 
     #[inline(always)]
@@ -152,7 +152,7 @@ impl Nearest {
 
 /// What a receiver must do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Duty {
+pub(crate) enum GateChange {
     Shut(usize),
     Open(usize),
 }
@@ -173,7 +173,7 @@ impl Receiver {
     }
 
     /// A frame for `slot` has arrived over a link of `rate`. Returns what to do and when to look again.
-    pub(crate) fn receive(&mut self, slot: usize, hold: Hold, now: Time, rate: Rate) -> (Vec<Duty>, Time) {
+    pub(crate) fn receive(&mut self, slot: usize, hold: Hold, now: Time, rate: Rate) -> (Vec<GateChange>, Time) {
         let act = now + self.response;
         let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(act, rate) };
         if self.response == Time::ZERO {
@@ -189,32 +189,32 @@ impl Receiver {
         self.until[slot] > now
     }
 
-    fn apply(&mut self, slot: usize, until: Time) -> Vec<Duty> {
+    fn apply(&mut self, slot: usize, until: Time) -> Vec<GateChange> {
         // A newer frame replaces the timer (IEEE 802.3 annex 31B.3.3).
         let before = std::mem::replace(&mut self.until[slot], until);
         match (before == Time::ZERO, until == Time::ZERO) {
-            (true, false) => vec![Duty::Shut(slot)],
-            (false, true) => vec![Duty::Open(slot)],
+            (true, false) => vec![GateChange::Shut(slot)],
+            (false, true) => vec![GateChange::Open(slot)],
             _ => Vec::new(),
         }
     }
 
     /// The timer of `slot` has run out: acts on its frames whose response time has passed, and ends its pause if that is over.
     /// Returns the next time to look at, if a pause began.
-    pub(crate) fn wake(&mut self, slot: usize, now: Time) -> (Vec<Duty>, Time) {
-        let mut duties = Vec::new();
+    pub(crate) fn wake(&mut self, slot: usize, now: Time) -> (Vec<GateChange>, Time) {
+        let mut changes = Vec::new();
         let mut next = Time::NEVER;
         // Frames of other slots have timers of their own, and an end that is looked at by those.
         while let Some(i) = self.pending.iter().position(|(act, s, _)| *s == slot && *act <= now) {
             let Some((_, slot, until)) = self.pending.remove(i) else { break };
-            duties.extend(self.apply(slot, until));
+            changes.extend(self.apply(slot, until));
             next = if until == Time::ZERO { Time::NEVER } else { until };
         }
         if self.until[slot] != Time::ZERO && self.until[slot] <= now {
             self.until[slot] = Time::ZERO;
-            duties.push(Duty::Open(slot));
+            changes.push(GateChange::Open(slot));
         }
-        (duties, next)
+        (changes, next)
     }
 }
 
@@ -231,20 +231,20 @@ mod tests {
     fn newer_frame_replaces_the_timer_and_zero_resumes() {
         let mut r = Receiver::new(1, Time::ZERO);
         let rate = Rate::gbps(10);
-        assert_eq!(r.receive(0, hold(100), Time::ZERO, rate), (vec![Duty::Shut(0)], Time::ns(5120)));
+        assert_eq!(r.receive(0, hold(100), Time::ZERO, rate), (vec![GateChange::Shut(0)], Time::ns(5120)));
         assert_eq!(r.receive(0, hold(10), Time::ns(100), rate).0, vec![]);
-        assert_eq!(r.wake(0, Time::ns(612)).0, vec![Duty::Open(0)], "51.2 ns x 10 after 100 ns");
+        assert_eq!(r.wake(0, Time::ns(612)).0, vec![GateChange::Open(0)], "51.2 ns x 10 after 100 ns");
         assert_eq!(r.wake(0, Time::ns(5120)).0, vec![], "the first timer is stale");
         r.receive(0, hold(100), Time::us(10), rate);
-        assert_eq!(r.receive(0, hold(0), Time::us(11), rate).0, vec![Duty::Open(0)]);
+        assert_eq!(r.receive(0, hold(0), Time::us(11), rate).0, vec![GateChange::Open(0)]);
     }
 
     #[test]
     fn response_time_passes_first() {
         let mut r = Receiver::new(1, Time::us(1));
-        let (duties, look) = r.receive(0, hold(100), Time::ZERO, Rate::gbps(10));
-        assert_eq!((duties, look), (vec![], Time::us(1)));
-        assert_eq!(r.wake(0, Time::us(1)), (vec![Duty::Shut(0)], Time::us(1) + Time::ns(5120)));
+        let (changes, look) = r.receive(0, hold(100), Time::ZERO, Rate::gbps(10));
+        assert_eq!((changes, look), (vec![], Time::us(1)));
+        assert_eq!(r.wake(0, Time::us(1)), (vec![GateChange::Shut(0)], Time::us(1) + Time::ns(5120)));
     }
 
     #[test]
@@ -253,9 +253,9 @@ mod tests {
         r.receive(0, hold(100), Time::ZERO, rate);
         r.receive(1, hold(10), Time::ZERO, rate);
         let (long, short) = (us + Time::ns(5120), us + Time::ns(512));
-        assert_eq!(r.wake(0, us), (vec![Duty::Shut(0)], long));
-        assert_eq!(r.wake(1, us), (vec![Duty::Shut(1)], short));
-        assert_eq!(r.wake(1, short).0, vec![Duty::Open(1)]);
-        assert_eq!(r.wake(0, long).0, vec![Duty::Open(0)]);
+        assert_eq!(r.wake(0, us), (vec![GateChange::Shut(0)], long));
+        assert_eq!(r.wake(1, us), (vec![GateChange::Shut(1)], short));
+        assert_eq!(r.wake(1, short).0, vec![GateChange::Open(1)]);
+        assert_eq!(r.wake(0, long).0, vec![GateChange::Open(0)]);
     }
 }

@@ -24,7 +24,7 @@
 //! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
 
 use crate::headroom_check::{Pausing, headroom_findings, refresh_finding};
-use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, threshold_order};
+use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver, Signal, threshold_order};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
@@ -154,7 +154,7 @@ impl Mechanism for Pause {
         Some(Switch {
             thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
             style: params.signal.style(params.quanta),
-            overs: Overs::new(params.counter, ports),
+            congested: Congested::new(params.counter, ports),
             receiver: Receiver::new(ports, params.response),
             pauses: 0,
             nearest: Nearest::new(params.xoff),
@@ -181,7 +181,7 @@ pub struct Switch {
     thresholds: Vec<Thresholds>,
     style: HoldStyle,
     /// ports whose counter has passed `xoff` and not yet fallen below `xon`
-    overs: Overs,
+    congested: Congested,
     receiver: Receiver,
     /// pauses asked for
     pauses: u64,
@@ -192,7 +192,7 @@ pub struct Switch {
 impl SwitchSide for Switch {
     #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
-        if self.overs.counter() == Counter::Ingress {
+        if self.congested.counter() == Counter::Ingress {
             let over = self.passes(at.ingress, cx.seen().ingress_port(at.ingress));
             self.filled(cx, at.ingress, over || cx.seen().in_headroom(at.ingress, at.class) > Bytes::ZERO);
         }
@@ -200,7 +200,7 @@ impl SwitchSide for Switch {
 
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
-        if self.overs.counter() == Counter::Egress {
+        if self.congested.counter() == Counter::Egress {
             let over = self.passes(at.egress, cx.seen().egress_port(at.egress));
             self.filled(cx, at.egress, over);
         }
@@ -208,7 +208,7 @@ impl SwitchSide for Switch {
 
     #[inline(always)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-        if self.overs.counter() == Counter::Ingress && self.overs.is(at.ingress) {
+        if self.congested.counter() == Counter::Ingress && self.congested.is(at.ingress) {
             let Thresholds { xoff, xon } = *self.at(at.ingress);
             let rests = cx.seen().headroom_rests(at.ingress, None, xoff.saturating_sub(xon));
             self.drained(cx, at.ingress, cx.seen().ingress_port(at.ingress), rests);
@@ -217,7 +217,7 @@ impl SwitchSide for Switch {
 
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-        if self.overs.counter() == Counter::Egress && self.overs.is(at.egress) {
+        if self.congested.counter() == Counter::Egress && self.congested.is(at.egress) {
             self.drained(cx, at.egress, cx.seen().egress_port(at.egress), true);
         }
     }
@@ -225,8 +225,8 @@ impl SwitchSide for Switch {
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
         let Some(hold @ Hold { class: None, .. }) = Hold::read(frame) else { return Fate::Passed };
         let slot = usize::from(from.0);
-        let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[slot].rate);
-        obey(cx, &duties);
+        let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[slot].rate);
+        obey(cx, &changes);
         if look != Time::NEVER {
             cx.arm(look, slot as Token);
         }
@@ -234,19 +234,19 @@ impl SwitchSide for Switch {
     }
 
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, slot: Token) {
-        let (duties, look) = self.receiver.wake(slot as usize, cx.now());
-        obey(cx, &duties);
+        let (changes, look) = self.receiver.wake(slot as usize, cx.now());
+        obey(cx, &changes);
         if look != Time::NEVER {
             cx.arm(look, slot);
         }
     }
 
     fn awaits(&self, _: Owner, port: Port, class: Option<Class>) -> Awaits {
-        if class.is_none() { self.overs.awaits(port, None) } else { Awaits::Unknown }
+        if class.is_none() { self.congested.awaits(port, None) } else { Awaits::Unknown }
     }
 
     fn reach(&self) -> Reach {
-        let of = match self.overs.counter() {
+        let of = match self.congested.counter() {
             Counter::Ingress => "most bytes from one port",
             Counter::Egress | Counter::Queue => "most bytes for one port",
         };
@@ -254,11 +254,11 @@ impl SwitchSide for Switch {
     }
 }
 
-fn obey(cx: &mut SwitchCx<'_>, duties: &[Duty]) {
-    for duty in duties {
-        match *duty {
-            Duty::Shut(port) => cx.shut(Gate::Port(Port(port as u16))),
-            Duty::Open(port) => cx.open(Gate::Port(Port(port as u16))),
+fn obey(cx: &mut SwitchCx<'_>, changes: &[GateChange]) {
+    for change in changes {
+        match *change {
+            GateChange::Shut(port) => cx.shut(Gate::Port(Port(port as u16))),
+            GateChange::Open(port) => cx.open(Gate::Port(Port(port as u16))),
         }
     }
 }
@@ -278,7 +278,7 @@ impl Switch {
 
     #[inline(always)]
     fn filled(&mut self, cx: &mut SwitchCx<'_>, port: Port, over: bool) {
-        if over && !self.overs.is(port) {
+        if over && !self.congested.is(port) {
             self.set(cx, port, true);
         }
     }
@@ -291,7 +291,7 @@ impl Switch {
     }
 
     fn set(&mut self, cx: &mut SwitchCx<'_>, port: Port, over: bool) {
-        for (port, pause) in self.overs.set(port, over) {
+        for (port, pause) in self.congested.set(port, over) {
             if pause {
                 self.pauses += 1;
                 cx.hold_peer(port, None, Time::NEVER, self.style);
@@ -310,23 +310,23 @@ pub struct Nic {
 impl NicSide for Nic {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some(hold @ Hold { class: None, .. }) = Hold::read(frame) else { return Fate::Passed };
-        let (duties, look) = self.receiver.receive(0, hold, cx.now(), cx.shape().rate);
-        Nic::obey(cx, &duties, look);
+        let (changes, look) = self.receiver.receive(0, hold, cx.now(), cx.shape().rate);
+        Nic::obey(cx, &changes, look);
         Fate::Consumed
     }
 
     fn on_timer(&mut self, cx: &mut NicCx<'_>, _: Token) {
-        let (duties, look) = self.receiver.wake(0, cx.now());
-        Nic::obey(cx, &duties, look);
+        let (changes, look) = self.receiver.wake(0, cx.now());
+        Nic::obey(cx, &changes, look);
     }
 }
 
 impl Nic {
-    fn obey(cx: &mut NicCx<'_>, duties: &[Duty], look: Time) {
-        for duty in duties {
-            match duty {
-                Duty::Shut(_) => cx.shut(NicGate::Link),
-                Duty::Open(_) => cx.open(NicGate::Link),
+    fn obey(cx: &mut NicCx<'_>, changes: &[GateChange], look: Time) {
+        for change in changes {
+            match change {
+                GateChange::Shut(_) => cx.shut(NicGate::Link),
+                GateChange::Open(_) => cx.open(NicGate::Link),
             }
         }
         if look != Time::NEVER {

@@ -35,7 +35,7 @@ use self::feeders::Feeders;
 use self::params::Thresholds;
 use self::watchdog::Watchdog;
 use crate::headroom_check::{Pausing, headroom_findings, refresh_finding};
-use crate::mac_control::{Counter, Duty, Nearest, Overs, Receiver, Signal, threshold_order};
+use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver, Signal, threshold_order};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
@@ -168,7 +168,7 @@ impl Mechanism for Pfc {
             thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
             dynamic: (params.threshold == Threshold::Dynamic).then_some(params.xon_offset),
             style: params.signal.style(params.quanta),
-            overs: (0..CLASSES).map(|_| Overs::new(params.counter, ports)).collect(),
+            congested: (0..CLASSES).map(|_| Congested::new(params.counter, ports)).collect(),
             feeders: Feeders::default(),
             counter: params.counter,
             receiver: Receiver::new(ports * CLASSES, params.response),
@@ -198,7 +198,7 @@ pub struct Switch {
     counter: Counter,
     style: HoldStyle,
     /// per class: ports over their threshold
-    overs: Vec<Overs>,
+    congested: Vec<Congested>,
     feeders: Feeders,
     receiver: Receiver,
     watchdog: Option<Box<Watchdog>>,
@@ -275,8 +275,8 @@ impl SwitchSide for Switch {
         if self.under_pfc(class) {
             let port = usize::from(from.0);
             let slot = port * CLASSES + usize::from(class.0);
-            let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[port].rate);
-            self.obey(cx, &duties, look, slot as Token);
+            let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[port].rate);
+            self.obey(cx, &changes, look, slot as Token);
         }
         Fate::Consumed
     }
@@ -286,14 +286,14 @@ impl SwitchSide for Switch {
             let paused = self.receiver.is_paused(slot, cx.now());
             return watchdog.wake(cx, slot, paused);
         }
-        let (duties, look) = self.receiver.wake(token as usize, cx.now());
-        self.obey(cx, &duties, look, token);
+        let (changes, look) = self.receiver.wake(token as usize, cx.now());
+        self.obey(cx, &changes, look, token);
     }
 
     fn awaits(&self, _: Owner, port: Port, class: Option<Class>) -> Awaits {
         match class {
             Some(class) if self.counter == Counter::Queue => self.feeders.awaits(port, class),
-            Some(Class(class)) => self.overs[usize::from(class)].awaits(port, Some(Queue(class))),
+            Some(Class(class)) => self.congested[usize::from(class)].awaits(port, Some(Queue(class))),
             None => Awaits::Unknown,
         }
     }
@@ -325,7 +325,7 @@ impl Switch {
 
     #[inline(always)]
     fn over(&self, class: Class, port: Port) -> bool {
-        self.overs[usize::from(class.0)].is(port)
+        self.congested[usize::from(class.0)].is(port)
     }
 
     /// Whether a counter is above the static threshold.
@@ -378,7 +378,7 @@ impl Switch {
     }
 
     fn set(&mut self, cx: &mut SwitchCx<'_>, class: Class, port: Port, over: bool) {
-        for (port, pause) in self.overs[usize::from(class.0)].set(port, over) {
+        for (port, pause) in self.congested[usize::from(class.0)].set(port, over) {
             if pause {
                 self.pauses += 1;
                 cx.hold_peer(port, Some(class), Time::NEVER, self.style);
@@ -388,13 +388,13 @@ impl Switch {
         }
     }
 
-    fn obey(&mut self, cx: &mut SwitchCx<'_>, duties: &[Duty], look: Time, slot: Token) {
+    fn obey(&mut self, cx: &mut SwitchCx<'_>, changes: &[GateChange], look: Time, slot: Token) {
         let gate = |slot: usize| Gate::Egress(Port((slot / CLASSES) as u16), Queue((slot % CLASSES) as u8));
-        for duty in duties {
-            let heeded = self.watchdog.as_mut().is_none_or(|watchdog| watchdog.heeds(cx, *duty));
-            match *duty {
-                Duty::Shut(slot) if heeded => cx.shut(gate(slot)),
-                Duty::Open(slot) if heeded => cx.open(gate(slot)),
+        for change in changes {
+            let heeded = self.watchdog.as_mut().is_none_or(|watchdog| watchdog.heeds(cx, *change));
+            match *change {
+                GateChange::Shut(slot) if heeded => cx.shut(gate(slot)),
+                GateChange::Open(slot) if heeded => cx.open(gate(slot)),
                 _ => {}
             }
         }
@@ -417,25 +417,25 @@ impl NicSide for Nic {
         for hold in Hold::each(frame) {
             let Some(class) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
             let slot = usize::from(class.0);
-            let (duties, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
-            Nic::obey(cx, &duties, look, slot as Token);
+            let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
+            Nic::obey(cx, &changes, look, slot as Token);
             fate = Fate::Consumed;
         }
         fate
     }
 
     fn on_timer(&mut self, cx: &mut NicCx<'_>, slot: Token) {
-        let (duties, look) = self.receiver.wake(slot as usize, cx.now());
-        Nic::obey(cx, &duties, look, slot);
+        let (changes, look) = self.receiver.wake(slot as usize, cx.now());
+        Nic::obey(cx, &changes, look, slot);
     }
 }
 
 impl Nic {
-    fn obey(cx: &mut NicCx<'_>, duties: &[Duty], look: Time, slot: Token) {
-        for duty in duties {
-            match *duty {
-                Duty::Shut(class) => cx.shut(NicGate::Class(Class(class as u8))),
-                Duty::Open(class) => cx.open(NicGate::Class(Class(class as u8))),
+    fn obey(cx: &mut NicCx<'_>, changes: &[GateChange], look: Time, slot: Token) {
+        for change in changes {
+            match *change {
+                GateChange::Shut(class) => cx.shut(NicGate::Class(Class(class as u8))),
+                GateChange::Open(class) => cx.open(NicGate::Class(Class(class as u8))),
             }
         }
         if look != Time::NEVER {

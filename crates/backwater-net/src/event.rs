@@ -64,7 +64,7 @@ pub(crate) enum Event {
         tag: u16,
     },
     /// A host acts on a control message that came some time ago.
-    Heed {
+    ControlDue {
         host: u32,
         pkt: Ix,
     },
@@ -148,7 +148,9 @@ impl Event {
         match *self {
             Event::Sent { port } => order(0, at(port)),
             Event::Crossed { switch, ingress, .. } => order(1, at(switch) | u64::from(ingress) << 8),
-            Event::Arrive { .. } | Event::Enqueue { .. } | Event::Heed { .. } => unreachable!("ordered by the packet"),
+            Event::Arrive { .. } | Event::Enqueue { .. } | Event::ControlDue { .. } => {
+                unreachable!("ordered by the packet")
+            }
             Event::FlowTimer { .. } | Event::Pace { .. } => unreachable!("ordered by the controller"),
             Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
             Event::Refresh { port, class, others, .. } => {
@@ -170,7 +172,7 @@ impl Event {
             Event::Match { switch } => order(17, at(switch)),
             Event::Stop => order(18, 0),
             Event::Timeout { tag, .. } => order(19, at(tag)),
-            // After all that may complete a flow at this instant; 20 is `Heed`.
+            // After all that may complete a flow at this instant; 20 is `ControlDue`.
             Event::Job { job } => order(21, at(job)),
             Event::Look => order(22, 0),
         }

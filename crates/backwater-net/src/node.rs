@@ -116,7 +116,7 @@ where
             self.world.totals.last_frame = self.world.now;
         }
         let (peer, at_end) = (p.peer, p.release_at_end);
-        let fate = if p.special { self.fate(port, pkt) } else { 0 };
+        let wire = if p.special { self.wire_flags(port, pkt) } else { 0 };
         if kind == Kind::Data && self.world.probes.loads.count() {
             self.count_load(port, pkt);
         }
@@ -125,10 +125,10 @@ where
         }
         let global = self.global(port);
         self.world.push(sent, Event::Sent { port: global });
-        if fate != 0 {
-            self.port(port).fate = fate;
+        if wire != 0 {
+            self.port(port).wire = wire;
         }
-        if fate & LOST == 0 {
+        if wire & LOST == 0 {
             self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
     }
@@ -154,13 +154,13 @@ where
         let p = self.port(port);
         p.busy = false;
         let (pkt, at_end) = (std::mem::replace(&mut p.current, NIL), p.release_at_end);
-        let fate = std::mem::take(&mut p.fate);
+        let wire = std::mem::take(&mut p.wire);
         if at_end && self.world.slab[pkt].pkt.kind != Kind::Mac {
             self.depart(port, pkt);
         }
-        if fate != 0 {
+        if wire != 0 {
             let port = self.global(port);
-            return self.world.outcomes.push(Outcome::Sent { port, pkt, fate });
+            return self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
         }
         self.kick(port);
     }
@@ -203,9 +203,9 @@ where
     pub fn hold_peer(&mut self, port: u16, owner: Owner, classes: u16, until: Time, style: HoldStyle) {
         let now = self.world.now;
         let mut asked = 0;
-        self.tell(port, classes, |p, class| {
+        self.update_holds(port, classes, |p, class| {
             let rate = p.serialiser.rate();
-            let held = p.rest.holds.is_told(class, now);
+            let held = p.rest.holds.is_signalled(class, now);
             let act = p.rest.holds.hold(owner, class, now, until, style, rate);
             if !held && act != Act::Nothing {
                 p.rest.stats.pauses_sent += 1;
@@ -224,18 +224,18 @@ where
     /// It lets go.
     pub fn release_peer(&mut self, port: u16, owner: Owner, classes: u16) {
         let now = self.world.now;
-        self.tell(port, classes, |p, class| p.rest.holds.release(owner, class, now, p.serialiser.rate()));
+        self.update_holds(port, classes, |p, class| p.rest.holds.release(owner, class, now, p.serialiser.rate()));
     }
 
     /// A neighbour that is to be held may need another frame.
     pub fn refresh(&mut self, port: u16, classes: u16) {
         let now = self.world.now;
-        self.tell(port, classes, |p, class| p.rest.holds.review(class, now, p.serialiser.rate()));
+        self.update_holds(port, classes, |p, class| p.rest.holds.review(class, now, p.serialiser.rate()));
     }
 
-    /// Does what is to be done for each of these classes. What is to be said of several in the same words is one frame.
-    fn tell(&mut self, port: u16, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
-        let mut said: Vec<(Hold, Time, u8)> = Vec::new();
+    /// Updates what is asked of the neighbour for each of these classes. One frame carries what is the same for several.
+    fn update_holds(&mut self, port: u16, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
+        let mut signals: Vec<(Hold, Time, u8)> = Vec::new();
         for number in (0..=CLASSES as u8).filter(|n| classes & (1 << n) != 0) {
             let class = (usize::from(number) != CLASSES).then_some(Class(number));
             match act(self.port(port), class) {
@@ -245,23 +245,23 @@ where
                     let port = self.global(port);
                     self.world.push(at, Event::Refresh { port, class: number, others: 0, lifts });
                 }
-                Act::Tell(hold, again) => {
+                Act::Signal(hold, again) => {
                     let same =
                         |(other, at, _): &&mut (Hold, Time, u8)| Hold { class, ..*other } == hold && *at == again;
-                    match said.iter_mut().find(same) {
+                    match signals.iter_mut().find(same) {
                         Some((.., others)) => *others |= 1 << number,
-                        None => said.push((hold, again, 0)),
+                        None => signals.push((hold, again, 0)),
                     }
                 }
             }
         }
-        for (hold, again, others) in said {
-            self.say(port, hold, others, again);
+        for (hold, again, others) in signals {
+            self.send_hold(port, hold, others, again);
         }
     }
 
-    /// Sends what is said of a class, and of others as well, and looks again at a time.
-    fn say(&mut self, port: u16, hold: Hold, others: u8, again: Time) {
+    /// Signals a hold of a class, and of others in the same frame, and looks again at a time.
+    fn send_hold(&mut self, port: u16, hold: Hold, others: u8, again: Time) {
         let global = self.global(port);
         let p = self.port(port);
         let (peer, delay, framed) = (p.peer, p.delay, p.rest.holds.framed());
@@ -297,7 +297,7 @@ where
         let now = self.world.now;
         let p = self.port(port);
         let rate = p.serialiser.rate();
-        p.lane.fold(now.0, mix(frame.words[0] ^ frame.words[1] << 20 ^ frame.words[3] << 40));
+        p.arrivals.fold(now.0, mix(frame.words[0] ^ frame.words[1] << 20 ^ frame.words[3] << 40));
         let fate = self.hear(port, frame);
         for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
             let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };
@@ -315,7 +315,7 @@ where
 {
     /// What will be done to a frame that is put on the link out of a special port.
     #[cold]
-    pub(crate) fn fate(&mut self, port: u16, pkt: Ix) -> u8 {
+    pub(crate) fn wire_flags(&mut self, port: u16, pkt: Ix) -> u8 {
         let captured = if self.ports[usize::from(port)].rest.captured { CAPTURED } else { 0 };
         let watched = if self.ports[usize::from(port)].rest.watched { WATCHED } else { 0 };
         if watched != 0 {

@@ -124,7 +124,7 @@ impl Fabric {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     /// The last bit of a frame that is captured, watched or lost has left this port, which is idle now.
-    Sent { port: u32, pkt: Ix, fate: u8 },
+    Sent { port: u32, pkt: Ix, wire: u8 },
     /// A frame that this port sent could not go on, and is lost.
     LostFrom(u32),
     /// The last byte of a flow has come.

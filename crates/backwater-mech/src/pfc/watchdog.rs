@@ -21,7 +21,7 @@
 //! **Where we differ:** SONiC polls, and restores only when no pause has come for R; here R is fixed, and T is exact.
 
 use super::Action;
-use crate::mac_control::Duty;
+use crate::mac_control::GateChange;
 use backwater_engine::Time;
 use backwater_net::hooks::{Gate, Place, SwitchCx, Token};
 use backwater_net::packet::{CLASSES, Class, Port, Queue};
@@ -78,14 +78,14 @@ impl Watchdog {
     }
 
     /// The neighbour's pause of a queue begins or ends. Whether the queue obeys.
-    pub(super) fn heeds(&mut self, cx: &mut SwitchCx<'_>, duty: Duty) -> bool {
-        let (Duty::Shut(slot) | Duty::Open(slot)) = duty;
+    pub(super) fn heeds(&mut self, cx: &mut SwitchCx<'_>, change: GateChange) -> bool {
+        let (GateChange::Shut(slot) | GateChange::Open(slot)) = change;
         if matches!(self.queues[slot], State::Storm(_)) {
             return false;
         }
-        match duty {
-            Duty::Shut(_) => self.watch(cx, slot),
-            Duty::Open(_) => self.queues[slot] = State::Free,
+        match change {
+            GateChange::Shut(_) => self.watch(cx, slot),
+            GateChange::Open(_) => self.queues[slot] = State::Free,
         }
         true
     }

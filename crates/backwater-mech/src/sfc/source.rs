@@ -3,7 +3,7 @@
 
 use super::ends::{Ends, Told};
 use super::{Message, Params};
-use crate::mac_control::{Duty, Receiver};
+use crate::mac_control::{GateChange, Receiver};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Fate, NicCx, NicGate, NicShape, NicSide, Token};
@@ -52,12 +52,12 @@ impl Source {
         }
     }
 
-    fn obey(cx: &mut NicCx<'_>, (duties, look): (Vec<Duty>, Time), class: usize) {
+    fn obey(cx: &mut NicCx<'_>, (changes, look): (Vec<GateChange>, Time), class: usize) {
         let gate = |class: usize| NicGate::Class(Class(class as u8));
-        for duty in duties {
-            match duty {
-                Duty::Shut(class) => cx.shut(gate(class)),
-                Duty::Open(class) => cx.open(gate(class)),
+        for change in changes {
+            match change {
+                GateChange::Shut(class) => cx.shut(gate(class)),
+                GateChange::Open(class) => cx.open(gate(class)),
             }
         }
         if look != Time::NEVER {
@@ -81,8 +81,8 @@ impl NicSide for Source {
         let mut fate = Fate::Passed;
         for hold in Hold::each(frame) {
             let Some(Class(class)) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
-            let duties = self.pauses.receive(usize::from(class), hold, cx.now(), cx.shape().rate);
-            Source::obey(cx, duties, usize::from(class));
+            let changes = self.pauses.receive(usize::from(class), hold, cx.now(), cx.shape().rate);
+            Source::obey(cx, changes, usize::from(class));
             fate = Fate::Consumed;
         }
         fate
@@ -91,8 +91,8 @@ impl NicSide for Source {
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
         let now = cx.now();
         if token != MESSAGES {
-            let duties = self.pauses.wake(token as usize, now);
-            return Source::obey(cx, duties, token as usize);
+            let changes = self.pauses.wake(token as usize, now);
+            return Source::obey(cx, changes, token as usize);
         }
         self.paused.retain(|(gate, ends)| {
             let over = ends.over(now);

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Where the sender's half stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// In the ring of its NIC.
+    /// Waits for its turn at its NIC.
     Ready,
     /// Waits for its controller's pacing.
     Pacing,
@@ -249,19 +249,19 @@ impl Flows {
     }
 
     pub fn remove(&mut self, slot: u32) {
-        self.bury(slot);
+        self.retire(slot);
         self.free.push(slot);
     }
 
     /// The flow is over, but its slot still stands in a list: nobody finds it any more.
-    pub fn bury(&mut self, slot: u32) {
+    pub fn retire(&mut self, slot: u32) {
         self.active -= 1;
         self.send[slot as usize].live = false;
         self.recv[slot as usize].live = false;
     }
 
-    /// The slot of a buried flow has left its list.
-    pub fn exhume(&mut self, slot: u32) {
+    /// The slot of a retired flow has left its list.
+    pub fn free_slot(&mut self, slot: u32) {
         self.free.push(slot);
     }
 

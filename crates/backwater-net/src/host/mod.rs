@@ -17,12 +17,12 @@ use backwater_engine::Time;
 use flow::{Controllers, Flows, NO_FLOW};
 
 /// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
-/// what goes before them. The flows of a class are in one ring, whichever of its queues they are in.
+/// what goes before them. The flows of a class take turns in one list, whichever of its queues they are in.
 #[repr(C, align(64))]
 pub(crate) struct Host<N> {
     pub port: u32,
-    /// Classes that have flows in the ring, a bit each.
-    pub ring_mask: u8,
+    /// Classes that have flows ready to send, a bit each.
+    pub ready_mask: u8,
     /// Queues that have frames in `express`, a bit each.
     pub express_mask: u8,
     /// Whether a class has several queues.
@@ -30,7 +30,7 @@ pub(crate) struct Host<N> {
     /// Data frames in the transmit queue, per queue.
     staged: [u16; CLASSES],
     pub rx: Option<Box<SlowReceiver>>,
-    rings: [Ring; CLASSES],
+    ready: [ReadyFlows; CLASSES],
     /// Acknowledgements and control frames that go before data, per queue.
     pub express: [Fifo; CLASSES],
     pub stack: N,
@@ -45,7 +45,7 @@ pub(crate) struct Host<N> {
 
 /// The flows of one class that may send, in the order of their turns: a list through [`crate::flow::SendFlow::behind`].
 #[derive(Clone, Copy, Debug)]
-struct Ring {
+struct ReadyFlows {
     first: u32,
     last: u32,
 }
@@ -73,13 +73,13 @@ impl<N> Host<N> {
     pub fn new(port: u32, shape: NicShape, stack: N, control_delay: Time) -> Host<N> {
         Host {
             port,
-            ring_mask: 0,
+            ready_mask: 0,
             express_mask: 0,
             several: shape.queues.several(),
             staged: [0; CLASSES],
             rx: None,
             shape,
-            rings: [Ring { first: NO_FLOW, last: NO_FLOW }; CLASSES],
+            ready: [ReadyFlows { first: NO_FLOW, last: NO_FLOW }; CLASSES],
             express: [Fifo::default(); CLASSES],
             stack,
             turn: (0, 0),
@@ -112,26 +112,26 @@ impl<N> Host<N> {
 
     /// A flow's turn comes after those of all others of its class.
     #[inline(always)]
-    pub fn ring_push(&mut self, class: Class, slot: u32, flows: &mut Flows) {
-        let ring = &mut self.rings[usize::from(class.0) % CLASSES];
+    pub fn push_ready(&mut self, class: Class, slot: u32, flows: &mut Flows) {
+        let list = &mut self.ready[usize::from(class.0) % CLASSES];
         flows.send[slot as usize].behind = NO_FLOW;
-        if ring.first == NO_FLOW {
-            ring.first = slot;
+        if list.first == NO_FLOW {
+            list.first = slot;
         } else {
-            flows.send[ring.last as usize].behind = slot;
+            flows.send[list.last as usize].behind = slot;
         }
-        ring.last = slot;
-        self.ring_mask |= 1 << class.0;
+        list.last = slot;
+        self.ready_mask |= 1 << class.0;
     }
 
     /// Takes out the flow whose turn it is.
     #[inline(always)]
-    pub fn ring_pop(&mut self, class: usize, flows: &Flows) -> u32 {
-        let ring = &mut self.rings[class % CLASSES];
-        let slot = ring.first;
-        ring.first = flows.send[slot as usize].behind;
-        if ring.first == NO_FLOW {
-            self.ring_mask &= !(1 << class);
+    pub fn pop_ready(&mut self, class: usize, flows: &Flows) -> u32 {
+        let list = &mut self.ready[class % CLASSES];
+        let slot = list.first;
+        list.first = flows.send[slot as usize].behind;
+        if list.first == NO_FLOW {
+            self.ready_mask &= !(1 << class);
         }
         slot
     }
@@ -167,8 +167,8 @@ impl<N> Host<N> {
         if let Some(class) = self.express_mask.checked_ilog2() {
             return self.express[class as usize].head().map_or(NextUp::Nothing, NextUp::Packet);
         }
-        let class = self.ring_mask.checked_ilog2();
-        class.map_or(NextUp::Nothing, |class| NextUp::Flow(self.rings[class as usize % CLASSES].first))
+        let class = self.ready_mask.checked_ilog2();
+        class.map_or(NextUp::Nothing, |class| NextUp::Flow(self.ready[class as usize % CLASSES].first))
     }
 
     /// Whether flows in the queue of this priority are shut, where the gate of their class does not say so.

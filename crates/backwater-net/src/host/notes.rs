@@ -54,7 +54,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// A flow's packets are of another class from now on. One that has its turn in the ring of the old class moves then.
+    /// A flow's packets are of another class from now on. One that waits for its turn in the old class moves when that comes.
     fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
         if let Some(at) = self.node.tables.flows.find(flow) {
             let flow = &mut self.node.tables.flows.send[at];

@@ -35,16 +35,16 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 let delay = self.node.host.control_delay;
                 let host = self.node.host.shape.host.0;
                 if delay > Time::ZERO && header.dst.0 == host {
-                    let event = Event::Heed { host, pkt };
+                    let event = Event::ControlDue { host, pkt };
                     return self.world.queue.push(self.world.now + delay, order(20, header.uid), event);
                 }
-                self.heed(pkt);
+                self.act_on_control(pkt);
             }
         }
     }
 
     /// The host acts on a control frame.
-    pub(crate) fn heed(&mut self, pkt: Ix) {
+    pub(crate) fn act_on_control(&mut self, pkt: Ix) {
         let (at, tag) = (self.world.slab[pkt].pkt.seq, self.world.slab[pkt].pkt.tag);
         let frame = self.world.slab.take_control(at);
         self.world.slab.remove(pkt);

@@ -34,12 +34,12 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.kick(PORT);
     }
 
-    /// Puts a flow into its NIC's ring.
+    /// Puts a flow behind those of its class that are ready.
     fn line_up(&mut self, slot: u32) {
         let flow = &mut self.node.tables.flows.send[slot as usize];
         flow.status = Status::Ready;
         let class = flow.class;
-        self.node.host.ring_push(class, slot, &mut self.node.tables.flows);
+        self.node.host.push_ready(class, slot, &mut self.node.tables.flows);
     }
 
     /// Flows of a host that were parked look again.
@@ -91,7 +91,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     fn next_flow(&mut self, open: u8) -> Option<u32> {
         loop {
             let h = &mut *self.node.host;
-            let mask = h.ring_mask & h.classes_open(open);
+            let mask = h.ready_mask & h.classes_open(open);
             if mask == 0 {
                 return None;
             }
@@ -99,10 +99,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 None => 7 - mask.leading_zeros() as usize,
                 Some(weights) => h.weighted_turn(mask, weights),
             };
-            let slot = h.ring_pop(class, &self.node.tables.flows);
+            let slot = h.pop_ready(class, &self.node.tables.flows);
             let flow = &mut self.node.tables.flows.send[slot as usize];
             if !flow.live {
-                self.node.tables.flows.exhume(slot);
+                self.node.tables.flows.free_slot(slot);
                 continue;
             }
             if usize::from(flow.class.0) != class {

@@ -236,7 +236,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Takes a flow that ends out of the lists that it waits in. Whether its slot still stands in the ring, out of whose middle
+    /// Takes a flow that ends out of the lists that it waits in. Whether its slot still stands in the list of ready flows, out of whose middle
     /// nothing can be taken, and has to be given back when its turn comes. Only flows that send again end so.
     #[cold]
     pub(crate) fn leave_lists(&mut self, at: usize) -> bool {

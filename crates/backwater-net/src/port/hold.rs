@@ -96,7 +96,7 @@ pub(crate) struct Holds {
     /// What each owner asks for each class and the link.
     asked: [Vec<Asked>; CLASSES + 1],
     /// When the last frame's pause ends at the neighbour, by the sender's clock; zero: not paused.
-    told: [Time; CLASSES + 1],
+    signalled: [Time; CLASSES + 1],
     /// When the sender looks next at whether the pause needs another frame; in the past: not yet said.
     looks: [Time; CLASSES + 1],
     /// Signals take no frame: one way for all owners of a port.
@@ -112,7 +112,7 @@ pub(crate) enum Act {
     /// Say nothing, but look again at that time.
     Look(Time),
     /// Send this frame, and look again at that time (`NEVER`: no need).
-    Tell(Hold, Time),
+    Signal(Hold, Time),
 }
 
 /// The class, or (`None`) the link, among the bits of both.
@@ -131,8 +131,8 @@ impl Holds {
 
     /// How the merged pause is told: as its owner with the latest end tells its own, of several with that end the longest at a time.
     fn quanta(&self, i: usize) -> Option<u16> {
-        let told = |asked: &Asked| (asked.until, asked.quanta.is_none(), asked.quanta);
-        self.asked[i].iter().max_by_key(|asked| told(asked))?.quanta
+        let signalled = |asked: &Asked| (asked.until, asked.quanta.is_none(), asked.quanta);
+        self.asked[i].iter().max_by_key(|asked| signalled(asked))?.quanta
     }
 
     /// Takes out what an owner asked, and what has ended. Returns the end that there was before.
@@ -161,8 +161,8 @@ impl Holds {
 
     /// The neighbour may have been told of a later end than there is now.
     fn shortened(&mut self, i: usize, before: Time) {
-        if self.end(i) < before && self.told[i] != Time::NEVER {
-            self.told[i] = Time::ZERO;
+        if self.end(i) < before && self.signalled[i] != Time::NEVER {
+            self.signalled[i] = Time::ZERO;
         }
     }
 
@@ -177,11 +177,11 @@ impl Holds {
     }
 
     fn resume(&mut self, class: Option<Class>) -> Act {
-        let told = std::mem::take(&mut self.told[index(class)]);
-        if told == Time::ZERO {
+        let signalled = std::mem::take(&mut self.signalled[index(class)]);
+        if signalled == Time::ZERO {
             return Act::Nothing;
         }
-        Act::Tell(Hold { class, quanta: 0, lasting: false }, Time::NEVER)
+        Act::Signal(Hold { class, quanta: 0, lasting: false }, Time::NEVER)
     }
 
     /// Sends a frame if the neighbour does not yet know of the merged end, or will forget it too soon.
@@ -190,24 +190,24 @@ impl Holds {
         let end = self.end(i);
         if end <= now {
             // A pause time has run out at the neighbour, too; an on/off signal has not.
-            return if self.told[i] == Time::NEVER { self.resume(class) } else { Act::Nothing };
+            return if self.signalled[i] == Time::NEVER { self.resume(class) } else { Act::Nothing };
         }
         // An on/off signal of one owner stays one when another with timed frames joins in: it never expires.
-        let Some(most) = self.quanta(i).filter(|_| self.told[i] != Time::NEVER) else {
-            if std::mem::replace(&mut self.told[i], Time::NEVER) == Time::NEVER {
+        let Some(most) = self.quanta(i).filter(|_| self.signalled[i] != Time::NEVER) else {
+            if std::mem::replace(&mut self.signalled[i], Time::NEVER) == Time::NEVER {
                 return if end == Time::NEVER { Act::Nothing } else { Act::Look(end) };
             }
-            return Act::Tell(Hold { class, quanta: u16::MAX, lasting: true }, end);
+            return Act::Signal(Hold { class, quanta: u16::MAX, lasting: true }, end);
         };
         let longest = quanta_time(rate, most);
         // Rounded up: rounded down, half of an odd time would not have passed when its refresh comes.
         let half = Time(longest.0.div_ceil(2));
         // A frame sent now is due unless the last one covers the end, or half of its time is still to come.
-        if self.told[i] >= end {
+        if self.signalled[i] >= end {
             return Act::Nothing;
         }
-        if self.told[i].since(now) > half {
-            let due = Time(self.told[i].0 - half.0);
+        if self.signalled[i].since(now) > half {
+            let due = Time(self.signalled[i].0 - half.0);
             if self.looks[i] > now && self.looks[i] <= due {
                 return Act::Nothing;
             }
@@ -216,20 +216,20 @@ impl Holds {
         }
         let quantum = quanta_time(rate, 1).0.max(1);
         let quanta = (end.since(now).0.div_ceil(quantum)).clamp(1, u64::from(most)) as u16;
-        self.told[i] = now.after(quanta_time(rate, quanta));
-        let again = if end > self.told[i] { now.after(half) } else { Time::NEVER };
+        self.signalled[i] = now.after(quanta_time(rate, quanta));
+        let again = if end > self.signalled[i] { now.after(half) } else { Time::NEVER };
         self.looks[i] = if again == Time::NEVER { Time::ZERO } else { again };
-        Act::Tell(Hold { class, quanta, lasting: false }, again)
+        Act::Signal(Hold { class, quanta, lasting: false }, again)
     }
 
     /// Whether the neighbour has been told to pause and, by the sender's clock, still does.
-    pub(crate) fn is_told(&self, class: Option<Class>, now: Time) -> bool {
-        self.told[index(class)] > now
+    pub(crate) fn is_signalled(&self, class: Option<Class>, now: Time) -> bool {
+        self.signalled[index(class)] > now
     }
 
     /// Whether the neighbour has been told to pause until it is told otherwise.
     pub(crate) fn lifts(&self, class: Option<Class>) -> bool {
-        self.told[index(class)] == Time::NEVER
+        self.signalled[index(class)] == Time::NEVER
     }
 
     /// The number of the next signal without a frame.
@@ -240,7 +240,7 @@ impl Holds {
 
     /// The link has failed: the neighbour forgets what it has been told.
     pub(crate) fn forget(&mut self) {
-        (self.told, self.looks) = Default::default();
+        (self.signalled, self.looks) = Default::default();
     }
 
     /// Whether signals are frames on the wire.
@@ -271,7 +271,7 @@ mod tests {
     const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
     const RATE: Rate = Rate::gbps(10);
     const C: Option<Class> = Some(Class(3));
-    const RESUME: Act = Act::Tell(Hold { class: C, quanta: 0, lasting: false }, Time::NEVER);
+    const RESUME: Act = Act::Signal(Hold { class: C, quanta: 0, lasting: false }, Time::NEVER);
 
     #[test]
     fn quantum_is_512_bit_times() {
@@ -300,7 +300,7 @@ mod tests {
     fn one_owner_never_undoes_another() {
         let mut h = Holds::default();
         let until = Time::us(10);
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, until, STYLE, RATE), Act::Tell(..)));
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, until, STYLE, RATE), Act::Signal(..)));
         assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE, RATE), Act::Nothing, "already told of more");
         assert_eq!(h.release(Owner(2), C, Time::us(1), RATE), Act::Nothing);
         assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), RESUME);
@@ -313,7 +313,7 @@ mod tests {
         h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE, RATE);
         // 3 us are left of owner 2's hold: 58.6 quanta of 51.2 ns.
         let shorter = Hold { class: C, quanta: 59, lasting: false };
-        assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Tell(shorter, Time::NEVER));
+        assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Signal(shorter, Time::NEVER));
         assert_eq!(h.release(Owner(2), C, Time::us(3), RATE), RESUME);
     }
 
@@ -322,14 +322,14 @@ mod tests {
     #[test]
     fn a_hold_that_joins_a_told_one_is_refreshed() {
         let (mut h, rate) = (Holds::default(), Rate::gbps(100));
-        let told = quanta_time(rate, 58_594);
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::us(300), STYLE, rate), Act::Tell(_, Time::NEVER)));
+        let signalled = quanta_time(rate, 58_594);
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::us(300), STYLE, rate), Act::Signal(_, Time::NEVER)));
         let half = Time(quanta_time(rate, u16::MAX).0.div_ceil(2));
-        let due = Time(told.0 - half.0);
+        let due = Time(signalled.0 - half.0);
         assert_eq!(h.hold(Owner(2), C, Time::us(10), Time::NEVER, STYLE, rate), Act::Look(due));
         assert_eq!(h.hold(Owner(3), C, Time::us(11), Time::NEVER, STYLE, rate), Act::Nothing, "it will be looked at");
         assert!(
-            matches!(h.review(C, due, rate), Act::Tell(hold, again) if hold.quanta == u16::MAX && again == due + half)
+            matches!(h.review(C, due, rate), Act::Signal(hold, again) if hold.quanta == u16::MAX && again == due + half)
         );
         assert_eq!(h.review(C, due, rate), Act::Nothing, "the next look is armed");
     }
@@ -339,7 +339,7 @@ mod tests {
         let style = HoldStyle { quanta: None, framed: true };
         let mut h = Holds::default();
         let pause = Hold { class: C, quanta: u16::MAX, lasting: true };
-        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::us(5), style, RATE), Act::Tell(pause, Time::us(5)));
+        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::us(5), style, RATE), Act::Signal(pause, Time::us(5)));
         assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(9), style, RATE), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(5), RATE), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(9), RATE), RESUME);
@@ -353,14 +353,14 @@ mod tests {
         // 3 us are left: 58.6 quanta of 51.2 ns.
         let shorter = Hold { class: C, quanta: 59, lasting: false };
         let act = h.hold(Owner(1), C, Time::us(2), Time::us(5), STYLE, RATE);
-        assert_eq!(act, Act::Tell(shorter, Time::NEVER));
+        assert_eq!(act, Act::Signal(shorter, Time::NEVER));
     }
 
     #[test]
     fn on_off_signal_outlives_its_owner_until_timed_ones_end() {
         let mut h = Holds::default();
         let on_off = HoldStyle { quanta: None, framed: true };
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, on_off, RATE), Act::Tell(..)));
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, on_off, RATE), Act::Signal(..)));
         assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(9), STYLE, RATE), Act::Nothing);
         assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(9), RATE), RESUME);
@@ -372,21 +372,21 @@ mod tests {
     fn each_owner_has_its_own_quanta() {
         let quanta = |quanta| HoldStyle { quanta: Some(quanta), framed: true };
         let mut h = Holds::default();
-        let told = |quanta| Hold { class: C, quanta, lasting: false };
+        let signalled = |quanta| Hold { class: C, quanta, lasting: false };
         let half = Time::ns(2560);
-        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, quanta(100), RATE), Act::Tell(told(100), half));
+        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, quanta(100), RATE), Act::Signal(signalled(100), half));
         assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(3), quanta(1), RATE), Act::Nothing);
-        assert_eq!(h.review(C, half, RATE), Act::Tell(told(100), Time(2 * half.0)));
+        assert_eq!(h.review(C, half, RATE), Act::Signal(signalled(100), Time(2 * half.0)));
         assert_eq!(
             h.hold(Owner(3), C, Time::us(3), Time::NEVER, quanta(1), RATE),
             Act::Nothing,
             "the longest serves both"
         );
         // Left alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
-        let due = Time(h.told[3].0 - 25_600);
+        let due = Time(h.signalled[3].0 - 25_600);
         assert_eq!(h.release(Owner(1), C, Time::us(4), RATE), Act::Nothing, "the look at 5.12 us comes first");
         assert_eq!(h.review(C, Time::ns(5120), RATE), Act::Look(due));
-        assert_eq!(h.review(C, due, RATE), Act::Tell(told(1), due.after(Time(25_600))));
+        assert_eq!(h.review(C, due, RATE), Act::Signal(signalled(1), due.after(Time(25_600))));
     }
 
     #[test]
@@ -394,17 +394,17 @@ mod tests {
         let rate = Rate::gbps(7);
         assert_eq!(quanta_time(rate, u16::MAX).0 % 2, 1);
         let mut h = Holds::default();
-        let Act::Tell(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, rate) else { panic!() };
-        assert!(matches!(h.review(C, again, rate), Act::Tell(..)));
+        let Act::Signal(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, rate) else { panic!() };
+        assert!(matches!(h.review(C, again, rate), Act::Signal(..)));
     }
 
     #[test]
     fn lasting_hold_is_refreshed_at_half_time() {
         let mut h = Holds::default();
-        let Act::Tell(first, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, RATE) else { panic!() };
+        let Act::Signal(first, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, RATE) else { panic!() };
         assert_eq!(first.quanta, u16::MAX);
         assert_eq!(again.0, quanta_time(RATE, u16::MAX).0 / 2);
-        assert!(matches!(h.review(C, again, RATE), Act::Tell(..)));
+        assert!(matches!(h.review(C, again, RATE), Act::Signal(..)));
         assert!(h.any(again));
     }
 }

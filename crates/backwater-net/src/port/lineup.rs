@@ -85,7 +85,7 @@ impl Runs {
 
 /// Packets that came into and left each queue, of one ingress behind a crossbar or of all.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lane {
+struct Passed {
     came: [u64; CLASSES],
     left: [u64; CLASSES],
 }
@@ -96,7 +96,7 @@ pub(crate) struct Lineup {
     /// Queues between which flows move, a bit each.
     queues: u8,
     /// With markers: one lane, or one for each ingress.
-    lanes: Vec<Lane>,
+    lanes: Vec<Passed>,
     flows: FlowMap<Key, Runs>,
     /// Flows whose runs matter.
     moved: u32,
@@ -106,7 +106,7 @@ impl Lineup {
     /// For flows that move between `queues`, a bit each; `ingresses` of a crossbar whose lanes are apart, or 1.
     pub fn new(queues: u8, order: Order, ingresses: usize) -> Lineup {
         let lanes = if order == Order::Markers { ingresses } else { 0 };
-        Lineup { queues, lanes: vec![Lane::default(); lanes], flows: FlowMap::default(), moved: 0 }
+        Lineup { queues, lanes: vec![Passed::default(); lanes], flows: FlowMap::default(), moved: 0 }
     }
 
     /// Whether flows move into or out of this queue.

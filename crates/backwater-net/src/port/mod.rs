@@ -59,12 +59,12 @@ pub(crate) struct Port {
     /// Number within its node.
     pub local: u16,
     /// What will be done to the packet on the wire once it is sent; 0 = nothing special.
-    pub fate: u8,
+    pub wire: u8,
     pub delay: Time,
     /// Latency that a frame spends at the other end before any counter sees it.
     pub peer_latency: Time,
     /// What has arrived here, and when.
-    pub lane: Fingerprint,
+    pub arrivals: Fingerprint,
     pub max_egress_bytes: u64,
     pub max_ingress_bytes: u64,
     queues: [Fifo; CLASSES],
@@ -93,7 +93,7 @@ pub(crate) struct Rest {
     /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
     shut: [Owners; CLASSES + 1],
     pub holds: Holds,
-    held: Held,
+    paused: PausedByPeer,
     pub faults: Option<LinkFaults>,
     /// Every frame that is sent or has arrived here is handed out.
     pub captured: bool,
@@ -159,7 +159,7 @@ impl LinkFaults {
 
 /// What the neighbour holds, for the statistics.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct PausedByPeer {
     until: [Time; CLASSES + 1],
     from: Time,
     to: Time,
@@ -177,7 +177,7 @@ impl Port {
             mac: VecDeque::new(),
             shut: [0; CLASSES + 1],
             holds: Holds::default(),
-            held: Held::default(),
+            paused: PausedByPeer::default(),
             faults: None,
             captured: false,
             watched: false,
@@ -198,10 +198,10 @@ impl Port {
             peer,
             belongs,
             local,
-            fate: 0,
+            wire: 0,
             delay,
             peer_latency: Time::ZERO,
-            lane: Fingerprint::default(),
+            arrivals: Fingerprint::default(),
             rest: Box::new(rest),
             queues: [Fifo::default(); CLASSES],
             serialiser: Serialiser::new(rate, clock),
@@ -292,7 +292,7 @@ impl Port {
             marked_frames: self.marked_frames,
             max_egress_bytes: self.max_egress_bytes,
             max_ingress_bytes: self.max_ingress_bytes,
-            paused_ps: self.rest.held.total + self.rest.held.to.min(now).since(self.rest.held.from).0,
+            paused_ps: self.rest.paused.total + self.rest.paused.to.min(now).since(self.rest.paused.from).0,
             ..self.rest.stats
         }
     }
@@ -508,7 +508,7 @@ impl Port {
     /// The neighbour's pause has arrived and will last until `until` (`ZERO`: it has resumed).
     pub fn held_by_peer(&mut self, class: Option<Class>, now: Time, until: Time) {
         let i = class.map_or(CLASSES, |c| usize::from(c.0));
-        let Rest { held, stats, .. } = &mut *self.rest;
+        let Rest { paused: held, stats, .. } = &mut *self.rest;
         if until == Time::ZERO {
             held.until[i] = Time::ZERO;
         } else {
@@ -527,12 +527,12 @@ impl Port {
 
     /// Whether the neighbour has held a queue until now.
     pub fn held_until(&self, queue: u8, now: Time) -> bool {
-        [usize::from(queue) % CLASSES, CLASSES].into_iter().any(|i| self.rest.held.until[i] >= now)
+        [usize::from(queue) % CLASSES, CLASSES].into_iter().any(|i| self.rest.paused.until[i] >= now)
     }
 
     /// Classes (bits 0 to 7) and link (bit 8) that the neighbour holds now.
     pub fn held_now(&self, now: Time) -> u16 {
-        (0..=CLASSES).fold(0, |m, i| if self.rest.held.until[i] > now { m | 1 << i } else { m })
+        (0..=CLASSES).fold(0, |m, i| if self.rest.paused.until[i] > now { m | 1 << i } else { m })
     }
 }
 

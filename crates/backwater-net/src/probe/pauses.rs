@@ -136,7 +136,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             size: u64::from(slot.pkt.size),
             ingress: s.occupancy.ingress_port(port).0,
             total: s.occupancy.total().0,
-            asked: holds.is_told(Some(class), self.world.now) || holds.is_told(None, self.world.now),
+            asked: holds.is_signalled(Some(class), self.world.now) || holds.is_signalled(None, self.world.now),
         });
     }
 }

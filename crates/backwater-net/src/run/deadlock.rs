@@ -37,7 +37,7 @@ use backwater_engine::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Global number of a port, and a queue of it.
-pub(super) type Held = (u32, u8);
+pub(super) type PortQueue = (u32, u8);
 
 /// Global number of the port that asks, and the class, or `CLASSES` for the link.
 type Ask = (u32, u8);
@@ -46,7 +46,7 @@ type Ask = (u32, u8);
 #[derive(Clone, Default)]
 struct Standing {
     bytes: u64,
-    queues: BTreeSet<Held>,
+    queues: BTreeSet<PortQueue>,
 }
 
 /// The frames that stand in a switch, by (ingress, class) and by (egress, queue).
@@ -56,7 +56,7 @@ struct Census {
 }
 
 impl Census {
-    fn add(&mut self, place: &crate::hooks::Place, charged: u32, queued: u32, queue: Held) {
+    fn add(&mut self, place: &crate::hooks::Place, charged: u32, queued: u32, queue: PortQueue) {
         let ingress = &mut self.ingress[usize::from(place.ingress.0) * CLASSES + usize::from(place.class.0)];
         if charged != 0 {
             ingress.bytes += u64::from(charged);
@@ -69,7 +69,7 @@ impl Census {
 }
 
 /// The queues that frames of these parts stand in, if there are any frames and all of them, `counted` bytes, stand.
-fn all_standing(parts: &[Standing], counted: u64) -> Option<BTreeSet<Held>> {
+fn all_standing(parts: &[Standing], counted: u64) -> Option<BTreeSet<PortQueue>> {
     let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
     (bytes != 0 && bytes == counted).then(|| parts.iter().flat_map(|part| part.queues.iter().copied()).collect())
 }
@@ -150,10 +150,10 @@ impl<A: Actors> Network<A> {
     }
 
     /// Leaves of `asks` those in the set of the condition, and gives a cycle among them: queues, and what of each is held.
-    fn cycle(&self, mut asks: BTreeSet<Ask>) -> Vec<(Held, Option<Class>)> {
+    fn cycle(&self, mut asks: BTreeSet<Ask>) -> Vec<(PortQueue, Option<Class>)> {
         asks.retain(|(port, class)| self.obeys(self.ports[*port as usize].peer, *class));
         let mut census: BTreeMap<u32, Census> = BTreeMap::new();
-        let mut awaited: BTreeMap<Ask, Vec<BTreeSet<Held>>> = BTreeMap::new();
+        let mut awaited: BTreeMap<Ask, Vec<BTreeSet<PortQueue>>> = BTreeMap::new();
         for ask in &asks {
             let Belongs::Switch(switch) = self.ports[ask.0 as usize].belongs else { continue };
             let standing = census.entry(switch).or_insert_with(|| self.census(switch));
@@ -169,7 +169,7 @@ impl<A: Actors> Network<A> {
             }
             asks = left;
         }
-        let mut way: Vec<(Ask, Held, Ask)> = Vec::new();
+        let mut way: Vec<(Ask, PortQueue, Ask)> = Vec::new();
         let mut at = asks.first().copied();
         while let Some(ask) = at {
             if let Some(first) = way.iter().position(|(seen, ..)| *seen == ask) {
@@ -198,13 +198,13 @@ impl<A: Actors> Network<A> {
     }
 
     /// The ask among `asks` that holds a queue.
-    fn holder(&self, asks: &BTreeSet<Ask>, (port, queue): Held) -> Option<Ask> {
+    fn holder(&self, asks: &BTreeSet<Ask>, (port, queue): PortQueue) -> Option<Ask> {
         let peer = self.ports[port as usize].peer;
         [queue, CLASSES as u8].into_iter().map(|class| (peer, class)).find(|ask| asks.contains(ask))
     }
 
     /// What an ask waits for: it stays as long as all queues of one of these sets do.
-    fn awaited(&self, switch: u32, (port, class): Ask, standing: &Census) -> Vec<BTreeSet<Held>> {
+    fn awaited(&self, switch: u32, (port, class): Ask, standing: &Census) -> Vec<BTreeSet<PortQueue>> {
         let s = &self.switches[switch as usize];
         let local = PortNo(self.ports[port as usize].local);
         let class = class_of((port, class));
@@ -230,7 +230,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// \[bytes\] that wait for a queue of a switch.
-    fn waiting_at(&self, (port, queue): Held) -> u64 {
+    fn waiting_at(&self, (port, queue): PortQueue) -> u64 {
         let p = &self.ports[port as usize];
         match p.belongs {
             Belongs::Switch(s) => self.switches[s as usize].occupancy.egress(PortNo(p.local), Queue(queue)).0,
@@ -250,7 +250,7 @@ fn awaited_by<S>(
     local: PortNo,
     class: Option<Class>,
     standing: &Census,
-) -> Vec<BTreeSet<Held>> {
+) -> Vec<BTreeSet<PortQueue>> {
     let of = |all: &[Standing], port: PortNo, only: Option<u8>| {
         let first = usize::from(port.0) * CLASSES;
         match only {

@@ -36,7 +36,7 @@ impl<A: Actors> Network<A> {
 
     /// Fingerprint of the trajectory so far.
     pub fn fingerprint(&self) -> u64 {
-        Fingerprint::of(self.ports.iter().map(|port| port.lane))
+        Fingerprint::of(self.ports.iter().map(|port| port.arrivals))
     }
 
     /// How many of their rounds jobs have completed.

@@ -135,14 +135,14 @@ impl<A: Actors> Network<A> {
 
     /// Does it, once the last bit has left.
     #[cold]
-    pub(super) fn meet(&mut self, port: u32, pkt: Ix, fate: u8) {
-        if fate & WATCHED != 0 {
+    pub(super) fn after_sent(&mut self, port: u32, pkt: Ix, wire: u8) {
+        if wire & WATCHED != 0 {
             on_node!(self, port, |at, local| at.wire_ends(local, pkt));
         }
-        if fate & CAPTURED != 0 {
+        if wire & CAPTURED != 0 {
             self.capture(port, pkt, self.world.now, true);
         }
-        if fate & LOST != 0 {
+        if wire & LOST != 0 {
             self.lose(port, pkt);
         }
         on_node!(self, port, |at, local| at.kick(local));

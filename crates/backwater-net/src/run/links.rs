@@ -28,7 +28,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn arrived(&mut self, port: u32, pkt: Ix) {
         let (p, header) = (&mut self.ports[port as usize], &self.world.slab[pkt].pkt);
-        p.lane.fold(self.world.now.0, header.uid);
+        p.arrivals.fold(self.world.now.0, header.uid);
         let (belongs, local, kind) = (p.belongs, p.local, header.kind);
         match (kind, belongs) {
             (Kind::Mac, _) => self.arrived_mac(port, pkt),

@@ -255,7 +255,7 @@ impl<A: Actors> Network<A> {
                     self.nothing_left();
                 }
             }
-            Event::Heed { host, pkt } => self.host_at(host).heed(pkt),
+            Event::ControlDue { host, pkt } => self.host_at(host).act_on_control(pkt),
             Event::Drain { host } => self.host_at(host).drain(),
             Event::Source { source } => self.start_flows(source as usize),
             Event::Job { job } => self.ask_job(job),

@@ -16,7 +16,7 @@ impl<A: Actors> Network<A> {
         while !outcomes.is_empty() {
             for outcome in outcomes.drain(..) {
                 match outcome {
-                    Outcome::Sent { port, pkt, fate } => self.meet(port, pkt, fate),
+                    Outcome::Sent { port, pkt, wire } => self.after_sent(port, pkt, wire),
                     Outcome::LostFrom(port) => self.lost_from(port),
                     Outcome::LastByte { slot } => self.tell_job(slot as usize, Moment::LastByte),
                     Outcome::Received { slot } => {
@@ -71,7 +71,7 @@ impl<A: Actors> Network<A> {
             self.tables.controllers.free.push(controller);
         }
         if listed {
-            self.tables.flows.bury(at as u32);
+            self.tables.flows.retire(at as u32);
         } else {
             self.tables.flows.remove(at as u32);
         }
