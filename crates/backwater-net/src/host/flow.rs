@@ -93,6 +93,7 @@ pub(crate) struct RecvFlow {
     pub last_byte: Time,
     /// How it fills gaps.
     pub recovery: Option<Box<Receiver>>,
+    /// Packets; four thousand million and more count as that many.
     pub reordered: u32,
     pub marked: u32,
     /// Data packets not yet acknowledged, and whether one of them was marked.

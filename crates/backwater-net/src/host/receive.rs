@@ -57,9 +57,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.world.slab.remove(pkt);
         if let Some(at) = self.node.tables.flows.find_received(header.flow) {
             let recv = &mut self.node.tables.flows.recv[at];
-            recv.reordered += u32::from(header.seq < recv.furthest);
+            recv.reordered = recv.reordered.saturating_add(u32::from(header.seq < recv.furthest));
             recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
-            recv.marked += u32::from(header.ecn() == Ecn::Ce);
+            recv.marked = recv.marked.saturating_add(u32::from(header.ecn() == Ecn::Ce));
             let answer = if recv.recovery.is_some() {
                 self.receive_reliably(at, &header)
             } else {
