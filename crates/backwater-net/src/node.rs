@@ -35,17 +35,17 @@ pub(crate) trait Node {
     fn id(&self) -> NodeId;
     /// Number of its first port among those of all nodes.
     fn first(&self) -> u32;
-    /// Starts the next transmission of an idle port, if there is one.
-    fn kick(&mut self, port: u16);
+    /// Starts the next transmission of an idle port that has no MAC control to send, if there is one.
+    fn serve(&mut self, port: u16);
     /// A frame other than MAC control leaves the node's counters.
     fn depart(&mut self, port: u16, pkt: Ix);
     /// Mechanisms hear MAC control, or a mechanism's frame in its place.
     fn hear(&mut self, port: u16, frame: &Control) -> Fate;
-    /// Whoever waits at a port has done so until now ([`super::waits`]).
+    /// Whoever waits at a port has done so until now ([`crate::probe::waits`]).
     fn pass_waits(&mut self, port: u16);
     /// What has joined queues comes to wait there, for those who look on.
     fn look_on(&mut self);
-    /// A pause has been asked for, and is recorded ([`super::pauses`]).
+    /// A pause has been asked for, and is recorded ([`crate::probe::pauses`]).
     fn note_asked(&mut self, port: u16, owner: Owner, classes: u16);
 }
 
@@ -64,9 +64,22 @@ where
         self.first() + u32::from(port)
     }
 
+    /// Starts the next transmission of a port that is idle, if there is one.
+    #[inline(always)]
+    pub fn kick(&mut self, port: u16) {
+        let p = self.port(port);
+        if p.busy {
+            return;
+        }
+        if p.mac_waits {
+            return self.kick_mac(port);
+        }
+        self.serve(port);
+    }
+
     #[cold]
     #[inline(never)]
-    pub fn kick_mac(&mut self, port: u16) {
+    fn kick_mac(&mut self, port: u16) {
         if let Some(frame) = self.port(port).pop_mac() {
             let pkt = self.mac_packet(port, frame);
             self.transmit(port, pkt);
@@ -307,12 +320,7 @@ where
             self.port(port).held_by_peer(hold.class, now, until);
         }
     }
-}
 
-impl<N> At<'_, N>
-where
-    Self: Node,
-{
     /// What will be done to a frame that is put on the link out of a special port.
     #[cold]
     pub(crate) fn wire_flags(&mut self, port: u16, pkt: Ix) -> u8 {

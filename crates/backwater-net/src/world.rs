@@ -3,7 +3,7 @@
 use crate::config::{AckParams, NicParams, TransportParams};
 use crate::event::Event;
 use crate::hooks::Notes;
-use crate::packet::{HostId, Kind, NodeId, Port as PortNo};
+use crate::packet::{HostId, Kind, NodeId};
 use crate::probe::Probes;
 use crate::record::{
     Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
@@ -13,6 +13,9 @@ use crate::slab::{Ix, Slab};
 use crate::topology::Graph;
 use crate::units::Bytes;
 use backwater_engine::{EventQueue, Time};
+
+/// Time between two looks.
+const LOOK: Time = Time::us(100);
 
 /// What every node may see and change: the time, what is to come, what is in flight, and what is left to be done or handed out.
 pub(crate) struct World {
@@ -51,6 +54,20 @@ impl World {
         self.totals.stopped = true;
         self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
     }
+
+    /// A pause without an end has been asked for: looks for a deadlock some time later.
+    #[inline]
+    pub fn suspect_pause(&mut self) {
+        self.arm_look(self.now + LOOK);
+    }
+
+    /// Looks at `at`, or before.
+    pub fn arm_look(&mut self, at: Time) {
+        if at < self.totals.look_at {
+            self.totals.look_at = at;
+            self.push(at, Event::Look);
+        }
+    }
 }
 
 impl Rules {
@@ -72,7 +89,7 @@ pub(crate) struct Rules {
     pub transport: TransportParams,
     pub nic: NicParams,
     pub lossless: bool,
-    /// See [`Actors::chooses`].
+    /// Whether mechanisms choose paths: `Actors::chooses` of the run.
     pub chooses: bool,
 }
 
@@ -96,15 +113,9 @@ impl Fabric {
         }
     }
 
-    /// The node at the other end of a link, and its port.
-    pub fn peer(&self, node: NodeId, port: u16) -> (NodeId, PortNo) {
-        let (peer, _) = self.neighbours[node.0 as usize][usize::from(port)];
-        let links =
-            |of: u32, to: u32| (0u16..).zip(&self.neighbours[of as usize]).filter(move |(_, (at, _))| *at == to);
-        // Of parallel links the n-th of one end is the n-th of the other.
-        let nth = links(node.0, peer).position(|(local, _)| local == port).unwrap_or(0);
-        let back = links(peer, node.0).nth(nth).map_or(0, |(local, _)| local);
-        (NodeId(peer), PortNo(back))
+    /// The node at the other end of a link.
+    pub fn peer(&self, node: NodeId, port: u16) -> NodeId {
+        NodeId(self.neighbours[node.0 as usize][usize::from(port)].0)
     }
 
     /// Which switch of a pinned path that begins at `host` this one is, from 0.
@@ -216,23 +227,4 @@ pub(crate) struct Watched {
     /// Flows done, failed and under way, and bytes received of the latter.
     pub far: [u64; 4],
     pub since: Time,
-}
-
-/// Time between two looks.
-const LOOK: Time = Time::us(100);
-
-impl World {
-    /// A pause without an end has been asked for: looks for a deadlock some time later.
-    #[inline]
-    pub fn suspect_pause(&mut self) {
-        self.arm_look(self.now + LOOK);
-    }
-
-    /// Looks at `at`, or before.
-    pub fn arm_look(&mut self, at: Time) {
-        if at < self.totals.look_at {
-            self.totals.look_at = at;
-            self.push(at, Event::Look);
-        }
-    }
 }

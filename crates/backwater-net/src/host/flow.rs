@@ -55,8 +55,6 @@ pub(crate) struct SendFlow {
     pub window: u64,
     /// What it sends again.
     pub recovery: Option<Box<Sender>>,
-    /// Pinned path of acknowledgements, or `NO_PATH`: for the receiver.
-    pub back: u32,
     pub group: u32,
     pub id: u64,
     pub start: Time,
@@ -110,8 +108,8 @@ pub(crate) struct RecvFlow {
 }
 
 impl RecvFlow {
-    /// The receiver's half of a flow, nothing of which has come yet.
-    pub fn of(flow: &SendFlow) -> RecvFlow {
+    /// The receiver's half of a flow, nothing of which has come yet. Its acknowledgements take the path `back`, unless that is `NO_PATH`.
+    pub fn of(flow: &SendFlow, back: u32) -> RecvFlow {
         RecvFlow {
             received: 0,
             furthest: 0,
@@ -121,7 +119,7 @@ impl RecvFlow {
             reordered: 0,
             marked: 0,
             pending: 0,
-            back: flow.back,
+            back,
             tag: flow.tag,
             pending_mark: false,
             class: flow.own_class,
@@ -219,11 +217,6 @@ impl<F> Controllers<F> {
         let reach = vec![Reach::default(); owners];
         Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, reach }
     }
-
-    /// Whether this controller is the one with this tag.
-    pub fn is(&self, controller: u32, tag: u16) -> bool {
-        self.list[controller as usize].as_ref().is_some_and(|c| c.tag == tag)
-    }
 }
 
 /// Flows by slot.
@@ -236,9 +229,9 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    pub fn insert(&mut self, flow: SendFlow) -> u32 {
+    pub fn insert(&mut self, flow: SendFlow, back: u32) -> u32 {
         self.active += 1;
-        let other = RecvFlow::of(&flow);
+        let other = RecvFlow::of(&flow, back);
         if let Some(slot) = self.free.pop() {
             self.send[slot as usize] = flow;
             self.recv[slot as usize] = other;

@@ -43,7 +43,7 @@ pub(crate) struct Host<N> {
     pub control_delay: Time,
 }
 
-/// The flows of one class that may send, in the order of their turns: a list through [`crate::flow::SendFlow::behind`].
+/// The flows of one class that may send, in the order of their turns: a list through [`flow::SendFlow::behind`].
 #[derive(Clone, Copy, Debug)]
 struct ReadyFlows {
     first: u32,
@@ -227,15 +227,8 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
     }
 
     #[inline(always)]
-    fn kick(&mut self, port: u16) {
-        let p = &self.ports[usize::from(port)];
-        if p.busy {
-            return;
-        }
-        if p.mac_waits {
-            return self.kick_mac(port);
-        }
-        self.kick_host(port);
+    fn serve(&mut self, port: u16) {
+        self.serve_host(port);
     }
 
     /// A host has no counters.

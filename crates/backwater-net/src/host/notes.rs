@@ -6,7 +6,7 @@ use crate::hold::bit;
 use crate::hooks::{Fate, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token};
 use crate::host::flow::NO_CONTROLLER;
 use crate::node::{At, Node};
-use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, HostId, Kind, read_spoken_of};
+use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, Kind, read_spoken_of};
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use backwater_engine::Time;
@@ -115,7 +115,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The controller that a host keeps for flows like the one that a frame spoke of.
     fn kept_controller(&self, tag: u64) -> u32 {
-        let host = HostId(self.node.host.shape.host.0);
+        let host = self.node.host.shape.host;
         let Some((dst, class)) = read_spoken_of(tag) else { return NO_CONTROLLER };
         let kept =
             [RateKey::Dest(dst), RateKey::Class(class)].map(|key| self.node.tables.controllers.kept.get(&(host, key)));

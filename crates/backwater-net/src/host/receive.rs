@@ -5,7 +5,7 @@ use super::{Interface, PORT};
 use crate::event::{Event, order};
 use crate::hooks::{Ack, FlowSide, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
-use crate::node::{At, Node};
+use crate::node::At;
 use crate::packet::{DsField, Ecn, Kind, Packet};
 use crate::slab::Ix;
 use crate::world::Outcome;

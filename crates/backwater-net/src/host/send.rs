@@ -50,7 +50,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// Starts the next transmission of a host's idle port.
-    pub(crate) fn kick_host(&mut self, port: u16) {
+    pub(super) fn serve_host(&mut self, port: u16) {
         let open = self.ports[usize::from(port)].open;
         let h = &mut *self.node.host;
         let mask = h.express_mask & open;
@@ -245,10 +245,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 return;
             }
             if at == now {
-                return self.pace(
-                    controller,
-                    self.node.tables.controllers.list[controller as usize].as_ref().map_or(0, |c| c.tag),
-                );
+                return self.pace(controller);
             }
             self.world.queue.push(at, controller_order(event, c.key), event);
         }
@@ -264,17 +261,18 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.kick(PORT);
     }
 
-    pub(crate) fn pace(&mut self, controller: u32, tag: u16) {
+    /// Flows of a controller may be due.
+    pub(crate) fn pace(&mut self, controller: u32) {
         let now = self.world.now;
         // Armed anew since, the rate having changed: the later event counts.
-        let valid = |c: &&mut Controller<F>| c.tag == tag && c.armed == now;
+        let valid = |c: &&mut Controller<F>| c.armed == now;
         let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut().filter(valid) else { return };
         c.armed = Time::NEVER;
         if c.next > now {
             // Another flow of this controller has sent since this was armed.
             if !c.waiting.is_empty() && c.next != Time::NEVER {
                 c.armed = c.next;
-                let event = Event::Pace { controller, tag };
+                let event = Event::Pace { controller, tag: c.tag };
                 self.world.queue.push(c.next, controller_order(event, c.key), event);
             }
             return;

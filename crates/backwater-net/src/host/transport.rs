@@ -28,8 +28,8 @@ use crate::event::Event;
 use crate::hooks::{FlowSide, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::host::{Interface, PORT};
-use crate::node::{At, Node};
-use crate::packet::{FlowRef, Kind, Packet};
+use crate::node::At;
+use crate::packet::{Kind, Packet};
 use crate::world::Outcome;
 use backwater_engine::Time;
 
@@ -190,14 +190,14 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    pub(crate) fn timed_out(&mut self, slot: u32, tag: u32) {
-        let Some(at) = self.node.tables.flows.find(FlowRef { slot, tag }) else { return };
+    pub(crate) fn timed_out(&mut self, at: usize) {
         let (now, timeout, step) =
             (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
         let retries = self.world.rules.transport.retries;
         let recovery = self.world.rules.transport.recovery;
         let flow = &mut self.node.tables.flows.send[at];
         let (acked, sent, empty) = (flow.acked, flow.sent, flow.is_empty());
+        let again = Event::Timeout { slot: at as u32, tag: flow.tag };
         let Some(sender) = flow.recovery.as_mut() else { return };
         sender.armed = false;
         if sender.under_way(acked, sent, step) == 0 && (!empty || sender.owes()) {
@@ -206,7 +206,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let due = sender.progress + timeout;
         if due > now {
             sender.armed = true;
-            return self.world.push(due, Event::Timeout { slot, tag });
+            return self.world.push(due, again);
         }
         sender.tries += 1;
         sender.timeouts += 1;
@@ -224,7 +224,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
         let tries = sender.tries;
         flow.owe_if_empty();
-        self.world.push(now + timeout, Event::Timeout { slot, tag });
+        self.world.push(now + timeout, again);
         self.world.outcomes.push(Outcome::TimedOut { tries });
         let controller = self.node.tables.flows.send[at].controller;
         if controller != NO_CONTROLLER {

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! fct_last_byte = moving + sum of waits
-//! ideal_fct     = moving, alone in the network (`network/ideal.rs`)
+//! ideal_fct     = moving, alone in the network (`run/ideal.rs`)
 //! delay         = fct_last_byte - ideal_fct = sum of waits + (moving - ideal_fct)
 //! ```
 //!

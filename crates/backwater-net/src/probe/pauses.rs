@@ -46,7 +46,8 @@ where
             let class = (usize::from(index) != CLASSES).then_some(Class(index));
             let (ingress_bytes, behind) = stands(self, class);
             let now = self.world.now;
-            let (peer, peer_port) = self.world.fabric.peer(self.id(), port);
+            let (peer, far) = (self.world.fabric.peer(self.id(), port), self.ports[usize::from(port)].peer);
+            let peer_port = PortNo((far - self.world.fabric.first_port[peer.0 as usize]) as u16);
             let row = PauseRow {
                 asked: now,
                 start: now,
@@ -59,7 +60,7 @@ where
                 ingress_bytes,
                 behind,
             };
-            let paused = (self.ports[usize::from(port)].peer, index);
+            let paused = (far, index);
             self.world.probes.pauses.as_mut().and_then(|pauses| pauses.asked.insert(paused, row));
         }
     }
@@ -113,7 +114,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         Some(Behind {
             port: PortNo(p.local),
             queue: Queue(held.1),
-            to: self.world.fabric.peer(self.id(), held.0).0,
+            to: self.world.fabric.peer(self.id(), held.0),
             bytes,
             since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.world.now),
             paused: p.held_now(self.world.now) & (1 << held.1 | 1 << CLASSES) != 0,

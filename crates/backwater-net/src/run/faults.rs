@@ -4,7 +4,7 @@ use super::{Actors, Network, on_node};
 use crate::hold::{Hold, bit};
 use crate::hooks::Owner;
 use crate::host::SlowReceiver;
-use crate::node::{CAPTURED, LOST, Node, WATCHED};
+use crate::node::{CAPTURED, LOST, WATCHED};
 use crate::packet::{CLASSES, Class, Kind, NodeId};
 use crate::port::{Belongs, LinkFaults};
 use crate::slab::{Fifo, Ix};
@@ -187,9 +187,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn lose(&mut self, port: u32, pkt: Ix) {
         self.lost_from(port);
-        let header = self.world.slab[pkt].pkt;
-        self.world.probes.lose_waits(&header, pkt);
-        self.world.forget(pkt);
+        on_node!(self, port, |at, _local| at.discard(pkt));
     }
 
     /// A frame that `port` sent has been lost to a fault.

@@ -1,12 +1,11 @@
 //! A network and its event loop.
 //!
-//!
 //! `build` makes it, this file runs it; `links` says what arrives at whose port; `start` begins flows, `outcome` carries out what nodes
 //! leave and ends flows, `jobs` begins those that wait for others, `ideal` says what one would take alone; `deadlock` and `stall` notice
 //! what will never go on; `faults` does as its name says, `ending` says what is left at the end, and `fetch` only makes large networks faster.
 
 mod build;
-pub(crate) mod deadlock;
+mod deadlock;
 mod ending;
 mod faults;
 mod fetch;
@@ -110,7 +109,7 @@ macro_rules! on_node {
         }
     }};
 }
-pub(crate) use on_node;
+use on_node;
 
 /// Events between two deliveries of rows.
 const SLICE: u64 = 4096;
@@ -192,24 +191,21 @@ impl<A: Actors> Network<A> {
                 return;
             };
             let before = std::mem::replace(&mut self.world.now, time);
+            let mut rare = false;
             match event {
                 Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),
                 Event::Arrive { port, pkt } => self.arrive(port, pkt),
                 Event::Wake { port } => on_node!(self, port, |at, local| at.woken(local)),
                 _ => {
                     self.rare(event, before);
-                    // A flow that begins finds routes, and so many begin within one batch of events.
-                    if self.enough_routes() {
-                        self.settle();
-                        self.world.totals.progress.events += handled + 1;
-                        return;
-                    }
+                    rare = true;
                 }
             }
             if !self.world.outcomes.is_empty() {
                 self.settle();
             }
-            if self.world.totals.stopped {
+            // A flow that begins finds routes, and so many begin within one batch of events.
+            if self.world.totals.stopped || rare && self.enough_routes() {
                 self.world.totals.progress.events += handled + 1;
                 return;
             }
@@ -235,8 +231,8 @@ impl<A: Actors> Network<A> {
             Event::Crossed { switch, ingress, egress } => self.switch_at(switch).crossed(ingress, egress),
             Event::Match { switch } => self.switch_at(switch).match_crossbar(),
             Event::Pace { controller, tag } => {
-                if let Some(mut host) = self.controller_at(controller) {
-                    host.pace(controller, tag);
+                if let Some(mut host) = self.controller_at(controller, tag) {
+                    host.pace(controller);
                 }
             }
             Event::Signal { port, control, .. } => self.signal(port, control),
@@ -244,11 +240,7 @@ impl<A: Actors> Network<A> {
             Event::SwitchTimer { switch, owner, token } => self.switch_at(switch).timer(Owner(owner), token),
             Event::NicTimer { host, owner, token } => self.host_at(host).timer(Owner(owner), token),
             Event::FlowTimer { controller, tag, owner, token } => {
-                let Some(mut host) =
-                    self.controller_at(controller).filter(|at| at.node.tables.controllers.is(controller, tag))
-                else {
-                    return;
-                };
+                let Some(mut host) = self.controller_at(controller, tag) else { return };
                 host.flow_timer(controller, Owner(owner), token);
                 // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
                 if !self.lives() {
@@ -262,9 +254,9 @@ impl<A: Actors> Network<A> {
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
             Event::Fetched { slot, tag } => self.fetched(slot, tag),
             Event::Timeout { slot, tag } => {
-                if self.tables.flows.find(FlowRef { slot, tag }).is_some() {
-                    let src = self.tables.flows.send[slot as usize].src.0;
-                    self.host_at(src).timed_out(slot, tag);
+                if let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) {
+                    let src = self.tables.flows.send[at].src.0;
+                    self.host_at(src).timed_out(at);
                 }
             }
             Event::Fault { fault } => self.apply_fault(fault as usize),
@@ -355,9 +347,10 @@ impl<A: Actors> Network<A> {
         At { node: Interface { host, tables: &mut self.tables }, ports, world: &mut self.world }
     }
 
-    /// The host of a controller that is still there.
-    fn controller_at(&mut self, controller: u32) -> Option<At<'_, Interface<'_, A::Nic, A::Flow>>> {
-        let host = self.tables.controllers.list[controller as usize].as_ref()?.shape.src.0;
+    /// The host of the controller with this tag, if that is still there.
+    fn controller_at(&mut self, controller: u32, tag: u16) -> Option<At<'_, Interface<'_, A::Nic, A::Flow>>> {
+        let there = self.tables.controllers.list[controller as usize].as_ref().filter(|c| c.tag == tag)?;
+        let host = there.shape.src.0;
         Some(self.host_at(host))
     }
 

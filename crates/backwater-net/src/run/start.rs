@@ -52,7 +52,7 @@ impl<A: Actors> Network<A> {
         let port = self.hosts[spec.src.0 as usize].port as usize;
         let queue = self.hosts[spec.src.0 as usize].shape.queues.pick(spec.class, self.ports[port].open);
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
-        let slot = self.tables.flows.insert(SendFlow {
+        let flow = SendFlow {
             id: spec.id,
             group: spec.group,
             src: spec.src,
@@ -73,13 +73,13 @@ impl<A: Actors> Network<A> {
             shut: 0,
             controller: NO_CONTROLLER,
             path,
-            back,
             stream,
             window: u64::MAX,
             recovery: (self.world.rules.transport.recovery != Recovery::None).then(Box::default),
             ideal: None,
             sampled: 0,
-        });
+        };
+        let slot = self.tables.flows.insert(flow, back);
         let reference = self.tables.flows.reference(slot);
         self.world.fabric.paths.put_in(reference, spec.dst, path, back);
         if self.world.probes.ask_whose() {

@@ -15,7 +15,7 @@ use super::Switch;
 use crate::config::{Architecture, SwitchParams};
 use crate::event::Event;
 use crate::hooks::SwitchSide;
-use crate::node::{At, Node};
+use crate::node::At;
 use crate::packet::CLASSES;
 use crate::slab::{Fifo, Ix, NIL, Slab};
 use backwater_engine::Time;

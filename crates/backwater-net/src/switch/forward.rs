@@ -4,7 +4,7 @@ use super::{Switch, cx};
 use crate::config::{LatencyAt, Recovery};
 use crate::event::{Event, order};
 use crate::hooks::{Fate, Full, SwitchSide};
-use crate::node::{At, Node};
+use crate::node::At;
 use crate::packet::{HostId, Kind, Port as PortNo};
 use crate::routing::NO_PATH;
 use crate::slab::Ix;

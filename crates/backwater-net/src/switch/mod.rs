@@ -36,6 +36,7 @@ macro_rules! cx {
 }
 use cx;
 
+/// A switch.
 pub(crate) struct Switch<S> {
     /// Among switches.
     pub number: u32,
@@ -64,14 +65,8 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
     }
 
     #[inline(always)]
-    fn kick(&mut self, port: u16) {
+    fn serve(&mut self, port: u16) {
         let p = &mut self.ports[usize::from(port)];
-        if p.busy {
-            return;
-        }
-        if p.mac_waits {
-            return self.kick_mac(port);
-        }
         if !p.has_work() {
             return;
         }
