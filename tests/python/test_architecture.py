@@ -34,12 +34,8 @@ def renamed(crate: Path) -> dict[str, str]:
     """Give what `lib.rs` shows under another path: each name with the module that it is."""
     text = (crate / "lib.rs").read_text(encoding="utf-8")
     names: dict[str, str] = {}
-    for module, items in re.findall(r"^pub use (\w+)::(?:\{([\w, ]+)\}|\w+);", text, re.MULTILINE):
-        names |= {item.strip(): f"{module}::{item.strip()}" for item in items.split(",") if item}
-    names |= {
-        last: f"{module}::{last}"
-        for module, last in re.findall(r"^pub use (\w+)::([a-z]\w*);", text, re.MULTILINE)
-    }
+    for module, items in re.findall(r"^pub use (\w+)::\{?([\w, ]+)\}?;", text, re.MULTILINE):
+        names |= {item: f"{module}::{item}" for item in re.findall(r"\w+", items)}
     return names
 
 

@@ -77,15 +77,15 @@ def reproduce(
     changes = Changes(tuple(overrides), tuple(mechanisms))
     planned = plan(definition, case, changes, directory, seeds)
     with contextlib.nullcontext() if directory is None else locked(directory):
-        taken = None if measured is None else Path(measured)
-        return _reproduce(planned, case, directory, taken, force, workers, progress)
+        earlier = None if measured is None else Path(measured)
+        return _reproduce(planned, case, directory, earlier, force, workers, progress)
 
 
 def _reproduce(
     planned: Plan,
     case: str | None,
     directory: Path | None,
-    taken: Path | None,
+    earlier: Path | None,
     force: bool,
     workers: int | None,
     progress: Callable[[int], Progress | None] | None,
@@ -97,9 +97,13 @@ def _reproduce(
     there = find_done(planned.jobs)
     if directory is not None:
         _write_manifest(directory, _manifest(planned, case, "running"))
-    measured = Measured(planned.jobs, definition.measures, directory, taken)
+    measured = Measured(planned.jobs, definition.measures, directory, earlier)
+    taken = [
+        measured.taken(job) if run is None else None
+        for job, run in zip(planned.jobs, there, strict=True)
+    ]
     with interruptible() as stop:
-        points = execute(planned, there, measured, progress, stop, workers)
+        points = execute(planned, there, taken, measured, progress, stop, workers)
     rows = compare(planned, points)
     outcome = Outcome(
         study=definition,
@@ -111,10 +115,7 @@ def _reproduce(
         places=places(planned),
         seeds=seeds_of(planned),
         changes=planned.changes,
-        taken=sum(
-            run is None and measured.taken(job) is not None
-            for job, run in zip(planned.jobs, there, strict=True)
-        ),
+        taken=sum(readings is not None for readings in taken),
     )
     if directory is not None:
         manifest = _manifest(planned, case, "interrupted" if stop.is_set() else "done")

@@ -254,12 +254,13 @@ def _folder(key: Key) -> str:
 def execute(
     plan: Plan,
     there: Sequence[Run | None],
+    taken: Sequence[Readings | None],
     measured: Measured,
     progress: Callable[[int], Progress | None] | None,
     stop: Stop,
     workers: int | None = None,
 ) -> dict[Key, Point]:
-    """Do the runs of a plan that are neither `there` nor taken as measured, and measure the rest.
+    """Do the runs of a plan that are neither `there` nor `taken` as measured, and measure the rest.
 
     `progress` makes a listener once it is known how many runs are to be done.
     """
@@ -274,7 +275,6 @@ def execute(
             measured.keep(run, known)
         return known
 
-    taken = [measured.taken(job) for job in plan.jobs]
     missing = [
         number
         for number, (run, readings) in enumerate(zip(there, taken, strict=True))
