@@ -21,6 +21,7 @@ pub mod spray;
 pub mod stack;
 pub mod stage;
 pub mod swift;
+pub mod timely;
 
 /// Classes as a bit each; none given: all.
 fn class_bits_or_all(classes: Option<&[u8]>) -> u8 {

@@ -14,4 +14,5 @@ crate::stack::mechanisms! {
     ci => crate::ci::CongestionIsolation,
     dctcp => crate::dctcp::Dctcp,
     swift => crate::swift::Swift,
+    timely => crate::timely::Timely,
 }

@@ -1,10 +1,10 @@
-//! Oracles of the two window controls: the sawtooth of DCTCP's paper, and the delay that Swift is to hold.
+//! Oracles of senders' controls: the sawtooth of DCTCP's paper, the delay that Swift is to hold, and how far TIMELY lets queues grow.
 
 use crate::common::{Bench, On, step};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
-use backwater_mech::{dctcp, swift};
+use backwater_mech::{dctcp, swift, timely};
 use backwater_net::config::{PacketParams, Recovery};
 use backwater_net::packet::Port;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec};
@@ -164,5 +164,24 @@ fn swift_holds_its_target() {
         assert!(sum > 99.5, "{n} flows: {sum} Gb/s");
         // Flow scaling is there for fairness: with it the index goes to 1.
         assert!(index > if fs_range > 0 { 0.98 } else { 0.7 }, "{n} flows: {index}");
+    }
+}
+
+/// Nothing slows a flow down before a round trip takes T_low = 50 us, of which 4.36 us are the idle network's. By then the flows have
+/// sped up together by a = n delta / event, so the queue of q = 45.64 us has grown for sqrt(2 q C / a) and the rates exceed the link by
+/// sqrt(2 q C a): 6 to 13 % of it for these events of 25 to 102 us. The next event shows a gradient that takes off more than that, so the
+/// peak lies at most two events' growth above, or 20 us.
+#[test]
+fn timely_lets_queues_grow_to_its_lower_bound_and_little_more() {
+    for n in [2u32, 8] {
+        for event in [timely::Event::Segment, timely::Event::RoundTrip] {
+            let params = timely::Params { event, ..timely::Params::default() };
+            let config = Config { timely: Some(Scoped::everywhere(params)), ..Config::default() };
+            let mut bench = long_lived(n, Rate::gbps(10), Time::us(1), config);
+            let (queue, rates) = run(&mut bench, Time::ms(100), Time::ms(300), Time::us(20));
+            let peak = queue.iter().copied().fold(0.0, f64::max) * 8.0 / 10e3;
+            println!("{n} flows, {event:?}: up to {peak:.1} us, {rates:.2?}");
+            assert!((50.0 - 4.36..70.0).contains(&peak), "{n} flows, {event:?}: {peak}");
+        }
     }
 }
