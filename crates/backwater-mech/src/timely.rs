@@ -33,7 +33,7 @@
 //!
 //! The law has no single fixed point: flows that share a link keep whatever shares they have come to (Zhu et al., CoNEXT 2016).
 //!
-//! **Not modelled:** segments that go out in one burst (the paper's engine sends a segment at line rate, and rests); the share of the
+//! **Not modelled:** the octets of the time stamp (`packet.header`); segments that go out in one burst (the paper's engine sends a segment at line rate, and rests); the share of the
 //! link with which the paper's flows begin: they begin at line rate, as in the HPCC ns-3 code.
 //! **Where we differ:** a round trip is that of an event's last packet, which leaves out its segment's own serialisation, as the paper
 //! does. A new rate moves a packet that already waits for its turn; in the HPCC ns-3 code it does not.
@@ -101,7 +101,7 @@ pub struct Params {
     /// What ends with a completion event.
     #[schemars(extend("x-source" = "SIGCOMM 2015; HPCC ns-3 code: round-trip"))]
     pub event: Event,
-    /// \[bytes\] Payload of a segment; a flow's last one may be shorter.
+    /// Payload of a segment; a flow's last one may be shorter.
     #[schemars(extend("x-source" = "SIGCOMM 2015: 16 to 64 KB", "x-range" = "1 B and more"))]
     pub segment: Bytes,
     /// Least rate.
