@@ -9,7 +9,7 @@ pub mod dcqcn;
 pub mod dctcp;
 pub mod ecn;
 pub mod flowlet;
-mod headroom_check;
+mod headroom;
 pub mod mac_control;
 pub mod pause;
 pub mod pfc;

@@ -218,6 +218,18 @@ impl Receiver {
     }
 }
 
+pub(crate) fn default_counter() -> Counter {
+    Counter::Ingress
+}
+
+pub(crate) fn default_signal() -> Signal {
+    Signal::Timed
+}
+
+pub(crate) fn default_quanta() -> u16 {
+    u16::MAX
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

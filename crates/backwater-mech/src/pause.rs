@@ -23,8 +23,11 @@
 //! **Not modelled:** negotiation of the capability; asymmetric pause.
 //! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
 
-use crate::headroom_check::{Pausing, headroom_findings, refresh_finding};
-use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver, Signal, threshold_order};
+use crate::headroom::{Pausing, headroom_findings, refresh_finding};
+use crate::mac_control::{
+    Congested, Counter, GateChange, Nearest, Receiver, Signal, default_counter, default_quanta, default_signal,
+    threshold_order,
+};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
@@ -67,18 +70,6 @@ pub struct Params {
     #[serde(default)]
     #[schemars(extend("x-source" = "IEEE 802.3 annex 31B.3.7 bounds it from above", "x-range" = "0 s and more"))]
     pub response: Time,
-}
-
-pub(crate) fn default_counter() -> Counter {
-    Counter::Ingress
-}
-
-pub(crate) fn default_signal() -> Signal {
-    Signal::Timed
-}
-
-pub(crate) fn default_quanta() -> u16 {
-    u16::MAX
 }
 
 impl Params {

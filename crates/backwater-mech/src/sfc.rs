@@ -46,9 +46,8 @@ mod proxy;
 mod source;
 mod wire;
 
-use crate::headroom_check::refresh_finding;
-use crate::mac_control::Signal;
-use crate::pause::{default_quanta, default_signal};
+use crate::headroom::refresh_finding;
+use crate::mac_control::{Signal, default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{

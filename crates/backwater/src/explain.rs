@@ -1,9 +1,8 @@
 //! What a key means, from the schema of scenario files.
 
 use crate::error::{ScenarioError, nearest};
-use crate::scenario::split_key;
 use crate::schema::{OWN, root};
-use crate::tree::{Kind, LABELS, kind_of, shown, some_of};
+use crate::tree::{Kind, LABELS, kind_of, shown, some_of, split_key};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 use std::borrow::Cow;

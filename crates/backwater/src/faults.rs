@@ -2,8 +2,8 @@
 
 use crate::error::{ScenarioError, nearest};
 use crate::file::{FaultEntry, Frames};
-use crate::flows::Place;
 use crate::hosts;
+use crate::plan::Place;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{Class, NodeId};

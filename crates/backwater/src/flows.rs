@@ -2,88 +2,15 @@
 
 use crate::error::ScenarioError;
 use crate::file::{Arrivals, FlowGroup, Pattern, Places};
-use crate::hosts::{self, MOST, Neighbours};
-use crate::load::Offered;
-use crate::matrix::{self, Matrix};
+use crate::hosts::{self, MOST};
+use crate::matrix;
+use crate::plan::{Offered, Place, Plan, Who};
 use crate::resolved::Resolved;
 use crate::ways::ways;
-use backwater_engine::Time;
-use backwater_net::Rate;
 use backwater_net::packet::HostId;
-use backwater_net::spec::Way;
-use backwater_net::topology::Index;
 use backwater_net::workload::{Crowd, Distribution, Sizes, permutation, sizes};
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
-
-/// What planning looks things up in.
-pub(crate) struct Place<'a> {
-    pub resolved: &'a Resolved,
-    pub index: &'a Index<'a>,
-    /// Rate of each host's link.
-    pub rates: Vec<Rate>,
-    neighbours: OnceLock<Neighbours>,
-}
-
-impl<'a> Place<'a> {
-    pub(crate) fn new(resolved: &'a Resolved, index: &'a Index<'a>) -> Place<'a> {
-        let mut rates = vec![Rate(0); index.hosts() as usize];
-        for link in &index.graph().links {
-            for host in [link.a, link.b].into_iter().filter_map(|node| index.host_of(node)) {
-                rates[host.0 as usize] = link.rate;
-            }
-        }
-        Place { resolved, index, rates, neighbours: OnceLock::new() }
-    }
-
-    pub(crate) fn neighbours(&self) -> &Neighbours {
-        self.neighbours.get_or_init(|| Neighbours::of(self.index.graph()))
-    }
-
-    /// A host's name.
-    pub(crate) fn name(&self, host: HostId) -> &str {
-        self.index.node_of(host).map_or("?", |node| self.index.graph().nodes[node.0 as usize].name.as_str())
-    }
-}
-
-/// Who sends to whom.
-pub(crate) enum Who {
-    /// Pairs, and the way of each where it is pinned.
-    Pairs(Vec<(HostId, HostId)>, Vec<Way>),
-    /// A permutation of these.
-    Permutation(Vec<HostId>),
-    /// Sets of hosts, and to whom the flows of each set go: to any of those.
-    Random(Vec<(Vec<HostId>, Arc<[HostId]>)>),
-    /// Each to those of its own, by weight.
-    Matrix(Vec<HostId>, Matrix),
-    /// Events of many to one.
-    Incast(Crowd),
-}
-
-impl Who {
-    /// How many pairs each source has.
-    pub(crate) fn pairs_of_sources(&self) -> HashMap<HostId, u64> {
-        let mut number = HashMap::new();
-        let sources: Box<dyn Iterator<Item = &HostId>> = match self {
-            Who::Pairs(pairs, _) => Box::new(pairs.iter().map(|(src, _)| src)),
-            Who::Permutation(hosts) | Who::Matrix(hosts, _) => Box::new(hosts.iter()),
-            Who::Random(sets) => Box::new(sets.iter().flat_map(|(from, _)| from)),
-            Who::Incast(crowd) => Box::new(crowd.from.iter()),
-        };
-        sources.for_each(|src| *number.entry(*src).or_insert(0) += 1);
-        number
-    }
-}
-
-/// One `[[flow]]` that is not a table.
-pub(crate) struct Plan<'a> {
-    /// `flow.3`
-    pub key: String,
-    pub group: &'a FlowGroup,
-    pub who: Who,
-    pub sizes: Option<Sizes>,
-    pub offered: Offered,
-}
+use std::collections::HashSet;
+use std::sync::Arc;
 
 impl<'a> Plan<'a> {
     /// Of the `number`-th group.
@@ -97,15 +24,6 @@ impl<'a> Plan<'a> {
         plan.ends(place.resolved)?;
         plan.reaches(place)?;
         Ok(plan)
-    }
-
-    /// When no more flows start.
-    pub(crate) fn until(&self, resolved: &Resolved) -> Option<Time> {
-        let stop = resolved.file.stop.at;
-        match (self.group.until, stop) {
-            (Some(until), Some(stop)) => Some(until.min(stop)),
-            (until, stop) => until.or(stop),
-        }
     }
 
     fn ends(&self, resolved: &Resolved) -> Result<(), ScenarioError> {
@@ -283,7 +201,7 @@ fn sizes_of(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<Option<
     let Some(about) = about else {
         return Err(error(format!("`{name}` is no known distribution, and no file")).hint(hint));
     };
-    if about.len() > crate::scenario::LARGEST {
+    if about.len() > crate::given::LARGEST {
         return Err(error(format!("`{name}` is too large for a distribution")).hint(hint));
     }
     let text = std::fs::read_to_string(&path).map_err(|e| error(format!("`{name}` cannot be read: {e}")).hint(hint))?;

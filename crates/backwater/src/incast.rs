@@ -7,7 +7,7 @@
 use crate::advise::Way;
 use crate::error::ScenarioError;
 use crate::file::Arrivals;
-use crate::flows::{Place, Plan, Who};
+use crate::plan::{Place, Plan, Who};
 use backwater_engine::Time;
 use backwater_net::packet::{HostId, NodeId};
 use backwater_net::topology::NodeKind;

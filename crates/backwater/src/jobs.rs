@@ -4,8 +4,8 @@ use crate::error::{ScenarioError, nearest};
 use crate::file::{
     AlgorithmName, ChoiceName, CompleteAt, Host, Hosts, JobEntry, Placement, SizeOf, StepEntry, StepKind,
 };
-use crate::flows::Place;
 use crate::hosts;
+use crate::plan::Place;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::workload::job::{
     Algorithm, Choice, Collective, Exchange, Flaw, Job, JobError, JobSpec, Links, MOST as AT_ONCE, MOST_AT_ONE_INSTANT,

@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, name: &str, index: &Index<'_>) -> Result<Matrix,
     let hint = "CSV text with the columns src, dst and weight; its name is relative to the scenario's";
     match about {
         None => return Err(ScenarioError::new(format!("there is no file `{name}`")).hint(hint)),
-        Some(about) if about.len() > crate::scenario::LARGEST => {
+        Some(about) if about.len() > crate::given::LARGEST => {
             return Err(ScenarioError::new(format!("`{name}` is too large for a matrix")).hint("name sets of hosts"));
         }
         Some(_) => {}

@@ -2,8 +2,8 @@
 
 use crate::error::{ScenarioError, Warning};
 use crate::file::File;
-use crate::flows::Place;
 use crate::hosts;
+use crate::plan::Place;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_net::HostQueues;

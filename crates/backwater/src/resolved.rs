@@ -1,9 +1,8 @@
-//! A scenario with every value settled: presets and overrides merged, read into types, checked.
+//! A scenario with every value settled: presets and overrides merged, read into types. Whether the values go together is for `check`.
 
-use crate::check;
 use crate::error::{ScenarioError, Warning};
 use crate::file::File;
-use crate::scenario::Rows;
+use crate::given::Rows;
 use crate::schema;
 use crate::tree::{self, Conform, Layer, Node, Source, Table, Value, conform, hinted, table_json};
 use backwater_mech::registry::{self, ENTRIES};
@@ -45,7 +44,7 @@ pub struct Resolved {
     source: Arc<Source>,
 }
 
-/// Settles every value of a merged tree.
+/// Settles every value of a merged tree. Without graph and warnings, which the check leaves.
 pub(crate) fn resolve(
     mut root: Node,
     source: Arc<Source>,
@@ -59,7 +58,7 @@ pub(crate) fn resolve(
     let (plain, scoped) = split(&root);
     let mut scoped = scoped;
     let switch = scoped.shift_remove("switch").unwrap_or_else(|| json!({ "base": {} }));
-    let mut resolved = Resolved {
+    Ok(Resolved {
         file: read(plain, &root, &source, &[])?,
         switch: read(switch, &root, &source, &["switch"])?,
         mechanisms: read(Json::Object(scoped), &root, &source, &[])?,
@@ -69,9 +68,7 @@ pub(crate) fn resolve(
         base_dir: base_dir.to_owned(),
         tree: root,
         source,
-    };
-    check::check(&mut resolved)?;
-    Ok(resolved)
+    })
 }
 
 /// Merges presets below and overrides above the tables that have them; mechanisms that are switched off go.

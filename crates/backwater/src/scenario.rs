@@ -1,55 +1,16 @@
 //! A scenario as read: a tree into which variants and overrides are merged until it is resolved.
 
 use crate::changes::{self, Changes, Merged, Setting, Skipped};
+use crate::check;
 use crate::error::{ScenarioError, nearest};
+use crate::given::{LARGEST, Rows, RowsOf, TableFlow, is_parquet, place_of};
 use crate::resolved::{self, Resolved};
 use crate::schema;
 use crate::tree::{self, Conform, Layer, Misfit, Node, Origin, Source, Table, Value, conform};
-use backwater_engine::Time;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Largest scenario file \[bytes\]. Longer ones are flow tables, which have files of their own.
-pub const LARGEST: u64 = 16 << 20;
-
-/// One row of a flow table that the caller has read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableFlow {
-    /// Identity, unique in the run.
-    pub id: u64,
-    /// Number of the sending host.
-    pub src: u32,
-    /// Number of the receiving host.
-    pub dst: u32,
-    /// \[bytes\] Payload.
-    pub bytes: u64,
-    /// When it starts.
-    pub start: Time,
-    /// Class of its data. `None`: the group's.
-    pub class: Option<u8>,
-    /// Names of the nodes to pass with blanks between; hosts may be left out. `None`: ECMP.
-    pub path: Option<String>,
-    /// The same for its acknowledgements, from the receiver on. `None`: as `ack.path` says.
-    pub ack_path: Option<String>,
-}
-
-/// Rows that the caller has read.
-#[derive(Clone)]
-pub(crate) struct Rows {
-    pub of: RowsOf,
-    pub rows: Arc<[TableFlow]>,
-}
-
-/// What rows belong to.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) enum RowsOf {
-    /// Every group whose table is the file at this absolute path.
-    File(PathBuf),
-    /// A group of their own, of this label.
-    Label(String),
-}
 
 /// A scenario; every change gives a new one.
 #[derive(Clone)]
@@ -153,7 +114,7 @@ impl Scenario {
         if text.len() as u64 > LARGEST {
             return Err(too_large(text.len() as u64).file("--set"));
         }
-        let steps = split_key(key).ok_or_else(|| {
+        let steps = tree::split_key(key).ok_or_else(|| {
             ScenarioError { reason: format!("`{key}` is not a dotted key"), ..error() }
                 .hint("as in --set pfc.xoff=\"380 KB\"")
         })?;
@@ -255,19 +216,10 @@ impl Scenario {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
-        resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables)
+        let mut resolved = resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables)?;
+        check::check(&mut resolved)?;
+        Ok(resolved)
     }
-}
-
-/// Whether a flow table is Parquet, by its name.
-pub(crate) fn is_parquet(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet"))
-}
-
-/// The absolute path of a flow table.
-pub(crate) fn place_of(base_dir: &Path, file: &str) -> PathBuf {
-    let path = base_dir.join(file);
-    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn too_large(bytes: u64) -> ScenarioError {
@@ -332,23 +284,5 @@ fn relabel(node: &mut Node, layer: &Layer) {
         Value::Table(table) => table.values_mut().for_each(|n| relabel(n, layer)),
         Value::List(list) => list.iter_mut().for_each(|n| relabel(n, layer)),
         _ => {}
-    }
-}
-
-/// The steps of a dotted key; steps may be quoted as in TOML.
-pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
-    if key.contains(['\n', '\r', '=', '#', '[', '{']) {
-        return None;
-    }
-    let table = tree::parse(&Source::new("--set", format!("{key} = 0")), &Layer::File).ok()?;
-    let mut steps = Vec::new();
-    let mut level = &table;
-    loop {
-        let (step, node) = level.first().filter(|_| level.len() == 1)?;
-        steps.push(step.clone());
-        match &node.value {
-            Value::Table(inner) => level = inner,
-            _ => return Some(steps),
-        }
     }
 }

@@ -11,7 +11,7 @@
 //! bytes a row.
 
 use crate::error::{ScenarioError, nearest};
-use crate::scenario::TableFlow;
+use crate::given::TableFlow;
 use backwater_engine::Time;
 use backwater_engine::quantity::QuantityError;
 use backwater_net::Bytes;

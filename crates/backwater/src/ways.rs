@@ -2,8 +2,8 @@
 
 use crate::error::ScenarioError;
 use crate::file::{FlowGroup, Waypoints};
-use crate::flows::Place;
 use crate::hosts;
+use crate::plan::Place;
 use backwater_net::packet::{HostId, NodeId};
 use backwater_net::spec::Way;
 use std::sync::Arc;

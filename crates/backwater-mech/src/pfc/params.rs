@@ -1,7 +1,6 @@
 //! Parameters of PFC: what a scenario's table `pfc` says, and the thresholds that follow from it.
 
-use crate::mac_control::{Counter, Signal};
-use crate::pause::{default_counter, default_quanta, default_signal};
+use crate::mac_control::{Counter, Signal, default_counter, default_quanta, default_signal};
 use backwater_engine::Time;
 use backwater_net::hooks::Finding;
 use backwater_net::packet::class_bits;

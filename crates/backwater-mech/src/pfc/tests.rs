@@ -1,6 +1,8 @@
 //! PFC on the bench.
 
 use super::*;
+use crate::mac_control::Signal;
+use backwater_net::Rate;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::{Architecture, BufferPer, SwitchParams};
 use backwater_net::hooks::{NicNote, Note};

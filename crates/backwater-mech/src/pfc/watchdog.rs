@@ -20,7 +20,7 @@
 //! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm.
 //! **Where we differ:** SONiC polls, and restores only when no pause has come for R; here R is fixed, and T is exact.
 
-use super::Action;
+use super::params::Action;
 use crate::mac_control::GateChange;
 use backwater_engine::Time;
 use backwater_net::hooks::{Gate, Place, SwitchCx, Token};

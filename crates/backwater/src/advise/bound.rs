@@ -48,7 +48,7 @@
 //! P_max = (Th + (N m0 - 1) F) / C - L - k I*     m0 = ceil(L/t)
 //! ```
 
-use super::sfc::SfcQuestion;
+use super::question::SfcQuestion;
 use super::too_large;
 use crate::error::ScenarioError;
 use backwater_engine::Time;

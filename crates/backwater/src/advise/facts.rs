@@ -1,8 +1,8 @@
 //! What a scenario itself says of the question that [`super::sfc`] answers.
 
 use crate::error::ScenarioError;
-use crate::flows::{Place, Plan};
 use crate::incast::{Measure, incasts};
+use crate::plan::{Place, Plan};
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::pfc::Threshold;

@@ -3,13 +3,15 @@
 mod bound;
 mod facts;
 mod pfc;
+mod question;
 mod sfc;
 
 pub use bound::{SfcBound, bound as sfc_bound};
 pub(crate) use facts::pfc_limit;
 pub use facts::{SfcFacts, sfc_facts};
 pub use pfc::{PfcModel, PfcQuestion, pfc};
-pub use sfc::{MESSAGE as SFC_MESSAGE, SfcNumbers, SfcQuestion, numbers as sfc_numbers, sfc};
+pub use question::{MESSAGE as SFC_MESSAGE, SfcQuestion};
+pub use sfc::{SfcNumbers, numbers as sfc_numbers, sfc};
 pub(crate) use sfc::{Way, headroom as sfc_headroom};
 
 use crate::error::ScenarioError;

@@ -2,7 +2,7 @@
 
 use super::{percent, rate_of};
 use crate::error::{ScenarioError, Warning};
-use crate::flows::{Place, Plan, Who};
+use crate::plan::{Place, Plan, Who};
 use backwater_engine::Time;
 use backwater_net::packet::HostId;
 use std::collections::HashMap;

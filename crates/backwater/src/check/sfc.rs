@@ -8,8 +8,8 @@
 use super::{key_for, overrides};
 use crate::advise::{SfcNumbers, pfc_limit, sfc_headroom};
 use crate::error::{ScenarioError, Warning};
-use crate::flows::{Place, Plan};
 use crate::incast::{Incast, Measure, incasts};
+use crate::plan::{Place, Plan};
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::sfc::{AtSource, Params};

@@ -2,7 +2,8 @@
 //! to serde, because only here is the place of each value known, and because alternatives must be named.
 
 use super::scalar::{choice, number, plain, quantity};
-use super::{Layer, Node, Origin, Source, Table, Value};
+use super::walk::{Conform, at, wrong_kind};
+use super::{Layer, Node, Origin, Table, Value};
 use crate::error::{ScenarioError, nearest};
 use crate::file::Share;
 use backwater_engine::Time;
@@ -91,15 +92,6 @@ fn choices(schema: &Json) -> Option<Kind<'_>> {
     Some(Kind::Tagged(tagged.collect()))
 }
 
-/// What the walk knows.
-pub(crate) struct Conform<'a> {
-    pub source: &'a Source,
-    /// Whether the tree is the whole scenario: required keys are missed, lists are lists.
-    pub complete: bool,
-    /// Whether a table may stand for a list, to change single entries of it by label or number.
-    pub entries: bool,
-}
-
 /// Checks `node` against `schema`; keys given under another name get their own.
 pub(crate) fn conform(
     node: &mut Node,
@@ -129,15 +121,6 @@ pub(crate) fn conform(
         Kind::Text => Err(wrong_kind(node, path, cx, "a string")),
         Kind::Free => Ok(()),
     }
-}
-
-pub(super) fn at(node: &Node, path: &[String], cx: &Conform<'_>) -> ScenarioError {
-    ScenarioError { key: Some(path.join(".")), value: Some(node.shown()), ..node.origin.error(cx.source) }
-}
-
-pub(super) fn wrong_kind(node: &Node, path: &[String], cx: &Conform<'_>, wanted: &str) -> ScenarioError {
-    let is = node.kind();
-    ScenarioError { reason: format!("needs {wanted}, not {is}"), ..at(node, path, cx) }
 }
 
 /// A message of the form `reason (hint: hint)`, taken apart.

@@ -4,9 +4,11 @@
 mod conform;
 mod scalar;
 mod source;
+mod walk;
 
-pub(crate) use conform::{Conform, Kind, conform, hinted, kind_of, some_of};
+pub(crate) use conform::{Kind, conform, hinted, kind_of, some_of};
 pub(crate) use source::{Layer, Origin, Source};
+pub(crate) use walk::Conform;
 
 use crate::error::ScenarioError;
 use indexmap::IndexMap;
@@ -293,4 +295,22 @@ fn entries_named(list: &[Node], name: &str) -> Vec<usize> {
         return labelled;
     }
     name.parse().ok().filter(|i| *i < list.len()).into_iter().collect()
+}
+
+/// The steps of a dotted key; steps may be quoted as in TOML.
+pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
+    if key.contains(['\n', '\r', '=', '#', '[', '{']) {
+        return None;
+    }
+    let table = parse(&Source::new("--set", format!("{key} = 0")), &Layer::File).ok()?;
+    let mut steps = Vec::new();
+    let mut level = &table;
+    loop {
+        let (step, node) = level.first().filter(|_| level.len() == 1)?;
+        steps.push(step.clone());
+        match &node.value {
+            Value::Table(inner) => level = inner,
+            _ => return Some(steps),
+        }
+    }
 }

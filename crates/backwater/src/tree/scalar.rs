@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::Value;
-use super::conform::{Conform, at, wrong_kind};
+use super::walk::{Conform, at, wrong_kind};
 use crate::error::{ScenarioError, nearest};
 use backwater_engine::Time;
 use backwater_engine::quantity::QuantityError;

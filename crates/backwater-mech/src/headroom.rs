@@ -1,12 +1,33 @@
-//! Whether a pause threshold leaves the headroom that this run's own delays need.
+//! The headroom that a pause needs, and whether a threshold leaves it.
 
 use crate::mac_control::{Counter, Signal};
-use crate::pfc::headroom;
 use backwater_engine::Time;
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, SwitchParams};
 use backwater_net::hooks::{CheckCx, Finding, PortShape, SwitchShape};
 use backwater_net::packet::{CLASSES, Control};
 use backwater_net::{Bytes, Rate};
+
+/// Worst-case bytes above xoff, of frames of at most `max_frame` (wire length `max_frame + gap`) over a link of `rate` and
+/// `delay`:
+///
+/// ```text
+/// A = t(max_frame + gap) + t(PFC frame + gap) + delay + response      when the sender stops; ideal signal: delay + response
+/// headroom = max_frame                                                 the frame that passed xoff
+///          + (A + delay) max_frame / t(max_frame + gap)                what is sent until then, had it left when that one had
+///          + max_frame                                                 the frame begun last
+/// ```
+///
+/// Exact for this model if frames may have any length: of equal frames only whole ones fit into the middle term, but a short
+/// one among them can fill it. The standard's worst case (802.1Q annex N) adds the delays of real interfaces. A latency that
+/// frames spend before any counter sees them (`latency_at = "input"`) counts as response.
+pub fn headroom(rate: Rate, delay: Time, max_frame: Bytes, gap: Bytes, response: Time, signal: Signal) -> Bytes {
+    let frame = rate.time_for(max_frame + gap);
+    let pfc = rate.time_for(Bytes(u64::from(Control::MIN_FRAME)) + gap);
+    let wait = if signal == Signal::Ideal { Time::ZERO } else { frame + pfc };
+    let until_stop = wait + delay + response;
+    let sent = u128::from((until_stop + delay).0) * u128::from(max_frame.0) / u128::from(frame.0.max(1));
+    max_frame * 2 + Bytes(u64::try_from(sent).unwrap_or(u64::MAX / 4))
+}
 
 /// What a pausing mechanism does, as far as headroom goes.
 pub(crate) struct Pausing {

@@ -1,0 +1,36 @@
+//! What `advise sfc` is asked: an N:1 incast, and the values in mind.
+
+use backwater_engine::Time;
+use backwater_net::{Bytes, Rate};
+
+/// An N:1 incast.
+#[derive(Clone, Debug)]
+pub struct SfcQuestion {
+    /// Senders into one port.
+    pub senders: u64,
+    /// Rate of every link.
+    pub rate: Rate,
+    /// Links from a sender to the receiver's switch.
+    pub links: u64,
+    /// Switches on the way, the congested one too.
+    pub switches: u64,
+    /// Propagation delay of a link.
+    pub link_delay: Time,
+    /// Processing delay of a switch.
+    pub switch_latency: Time,
+    /// Where PFC pauses.
+    pub pfc_threshold: Bytes,
+    /// The SFC threshold in mind; `None`: the largest legal one.
+    pub threshold: Option<Bytes>,
+    /// The pause time in mind.
+    pub pause: Option<Time>,
+    /// Time between two messages to one sender; `None`: the pause time.
+    pub interval: Option<Time>,
+    /// Largest frame; with it serialisation is counted too.
+    pub packet: Option<Bytes>,
+    /// Length of an SFC message on the wire; [`MESSAGE`] unless there is reason for another.
+    pub message: Bytes,
+}
+
+/// Length of an SFC message on the wire \[bytes\]: the default of `sfc.message_size`.
+pub const MESSAGE: Bytes = Bytes(116);
