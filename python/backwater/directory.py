@@ -12,7 +12,6 @@ import errno
 import fcntl
 import os
 import re
-import socket
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -340,9 +339,8 @@ def _lock(path: Path, file: Path) -> int:
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(descriptor), file.stat()):
                 os.ftruncate(descriptor, 0)
-                os.pwrite(
-                    descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0
-                )
+                said = f"process {os.getpid()} on {os.uname().nodename}"
+                os.pwrite(descriptor, said.encode(), 0)
                 return descriptor
         # Its holder removed the file between our opening and locking it.
         os.close(descriptor)

@@ -14,21 +14,19 @@ import os
 import sys
 import traceback
 import warnings
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from typer import TyperException
 
 from backwater import _core
-from backwater.cli.app import app
+from backwater.cli.app import built, named
 from backwater.cli.output import message, see_width
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
@@ -54,15 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return code or FAILED
 
 
-@cache
-def _built() -> Callable[..., object]:
-    """Build the commands once: a process may give many."""
-    return typer.main.get_command(app)
-
-
 def _command(arguments: Sequence[str] | None) -> int:
     try:
-        code = _built()(arguments, prog_name="backwater", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        code = built(named(given))(given, prog_name="backwater", standalone_mode=False)
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:

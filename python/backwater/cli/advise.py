@@ -8,8 +8,9 @@ import typer
 
 from backwater import _core
 from backwater.cli.arguments import Json, Set, Variant, With, read
-from backwater.cli.output import message, show, table, write_json
+from backwater.cli.output import message, show, write_json
 from backwater.cli.targets import Kind, writable
+from backwater.cli.views import View
 from backwater.errors import InputError
 
 app = typer.Typer(
@@ -228,7 +229,7 @@ def _show(advice: dict[str, Any], json: str | None, source: str | None = None) -
     if json is not None:
         write_json(json, advice)
     if json != "-":
-        view = table()
+        view = View()
         view.add_column("")
         view.add_column("value", justify="right")
         view.add_column("unit")

@@ -1,29 +1,65 @@
-"""The commands, gathered."""
+"""The commands, each imported when it is given: what one needs, another does not wait for."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from backwater import _core
-from backwater.cli import advise, compare, describe, jobs, pcap, report, reproduce, run, why
 from backwater.cli.output import message
 from backwater.errors import Interrupted, stopped_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-app = typer.Typer(
-    help="Simulate congestion management in data-centre Ethernet, packet by packet.",
-    epilog="Exit codes: 0 done, 1 the run failed or a study's required row or claim is off, "
-    "2 bad input, 3 a run is incomplete, 130 stopped by Ctrl-C, 143 by SIGTERM.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
+# Name, module and function (or group) of every command, in the order of the help.
+COMMANDS = {
+    "run": ("run", "run"),
+    "compare": ("compare", "compare"),
+    "why": ("why", "why"),
+    "jobs": ("jobs", "jobs"),
+    "check": ("describe", "check"),
+    "explain": ("describe", "explain"),
+    "list": ("describe", "list_items"),
+    "report": ("report", "report"),
+    "reproduce": ("reproduce", "reproduce"),
+    "advise": ("advise", "app"),
+    "pcap": ("pcap", "app"),
+    "new": ("describe", "new"),
+    "schema": ("describe", "schema"),
+}
+
+
+def named(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Give the commands that arguments may need: the one that they name, or all for the help."""
+    first = arguments[0] if arguments else ""
+    if first == "--version":
+        return ()
+    return (first,) if first in COMMANDS else tuple(COMMANDS)
+
+
+@functools.cache
+def built(names: tuple[str, ...]) -> Callable[..., object]:
+    """Build the program with some of its commands. Once: a process may give many."""
+    app = typer.Typer(
+        help="Simulate congestion management in data-centre Ethernet, packet by packet.",
+        epilog="Exit codes: 0 done, 1 the run failed or a study's required row or claim is off, "
+        "2 bad input, 3 a run is incomplete, 130 stopped by Ctrl-C, 143 by SIGTERM.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback()(_root)
+    for name in names:
+        module, attribute = COMMANDS[name]
+        _add(app, name, getattr(import_module(f"backwater.cli.{module}"), attribute))
+    program = typer.main.get_command(app)
+    _take_texts_as_they_are(program)
+    return program
 
 
 def _version(wanted: bool) -> None:
@@ -33,7 +69,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show versions.")
@@ -56,23 +91,50 @@ def _stoppable(command: Callable[..., int]) -> Callable[..., int]:
     return told
 
 
-def _add(name: str, command: Callable[..., int | None]) -> None:
+def _add(app: typer.Typer, name: str, command: Any) -> None:  # noqa: ANN401 - a function or a group
     """Add a command; its help has the width of the terminal, not that of the source."""
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+        return
     told = inspect.getdoc(command) or ""
     paragraphs = (" ".join(part.split()) for part in told.split("\n\n"))
-    app.command(name, help="\n\n".join(paragraphs))(command)
+    app.command(name, help="\n\n".join(paragraphs))(_stoppable(command))
 
 
-_add("run", run.run)
-_add("compare", compare.compare)
-_add("why", _stoppable(why.why))
-_add("jobs", jobs.jobs)
-_add("check", describe.check)
-_add("explain", describe.explain)
-_add("list", describe.list_items)
-_add("report", _stoppable(report.report))
-_add("reproduce", reproduce.reproduce)
-app.add_typer(advise.app, name="advise")
-app.add_typer(pcap.app, name="pcap")
-_add("new", describe.new)
-_add("schema", describe.schema)
+class _Text:
+    """Takes texts as they are, and leaves other values to typer, which imports pydantic for each.
+
+    That would be half of the time that a small command takes.
+    """
+
+    def __init__(self, otherwise: Callable[[], Any]) -> None:
+        self._otherwise = otherwise
+
+    def coerce(self, value: Any, param: Any, ctx: object) -> Any:  # noqa: ANN401 - as typer has it
+        """Give the value of a parameter."""
+        many = param.multiple or param.nargs == -1
+        if value is None:
+            return () if many else None
+        kind = param.type_descriptor.annotation
+        if kind is str and isinstance(value, str):
+            return value
+        if kind == list[str] and all(isinstance(one, str) for one in value):
+            return list(value)
+        return self._otherwise().coerce(value, param=param, ctx=ctx)
+
+
+def _take_texts_as_they_are(command: Any) -> None:  # noqa: ANN401 - typer's commands have no public type
+    """Have the parameters of a command, and of those below it, take texts as they are."""
+    given = command.get_params
+
+    def params(context: object) -> list[Any]:
+        found: list[Any] = given(context)
+        for param in found:
+            otherwise = getattr(param, "get_runtime_param", None)
+            if otherwise is not None and not isinstance(otherwise, functools.partial):
+                param.get_runtime_param = functools.partial(_Text, otherwise)
+        return found
+
+    command.get_params = params
+    for below in getattr(command, "commands", {}).values():
+        _take_texts_as_they_are(below)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.cli.output import message, show, table
+from backwater.cli.output import message, show
 from backwater.cli.progress import Reporter, fraction, reporting
+from backwater.cli.views import View
 from backwater.comparison import Difference, Row, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
@@ -345,7 +346,7 @@ def show_rows(
     for letter, case in zip(letters, plan.cases, strict=True):
         put(f"{letter} = {case.label}: {case.scenario.title}")
     put("")
-    view = table()
+    view = View()
     view.add_column("metric", overflow="fold")
     view.add_column("unit")
     for letter in letters:

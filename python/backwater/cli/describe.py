@@ -25,12 +25,12 @@ from backwater.cli.output import (
     message,
     put,
     show,
-    table,
     warn,
     write,
     write_json,
 )
 from backwater.cli.targets import Kind, replaced, writable
+from backwater.cli.views import View
 from backwater.errors import InputError
 
 
@@ -108,7 +108,7 @@ def _show_facts(facts: dict[str, Any]) -> None:
     put(facts["key"] or "The tables and keys of a scenario", style="bold")
     if facts["key"]:
         put(facts["meaning"])
-    view = table()
+    view = View()
     view.show_header = False
     view.add_column(style="dim")
     view.add_column(overflow="fold")
@@ -121,7 +121,7 @@ def _show_facts(facts: dict[str, Any]) -> None:
         put("")
         put(view)
     if children:
-        inner = table()
+        inner = View()
         inner.show_header = False
         inner.add_column(no_wrap=True)
         inner.add_column(overflow="fold")
@@ -154,7 +154,7 @@ def list_items(
         write_json(json, entries)
     if json == "-":
         return
-    view = table()
+    view = View()
     view.add_column(what.value, no_wrap=True)
     view.add_column("what it is")
     view.add_column("source")

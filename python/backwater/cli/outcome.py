@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from backwater.cli.output import put, show, table
+from backwater.cli.output import put, show
+from backwater.cli.views import View
 from backwater.study.record import claims_cell, numbers_cell
 from backwater.study.texts import (
     SPREAD,
@@ -73,7 +74,7 @@ def show_outcome(outcome: Outcome) -> None:
 
 def show_summaries(summaries: Mapping[str, Summary]) -> None:
     """Print how several studies came out, as the README's table has it."""
-    view = table()
+    view = View()
     for column in ("study", "numbers within spread", "claims that hold"):
         view.add_column(column)
     for name, summary in summaries.items():
@@ -116,7 +117,7 @@ def _verdict(row: Row) -> Text:
     return Text(row.verdict, style=style)
 
 
-def _numbers(study: Study, rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
+def _numbers(study: Study, rows: list[Row]) -> View:
     measures = {row.quantity: study.measure(row.quantity) for row in rows}
     units = {row.unit for row in rows}
     unit = units.pop() if len(units) == 1 else None
@@ -127,7 +128,7 @@ def _numbers(study: Study, rows: list[Row]) -> Any:  # noqa: ANN401 - a rich tab
     # One mechanism that all are less than stands in the title.
     one = len({row.against for row in rows}) == 1
     several = len({row.case for row in rows}) > 1
-    view = table()
+    view = View()
     if several:
         view.add_column("case")
     view.add_column("mechanism")
@@ -148,8 +149,6 @@ def _numbers(study: Study, rows: list[Row]) -> Any:  # noqa: ANN401 - a rich tab
     before: tuple[str, str, str | None] | None = None
     for row in rows:
         here = (row.case, row.mechanism, row.against)
-        if before is not None and before[0] != row.case:
-            view.add_section()
         view.add_row(
             *(
                 ["" if before is not None and before[0] == row.case else row.case]
@@ -177,8 +176,8 @@ def _differ(rows: list[Row]) -> bool:
     return any(row.over not in (None, "mean") for row in rows)
 
 
-def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
-    view = table()
+def _claims(rows: list[Row]) -> View:
+    view = View()
     view.add_column("claim", no_wrap=True)
     view.add_column("in the document's words: what was measured")
     view.add_column("verdict")
@@ -191,7 +190,7 @@ def _claims(rows: list[Row]) -> Any:  # noqa: ANN401 - a rich table
     return view
 
 
-def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a rich table
+def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
     """Lay out what was run beside the table: a column a setup, the table's own first.
 
     Where there is but the table's own, a column a mechanism, means with their 95 % intervals.
@@ -201,7 +200,7 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  #
     setups = {OWN: beside.own, **{setup.id: setup.label for setup in beside.setups}}
     found = {(row["case"], row["mechanism"], row["setup"]): row for row in rows}
     points = list(dict.fromkeys((row["case"], row["mechanism"]) for row in rows))
-    view = table()
+    view = View()
     for column in ("case", "mechanism", "", ""):
         view.add_column(column)
     for label in setups.values():
@@ -222,9 +221,9 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  #
     return view
 
 
-def _by_mechanism(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a rich table
+def _by_mechanism(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
     found = {(row["case"], row["mechanism"]): row for row in rows}
-    view = table()
+    view = View()
     for column in ("case", "", ""):
         view.add_column(column)
     for mechanism in beside.mechanisms:
@@ -238,7 +237,6 @@ def _by_mechanism(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> A
                 "" if measure.counts else measure.unit,
                 *(_mean(run, measure) for run in runs),
             )
-        view.add_section()
     return view
 
 

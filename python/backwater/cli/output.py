@@ -9,6 +9,7 @@ import sys
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from backwater.cli.views import GAP, View, wrapped
 from backwater.errors import ResultError
 from backwater.files import write_text
 from backwater.wording import visible
@@ -16,8 +17,7 @@ from backwater.wording import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import Console, RenderableType
-    from rich.table import Table
+    from rich.console import Console
 
 # Where output is no terminal its width is not known; this is what tables are laid out for.
 PLAIN_WIDTH = 100
@@ -42,15 +42,34 @@ def console() -> Console:
     return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
-def put(*parts: RenderableType, style: str | None = None) -> None:
+def _plain() -> bool:
+    """Whether output goes to no terminal, nor to anything that is to be treated as one."""
+    forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")
+    return not (sys.stdout.isatty() or forced)
+
+
+def _width() -> int:
+    """Columns that output has."""
+    if _plain():
+        return int(os.environ.get("COLUMNS", PLAIN_WIDTH))
+    return console().width
+
+
+def put(part: str | View, style: str | None = None) -> None:
     """Print on stdout; without the blanks that end a table's lines where nobody sees them."""
+    part = visible(part) if isinstance(part, str) else part
+    if _plain():
+        lines = wrapped(part, _width()) if isinstance(part, str) else part.lines(_width())
+        if lines is not None:
+            sys.stdout.writelines(f"{line}\n" for line in lines)
+            return
     screen = console()
-    parts = tuple(visible(part) if isinstance(part, str) else part for part in parts)
+    shown = part if isinstance(part, str) else part.rich()
     if screen.is_terminal:
-        screen.print(*parts, style=style)
+        screen.print(shown, style=style)
         return
     with screen.capture() as caught:
-        screen.print(*parts, style=style)
+        screen.print(shown, style=style)
     sys.stdout.write("".join(line.rstrip() + "\n" for line in caught.get().splitlines()))
 
 
@@ -69,23 +88,7 @@ def warn(warnings: list[dict[str, str]]) -> None:
             message(f"  hint: {warning['hint']}")
 
 
-def table() -> Table:
-    """An empty table in the house's form."""
-    from rich.table import Table
-    from rich.text import Text
-
-    class Plain(Table):
-        """Takes names from scenarios and files: nothing in them is a command to a terminal."""
-
-        def add_row(self, *cells: Any, **options: Any) -> None:  # noqa: ANN401 - as Table has it
-            super().add_row(
-                *(Text(visible(c)) if isinstance(c, str) else c for c in cells), **options
-            )
-
-    return Plain(box=None, pad_edge=False, header_style="bold")
-
-
-def show(view: Table, title: str | None = None, *remarks: str) -> None:
+def show(view: View, title: str | None = None, *remarks: str) -> None:
     """Print a table with a title above and remarks below it, which may be wider than the table.
 
     Where room is short, cells are broken between words; where it is shorter than the longest words,
@@ -98,7 +101,7 @@ def show(view: Table, title: str | None = None, *remarks: str) -> None:
     words = [[word for cell in found for word in cell.split()] for found in cells]
     widths = [max(map(_columns, found), default=1) for found in lines]
     least = [max(map(_columns, found), default=1) for found in words]
-    room = console().width - GAP * (len(widths) - 1)
+    room = _width() - GAP * (len(widths) - 1)
     _narrow(widths, room, least)
     numbers = [column.justify == "right" for column in view.columns]
     _narrow(widths, room, [w if whole else 3 for w, whole in zip(least, numbers, strict=True)])
@@ -110,8 +113,6 @@ def show(view: Table, title: str | None = None, *remarks: str) -> None:
         put(remark, style="dim")
 
 
-# Blanks between two columns of a listing.
-GAP = 2
 NUMBER = re.compile(r"[-+±0-9.,]*")
 
 
@@ -129,7 +130,7 @@ def listing(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -
         max(map(len, column), default=0) if all(map(NUMBER.fullmatch, column)) else 1
         for column in (zip(*rows, strict=True) if rows else ((),) * len(columns))
     ]
-    _narrow(widths, console().width - GAP * (len(widths) - 1), whole)
+    _narrow(widths, _width() - GAP * (len(widths) - 1), whole)
     put("\n".join(_lines(columns, widths)), style="bold")
     lines = chain.from_iterable(_lines(row, widths) for row in rows)
     sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -169,6 +170,8 @@ def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 def _folded(cell: str, width: int) -> list[str]:
     if _columns(cell) <= width and "\n" not in cell:
         return [cell]
+    if (plain := wrapped(cell, width, fold=True)) is not None:
+        return plain
     from rich.text import Text
 
     return [line.plain for line in Text(cell).wrap(console(), width, overflow="fold")]

@@ -10,14 +10,13 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-
 from backwater.cli.output import message
 from backwater.wording import count, duration, simulated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.progress import Progress
 
     from backwater._core import Status
 
@@ -164,6 +163,9 @@ def reporting() -> Iterator[Display]:
     if not sys.stderr.isatty():
         yield _Lines()
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
     columns = (BarColumn(bar_width=24), TextColumn("{task.fields[text]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield _Bar(bar)

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 
 from backwater import _core
 from backwater.cli.capture import told
-from backwater.cli.output import message, put, show, table, write_json
+from backwater.cli.output import message, put, show, write_json
 from backwater.cli.progress import Reporter, reporting
+from backwater.cli.views import View
 from backwater.directory import STATISTICS as STATISTICS_FILE
 from backwater.errors import ResultError
 from backwater.files import digest, write_file
@@ -208,7 +209,7 @@ def _begin(warnings: list[dict[str, Any]]) -> None:
 
 def _show_one(case: Scenario, one: dict[str, Any]) -> None:
     _begin(one["warnings"])
-    view = table()
+    view = View()
     for column in ("group", "flows", "complete"):
         view.add_column(column, justify="left" if column == "group" else "right")
     for column in ("mean", "median", "99th perc.", "greatest", "mean to last byte"):
@@ -239,7 +240,7 @@ ROUNDS = 8
 
 def _show_jobs(one: dict[str, Any]) -> None:
     """Print how long collectives took, and when rounds were over."""
-    view = table()
+    view = View()
     for column in ("job/step", "collective", "number"):
         view.add_column(column, justify="right" if column == "number" else "left")
     for column in ("mean\nus", "last\nus", "bound\nus", "algorithm\nGb/s", "bus\nGb/s"):
@@ -344,7 +345,7 @@ def _show_statistics(
     case: Scenario, rows: list[dict[str, Any]], runs: int, found: list[dict[str, Any]]
 ) -> None:
     _begin(found)
-    view = table()
+    view = View()
     view.add_column("of")
     view.add_column("quantity", no_wrap=True)
     view.add_column("unit")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tomllib
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,6 +125,8 @@ def _begins(octets: bytes) -> Callable[[BinaryIO], bool]:
 
 
 def _scenario(file: BinaryIO) -> bool:
+    import tomllib
+
     try:
         return "topology" in tomllib.loads(file.read(LONGEST).decode())
     except (ValueError, RecursionError):

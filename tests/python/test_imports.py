@@ -1,0 +1,57 @@
+"""What a command imports: by names of modules, since times depend on the machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# What takes 20 ms or 5 MB and more.
+HEAVY = (
+    *("altair", "jinja2", "msgspec", "numpy", "pandas", "polars", "pyarrow", "pydantic"),
+    *("rich", "scipy", "vl_convert"),
+)
+PROGRAM = f"""
+import sys
+from backwater.cli import main
+code = main(sys.argv[1:])
+print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def heavy(*arguments: str, cwd: Path) -> list[str]:
+    """Give the heavy libraries that a command imports, its output being no terminal."""
+    said = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    return said.stderr.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["explain"],
+        ["explain", "pfc.xoff"],
+        ["check", "small.toml", "--set", "switch.buffer=1 MB", "--json", "c.json"],
+        ["new", "other.toml"],
+        ["schema"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_runs_nothing_imports_nothing_heavy(
+    arguments: list[str], small: Path, tmp_path: Path
+) -> None:
+    assert small.name == "small.toml"
+    assert heavy(*arguments, cwd=tmp_path) == []

@@ -1,0 +1,62 @@
+"""What the command lays out itself has the lines that `rich` gives."""
+
+from __future__ import annotations
+
+import io
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.text import Text
+
+from backwater.cli.views import View, wrapped
+
+WORDS = st.text("abcdefg-.,0123456789(", min_size=1, max_size=9)
+TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
+
+
+def drawn(part: object, width: int) -> list[str]:
+    """Lines as `rich` prints them, without the blanks at their ends."""
+    file = io.StringIO()
+    console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
+    console.print(part)
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+@given(TEXTS, st.integers(9, 60))
+def test_a_text_is_broken_as_rich_breaks_it(text: str, width: int) -> None:
+    assert wrapped(text, width) == drawn(text, width)
+
+
+@given(TEXTS, st.integers(1, 30))
+def test_a_long_word_goes_on_below_as_with_rich(text: str, width: int) -> None:
+    folded = Text(text).wrap(Console(), width, overflow="fold")
+    assert wrapped(text, width, fold=True) == [line.plain.rstrip() for line in folded]
+
+
+def test_what_is_not_plain_is_left_to_rich() -> None:
+    assert wrapped("a word-that-is-too-long", 9) is None
+    assert wrapped("±1", 9) is None
+    view = View()
+    view.add_column("one")
+    view.add_row("±1")
+    assert view.lines(80) is None
+
+
+@given(
+    st.lists(st.tuples(TEXTS, WORDS, TEXTS), min_size=1, max_size=4),
+    st.booleans(),
+    st.integers(20, 100),
+)
+def test_a_table_has_the_lines_of_rich(
+    rows: list[tuple[str, str, str]], shown: bool, room: int
+) -> None:
+    view = View(show_header=shown)
+    view.add_column("first\nline", no_wrap=True)
+    view.add_column("us", justify="right")
+    view.add_column("last", overflow="fold")
+    for row in rows:
+        view.add_row(*row)
+    lines = view.lines(room)
+    if lines is not None:
+        assert lines == drawn(view.rich(), room)
