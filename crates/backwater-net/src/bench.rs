@@ -54,7 +54,7 @@ impl SwitchBench {
         };
         SwitchBench {
             now: Time::ZERO,
-            home: Home { shape, rngs: vec![None], seed: 1 },
+            home: Home::new(shape, 1, 1),
             occupancy: Occupancy::new(params, rates, lossless),
             charged: BTreeMap::new(),
             notes: Vec::new(),

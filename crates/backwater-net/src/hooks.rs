@@ -175,6 +175,13 @@ pub(crate) struct Home {
     pub seed: u64,
 }
 
+impl Home {
+    /// Of so many mechanisms, none of which has drawn a number yet.
+    pub fn new(shape: SwitchShape, owners: usize, seed: u64) -> Home {
+        Home { shape, rngs: vec![None; owners], seed }
+    }
+}
+
 /// What a switch-side hook sees and may do.
 pub struct SwitchCx<'a> {
     pub(crate) now: Time,

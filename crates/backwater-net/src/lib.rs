@@ -3,6 +3,8 @@
 //! Read [`hooks`] first. Nothing here knows any mechanism by name.
 
 pub mod address;
+#[cfg(test)]
+mod alone;
 pub mod bench;
 pub mod config;
 mod event;

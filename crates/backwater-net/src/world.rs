@@ -1,16 +1,17 @@
 //! What all nodes share: the time, what is to come, what is in flight, the ways between them, and what they leave to the run.
 
-use crate::config::{AckParams, NicParams, TransportParams};
+use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::event::Event;
-use crate::hooks::Notes;
+use crate::hooks::{Notes, PortShape};
 use crate::packet::{HostId, Kind, NodeId};
+use crate::port::{Belongs, Port};
 use crate::probe::Probes;
 use crate::record::{
     Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
 };
 use crate::routing::{Neighbours, Paths, Routes};
 use crate::slab::{Ix, Slab};
-use crate::topology::Graph;
+use crate::topology::{Graph, NodeKind};
 use crate::units::Bytes;
 use backwater_engine::{EventQueue, Time};
 
@@ -32,6 +33,22 @@ pub(crate) struct World {
 }
 
 impl World {
+    /// Before anything has happened.
+    pub fn new(rules: Rules, fabric: Fabric) -> World {
+        World {
+            now: Time::ZERO,
+            queue: EventQueue::new(),
+            slab: Slab::default(),
+            notes: Notes::default(),
+            totals: Totals::default(),
+            rows: Rows::default(),
+            rules,
+            outcomes: Vec::new(),
+            fabric,
+            probes: Probes::default(),
+        }
+    }
+
     #[inline(always)]
     pub fn push(&mut self, at: Time, event: Event) {
         self.totals.idling += u64::from(event.idles());
@@ -71,6 +88,29 @@ impl World {
 }
 
 impl Rules {
+    /// With frames of these lengths; an error says which is too long.
+    pub fn new(
+        seed: u64,
+        packet: &PacketParams,
+        ack: AckParams,
+        transport: TransportParams,
+        nic: NicParams,
+    ) -> Result<Rules, String> {
+        let size = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
+        Ok(Rules {
+            seed,
+            clock: packet.clock,
+            payload: size(packet.payload)?.max(1),
+            header: size(packet.header)?,
+            gap: size(packet.gap)?,
+            ack,
+            transport,
+            nic,
+            lossless: false,
+            chooses: false,
+        })
+    }
+
     /// \[bytes\] Narrower a window must not be.
     pub fn least_window(&self) -> u64 {
         self.ack.together(Bytes(u64::from(self.payload))).0
@@ -98,7 +138,9 @@ pub(crate) struct Fabric {
     pub graph: Graph,
     /// Per node: its first port.
     pub first_port: Vec<u32>,
+    /// Per node: its number among switches, or `u32::MAX`.
     pub switch_of: Vec<u32>,
+    /// Per host: its node.
     pub host_node: Vec<u32>,
     pub neighbours: Neighbours,
     pub routes: Routes,
@@ -106,6 +148,56 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
+    /// The nodes of a graph, all links up, with the ports of all nodes in their order. An error says what of the graph cannot be.
+    pub fn new(graph: Graph, seed: u64, clock: Option<Time>) -> Result<(Fabric, Vec<Port>), String> {
+        if let Some(link) = graph.links.iter().find(|link| link.a == link.b) {
+            return Err(format!("a link joins {} with itself", graph.nodes[link.a.0 as usize].name));
+        }
+        let nodes = graph.ports().map_err(|e| e.to_string())?;
+        let (mut first_port, mut switch_of, mut host_node) = (Vec::new(), vec![u32::MAX; nodes.len()], Vec::new());
+        let (mut all, mut switches) = (0, 0);
+        for (i, (node, ends)) in graph.nodes.iter().zip(&nodes).enumerate() {
+            first_port.push(all);
+            all += ends.len() as u32;
+            match node.kind {
+                NodeKind::Host if ends.len() != 1 => {
+                    return Err(format!("host {} has {} links; a host has exactly one", node.name, ends.len()));
+                }
+                NodeKind::Host => host_node.push(i as u32),
+                NodeKind::Switch => {
+                    switch_of[i] = switches;
+                    switches += 1;
+                }
+            }
+        }
+        let (mut ports, mut neighbours, mut hosts) = (Vec::with_capacity(all as usize), Neighbours::new(), 0);
+        for (i, ends) in nodes.iter().enumerate() {
+            let belongs = match graph.nodes[i].kind {
+                NodeKind::Switch => Belongs::Switch(switch_of[i]),
+                NodeKind::Host => Belongs::Host(hosts),
+            };
+            hosts += u32::from(switch_of[i] == u32::MAX);
+            for (local, end) in ends.iter().enumerate() {
+                let link = &graph.links[end.link as usize];
+                let peer = first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
+                ports.push(Port::new(belongs, local as u16, peer, link.rate, link.delay, clock));
+            }
+            neighbours.push(ends.iter().map(|end| (end.peer.0, true)).collect());
+        }
+        let routes = Routes::new(&graph, &neighbours, &switch_of, seed);
+        let paths = Paths::default();
+        Ok((Fabric { graph, first_port, switch_of, host_node, neighbours, routes, paths }, ports))
+    }
+
+    /// What mechanisms see of a node's ports, which these are.
+    pub fn port_shapes(&self, node: NodeId, ports: &[Port]) -> Vec<PortShape> {
+        let shape = |(port, (peer, _)): (&Port, &(u32, bool))| {
+            let host = self.host_node.binary_search(peer).ok().map(|host| HostId(host as u32));
+            PortShape { rate: port.serialiser.rate(), delay: port.delay, peer: NodeId(*peer), host }
+        };
+        ports.iter().zip(&self.neighbours[node.0 as usize]).map(shape).collect()
+    }
+
     /// Finds the routes to a host, where nothing has gone to it yet.
     pub fn find_routes(&mut self, host: HostId) {
         if !self.routes.knows(host) {

@@ -3,7 +3,8 @@
 use super::recovery::{Receiver, Sender};
 use crate::hooks::{FlowShape, Owners, RateKey, Reach};
 use crate::packet::{Class, DsField, FlowRef, HostId};
-use crate::spec::Stream;
+use crate::routing::NO_PATH;
+use crate::spec::{FlowSpec, Stream};
 use backwater_engine::{Rng, Time};
 use std::collections::HashMap;
 
@@ -138,6 +139,37 @@ impl RecvFlow {
 const _: () = assert!(size_of::<RecvFlow>() == 64, "one cache line");
 
 impl SendFlow {
+    /// A flow that starts now and has not sent anything, by no pinned path, without a controller or a window. `hash` is its identity's.
+    pub fn new(spec: &FlowSpec, hash: u64, ds: DsField, now: Time, recovers: bool) -> SendFlow {
+        SendFlow {
+            id: spec.id,
+            group: spec.group,
+            src: spec.src,
+            dst: spec.dst,
+            class: spec.class,
+            own_class: spec.class,
+            ds,
+            status: Status::Idle,
+            live: true,
+            behind: NO_FLOW,
+            tag: (hash >> 16) as u32,
+            hash,
+            available: if spec.stream.is_some() { 0 } else { spec.bytes },
+            sent: 0,
+            acked: 0,
+            packets: 0,
+            start: now,
+            shut: 0,
+            controller: NO_CONTROLLER,
+            path: NO_PATH,
+            stream: None,
+            window: u64::MAX,
+            recovery: recovers.then(Box::default),
+            ideal: None,
+            sampled: 0,
+        }
+    }
+
     /// Whether no more payload will become available.
     pub fn ended(&self) -> bool {
         self.stream.as_ref().is_none_or(|s| s.ended)
@@ -197,6 +229,25 @@ pub(crate) struct Controller<F> {
     pub windowed: Vec<u32>,
     /// When the pace event that counts is due; `NEVER`: none is.
     pub armed: Time,
+}
+
+impl<F> Controller<F> {
+    /// A controller that nothing waits for. Its events are ordered by `key`; `kept` says whether it outlives its flow.
+    pub fn new(side: F, shape: FlowShape, tag: u16, key: u32, kept: bool) -> Controller<F> {
+        Controller {
+            side,
+            shape,
+            tag,
+            key,
+            kept,
+            next: Time::ZERO,
+            last: Time::ZERO,
+            last_size: 0,
+            waiting: Vec::new(),
+            windowed: Vec::new(),
+            armed: Time::NEVER,
+        }
+    }
 }
 
 /// The controllers of hosts.

@@ -4,7 +4,7 @@ use super::{Actors, Network};
 use crate::config::{AckPath, Recovery};
 use crate::event::Event;
 use crate::hooks::{FlowShape, RateKey};
-use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
+use crate::host::flow::{Controller, NO_CONTROLLER, SendFlow, Status, StreamState};
 use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId};
 use crate::record::Met;
 use crate::routing::NO_PATH;
@@ -52,40 +52,15 @@ impl<A: Actors> Network<A> {
         let port = self.hosts[spec.src.0 as usize].port as usize;
         let queue = self.hosts[spec.src.0 as usize].shape.queues.pick(spec.class, self.ports[port].open);
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
-        let flow = SendFlow {
-            id: spec.id,
-            group: spec.group,
-            src: spec.src,
-            dst: spec.dst,
-            class: spec.class,
-            own_class: spec.class,
-            ds,
-            status: Status::Idle,
-            live: true,
-            behind: NO_FLOW,
-            tag: (hash >> 16) as u32,
-            hash,
-            available: if stream.is_some() { 0 } else { spec.bytes },
-            sent: 0,
-            acked: 0,
-            packets: 0,
-            start: self.world.now,
-            shut: 0,
-            controller: NO_CONTROLLER,
-            path,
-            stream,
-            window: u64::MAX,
-            recovery: (self.world.rules.transport.recovery != Recovery::None).then(Box::default),
-            ideal: None,
-            sampled: 0,
-        };
+        let recovers = self.world.rules.transport.recovery != Recovery::None;
+        let flow = SendFlow { path, stream, ..SendFlow::new(spec, hash, ds, self.world.now, recovers) };
         let slot = self.tables.flows.insert(flow, back);
         let reference = self.tables.flows.reference(slot);
         self.world.fabric.paths.put_in(reference, spec.dst, path, back);
         if self.world.probes.ask_whose() {
             self.world.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
         }
-        if self.world.rules.transport.recovery != Recovery::None {
+        if recovers {
             self.tables.flows.send[slot as usize].owe_if_empty();
         }
         self.awaited.active += u64::from(self.awaited.holds(spec.group));
@@ -214,19 +189,8 @@ impl<A: Actors> Network<A> {
         }
         let Some(side) = self.actors.flow(shape, &self.shared) else { return NO_CONTROLLER };
         self.tables.controllers.tag = self.tables.controllers.tag.wrapping_add(1);
-        let controller = Controller {
-            side,
-            shape: *shape,
-            tag: self.tables.controllers.tag,
-            key: controller_key(shape, key, hash),
-            kept: key != RateKey::Flow,
-            next: Time::ZERO,
-            last: Time::ZERO,
-            last_size: 0,
-            waiting: Vec::new(),
-            windowed: Vec::new(),
-            armed: Time::NEVER,
-        };
+        let (tag, hash) = (self.tables.controllers.tag, controller_key(shape, key, hash));
+        let controller = Controller::new(side, *shape, tag, hash, key != RateKey::Flow);
         let at = match self.tables.controllers.free.pop() {
             Some(at) => {
                 self.tables.controllers.list[at as usize] = Some(controller);

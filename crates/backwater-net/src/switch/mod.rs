@@ -9,15 +9,16 @@ mod notes;
 pub mod occupancy;
 pub(crate) mod standing;
 
-pub(crate) use crossbar::Crossbar;
+use crossbar::Crossbar;
 
-use crate::config::LatencyAt;
+use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::hooks::{Fate, Home, Owner, SwitchCx, SwitchSide, Token};
 use crate::node::{At, Node};
 use crate::packet::{Control, NodeId, Port as PortNo};
-use crate::port::Next;
+use crate::port::{Next, Port};
 use crate::probe::watch::Watch;
 use crate::slab::{Ix, Slab};
+use crate::units::Rate;
 use backwater_engine::Time;
 use lanes::Lanes;
 use occupancy::Occupancy;
@@ -52,6 +53,44 @@ pub(crate) struct Switch<S> {
     pub watch: Option<Box<Watch>>,
     /// From the first frame on that was ever held.
     pub lanes: Option<Box<Lanes>>,
+}
+
+impl<S> Switch<S> {
+    /// The switch of this number at rest, whose ports begin at `first_port`, with headroom for the classes in `lossless` (a bit each).
+    pub fn new(number: u32, first_port: u32, home: Home, params: &SwitchParams, lossless: u8, stack: S) -> Switch<S> {
+        let rates: Vec<Rate> = home.shape.ports.iter().map(|port| port.rate).collect();
+        let crossbar = match params.architecture {
+            Architecture::OutputQueued | Architecture::SharedMemory => None,
+            Architecture::InputQueued | Architecture::Voq => Some(Box::new(Crossbar::new(params, rates.len()))),
+        };
+        Switch {
+            number,
+            first_port,
+            ports: rates.len() as u32,
+            latency: params.latency,
+            latency_at: params.latency_at,
+            occupancy: Occupancy::new(params, &rates, lossless),
+            stack,
+            crossbar,
+            watch: None,
+            lanes: None,
+            home,
+        }
+    }
+
+    /// Sets up its ports, and those at the other ends of their links, among the ports of all nodes.
+    pub fn set_up_ports(&self, params: &SwitchParams, ports: &mut [Port]) {
+        for at in self.first_port as usize..(self.first_port + self.ports) as usize {
+            ports[at].release_at_end = params.release_at == ReleaseAt::End;
+            if let Some(weights) = params.weights {
+                ports[at].set_weights(weights, self.home.shape.max_frame.0);
+            }
+            if params.latency_at == LatencyAt::Input {
+                let peer = ports[at].peer as usize;
+                ports[peer].peer_latency = params.latency;
+            }
+        }
+    }
 }
 
 impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {

@@ -1,0 +1,228 @@
+//! A switch, a host or a link alone: built of the parts of which a network is built, and stepped by its own events. At the other
+//! end of each of its links is an [`End`], which sends what a test gives it and keeps what comes.
+//!
+//! Who obeys a pause is a mechanism's business: an end obeys the pause of a class as 802.1Qbb says.
+//!
+//! A byte takes 80 ps on a link (100 Gb/s), a link is 150 ns long, and a gap of 20 B follows each frame: a frame of `s` bytes that
+//! begins at `t` has arrived at `t + 80 (s + 20) ps + 150 ns`.
+
+mod host;
+mod link;
+mod switch;
+
+use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
+use crate::event::Event;
+use crate::hold::Hold;
+use crate::hooks::{Fate, Owner};
+use crate::node::{At, Node};
+use crate::packet::{Class, Control, HostId, Kind, NodeId, Packet};
+use crate::port::{Next, Port};
+use crate::slab::Ix;
+use crate::topology::Graph;
+use crate::units::{Bytes, Rate};
+use crate::world::{Fabric, Rules, World};
+use backwater_engine::Time;
+use std::collections::BTreeMap;
+
+const RATE: Rate = Rate(100_000_000_000);
+const DELAY: Time = Time::ns(150);
+const GAP: u64 = 20;
+const PAYLOAD: u64 = 1000;
+const HEADER: u64 = 60;
+
+/// Who asks for pauses and shuts gates.
+const OWNER: Owner = Owner(0);
+
+/// Time on a link of [`RATE`], its gap included.
+fn wire(size: u64) -> Time {
+    Time(80 * (size + GAP))
+}
+
+/// A frame has come to an end of a link, or MAC control.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    at: Time,
+    /// Whose end it is.
+    link: usize,
+    kind: Kind,
+    seq: u64,
+}
+
+/// The far end of a link: a queue for each class, and nothing else.
+struct End {
+    node: NodeId,
+    port: u32,
+}
+
+impl Node for At<'_, End> {
+    fn id(&self) -> NodeId {
+        self.node.node
+    }
+    fn first(&self) -> u32 {
+        self.node.port
+    }
+    fn serve(&mut self, port: u16) {
+        let now = self.world.now;
+        let p = &mut self.ports[usize::from(port)];
+        if !p.has_work() {
+            return;
+        }
+        match p.next(&self.world.slab, now) {
+            Next::Packet(pkt) => self.transmit(port, pkt),
+            Next::Wait(until) => self.wake(port, until),
+            Next::Nothing => {}
+        }
+    }
+    fn depart(&mut self, _: u16, _: Ix) {}
+    fn hear(&mut self, _: u16, _: &Control) -> Fate {
+        Fate::Consumed
+    }
+    fn pass_waits(&mut self, _: u16) {}
+    fn look_on(&mut self) {}
+    fn note_asked(&mut self, _: u16, _: Owner, _: u16) {}
+}
+
+/// What is alone; it has the first of the ports.
+trait Alone {
+    /// A frame comes in.
+    fn arrive(&mut self, ports: &mut [Port], world: &mut World, port: u16, pkt: Ix);
+    /// The last bit of a frame has left.
+    fn sent(&mut self, ports: &mut [Port], world: &mut World, port: u16);
+    /// Anything else happens to it.
+    fn happen(&mut self, ports: &mut [Port], world: &mut World, event: Event);
+}
+
+/// It, its links with their ends, and what has come to these.
+struct Lone<N> {
+    node: N,
+    /// Its own, then one of each end.
+    ports: Vec<Port>,
+    own: usize,
+    world: World,
+    /// Frames that ends are to send.
+    coming: Vec<(u32, Ix)>,
+    /// Until when an end is paused, by port and class.
+    paused: BTreeMap<(u32, u8), Time>,
+    arrived: Vec<Arrival>,
+}
+
+/// The rules of a world with frames of [`PAYLOAD`], [`HEADER`] and [`GAP`].
+fn rules(packet: PacketParams, ack: AckParams, transport: TransportParams, nic: NicParams) -> Rules {
+    let packet = PacketParams { payload: Bytes(PAYLOAD), header: Bytes(HEADER), gap: Bytes(GAP), ..packet };
+    Rules::new(1, &packet, ack, transport, nic).expect("short packets")
+}
+
+impl<N: Alone> Lone<N> {
+    /// Of the first node of a graph, which has `own` ports.
+    fn new(graph: Graph, own: usize, rules: Rules, node: impl FnOnce(&Fabric, &mut [Port]) -> N) -> Lone<N> {
+        let (fabric, mut ports) = Fabric::new(graph, rules.seed, rules.clock).expect("a valid graph");
+        let node = node(&fabric, &mut ports);
+        let world = World::new(rules, fabric);
+        Lone { node, own, ports, world, coming: Vec::new(), paused: BTreeMap::new(), arrived: Vec::new() }
+    }
+
+    /// From `at` on a frame waits at the end of a link to be sent.
+    fn send(&mut self, at: Time, link: usize, frame: Packet) {
+        let source = self.coming.len() as u32;
+        self.coming.push(((self.own + link) as u32, self.world.slab.insert(frame)));
+        let event = Event::Source { source };
+        self.world.queue.push(at, event.order(), event);
+    }
+
+    fn end(&mut self, port: u32) -> At<'_, End> {
+        let node = NodeId(self.world.fabric.host_node[port as usize - self.own]);
+        let ports = std::slice::from_mut(&mut self.ports[port as usize]);
+        At { node: End { node, port }, ports, world: &mut self.world }
+    }
+
+    /// Handles all that happens up to `end`, that included.
+    fn run_until(&mut self, end: Time) {
+        while self.world.queue.peek().is_some_and(|next| next <= end) {
+            self.step();
+        }
+    }
+
+    fn run(&mut self) {
+        while self.step() {}
+    }
+
+    /// Handles one event, if there is one.
+    fn step(&mut self) -> bool {
+        let Some((now, _, event)) = self.world.queue.pop() else { return false };
+        self.world.now = now;
+        let own = self.own as u32;
+        match event {
+            Event::Sent { port } if port < own => {
+                self.node.sent(&mut self.ports[..self.own], &mut self.world, port as u16)
+            }
+            Event::Sent { port } => self.end(port).sent(0),
+            Event::Arrive { port, pkt } if self.world.slab[pkt].pkt.kind == Kind::Mac || port >= own => {
+                self.come(port, pkt)
+            }
+            Event::Arrive { port, pkt } => {
+                self.node.arrive(&mut self.ports[..self.own], &mut self.world, port as u16, pkt);
+            }
+            Event::Wake { port } if port >= own => self.end(port).woken(0),
+            Event::Refresh { port, class, others, .. } if port >= own => {
+                self.end(port).refresh(0, 1 << class | u16::from(others));
+            }
+            Event::NicTimer { host: port, owner: class, .. } if port >= own => self.resume(port, class),
+            Event::Source { source } => {
+                let (port, pkt) = self.coming[source as usize];
+                let class = usize::from(self.world.slab[pkt].pkt.class.0);
+                let mut end = self.end(port);
+                end.ports[0].enqueue(&mut end.world.slab, class, pkt);
+                end.kick(0);
+            }
+            other => self.node.happen(&mut self.ports[..self.own], &mut self.world, other),
+        }
+        true
+    }
+
+    /// A frame comes to an end, or MAC control to any port.
+    fn come(&mut self, port: u32, pkt: Ix) {
+        let Packet { kind, seq, .. } = self.world.slab[pkt].pkt;
+        let frame = (kind == Kind::Mac).then(|| self.world.slab.take_control(seq));
+        self.world.slab.remove(pkt);
+        if port as usize >= self.own {
+            let link = port as usize - self.own;
+            self.arrived.push(Arrival { at: self.world.now, link, kind, seq });
+            if let Some(frame) = frame {
+                self.end(port).mac_control(0, &frame);
+                Hold::each(&frame).for_each(|hold| self.obey(port, hold));
+            }
+        }
+    }
+
+    fn obey(&mut self, port: u32, hold: Hold) {
+        let Class(class) = hold.class.expect("tests pause classes");
+        let p = &mut self.ports[port as usize];
+        let until = hold.until(self.world.now, p.serialiser.rate());
+        self.paused.insert((port, class), until);
+        if hold.quanta == 0 {
+            return self.resume(port, class);
+        }
+        p.shut(class.into(), OWNER);
+        let event = Event::NicTimer { host: port, owner: class, token: 0 };
+        self.world.queue.push(until, event.order(), event);
+    }
+
+    fn resume(&mut self, port: u32, class: u8) {
+        if self.paused[&(port, class)] <= self.world.now {
+            self.ports[port as usize].open(class.into(), OWNER);
+            self.end(port).kick(0);
+        }
+    }
+
+    /// When the frames came that came to the end of a link.
+    fn times(&self, link: usize) -> Vec<Time> {
+        self.arrived.iter().filter(|arrival| arrival.link == link).map(|arrival| arrival.at).collect()
+    }
+}
+
+/// A data frame of `size` bytes, known by its number.
+fn frame(dst: u32, class: u8, size: u64, number: u64) -> Packet {
+    let control = Control { kind: "test", size: size as u32, flow: None, about: None, words: [0; 6] };
+    let packet = Packet::control(&control, HostId(u32::MAX), HostId(dst), Class(class), number << 6);
+    Packet { kind: Kind::Data, payload: (size - HEADER) as u32, seq: number, ..packet }
+}
