@@ -3,6 +3,8 @@
 //! Counters are set as a whole: `set_ingress` charges one (port, class) with that many bytes in one piece, as one frame
 //! would, so memory limits and pools are the switch's own.
 
+pub mod network;
+
 use crate::config::SwitchParams;
 use crate::hooks::{
     FlowCx, FlowShape, FlowTimer, Home, Lane, NicCx, NicNote, NicShape, Note, Owner, Place, PortShape, SwitchCx,

@@ -1,25 +1,19 @@
 //! The integration tests of the mechanisms, in one binary: a binary of its own for each file would compile the
 //! stage each time.
 
-mod actors;
 mod balancing;
 mod bcn;
 mod ci;
 mod common;
-mod control_delay;
 mod dcqcn;
 mod deadlock;
 mod edges;
 mod flow_control;
-mod hosts;
-mod latency;
 mod laws;
 mod losses;
 mod nic_queues;
-mod own;
 mod physics;
 mod qcn;
-mod queueing;
 mod sfc_isolation;
 mod sfc_proxy;
 mod transport;

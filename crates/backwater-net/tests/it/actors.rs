@@ -1,9 +1,9 @@
 //! The hook interface with mechanisms of the tests' own: what the registry's mechanisms do not use yet must work for the
 //! next one.
 
-use crate::common::Bench;
-use crate::own::{Makes, OWNERS, own};
+use crate::own::{Bench, Makes, OWNERS, own};
 use backwater_engine::Time;
+use backwater_net::bench::network::Outcome;
 use backwater_net::config::{Architecture, BufferPer, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
     FlowCx, FlowShape, FlowSide, Full, Gate, Owner, Place, RateKey, SwitchCx, SwitchSide, Token,
@@ -193,7 +193,7 @@ fn rate_changes_while_a_flow_waits() {
     }
 }
 
-fn waits_for(out: &crate::common::Outcome) -> &str {
+fn waits_for(out: &Outcome) -> &str {
     let State::Unfinished(why) = &out.flow(0).state else { panic!("{:?}", out.flow(0)) };
     why
 }
@@ -257,7 +257,7 @@ fn flushed_queues_leave_no_trace_in_the_accounts() {
 }
 
 /// Packets that arrived though their first copy had.
-fn repeats(out: &crate::common::Outcome) -> u64 {
+fn repeats(out: &Outcome) -> u64 {
     let arrived: u64 = out.rows.ports.iter().filter(|p| p.peer.0 < 4).map(|p| p.stats.tx_data_frames).sum();
     arrived - 500
 }

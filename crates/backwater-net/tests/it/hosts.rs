@@ -1,8 +1,9 @@
 //! Hosts with several classes, and runs that do not wait for all flows.
 
-use crate::common::{Bench, Outcome};
+use crate::own::Bench;
 use backwater_engine::Time;
 use backwater_net::Rate;
+use backwater_net::bench::network::Outcome;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::record::State;
 

@@ -1,8 +1,9 @@
 //! Oracles from queueing theory: the M/D/1 queue, the saturation throughput of the four architectures, deficit round robin; and
 //! sources whose queues are short.
 
-use crate::common::{Bench, Outcome, network};
+use crate::own::Bench;
 use backwater_engine::{Rng, Time, rng};
+use backwater_net::bench::network::{Outcome, network};
 use backwater_net::config::{Architecture, LatencyAt};
 use backwater_net::packet::Class;
 use backwater_net::record::FlowRow;

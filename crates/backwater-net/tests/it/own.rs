@@ -8,6 +8,7 @@ use backwater_net::hooks::{
 };
 use backwater_net::packet::{Control, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
+use std::rc::Rc;
 
 /// What makes the sides of a test's mechanisms; what is left out is absent.
 pub trait Makes {
@@ -26,13 +27,27 @@ pub trait Makes {
 }
 
 /// The mechanisms that `0` makes.
-pub struct Own(Box<dyn Makes>);
+#[derive(Clone)]
+pub struct Own(Rc<dyn Makes>);
+
+/// No mechanism at all.
+struct Nobody;
+
+impl Makes for Nobody {}
+
+impl Default for Own {
+    fn default() -> Own {
+        own(Nobody)
+    }
+}
+
+pub type Bench = backwater_net::bench::network::Bench<Own>;
 
 /// Up to as many mechanisms as a test has.
 pub const OWNERS: u8 = 40;
 
 pub fn own(makes: impl Makes + 'static) -> Own {
-    Own(Box::new(makes))
+    Own(Rc::new(makes))
 }
 
 pub struct OwnSwitch(Box<dyn SwitchSide>);

@@ -1,7 +1,8 @@
 //! Oracle: an uncongested network. Store and forward has a closed form that no architecture may change, to the picosecond.
 
-use crate::common::{Bench, network};
+use crate::own::Bench;
 use backwater_engine::Time;
+use backwater_net::bench::network::network;
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, PacketParams, ReleaseAt, SwitchParams};
 use backwater_net::{Bytes, Rate};
 

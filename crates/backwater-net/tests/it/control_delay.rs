@@ -1,9 +1,9 @@
 //! A host's control delay: routed messages act exactly so much later, and nothing else does.
 
-use crate::common::{Bench, Outcome};
-use crate::own::{Makes, own};
+use crate::own::{Bench, Makes, own};
 use backwater_engine::Time;
 use backwater_net::Rate;
+use backwater_net::bench::network::Outcome;
 use backwater_net::config::NicParams;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Fate, FlowCx, FlowSide, HoldStyle, NicCx, NicSide, Place, SwitchCx, SwitchSide};

@@ -1,0 +1,9 @@
+//! Whole networks with no mechanism but the tests' own, in one binary.
+
+mod actors;
+mod control_delay;
+mod hosts;
+mod latency;
+mod own;
+mod queueing;
+mod transport;
