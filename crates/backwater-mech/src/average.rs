@@ -17,7 +17,7 @@
 
 use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::hooks::{Finding, SwitchShape};
+use backwater_net::hooks::SwitchShape;
 use backwater_net::packet::{CLASSES, Port, Queue};
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,17 +84,6 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     power
 }
 
-/// Whether a weight is one.
-pub(crate) fn weight_findings(weight: Option<f64>) -> Option<Finding> {
-    let w = weight.filter(|w| !(*w > 0.0 && *w <= 1.0))?;
-    Some(Finding {
-        fatal: true,
-        key: "weight",
-        reason: format!("{w} is no weight of an average"),
-        hint: "above 0, at most 1; RED's paper has 0.002; without it the queue's length counts as it is".into(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,11 +147,5 @@ mod tests {
     fn power_is_a_product() {
         assert_eq!([0, 1, 2, 3, 10].map(|n| power(0.5, n)), [1.0, 0.5, 0.25, 0.125, 1.0 / 1024.0]);
         assert_eq!((power(0.998, u64::MAX), power(0.0, 1)), (0.0, 0.0));
-    }
-
-    #[test]
-    fn weights_lie_above_0_and_up_to_1() {
-        assert!([None, Some(0.002), Some(1.0)].into_iter().all(|weight| weight_findings(weight).is_none()));
-        assert!([0.0, -0.1, 1.5, f64::NAN].into_iter().all(|weight| weight_findings(Some(weight)).is_some()));
     }
 }

@@ -16,14 +16,6 @@
 //! timeout               the same ssthresh; cwnd = SMSS                                                           3.5; RFC 5681, 3.1
 //! ```
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | g | `g` | – | 1/16 | RFC 8257 section 4.2 |
-//! | DCTCP.Alpha at first | `initial_alpha` | – | 1 | RFC 8257 section 3.3 |
-//! | IW | `initial_window` | packets | 10 | RFC 6928 |
-//! | – | `min_window` | packets | 2 | RFC 5681 equation 4 |
-//! | SMSS | `packet.payload` | bytes | – | – |
-//!
 //! **Not modelled:** handshakes, and with them the loss of a SYN; CWR and the receiver's state that waits for it; pacing.
 //! **Where we differ:** marks are echoed exactly while each packet is acknowledged (`ack.every = 1`); with more, an acknowledgement
 //! says that one of its packets was marked, and all its bytes count as marked (section 3.2 acknowledges at once when marks begin or
@@ -31,38 +23,30 @@
 //! cwnd grows by bytes acknowledged (RFC 3465), and only while the flow fills half of it (RFC 7661): otherwise it would grow without end
 //! where the sender's own link is the bottleneck. The window counts payload, in whole packets.
 
+use backwater_derive::parameters;
 use backwater_net::Bytes;
-use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Reach,
-};
+use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Reach};
 use backwater_net::packet::Packet;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of DCTCP.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Gain of the estimate of how much is marked.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "RFC 8257 section 4.2"))]
+    #[param(
+        symbol = "g", default = 1.0 / 16.0, range = >0.0..=1.0, source = "RFC 8257 section 4.2",
+        why = "such a gain never learns or overshoots"
+    )]
     pub g: f64,
     /// Estimate of how much is marked before anything is known.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "RFC 8257 section 3.3"))]
+    #[param(symbol = "DCTCP.Alpha at first", default = 1.0, range = 0.0..=1.0, source = "RFC 8257 section 3.3")]
     pub initial_alpha: f64,
     /// Window of a new flow, in packets of full length.
-    #[schemars(range(min = 1))]
-    #[schemars(extend("x-source" = "RFC 6928: 10"))]
+    #[param(symbol = "IW", default = 10, range = 1.., source = "RFC 6928: 10", why = "a flow without a window never sends")]
     pub initial_window: u32,
     /// Narrowest window after a mark or a reported gap, in packets of full length. After a timeout it is one packet.
-    #[schemars(range(min = 1))]
-    #[schemars(extend("x-source" = "RFC 5681 equation 4: 2"))]
+    #[param(default = 2, range = 1.., source = "RFC 5681 equation 4: 2", why = "a flow without a window never sends")]
     pub min_window: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { g: 1.0 / 16.0, initial_alpha: 1.0, initial_window: 10, min_window: 2 }
-    }
 }
 
 /// DCTCP.
@@ -85,24 +69,6 @@ impl Mechanism for Dctcp {
 
     fn needs(_: &Params) -> Needs {
         Needs { marks: true, acks: true, window: true }
-    }
-
-    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
-        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
-        let mut findings = Vec::new();
-        if !(params.g > 0.0 && params.g <= 1.0) {
-            findings.push(fatal("g", format!("a gain of {} never learns or overshoots", params.g), "0 < g <= 1"));
-        }
-        if !(0.0..=1.0).contains(&params.initial_alpha) {
-            let reason = format!("{} is not a share", params.initial_alpha);
-            findings.push(fatal("initial_alpha", reason, "it lies between 0 and 1"));
-        }
-        for (key, packets) in [("initial_window", params.initial_window), ("min_window", params.min_window)] {
-            if packets == 0 {
-                findings.push(fatal(key, "a flow without a window never sends".into(), "1 packet and more"));
-            }
-        }
-        findings
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {

@@ -9,25 +9,15 @@
 //! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals ([`crate::average`]), as in RED. With C0 a port of rate C has the thresholds Kmin C / C0 and
 //! Kmax C / C0, which are one time for all rates.
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | Kmin, Kmax | `kmin`, `kmax` | bytes | 5 KB, 200 KB | Zhu et al., SIGCOMM 2015 (40 Gb/s) |
-//! | C0 | `reference_rate` | rate | – | HPCC's ns-3 configuration: thresholds by the rate of the port |
-//! | Pmax | `pmax` | – | 0.01 | the same |
-//! | – | `above_kmax` | – | `all` | the same; `pmax`: "Max Probability" as a bound |
-//! | w | `weight` | – | none: no average | Floyd and Jacobson 1993: 0.002 |
-//! | – | `mark_at` | – | `dequeue` | HPCC's ns-3 switch, htsim |
-//!
 //! **Not modelled:** dropping of packets that are not ECN-capable; the even spacing of RED's marks.
 //! **Where we differ:** a frame departs when counters fall: with `switch.release_at = "end"` (the default, and htsim's way) it is marked
 //! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
 
-use crate::average::{Averages, weight_findings};
+use crate::average::Averages;
 use crate::red::AboveMaximum;
+use backwater_derive::parameters;
 use backwater_engine::Time;
-use backwater_net::hooks::{
-    Absent, CheckCx, Finding, Margin, Mechanism, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
-};
+use backwater_net::hooks::{Absent, Margin, Mechanism, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Unread};
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
 use rand::RngExt;
@@ -45,53 +35,46 @@ pub enum At {
 }
 
 /// Parameters of ECN marking.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Queue length up to which nothing is marked.
-    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015", "x-range" = "0 B to kmax"))]
+    #[param(symbol = "Kmin", default = Bytes(5_000), range = Bytes::ZERO..=kmax, source = "Zhu et al., SIGCOMM 2015")]
     pub kmin: Bytes,
     /// Queue length from which everything is marked, or what `above_kmax` says. Equal to `kmin`: a step, marked above it.
-    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015", "x-range" = "kmin and more"))]
+    #[param(symbol = "Kmax", default = Bytes(200_000), range = kmin.., source = "Zhu et al., SIGCOMM 2015")]
     pub kmax: Bytes,
     /// Rate of the ports for which `kmin` and `kmax` are meant; at other rates both are in proportion. Absent: the same at all ports.
-    #[schemars(extend("x-source" = "HPCC ns-3 configuration: 4 KB and 16 KB for each Gb/s", "x-range" = "1 b/s and more"))]
+    #[param(
+        symbol = "C0", range = Rate(1).., source = "HPCC ns-3 configuration: 4 KB and 16 KB for each Gb/s",
+        why = "no port has a rate of zero"
+    )]
     pub reference_rate: Option<Rate>,
     /// Marking probability just below `kmax`.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "Zhu et al., SIGCOMM 2015"))]
+    #[param(symbol = "Pmax", default = 0.01, range = 0.0..=1.0, source = "Zhu et al., SIGCOMM 2015", why = "that is not a probability")]
     pub pmax: f64,
     /// What is marked from `kmax` on: `all`, or with the probability `pmax`, which is then never exceeded.
-    #[schemars(extend("x-source" = "Zhu et al., SIGCOMM 2015: all; simulations of P802.1Qcz, 2018, name a Max Probability only"))]
+    #[param(
+        default = AboveMaximum::All,
+        source = "Zhu et al., SIGCOMM 2015: all; simulations of P802.1Qcz, 2018, name a Max Probability only"
+    )]
     pub above_kmax: AboveMaximum,
     /// Weight of one arrival in the average queue length that is compared with `kmin` and `kmax`. Absent: the length as it is.
-    #[schemars(extend("x-source" = "choice: DCTCP and DCQCN mark by the length as it is; Floyd and Jacobson 1993 (RED): 0.002", "x-range" = "above 0 to 1"))]
+    #[param(
+        symbol = "w", range = >0.0..=1.0,
+        source = "choice: DCTCP and DCQCN mark by the length as it is; Floyd and Jacobson 1993 (RED): 0.002",
+        why = "that is no weight of an average"
+    )]
     pub weight: Option<f64>,
     /// `enqueue` or `dequeue`.
-    #[schemars(extend("x-source" = "choice: HPCC ns-3 switch and htsim mark on departure"))]
+    #[param(default = At::Dequeue, source = "choice: HPCC ns-3 switch and htsim mark on departure")]
     pub mark_at: At,
     /// At dequeue: whether the departing packet counts as part of the queue (htsim: yes; ns-3: no).
-    #[schemars(extend("x-source" = "htsim: true; ns-3: false"))]
+    #[param(default = false, source = "htsim: true; ns-3: false")]
     pub count_departing: bool,
     /// Classes that are marked, each 0 to 7. Absent: all.
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(each = 0..=7, source = "choice", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        let (kmin, kmax) = (Bytes(5_000), Bytes(200_000));
-        Params {
-            kmin,
-            kmax,
-            reference_rate: None,
-            pmax: 0.01,
-            above_kmax: AboveMaximum::All,
-            weight: None,
-            mark_at: At::Dequeue,
-            count_departing: false,
-            classes: None,
-        }
-    }
 }
 
 impl Params {
@@ -116,30 +99,6 @@ impl Mechanism for Marker {
     type Flow = Absent;
 
     const MARKS: bool = true;
-
-    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
-        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
-        let mut findings = Vec::new();
-        if params.kmin > params.kmax {
-            findings.push(fatal(
-                "kmin",
-                format!("kmin ({}) is above kmax ({})", params.kmin, params.kmax),
-                "swap them",
-            ));
-        }
-        if !(0.0..=1.0).contains(&params.pmax) {
-            findings.push(fatal("pmax", format!("{} is not a probability", params.pmax), "pmax lies between 0 and 1"));
-        }
-        findings.extend(weight_findings(params.weight));
-        if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
-            findings.push(fatal(
-                "reference_rate",
-                "no port has a rate of zero".into(),
-                "the rate of the ports for which kmin and kmax are meant",
-            ));
-        }
-        findings
-    }
 
     fn unread(params: &Params) -> Vec<Unread> {
         match params.mark_at {

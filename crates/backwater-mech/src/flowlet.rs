@@ -12,44 +12,32 @@
 //!
 //! The load of a next hop is the time that it needs to send what waits for it; of several with the least one is drawn.
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | delta | `gap` | time | 50 us | choice; FLARE: 50 ms (Internet), CONGA: 500 us, LetFlow: 100 to 500 us |
-//! | – | `classes` | – | all | choice |
-//!
 //! A source that sends without a pause never has a second flowlet: then this is the least-loaded port at the flow's start. Pacing, PFC and
 //! SFC pauses make gaps. Acknowledgements and control messages keep to `ack.path`; a path that the scenario pins stays pinned.
 //!
 //! **Not modelled:** collisions in the flowlet table (each flow has an entry); CONGA's feedback of congestion beyond the switch.
 //! **Where we differ:** CONGA ages an entry by a bit at a fixed period, so that its gap is between one and two periods; here it is exact.
 
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{Absent, Claims, Mechanism, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{FlowRef, Kind, Packet, Port};
 use rand::RngExt;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Entries below which the table is not looked through for old ones.
 const SMALL: usize = 1024;
 
 /// Parameters of flowlet switching.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Pause of a flow after which it may take another path. Longer than paths differ in delay, nothing is reordered.
-    #[schemars(extend("x-source" = "choice; CONGA, SIGCOMM 2014: 500 us", "x-range" = "0 s and more"))]
+    #[param(symbol = "delta", default = Time::us(50), range = Time::ZERO.., source = "choice; CONGA, SIGCOMM 2014: 500 us")]
     pub gap: Time,
     /// Classes whose flows are switched so, each 0 to 7; others keep to ECMP. Absent: all.
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(each = 0..=7, source = "choice", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { gap: Time::us(50), classes: None }
-    }
 }
 
 /// Flowlet switching.

@@ -2,7 +2,7 @@
 
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
-use backwater_net::hooks::{Awaits, Finding, HoldStyle, Margin, Unread};
+use backwater_net::hooks::{Awaits, HoldStyle, Margin, Unread};
 use backwater_net::packet::{Port, Queue};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -110,19 +110,6 @@ impl Congested {
     }
 }
 
-/// A resume threshold above the pause threshold would lift each pause at once.
-pub(crate) fn threshold_order(xon: Bytes, xoff: Bytes) -> Vec<Finding> {
-    if xon <= xoff {
-        return Vec::new();
-    }
-    vec![Finding {
-        fatal: true,
-        key: "xon",
-        reason: format!("xon ({xon}) is above xoff ({xoff}): a pause would be lifted at once"),
-        hint: "xon must not exceed xoff".into(),
-    }]
-}
-
 /// How near counters have come to their thresholds: the most bytes that one held, and its threshold then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nearest {
@@ -216,18 +203,6 @@ impl Receiver {
         }
         (changes, next)
     }
-}
-
-pub(crate) fn default_counter() -> Counter {
-    Counter::Ingress
-}
-
-pub(crate) fn default_signal() -> Signal {
-    Signal::Timed
-}
-
-pub(crate) fn default_quanta() -> u16 {
-    u16::MAX
 }
 
 #[cfg(test)]

@@ -12,22 +12,12 @@
 //! With `ingress` a port is paused, too, while a frame of it is in headroom (`switch.headroom`): the shared memory is then full,
 //! whatever `xoff` says. It goes on when its headroom is empty, and `xoff - xon` of the pool are free again.
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | XOFF | `xoff` | bytes | none | the study |
-//! | XON | `xon` | bytes | `xoff` less two frames of 4 KB | choice |
-//! | C0 | `reference_rate` | rate | – | as of PFC: at a port of rate C, XOFF and XON are as given times C / C0 |
-//! | pause_time | `quanta` | 512 bit times | 65535 | annex 31B.2 |
-//! | – | `response` | time | 0 | annex 31B.3.7 bounds it from above |
-//!
 //! **Not modelled:** negotiation of the capability; asymmetric pause.
 //! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
 
 use crate::headroom::{Pausing, headroom_findings, refresh_finding};
-use crate::mac_control::{
-    Congested, Counter, GateChange, Nearest, Receiver, Signal, default_counter, default_quanta, default_signal,
-    threshold_order,
-};
+use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver, Signal};
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
@@ -36,39 +26,37 @@ use backwater_net::hooks::{
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of global PAUSE.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Bytes above which the link partner is paused.
-    #[schemars(extend("x-source" = "the study; IEEE 802.3 leaves it to the implementer", "x-range" = "1 B to below the buffer"))]
+    #[param(
+        symbol = "XOFF", range = Bytes(1).., up_to = "below the buffer",
+        source = "the study; IEEE 802.3 leaves it to the implementer"
+    )]
     pub xoff: Bytes,
     /// Bytes below which it may go on. Absent: `xoff` less 8 KB.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "choice: two frames of 4 KB", "x-range" = "0 B to xoff"))]
+    #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
     pub xon: Option<Bytes>,
     /// Rate of the ports for which `xoff` and `xon` are meant; at other rates both are in proportion. Absent: the same at all ports.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "as `pfc.reference_rate`", "x-range" = "1 b/s and more"))]
+    #[param(symbol = "C0", range = Rate(1).., source = "as `pfc.reference_rate`", why = "no port has a rate of zero")]
     pub reference_rate: Option<Rate>,
     /// `ingress`: bytes that came in through a port, that port is paused; `egress`: bytes that wait for a port, all others are paused.
-    #[serde(default = "default_counter")]
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(default = Counter::Ingress, source = "choice")]
     pub counter: Counter,
     /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
-    #[serde(default = "default_signal")]
-    #[schemars(extend("x-source" = "IEEE 802.3 annex 31B; ideal: as htsim"))]
+    #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31B; ideal: as htsim")]
     pub signal: Signal,
     /// Pause time in each frame, in quanta of 512 bit times.
-    #[serde(default = "default_quanta")]
-    #[schemars(range(min = 1, max = 65535), extend("x-unit" = "512 bit times", "x-source" = "IEEE 802.3 annex 31B.2"))]
+    #[param(
+        symbol = "pause_time", unit = "512 bit times", default = u16::MAX, range = 1..=65535,
+        source = "IEEE 802.3 annex 31B.2", why = "such a pause is none"
+    )]
     pub quanta: u16,
     /// Time from receipt of a frame until the receiver acts on it.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "IEEE 802.3 annex 31B.3.7 bounds it from above", "x-range" = "0 s and more"))]
+    #[param(default = Time::ZERO, range = Time::ZERO.., source = "IEEE 802.3 annex 31B.3.7 bounds it from above")]
     pub response: Time,
 }
 
@@ -111,12 +99,7 @@ impl Mechanism for Pause {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
-            let (reason, hint) =
-                ("no port has a rate of zero".into(), "the rate of the ports for which xoff and xon are meant");
-            return vec![Finding { fatal: true, key: "reference_rate", reason, hint: hint.into() }];
-        }
-        let mut findings = threshold_order(params.xon(), params.xoff);
+        let mut findings = Vec::new();
         if params.counter == Counter::Queue {
             let reason = "counter = \"queue\" pauses classes, and PAUSE knows none".into();
             let hint = "counter = \"egress\" counts all that waits for a port; PFC pauses classes".into();

@@ -36,7 +36,7 @@ use self::params::Thresholds;
 use self::watchdog::Watchdog;
 pub use crate::headroom::headroom;
 use crate::headroom::{Pausing, headroom_findings, refresh_finding};
-use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver, threshold_order};
+use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hold::Hold;
@@ -84,13 +84,6 @@ impl Mechanism for Pfc {
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
-        if let Some(class) = params.classes.iter().find(|c| usize::from(**c) >= CLASSES) {
-            return vec![fatal("classes", format!("there is no class {class}"), "classes are 0 to 7")];
-        }
-        if params.reference_rate.is_some_and(|rate| rate.0 == 0) {
-            let hint = "the rate of the ports for which xoff, xon and alpha are meant";
-            return vec![fatal("reference_rate", "no port has a rate of zero".into(), hint)];
-        }
         let mut findings = params.watchdog_findings(cx.lossless);
         if params.counter == Counter::Egress && cx.steered & params.class_bits() != 0 {
             let reason = "counter = \"egress\" pauses the class of the queue that is full, and flows that are moved there come in another";
@@ -123,7 +116,6 @@ impl Mechanism for Pfc {
                 "give xoff, or threshold = \"dynamic\"",
             )];
         };
-        findings.extend(threshold_order(params.xon(), xoff));
         findings.extend(headroom_findings(&pausing(Some(xoff)), cx));
         findings
     }

@@ -22,13 +22,6 @@
 //! H = (N-1) C T_loop      Th + H <= PFC threshold      H/C < P < (Th+H)/C
 //! ```
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | Th | `threshold` | bytes | none | the study |
-//! | P | `pause` | time | computed | the study |
-//! | – | `min_interval` | time | `pause` | SFC-AIDC 2025 (contribution on P802.1Qdw): equal to the pause time |
-//! | target | `target` | bytes | half of `threshold` | SFC proxy contribution (2025) names it; value: choice |
-//!
 //! With `resume` and without `min_interval` at most one pause of a (source, queue) is outstanding, the contribution's
 //! suppression by "pause/resume messages": the next one can only come when the last has ended or been lifted.
 //!
@@ -47,7 +40,8 @@ mod source;
 mod wire;
 
 use crate::headroom::refresh_finding;
-use crate::mac_control::{Signal, default_quanta, default_signal};
+use crate::mac_control::Signal;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
@@ -110,111 +104,79 @@ pub enum IsolationPer {
 }
 
 /// Parameters of Source Flow Control.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Length of an egress queue above which sources are paused.
-    #[schemars(extend("x-source" = "the study; see `backwater advise sfc`", "x-range" = "1 B to below the buffer; PFC threshold less headroom at most"))]
+    #[param(
+        symbol = "Th", range = Bytes(1).., up_to = "below the buffer; PFC threshold less headroom at most",
+        source = "the study; see `backwater advise sfc`"
+    )]
     pub threshold: Bytes,
     /// Pause time. Absent: computed from the queue, (q - target) / C.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "the study; see `backwater advise sfc`", "x-range" = "headroom / C to (threshold + headroom) / C"))]
+    #[param(
+        symbol = "P", range = Time(1).., told = "headroom / C to (threshold + headroom) / C",
+        source = "the study; see `backwater advise sfc`", why = "a pause time of zero is a resume"
+    )]
     pub pause: Option<Time>,
     /// Least time between two messages for one (source, queue). Absent: the pause time of the last message.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): the pause time", "x-range" = "0 s and more"))]
+    #[param(range = Time::ZERO.., source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): the pause time")]
     pub min_interval: Option<Time>,
     /// Queue length that a computed pause time aims at and below which sources resume. Absent: half of `threshold`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "SFC proxy contribution 2025 names it; half: choice", "x-range" = "0 B to threshold"))]
+    #[param(
+        symbol = "target", range = Bytes::ZERO..=threshold, source = "SFC proxy contribution 2025 names it; half: choice",
+        why = "a pause ends when the queue has fallen to the target"
+    )]
     pub target: Option<Bytes>,
     /// Whether a queue that has fallen below `target` lifts its pauses by a message.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "SFC proxy contribution 2025; default: choice"))]
+    #[param(default = false, source = "SFC proxy contribution 2025; default: choice")]
     pub resume: bool,
     /// What a source stops: the packet's `class` or its `flow`.
-    #[serde(default = "default_granularity")]
-    #[schemars(extend("x-source" = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class"))]
+    #[param(default = Granularity::Class, source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class")]
     pub granularity: Granularity,
     /// Who acts on a message: the source `host` itself, or the switch that it is attached to: as its `proxy`, by PFC towards the host, or by `isolation` of what is congested in a lane of the switch.
-    #[serde(default = "default_at_source")]
-    #[schemars(extend("x-source" = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025"))]
+    #[param(default = AtSource::Host, source = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025")]
     pub at_source: AtSource,
     /// With isolation: what may wait in lanes before a host's class is paused by PFC when more of it comes to wait. It resumes two frames below.
-    #[serde(default = "default_isolation_threshold")]
-    #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large", "x-range" = "0 B and more: with PFC, below its threshold"))]
+    #[param(
+        default = Bytes(200_000), range = Bytes::ZERO.., up_to = "below the PFC threshold, where PFC is on",
+        source = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large"
+    )]
     pub isolation_threshold: Bytes,
     /// What waits up to `isolation_threshold`: in the lanes of one `port` and class, or of the whole `switch`.
-    #[serde(default = "default_isolation_per")]
-    #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR"))]
+    #[param(default = IsolationPer::Port, source = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR")]
     pub isolation_per: IsolationPer,
     /// With isolation: rate at which each lane lets go what a pause has held back. Absent: as fast as the egress queue takes it.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served", "x-range" = "1 Mb/s and more"))]
+    #[param(range = Rate(1_000_000).., source = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served")]
     pub isolation_rate: Option<Rate>,
     /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"))]
+    #[param(
+        default = false,
+        source = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"
+    )]
     pub cache: bool,
     /// How a proxy's pause is signalled to the host: as `pfc.signal`, and the same where PFC is on.
-    #[serde(default = "default_signal")]
-    #[schemars(extend("x-source" = "IEEE 802.3 annex 31D: timed"))]
+    #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31D: timed")]
     pub signal: Signal,
     /// Pause time in each frame of a proxy, in quanta of 512 bit times; what lasts longer is refreshed at half of it.
-    #[serde(default = "default_quanta")]
-    #[schemars(range(min = 1, max = 65535), extend("x-unit" = "512 bit times", "x-source" = "IEEE 802.3 annex 31D"))]
+    #[param(unit = "512 bit times", default = u16::MAX, range = 1..=65535, source = "IEEE 802.3 annex 31D", why = "such a pause is none")]
     pub quanta: u16,
     /// Which egress queues are congestion points: those `to-hosts`, or `all`.
-    #[serde(default = "default_points")]
-    #[schemars(extend("x-source" = "choice: incast is seen at the last hop"))]
+    #[param(default = Points::ToHosts, source = "choice: incast is seen at the last hop")]
     pub points: Points,
     /// Classes of packets that may cause a message, each 0 to 7.
-    #[serde(default = "default_classes")]
-    #[schemars(inner(range(min = 0, max = 7)))]
-    #[schemars(extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
+    #[param(default = vec![3], each = 0..=7, source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class")]
     pub classes: Vec<u8>,
     /// Class of the messages, 0 to 7.
-    #[serde(default = "default_message_class")]
-    #[schemars(range(min = 0, max = 7))]
-    #[schemars(extend("x-source" = "choice: served first"))]
+    #[param(default = 7, range = 0..=7, source = "choice: served first", why = "there is no such class, and 7 is served first")]
     pub message_class: u8,
     /// Frame length of a message.
-    #[serde(default = "default_message_size")]
-    #[schemars(extend("x-source" = "choice: the encoding is not published; Ethernet, IPv4, UDP, 22 B and 48 B of the packet", "x-range" = "64 B and more"))]
+    #[param(
+        default = Bytes(116), range = Bytes(64)..=Bytes(1_000_000),
+        source = "choice: the encoding is not published; Ethernet, IPv4, UDP, 22 B and 48 B of the packet",
+        why = "such a message is no Ethernet frame"
+    )]
     pub message_size: Bytes,
-}
-
-fn default_granularity() -> Granularity {
-    Granularity::Class
-}
-
-fn default_at_source() -> AtSource {
-    AtSource::Host
-}
-
-fn default_isolation_threshold() -> Bytes {
-    Bytes(200_000)
-}
-
-fn default_isolation_per() -> IsolationPer {
-    IsolationPer::Port
-}
-
-fn default_points() -> Points {
-    Points::ToHosts
-}
-
-fn default_classes() -> Vec<u8> {
-    vec![3]
-}
-
-fn default_message_class() -> u8 {
-    7
-}
-
-fn default_message_size() -> Bytes {
-    // Ethernet 14, IPv4 20, UDP 8, message 22, original packet 48, FCS 4: this project's encoding.
-    Bytes(116)
 }
 
 impl Params {
@@ -267,36 +229,9 @@ impl Mechanism for Sfc {
             // It keeps nothing from being dropped: no promise is broken.
             findings.extend(refresh_finding(params.signal, params.quanta, cx).map(|f| Finding { fatal: false, ..f }));
         }
-        if params.target() > params.threshold {
-            let reason = format!("target ({}) is above threshold ({})", params.target(), params.threshold);
-            findings.push(fatal("target", reason, "a pause ends when the queue has fallen to the target"));
-        }
-        if params.message_class > 7 {
-            let reason = format!("there is no class {}", params.message_class);
-            findings.push(fatal("message_class", reason, "classes are 0 to 7, 7 is served first"));
-        }
-        if let Some(class) = params.classes.iter().find(|c| **c > 7) {
-            findings.push(fatal("classes", format!("there is no class {class}"), "classes are 0 to 7"));
-        }
-        if !(64..=1 << 20).contains(&params.message_size.0) {
-            let reason = format!("a message of {} is no Ethernet frame", params.message_size);
-            findings.push(fatal("message_size", reason, "64 B to 1 MB"));
-        }
-        if params.pause == Some(Time::ZERO) {
-            findings.push(fatal(
-                "pause",
-                "a pause time of zero is a resume".into(),
-                "the SFC-AIDC study of 2025 has 6 us",
-            ));
-        }
-        if let Some(rate) = params.isolation_rate {
-            let hint = "10 Gb/s, for example; without it as fast as the egress queue takes it";
-            if rate < Rate(1_000_000) {
-                findings.push(fatal("isolation_rate", format!("{rate} is below 1 Mb/s"), hint));
-            } else if params.at_source != AtSource::Isolation {
-                let reason = "lanes that could empty at a rate are only where at_source = \"isolation\"".into();
-                findings.push(Finding { fatal: false, key: "isolation_rate", reason, hint: "leave it out".into() });
-            }
+        if params.isolation_rate.is_some() && params.at_source != AtSource::Isolation {
+            let reason = "lanes that could empty at a rate are only where at_source = \"isolation\"";
+            findings.push(Finding::warning("isolation_rate", reason, "leave it out"));
         }
         if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
             let reason = "a proxy pauses by PFC, which stops a class and not a flow".into();

@@ -7,11 +7,6 @@
 //! round-robin  out = next hop number (n mod N); n = n + 1                       (per-packet ECMP of routers, section II)
 //! ```
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | – | `order` | – | `random` | the paper's RPS |
-//! | – | `classes` | – | all | choice |
-//!
 //! n counts per switch and set of next hops. Packets of a flow overtake each other where paths are not equally loaded: receivers must take them
 //! in any order. Without recovery they count bytes, and do; with it `transport.in_order = false` and selective repeat let a receiver place
 //! packets as they come, and leave losses to the timeout (and to trimmed packets), as transports made for spraying do.
@@ -22,6 +17,7 @@
 //! **Where we differ:** the paper keeps TCP, whose duplicate acknowledgements take reordering for loss; flows here have RoCEv2's
 //! transport.
 
+use backwater_derive::parameters;
 use backwater_net::hooks::{Absent, Claims, Mechanism, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{Kind, Packet, Port};
 use rand::RngExt;
@@ -39,21 +35,15 @@ pub enum Order {
 }
 
 /// Parameters of packet spraying.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// `random` or `round-robin`.
-    #[schemars(extend("x-source" = "Dixit et al., INFOCOM 2013: random"))]
+    #[param(default = Order::Random, source = "Dixit et al., INFOCOM 2013: random")]
     pub order: Order,
     /// Classes that are sprayed, each 0 to 7; others keep to ECMP. Absent: all.
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(each = 0..=7, source = "choice", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params { order: Order::Random, classes: None }
-    }
 }
 
 /// Packet spraying.

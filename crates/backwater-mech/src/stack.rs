@@ -1,6 +1,7 @@
 //! From a list of mechanisms to the types of a run: one `Option` per mechanism and side, called in the list's order.
 
 use backwater_net::hooks::{CheckCx, Claims, Finding, Mechanism, Preset};
+use backwater_net::parameters::Parameters;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
@@ -90,12 +91,17 @@ impl Entry {
     }
 }
 
+/// What is wrong with parameters of one mechanism: those out of range, or else what the mechanism finds in them.
+pub fn inspect<M: Mechanism>(params: &M::Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+    Some(params.out_of_range()).filter(|found| !found.is_empty()).unwrap_or_else(|| M::check(params, cx))
+}
+
 /// Findings of one mechanism over all switches, each said once; `scope` picks the parameters per switch.
 pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for (shape, params) in cx.switches.iter().zip(cx.switch_params) {
         let one = CheckCx { switches: std::slice::from_ref(shape), switch_params: std::slice::from_ref(params), ..*cx };
-        for finding in M::check(scoped.of(&shape.name, &shape.tier), &one) {
+        for finding in inspect::<M>(scoped.of(&shape.name, &shape.tier), &one) {
             if !all.iter().any(|f| f.key == finding.key && f.fatal == finding.fatal) {
                 all.push(finding);
             }

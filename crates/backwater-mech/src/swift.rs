@@ -18,19 +18,6 @@
 //! cwnd is in packets. `delay` is the time from a packet's sending to its acknowledgement, `rtt` the last of them, `#hops` the switches
 //! on the way.
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | base_target | `base_target` | time | 20 us | public htsim |
-//! | h | `hop` | time | 3 us | public htsim: base_target / 6.55 |
-//! | ai | `ai` | packets | 1 | public htsim |
-//! | beta | `beta` | – | 0.8 | public htsim |
-//! | max_mdf | `max_mdf` | – | 0.5 | public htsim |
-//! | fs_range | `fs_range` | time | 100 us | public htsim: 5 base_target |
-//! | fs_min_cwnd, fs_max_cwnd | `fs_min_cwnd`, `fs_max_cwnd` | packets | 0.1, 100 | public htsim |
-//! | min_cwnd, max_cwnd | `min_cwnd`, `max_cwnd` | packets | 0.001, 1000 | choice; public htsim |
-//! | RETX_RESET_THRESHOLD | `retx_reset_threshold` | timeouts | 5 | public htsim |
-//! | cwnd at first | `initial_cwnd` | packets | 10 | choice: RFC 6928 |
-//!
 //! The paper gives the law, and for most parameters no value that would hold for every network.
 //!
 //! **Not modelled:** the delay in end hosts and its window (ecwnd, EWMA of the endpoint's delay): hosts here take no time; the exclusion
@@ -38,75 +25,72 @@
 //! **Where we differ:** losses are those of the transport, its gaps standing for fast recovery. With `ack.every` above one, the window is
 //! never narrower than what is acknowledged together, and the delay is that of the last packet of these.
 
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Reach, Unit,
+    Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Reach, Unit,
 };
 use backwater_net::packet::Packet;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of Swift.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Target delay of a way without switches and a wide window.
-    #[schemars(extend("x-source" = "public htsim: 20 us; SIGCOMM 2020 section 3.1: above the idle network's", "x-range" = "1 ps and more"))]
+    #[param(
+        symbol = "base_target", default = Time::us(20), range = Time(1)..,
+        source = "public htsim: 20 us; SIGCOMM 2020 section 3.1: above the idle network's", why = "no packet takes no time"
+    )]
     pub base_target: Time,
     /// Added to the target per switch on the way.
-    #[schemars(extend("x-source" = "SIGCOMM 2020 section 3.5; value: public htsim, base_target / 6.55", "x-range" = "0 s and more"))]
+    #[param(
+        symbol = "h", default = Time::us(3), range = Time::ZERO..,
+        source = "SIGCOMM 2020 section 3.5; value: public htsim, base_target / 6.55"
+    )]
     pub hop: Time,
     /// Additive increase: packets per round trip.
-    #[schemars(extend("x-source" = "public htsim", "x-range" = "above 0"))]
+    #[param(symbol = "ai", default = 1.0, range = >0.0.., source = "public htsim", why = "a window would never grow")]
     pub ai: f64,
     /// Multiplicative decrease: share of the excess of delay over target, relative to the delay, that is taken off the window.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "public htsim"))]
+    #[param(
+        symbol = "beta", default = 0.8, range = >0.0..1.0, source = "public htsim",
+        why = "that leaves the window as it is, or nothing of it"
+    )]
     pub beta: f64,
     /// Most that is taken off at a time, a share of the window.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "public htsim"))]
+    #[param(
+        symbol = "max_mdf", default = 0.5, range = >0.0..1.0, source = "public htsim",
+        why = "that leaves the window as it is, or nothing of it"
+    )]
     pub max_mdf: f64,
     /// Most that a narrow window adds to the target; 0: the target does not depend on the window.
-    #[schemars(extend("x-source" = "SIGCOMM 2020 section 3.5; value: public htsim, 5 base_target", "x-range" = "0 s and more"))]
+    #[param(
+        symbol = "fs_range", default = Time::us(100), range = Time::ZERO..,
+        source = "SIGCOMM 2020 section 3.5; value: public htsim, 5 base_target"
+    )]
     pub fs_range: Time,
     /// Window, in packets, up to which the whole of `fs_range` is added.
-    #[schemars(extend("x-source" = "public htsim", "x-range" = "above 0, below fs_max_cwnd"))]
+    #[param(symbol = "fs_min_cwnd", default = 0.1, range = >0.0..fs_max_cwnd, source = "public htsim")]
     pub fs_min_cwnd: f64,
     /// Window, in packets, from which nothing is added.
-    #[schemars(extend("x-source" = "public htsim", "x-range" = "above fs_min_cwnd"))]
+    #[param(symbol = "fs_max_cwnd", default = 100.0, range = >fs_min_cwnd.., source = "public htsim")]
     pub fs_max_cwnd: f64,
     /// Narrowest window, in packets.
-    #[schemars(extend("x-source" = "choice: a packet each 1000 round trips", "x-range" = "0.000001 to max_cwnd"))]
+    #[param(symbol = "min_cwnd", default = 0.001, range = 1e-6..=max_cwnd, source = "choice: a packet each 1000 round trips")]
     pub min_cwnd: f64,
     /// Widest window, in packets.
-    #[schemars(extend("x-source" = "public htsim", "x-range" = "min_cwnd and more"))]
+    #[param(symbol = "max_cwnd", default = 1000.0, range = min_cwnd.., source = "public htsim")]
     pub max_cwnd: f64,
     /// Window of a new flow, in packets.
-    #[schemars(extend("x-source" = "choice: RFC 6928; the paper gives none", "x-range" = "min_cwnd to max_cwnd"))]
+    #[param(symbol = "cwnd at first", default = 10.0, range = min_cwnd..=max_cwnd, source = "choice: RFC 6928; the paper gives none")]
     pub initial_cwnd: f64,
     /// Timeouts in a row from which the window is `min_cwnd`.
-    #[schemars(range(min = 1))]
-    #[schemars(extend("x-source" = "SIGCOMM 2020 algorithm 1; value: public htsim"))]
+    #[param(
+        symbol = "RETX_RESET_THRESHOLD", default = 5, range = 1.., source = "SIGCOMM 2020 algorithm 1; value: public htsim",
+        why = "every timeout would be one too many"
+    )]
     pub retx_reset_threshold: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            base_target: Time::us(20),
-            hop: Time::us(3),
-            ai: 1.0,
-            beta: 0.8,
-            max_mdf: 0.5,
-            fs_range: Time::us(100),
-            fs_min_cwnd: 0.1,
-            fs_max_cwnd: 100.0,
-            min_cwnd: 0.001,
-            max_cwnd: 1000.0,
-            initial_cwnd: 10.0,
-            retx_reset_threshold: 5,
-        }
-    }
 }
 
 /// Swift.
@@ -129,43 +113,6 @@ impl Mechanism for Swift {
 
     fn needs(_: &Params) -> Needs {
         Needs { marks: false, acks: true, window: true }
-    }
-
-    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
-        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
-        let mut findings = Vec::new();
-        let share = |value: f64| value > 0.0 && value < 1.0;
-        for (key, value) in [("beta", params.beta), ("max_mdf", params.max_mdf)] {
-            if !share(value) {
-                findings.push(fatal(
-                    key,
-                    format!("{value} leaves the window as it is, or nothing of it"),
-                    "0 < it < 1",
-                ));
-            }
-        }
-        if params.base_target == Time::ZERO {
-            findings.push(fatal("base_target", "no packet takes no time".into(), "some times the idle round trip"));
-        }
-        if !(params.ai > 0.0 && params.ai.is_finite()) {
-            findings.push(fatal("ai", format!("a window never grows by {}", params.ai), "1 packet per round trip"));
-        }
-        if !(params.fs_min_cwnd > 0.0 && params.fs_min_cwnd < params.fs_max_cwnd && params.fs_max_cwnd.is_finite()) {
-            let reason = format!("fs_min_cwnd = {} and fs_max_cwnd = {}", params.fs_min_cwnd, params.fs_max_cwnd);
-            findings.push(fatal("fs_min_cwnd", reason, "0 < fs_min_cwnd < fs_max_cwnd, in packets"));
-        }
-        let Params { min_cwnd, max_cwnd, initial_cwnd, .. } = *params;
-        if !(min_cwnd >= 1e-6 && min_cwnd <= max_cwnd && max_cwnd.is_finite()) {
-            let reason = format!("min_cwnd = {min_cwnd} and max_cwnd = {max_cwnd}");
-            findings.push(fatal("min_cwnd", reason, "0.000001 <= min_cwnd <= max_cwnd, in packets"));
-        } else if !(min_cwnd..=max_cwnd).contains(&initial_cwnd) {
-            let reason = format!("{initial_cwnd} is not within min_cwnd = {min_cwnd} and max_cwnd = {max_cwnd}");
-            findings.push(fatal("initial_cwnd", reason, "min_cwnd <= initial_cwnd <= max_cwnd, in packets"));
-        }
-        if params.retx_reset_threshold == 0 {
-            findings.push(fatal("retx_reset_threshold", "every timeout would be one too many".into(), "1 and more"));
-        }
-        findings
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {

@@ -16,21 +16,6 @@
 //!
 //! The first event only stores `prev_rtt`. A round trip is the time from a packet's sending to its acknowledgement.
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | alpha | `alpha` | – | 0.875 | HPCC ns-3 code; weight of the new difference |
-//! | beta | `beta` | – | 0.8 | HPCC ns-3 code |
-//! | T_low | `t_low` | time | 50 us | HPCC ns-3 code |
-//! | T_high | `t_high` | time | 500 us | HPCC ns-3 code |
-//! | minRTT | `min_rtt` | time | 20 us | HPCC ns-3 code |
-//! | delta | `delta` | rate | 10 Mb/s | SIGCOMM 2015 |
-//! | N delta | `hai` | rate | 50 Mb/s | SIGCOMM 2015: N = 5 |
-//! | – | `hai_after` | events | 4 | SIGCOMM 2015; HPCC ns-3 code: 5 |
-//! | – | `hai_counts` | – | gradient | SIGCOMM 2015; HPCC ns-3 code: increases |
-//! | – | `event` | – | segment | SIGCOMM 2015; HPCC ns-3 code: round-trip |
-//! | – | `segment` | bytes | 16 KB | SIGCOMM 2015: 16 to 64 KB |
-//! | – | `min_rate` | rate | 10 Mb/s | choice: delta |
-//!
 //! The law has no single fixed point: flows that share a link keep whatever shares they have come to (Zhu et al., CoNEXT 2016).
 //!
 //! **Not modelled:** the octets of the time stamp (`packet.header`); segments that go out in one burst (the paper's engine sends a segment at line rate, and rests); the share of the
@@ -38,9 +23,10 @@
 //! **Where we differ:** a round trip is that of an event's last packet, which leaves out its segment's own serialisation, as the paper
 //! does. A new rate moves a packet that already waits for its turn; in the HPCC ns-3 code it does not.
 
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Reach, Unit,
+    Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Reach, Unit,
 };
 use backwater_net::packet::Packet;
 use backwater_net::{Bytes, Rate};
@@ -68,64 +54,45 @@ pub enum HaiCounts {
 }
 
 /// Parameters of TIMELY.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Weight of the newest difference of round trips in their average.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "HPCC ns-3 code", "x-range" = "above 0, at most 1"))]
+    #[param(symbol = "alpha", default = 0.875, range = >0.0..=1.0, source = "HPCC ns-3 code")]
     pub alpha: f64,
     /// Multiplicative decrease: what is taken off the rate for a gradient of 1, a share of it.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "HPCC ns-3 code", "x-range" = "above 0, at most 1"))]
+    #[param(symbol = "beta", default = 0.8, range = >0.0..=1.0, source = "HPCC ns-3 code")]
     pub beta: f64,
     /// Round trip below which the rate grows, whatever the gradient.
-    #[schemars(extend("x-source" = "HPCC ns-3 code", "x-range" = "0 s to t_high"))]
+    #[param(symbol = "T_low", default = Time::us(50), range = Time::ZERO..=t_high, source = "HPCC ns-3 code")]
     pub t_low: Time,
     /// Round trip above which the rate shrinks, whatever the gradient.
-    #[schemars(extend("x-source" = "HPCC ns-3 code", "x-range" = "t_low and more"))]
+    #[param(symbol = "T_high", default = Time::us(500), range = t_low.., source = "HPCC ns-3 code")]
     pub t_high: Time,
     /// Round trip by which the gradient is normalised.
-    #[schemars(extend("x-source" = "HPCC ns-3 code", "x-range" = "1 ps and more"))]
+    #[param(symbol = "minRTT", default = Time::us(20), range = Time(1).., source = "HPCC ns-3 code", why = "gradients are divided by it")]
     pub min_rtt: Time,
     /// Additive increase.
-    #[schemars(extend("x-source" = "SIGCOMM 2015", "x-range" = "1 b/s and more"))]
+    #[param(symbol = "delta", default = Rate(10_000_000), range = Rate(1).., source = "SIGCOMM 2015", why = "the rate would never grow")]
     pub delta: Rate,
     /// Hyperactive increase, in place of `delta`.
-    #[schemars(extend("x-source" = "SIGCOMM 2015: N = 5 times delta", "x-range" = "delta and more"))]
+    #[param(symbol = "N delta", default = Rate(50_000_000), range = delta.., source = "SIGCOMM 2015: N = 5 times delta")]
     pub hai: Rate,
     /// Increases of `delta` in a row before those of `hai`; the paper's fifth event is the first after 4.
-    #[schemars(extend("x-source" = "SIGCOMM 2015: 4; HPCC ns-3 code: 5", "x-range" = "0 and more"))]
+    #[param(default = 4, range = 0.., source = "SIGCOMM 2015: 4; HPCC ns-3 code: 5")]
     pub hai_after: u32,
     /// Which events count for that.
-    #[schemars(extend("x-source" = "SIGCOMM 2015; HPCC ns-3 code: increases"))]
+    #[param(default = HaiCounts::Gradient, source = "SIGCOMM 2015; HPCC ns-3 code: increases")]
     pub hai_counts: HaiCounts,
     /// What ends with a completion event.
-    #[schemars(extend("x-source" = "SIGCOMM 2015; HPCC ns-3 code: round-trip"))]
+    #[param(default = Event::Segment, source = "SIGCOMM 2015; HPCC ns-3 code: round-trip")]
     pub event: Event,
     /// Payload of a segment; a flow's last one may be shorter.
-    #[schemars(extend("x-source" = "SIGCOMM 2015: 16 to 64 KB", "x-range" = "1 B and more"))]
+    #[param(default = Bytes(16_000), range = Bytes(1).., source = "SIGCOMM 2015: 16 to 64 KB", why = "a segment without a byte never ends")]
     pub segment: Bytes,
     /// Least rate.
-    #[schemars(extend("x-source" = "choice: delta; HPCC ns-3 config: 1 Gb/s", "x-range" = "1 b/s to the line rate"))]
+    #[param(default = Rate(10_000_000), range = Rate(1).., up_to = "the line rate", source = "choice: delta; HPCC ns-3 config: 1 Gb/s", why = "a flow at rate zero never sends again")]
     pub min_rate: Rate,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            alpha: 0.875,
-            beta: 0.8,
-            t_low: Time::us(50),
-            t_high: Time::us(500),
-            min_rtt: Time::us(20),
-            delta: Rate(10_000_000),
-            hai: Rate(50_000_000),
-            hai_after: 4,
-            hai_counts: HaiCounts::Gradient,
-            event: Event::Segment,
-            segment: Bytes(16_000),
-            min_rate: Rate(10_000_000),
-        }
-    }
 }
 
 /// TIMELY.
@@ -164,37 +131,6 @@ min_rate = "1 Gb/s"
 
     fn needs(_: &Params) -> Needs {
         Needs { marks: false, acks: true, window: false }
-    }
-
-    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
-        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
-        let mut findings = Vec::new();
-        for (key, value) in [("alpha", params.alpha), ("beta", params.beta)] {
-            if !(value > 0.0 && value <= 1.0) {
-                findings.push(fatal(key, format!("{value} is no share"), "above 0, at most 1"));
-            }
-        }
-        if params.t_low > params.t_high {
-            let reason = format!("t_low = {} is longer than t_high = {}", params.t_low, params.t_high);
-            findings.push(fatal("t_low", reason, "t_low <= t_high"));
-        }
-        if params.min_rtt == Time::ZERO {
-            findings.push(fatal("min_rtt", "gradients are divided by it".into(), "the idle round trip"));
-        }
-        if params.delta == Rate(0) {
-            findings.push(fatal("delta", "a rate never grows by 0 b/s".into(), "1 b/s and more"));
-        }
-        if params.hai < params.delta {
-            let reason = format!("hai = {} is less than delta = {}", params.hai, params.delta);
-            findings.push(fatal("hai", reason, "delta and more"));
-        }
-        if params.segment == Bytes(0) {
-            findings.push(fatal("segment", "a segment without a byte never ends".into(), "16 to 64 KB"));
-        }
-        if params.min_rate == Rate(0) {
-            findings.push(fatal("min_rate", "a flow at rate zero never sends again".into(), "1 b/s and more"));
-        }
-        findings
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {

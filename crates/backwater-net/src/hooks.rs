@@ -29,7 +29,8 @@ pub use crate::reach::{Margin, Reach, Unit};
 mod mechanism;
 mod notes;
 
-pub use mechanism::{Carrier, CheckCx, Claims, Finding, Mechanism, Needs, Preset, RateKey, Unread, WireCx};
+pub use crate::parameters::Finding;
+pub use mechanism::{Carrier, CheckCx, Claims, Mechanism, Needs, Preset, RateKey, Unread, WireCx};
 pub(crate) use notes::Notes;
 pub use notes::{FlowTimer, Gate, NicGate, NicNote, Note};
 

@@ -13,6 +13,7 @@ pub mod hooks;
 mod host;
 mod node;
 pub mod packet;
+pub mod parameters;
 mod place;
 mod port;
 mod probe;
@@ -27,6 +28,9 @@ pub mod topology;
 pub mod units;
 pub mod workload;
 mod world;
+
+// Declared parameters name it (`#[parameters]`), and some are declared here.
+extern crate self as backwater_net;
 
 pub use port::lineup::FlowMap;
 pub use port::queues::HostQueues;

@@ -26,17 +26,6 @@
 //! Gains by formula: `Gd = 1/2 / ((1 + 2W) Qeq)` and `Gi Ru = line rate/10 / ((1 + 2W) Qeq)`, so that the strongest message halves
 //! the rate or adds a tenth of the line. (1 + 2W) Qeq is the greatest |Fb| that the clamps leave.
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | Qeq | `qeq` | bytes | a quarter of the port's memory | document of 2007; 2006: 24 KB |
-//! | W | `w` | – | 2 | both documents |
-//! | S_mean | `sample` | bytes | 150 KB | document of 2006; 2007: 75 KB |
-//! | – | `jitter` | bytes | 20 KB | document of 2006 |
-//! | Qsc | `qsc` | bytes | three quarters of the port's memory | choice: calibrated on the document of 2007 |
-//! | Gi, Gd | `gi`, `gd` | per `gain_unit` | by formula | both documents give the formulas |
-//! | Ru, Rmin | `ru`, `min_rate` | rate | 1 Mb/s | both documents; Rmin: choice |
-//! | Tmax, K | `stop_time`, `restart_divisor` | time, – | 100 us, 10 | choice |
-//!
 //! **Not modelled:** the octets of the tag in data frames; rounding of Qoff and Qdelta to pages of 64 B.
 //! **Where we differ:** the message carries Qeq, so that gains by formula follow each queue's; stations would be configured with them.
 //! The random part of a STOP is drawn by the congestion point, whose stream of random numbers it is, and travels in the message.
@@ -47,6 +36,7 @@ pub mod cp;
 pub mod rp;
 mod wire;
 
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
@@ -67,9 +57,6 @@ pub const POSITIVE: &str = "bcn-positive";
 pub const MAX: &str = "bcn-max";
 /// BCN(0,0).
 pub const STOP: &str = "bcn-stop";
-
-/// \[bytes\] Longest message that a scenario may ask for.
-const MOST: u64 = 1 << 20;
 
 /// How frames are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -94,129 +81,111 @@ pub enum SignRule {
 }
 
 /// Parameters of Backward Congestion Notification.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Classes whose queues are congestion points, each 0 to 7. With `[[bcn.at]]`, an empty list switches those of one switch off.
-    #[schemars(inner(range(min = 0, max = 7)))]
-    #[schemars(extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
+    #[param(default = vec![3], each = 0..=7, source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class")]
     pub classes: Vec<u8>,
     /// CP: length at which the queue is to stand. Absent: a quarter of the memory of its port, where `switch.buffer_per` is `egress` or `queue`.
-    #[schemars(extend("x-source" = "document of 2007: B/4; of 2006: 24 KB", "x-range" = "1 B to below the buffer"))]
+    #[param(
+        symbol = "Qeq", range = Bytes(1).., up_to = "below the buffer", source = "document of 2007: B/4; of 2006: 24 KB",
+        why = "a queue of nothing cannot be held"
+    )]
     pub qeq: Option<Bytes>,
     /// CP and RP: weight of the queue's change against its length.
-    #[schemars(range(min = 0.0, max = 1000.0), extend("x-source" = "documents of 2006 and 2007"))]
+    #[param(symbol = "W", default = 2.0, range = 0.0..=1000.0, source = "documents of 2006 and 2007")]
     pub w: f64,
     /// CP: accepted bytes between two samples, nominally.
-    #[schemars(extend("x-source" = "document of 2006; of 2007: 75 KB", "x-range" = "1 B and more"))]
+    #[param(
+        symbol = "S_mean", default = Bytes(150_000), range = Bytes(1).., source = "document of 2006; of 2007: 75 KB",
+        why = "every frame would be a sample"
+    )]
     pub sample: Bytes,
     /// CP: greatest random part of that.
-    #[schemars(extend("x-source" = "document of 2006", "x-range" = "0 B to below sample"))]
+    #[param(default = Bytes(20_000), range = Bytes::ZERO..sample, source = "document of 2006", why = "an interval would be empty")]
     pub jitter: Bytes,
     /// CP: `uniform` (sample ± jitter), `below-nominal` (sample - jitter to sample), or `bernoulli` (each frame with probability size / sample).
-    #[schemars(extend("x-source" = "documents: 'on average'; below-nominal: calibrated on their results"))]
+    #[param(default = Sampling::Uniform, source = "documents: 'on average'; below-nominal: calibrated on their results")]
     pub sampling: Sampling,
     /// CP: whether Qoff is kept within ± Qeq.
-    #[schemars(extend("x-source" = "choice: the formulas of the gains imply it"))]
+    #[param(default = true, source = "choice: the formulas of the gains imply it")]
     pub clamp_qoff: bool,
     /// CP: whether Qdelta is kept within ± 2 Qeq.
-    #[schemars(extend("x-source" = "choice: the formulas of the gains imply it"))]
+    #[param(default = true, source = "choice: the formulas of the gains imply it")]
     pub clamp_qdelta: bool,
     /// CP: whether `fb` decides about the sign of a message, or the queue's length `q` against Qeq.
-    #[schemars(extend("x-source" = "choice; q: the first contributions"))]
+    #[param(default = SignRule::Fb, source = "choice; q: the first contributions")]
     pub sign_rule: SignRule,
     /// CP: queue length above which congestion is severe. Absent: three quarters of the memory of its port, where `switch.buffer_per` is `egress` or `queue`.
-    #[schemars(extend("x-source" = "choice: calibrated on the document of 2007", "x-range" = "qeq to the buffer"))]
+    #[param(
+        symbol = "Qsc", range = qeq.., up_to = "the buffer", source = "choice: calibrated on the document of 2007",
+        why = "severe congestion begins above the equilibrium"
+    )]
     pub qsc: Option<Bytes>,
     /// CP: whether severe congestion sends BCN(0,0), which stops a source. Goes before `bcn_max`.
-    #[schemars(extend("x-source" = "off in both documents"))]
+    #[param(default = false, source = "off in both documents")]
     pub bcn_00: bool,
     /// CP: whether severe congestion sends BCN(MAX), the strongest decrease.
-    #[schemars(extend("x-source" = "off in the document of 2006, on in that of 2007"))]
+    #[param(default = false, source = "off in the document of 2006, on in that of 2007")]
     pub bcn_max: bool,
     /// CP: how many times as often samples are taken in severe congestion. 1: oversampling is off.
-    #[schemars(range(min = 1, max = 1000), extend("x-source" = "off in both documents; 2007 shows it without a number"))]
+    #[param(
+        default = 1, range = 1..=1000, source = "off in both documents; 2007 shows it without a number",
+        why = "there would be no samples"
+    )]
     pub oversampling: u32,
     /// CP: class of messages, 0 to 7.
-    #[schemars(range(min = 0, max = 7), extend("x-source" = "choice: as QCN's"))]
+    #[param(default = 6, range = 0..=7, source = "choice: as QCN's", why = "there is no such class")]
     pub message_class: u8,
     /// CP: frame length of a message.
-    #[schemars(extend("x-source" = "choice: the layout is not published", "x-range" = "64 B and more"))]
+    #[param(
+        default = Bytes(64), range = Bytes(64)..=Bytes(1_000_000), source = "choice: the layout is not published",
+        why = "such a message is no Ethernet frame"
+    )]
     pub message_size: Bytes,
     /// RP: time from the arrival of a message to its effect.
-    #[schemars(extend("x-source" = "document of 2006: 1 us", "x-range" = "0 s and more"))]
+    #[param(default = Time::ZERO, range = Time::ZERO.., source = "document of 2006: 1 us")]
     pub response_time: Time,
     /// RP: unit of an increase, for a literal `gi`.
-    #[schemars(extend("x-source" = "documents of 2006 and 2007", "x-range" = "0 b/s and more"))]
+    #[param(symbol = "Ru", default = Rate(1_000_000), range = Rate(0).., source = "documents of 2006 and 2007")]
     pub ru: Rate,
     /// RP: increase in units of `ru` for each `gain_unit` of Fb. Absent: by formula, a tenth of the line rate for the strongest message.
-    #[schemars(range(min = 0.0), extend("x-source" = "document of 2006 prints 12.42 for a frame of 1500 B"))]
+    #[param(symbol = "Gi", range = 0.0.., source = "document of 2006 prints 12.42 for a frame of 1500 B")]
     pub gi: Option<f64>,
     /// RP: relative decrease for each `gain_unit` of Fb. Absent: by formula, one half for the strongest message.
-    #[schemars(range(min = 0.0), extend("x-source" = "document of 2006 prints 0.00609 for a frame of 1500 B"))]
+    #[param(symbol = "Gd", range = 0.0.., source = "document of 2006 prints 0.00609 for a frame of 1500 B")]
     pub gd: Option<f64>,
     /// RP: bytes for which literal gains are given.
-    #[schemars(extend("x-source" = "documents of 2006 and 2007: frames of 1500 B", "x-range" = "1 B and more"))]
+    #[param(default = Bytes(1_500), range = Bytes(1).., source = "documents of 2006 and 2007: frames of 1500 B", why = "gains for nothing")]
     pub gain_unit: Bytes,
     /// RP: least rate.
-    #[schemars(extend("x-source" = "choice: Ru", "x-range" = "1 b/s to the line rate"))]
+    #[param(
+        symbol = "Rmin", default = Rate(1_000_000), range = Rate(1).., up_to = "the line rate", source = "choice: Ru",
+        why = "a flow at rate zero never sends again"
+    )]
     pub min_rate: Rate,
     /// RP: rate from which the first message decreases. Absent: the line rate.
-    #[schemars(extend("x-source" = "choice: calibrated on the document of 2007", "x-range" = "min_rate to the line rate"))]
+    #[param(range = min_rate.., up_to = "the line rate", source = "choice: calibrated on the document of 2007")]
     pub initial_rate: Option<Rate>,
     /// RP: greatest time of a first STOP.
-    #[schemars(extend("x-source" = "choice: no document gives it", "x-range" = "0 s and more"))]
+    #[param(symbol = "Tmax", default = Time::us(100), range = Time::ZERO.., source = "choice: no document gives it")]
     pub stop_time: Time,
     /// RP: greatest time of any STOP, however often repeated.
-    #[schemars(extend("x-source" = "choice: no document gives it", "x-range" = "stop_time and more"))]
+    #[param(default = Time::ms(10), range = stop_time.., source = "choice: no document gives it")]
     pub stop_time_max: Time,
     /// RP: after a first STOP the rate is the line rate divided by this.
-    #[schemars(range(min = 1, max = 1_000_000), extend("x-source" = "choice: no document gives it"))]
+    #[param(symbol = "K", default = 10, range = 1..=1_000_000, source = "choice: no document gives it", why = "that divides by nothing")]
     pub restart_divisor: u32,
     /// RP: added to the rate every `self_increase_interval` without any message. 0 b/s: self-increase is off.
-    #[schemars(extend("x-source" = "off in both documents", "x-range" = "0 b/s and more"))]
+    #[param(default = Rate(0), range = Rate(0).., source = "off in both documents")]
     pub self_increase: Rate,
     /// RP: time between two self-increases.
-    #[schemars(extend("x-source" = "choice", "x-range" = "1 ps and more"))]
+    #[param(default = Time::ms(1), range = Time(1).., source = "choice", why = "a timer of zero never ends")]
     pub self_increase_interval: Time,
     /// RP: it ends when no message has come for this long. Absent: never.
-    #[schemars(extend("x-source" = "choice: off", "x-range" = "1 ps and more"))]
+    #[param(range = Time(1).., source = "choice: off", why = "a reaction point would never begin")]
     pub ageing: Option<Time>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            classes: vec![3],
-            qeq: None,
-            w: 2.0,
-            sample: Bytes(150_000),
-            jitter: Bytes(20_000),
-            sampling: Sampling::Uniform,
-            clamp_qoff: true,
-            clamp_qdelta: true,
-            sign_rule: SignRule::Fb,
-            qsc: None,
-            bcn_00: false,
-            bcn_max: false,
-            oversampling: 1,
-            message_class: 6,
-            message_size: Bytes(64),
-            response_time: Time::ZERO,
-            ru: Rate(1_000_000),
-            gi: None,
-            gd: None,
-            gain_unit: Bytes(1_500),
-            min_rate: Rate(1_000_000),
-            initial_rate: None,
-            stop_time: Time::us(100),
-            stop_time_max: Time::ms(10),
-            restart_divisor: 10,
-            self_increase: Rate(0),
-            self_increase_interval: Time::ms(1),
-            ageing: None,
-        }
-    }
 }
 
 impl Params {
@@ -283,7 +252,7 @@ impl Mechanism for Bcn {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let mut findings = out_of_range(params);
+        let mut findings = Vec::new();
         if !params.classes.is_empty() {
             for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
                 let buffer = (switch.buffer_per != BufferPer::None).then_some(switch.buffer);
@@ -333,47 +302,6 @@ fn thresholds(params: &Params, shape: &SwitchShape, buffer: Option<Bytes>) -> Op
     }
     let reason = || format!("qsc ({qsc}) is below qeq ({qeq})");
     (qsc < qeq).then(|| fatal("qsc", reason(), "severe congestion begins above the equilibrium"))
-}
-
-/// Values that can mean nothing.
-fn out_of_range(params: &Params) -> Vec<Finding> {
-    let gain = |gain: Option<f64>| gain.is_some_and(|g| !(g >= 0.0 && g.is_finite()));
-    let wrong = [
-        (params.classes.iter().any(|c| *c > 7), "classes", "there is no such class", "classes are 0 to 7"),
-        (params.qeq == Some(Bytes::ZERO), "qeq", "a queue of nothing cannot be held", "the document of 2006 has 24 KB"),
-        (!(0.0..=1000.0).contains(&params.w), "w", "is no weight", "both documents have 2"),
-        (params.sample == Bytes::ZERO, "sample", "every frame would be a sample", "the document of 2006 has 150 KB"),
-        (params.jitter >= params.sample, "jitter", "an interval would be empty", "less than sample"),
-        (params.oversampling == 0, "oversampling", "there would be no samples", "1 is off"),
-        (params.message_class > 7, "message_class", "there is no such class", "classes are 0 to 7"),
-        (
-            !(64..=MOST).contains(&params.message_size.0),
-            "message_size",
-            "such a message is no Ethernet frame",
-            "64 B to 1 MB",
-        ),
-        (gain(params.gi), "gi", "is no gain", "absent: by formula"),
-        (gain(params.gd), "gd", "is no gain", "absent: by formula"),
-        (params.gain_unit == Bytes::ZERO, "gain_unit", "gains for nothing", "the documents have frames of 1500 B"),
-        (params.min_rate == Rate(0), "min_rate", "a flow at rate zero never sends again", "1 b/s and more"),
-        (
-            params.initial_rate.is_some_and(|rate| rate < params.min_rate),
-            "initial_rate",
-            "it is below min_rate",
-            "absent: the line rate",
-        ),
-        (params.stop_time_max < params.stop_time, "stop_time_max", "it is below stop_time", "stop_time and more"),
-        (params.restart_divisor == 0, "restart_divisor", "divides by nothing", "10 is the default"),
-        (
-            params.self_increase_interval == Time::ZERO,
-            "self_increase_interval",
-            "a timer of zero never ends",
-            "1 ms is the default",
-        ),
-        (params.ageing == Some(Time::ZERO), "ageing", "a reaction point would never begin", "absent: it does not age"),
-    ];
-    let found = wrong.into_iter().filter(|(bad, ..)| *bad);
-    found.map(|(_, key, reason, hint)| fatal(key, reason.into(), hint)).collect()
 }
 
 #[cfg(test)]

@@ -428,7 +428,7 @@ fn what_is_refused() {
         let bench = SwitchBench::new(&switch, 4, LINE, 0);
         let (switches, switch_params) = (std::slice::from_ref(bench.shape()), std::slice::from_ref(&switch));
         let cx = CheckCx { switches, switch_params, ..CheckCx::default() };
-        Bcn::check(params, &cx).into_iter().map(|f| f.key).collect::<Vec<_>>()
+        crate::stack::inspect::<Bcn>(params, &cx).into_iter().map(|f| f.key).collect::<Vec<_>>()
     };
     use BufferPer::{Egress, Queue, Switch};
     assert_eq!(keys(&Params::default(), Egress), [""; 0]);

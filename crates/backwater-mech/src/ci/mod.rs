@@ -27,21 +27,6 @@
 //!
 //! Order within a flow is kept across both moves by the port ([`Steering`], `in_order`).
 //!
-//! | managed object | field | unit | default | clause or source |
-//! |---|---|---|---|---|
-//! | queue-map | `queue_map` | – | queue 3 monitored, 2 congesting | 49.4.1.2.5; the values: choice |
-//! | Low, High | `low`, `high` | bytes | 10 KB, 300 KB | simulations of P802.1Qcz (2017, 2018) |
-//! | Pmax | `pmax` | – | 0.01 | the same |
-//! | – | `above_high` | – | `all` | choice; `pmax`: "Max Probability" as a bound |
-//! | w | `weight` | – | none: no average | RED (Floyd and Jacobson 1993): 0.002 |
-//! | ci-max-flow-life | `max_flow_life` | time | 1 s | 49.4.1.1.3: 100 centiseconds |
-//! | max-cim-tx | `max_cim_tx` | – | 3 | 49.4.1.2.7 |
-//! | min-header-octets | `min_header_octets` | bytes | 48 | 49.4.1.2.6 |
-//! | ci-cim-tx-priority | `cim_tx_priority` | class | 6 | 49.4.1.1.2 |
-//! | cim-type | `cim_type` | – | l2 | 49.3.6 |
-//! | CIM_TH | `cim_threshold` | bytes | 300 KB | choice: High |
-//! | – | `cim_interval` | time | 10 us | choice |
-//!
 //! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; a limit of the stream table.
 //! **Where we differ:** flows are those of the simulation, acknowledgements apart from data; control messages of mechanisms are no
 //! flows. Ageing is looked at when a flow's next packet comes, so that a run does not last longer for it.
@@ -54,8 +39,9 @@ mod station;
 mod table;
 mod wire;
 
-use crate::average::{Averages, weight_findings};
+use crate::average::Averages;
 use crate::red::AboveMaximum;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
@@ -99,92 +85,76 @@ pub enum CimType {
 }
 
 /// Parameters of Congestion Isolation.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// For each of queues 0 to 7: 0 takes no part; k is the monitored, -k the congesting queue of traffic class k - 1. With `[[ci.at]]`, eight zeros switch it off at some switches.
-    #[serde(alias = "queue-map")]
-    #[schemars(inner(range(min = -8, max = 8)), extend("x-alias" = "queue-map", "x-range" = "8 of -8 to 8"))]
-    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.2.5; the values: choice, 3 is common for RoCEv2"))]
+    #[param(
+        symbol = "queue-map", default = vec![0, 0, -4, 4, 0, 0, 0, 0], each = -8..=8, told = "8 of -8 to 8", alias = "queue-map",
+        source = "IEEE 802.1Qcz-2023 49.4.1.2.5; the values: choice, 3 is common for RoCEv2",
+        why = "there are traffic classes 1 to 8"
+    )]
     pub queue_map: Vec<i8>,
     /// Length of the monitored queue up to which no flow is found to be congesting.
-    #[schemars(extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018", "x-range" = "0 B to high"))]
+    #[param(symbol = "Low", default = Bytes(10_000), range = Bytes::ZERO..=high, source = "simulations of P802.1Qcz, 2017 and 2018")]
     pub low: Bytes,
     /// Length of the monitored queue above which every flow of which a packet comes is congesting, or what `above_high` says.
-    #[schemars(extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018", "x-range" = "low and more"))]
+    #[param(symbol = "High", default = Bytes(300_000), range = low.., source = "simulations of P802.1Qcz, 2017 and 2018")]
     pub high: Bytes,
     /// Probability at `high`.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "simulations of P802.1Qcz, 2017 and 2018"))]
+    #[param(
+        symbol = "Pmax", default = 0.01, range = 0.0..=1.0, source = "simulations of P802.1Qcz, 2017 and 2018",
+        why = "that is not a probability"
+    )]
     pub pmax: f64,
     /// Which packets above `high` find their flow: `all`, or with the probability `pmax`, which is then never exceeded.
-    #[schemars(extend("x-source" = "choice; simulations of P802.1Qcz, 2018, name a Max Probability only"))]
+    #[param(default = AboveMaximum::All, source = "choice; simulations of P802.1Qcz, 2018, name a Max Probability only")]
     pub above_high: AboveMaximum,
     /// Weight of one arrival in the average length of the monitored queue that is compared with `low` and `high`. Absent: the length as it is.
-    #[schemars(extend("x-source" = "choice; Floyd and Jacobson 1993 (RED): 0.002", "x-range" = "above 0 to 1"))]
+    #[param(symbol = "w", range = >0.0..=1.0, source = "choice; Floyd and Jacobson 1993 (RED): 0.002", why = "that is no weight of an average")]
     pub weight: Option<f64>,
     /// Which packets in a congesting queue are marked (ECN): all that this port has `isolated`, those of flows that it has found itself (`local`), the one by which it has found its flow (`found`), or `none`.
-    #[schemars(extend("x-source" = "choice; simulations of P802.1Qcz, 2018: marked once isolated, not said by whom"))]
+    #[param(default = CeMarking::Local, source = "choice; simulations of P802.1Qcz, 2018: marked once isolated, not said by whom")]
     pub ce_marking: CeMarking,
     /// How flows stay in order that move between the queues: by `counters` for each flow, or by `markers` in the queues.
-    #[schemars(extend("x-source" = "choice; IEEE 802.1Qcz-2023 8.6.8.6 asks for order"))]
+    #[param(default = Order::Counters, source = "choice; IEEE 802.1Qcz-2023 8.6.8.6 asks for order")]
     pub in_order: Order,
     /// Whether neighbours upstream are told, and heeded. Without: local isolation only.
-    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 clause 49; degrees of conformity: ICCRG, IETF 101"))]
+    #[param(default = true, source = "IEEE 802.1Qcz-2023 clause 49; degrees of conformity: ICCRG, IETF 101")]
     pub cim: bool,
     /// Whether hosts take part: they get CIMs, and send the flow in the priority of the congesting queue.
-    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 5.32: optional"))]
+    #[param(default = false, source = "IEEE 802.1Qcz-2023 5.32: optional")]
     pub end_stations: bool,
     /// Length of the congesting queue above which the neighbour upstream is told; 0 B: as soon as a flow is isolated.
-    #[schemars(extend("x-source" = "choice: high", "x-range" = "0 B to below the PFC threshold"))]
+    #[param(symbol = "CIM_TH", default = Bytes(300_000), range = Bytes::ZERO.., up_to = "below the PFC threshold", source = "choice: high")]
     pub cim_threshold: Bytes,
     /// Least time between two CIMs for one flow.
-    #[schemars(extend("x-source" = "choice", "x-range" = "0 s and more"))]
+    #[param(default = Time::us(10), range = Time::ZERO.., source = "choice")]
     pub cim_interval: Time,
     /// CIMs that are sent for one congesting flow.
-    #[serde(alias = "max-cim-tx")]
-    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.2.7", "x-range" = "0 and more", "x-alias" = "max-cim-tx"))]
+    #[param(symbol = "max-cim-tx", default = 3, range = 0.., alias = "max-cim-tx", source = "IEEE 802.1Qcz-2023 49.4.1.2.7")]
     pub max_cim_tx: u16,
     /// Octets of the flow's packet in each CIM; they lengthen it.
-    #[serde(alias = "min-header-octets")]
-    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.2.6", "x-range" = "0 B to 512 B", "x-alias" = "min-header-octets"))]
+    #[param(
+        symbol = "min-header-octets", default = Bytes(48), range = Bytes::ZERO..=Bytes(512), alias = "min-header-octets",
+        source = "IEEE 802.1Qcz-2023 49.4.1.2.6", why = "a CIM returns 512 B of a packet at most"
+    )]
     pub min_header_octets: Bytes,
     /// Encapsulation of CIMs: `l2`, `ipv4` or `ipv6`. It decides their length.
-    #[serde(alias = "cim-type")]
-    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.3.6; l2: choice", "x-alias" = "cim-type"))]
+    #[param(symbol = "cim-type", default = CimType::L2, alias = "cim-type", source = "IEEE 802.1Qcz-2023 49.3.6; l2: choice")]
     pub cim_type: CimType,
     /// Class of CIMs, 0 to 7.
-    #[serde(alias = "ci-cim-tx-priority")]
-    #[schemars(range(min = 0, max = 7))]
-    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.1.2", "x-alias" = "ci-cim-tx-priority"))]
+    #[param(
+        symbol = "ci-cim-tx-priority", default = 6, range = 0..=7, alias = "ci-cim-tx-priority",
+        source = "IEEE 802.1Qcz-2023 49.4.1.1.2", why = "there is no such class, and 7 is served first"
+    )]
     pub cim_tx_priority: u8,
     /// How long what a CIM has isolated stays so after the congesting queue has become empty, and after the last CIM.
-    #[serde(alias = "ci-max-flow-life")]
-    #[schemars(extend("x-source" = "IEEE 802.1Qcz-2023 49.4.1.1.3", "x-range" = "0 s and more", "x-alias" = "ci-max-flow-life"))]
+    #[param(
+        symbol = "ci-max-flow-life", default = Time::ms(1_000), range = Time::ZERO.., alias = "ci-max-flow-life",
+        source = "IEEE 802.1Qcz-2023 49.4.1.1.3"
+    )]
     pub max_flow_life: Time,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            queue_map: vec![0, 0, -4, 4, 0, 0, 0, 0],
-            low: Bytes(10_000),
-            high: Bytes(300_000),
-            pmax: 0.01,
-            above_high: AboveMaximum::All,
-            weight: None,
-            ce_marking: CeMarking::Local,
-            in_order: Order::Counters,
-            cim: true,
-            end_stations: false,
-            cim_threshold: Bytes(300_000),
-            cim_interval: Time::us(10),
-            max_cim_tx: 3,
-            min_header_octets: Bytes(48),
-            cim_type: CimType::L2,
-            cim_tx_priority: 6,
-            max_flow_life: Time::ms(1_000),
-        }
-    }
 }
 
 /// Octets of a CIM before those of the flow's packet: version and flags 2, addresses 12, VID 2, length 2.
@@ -267,22 +237,6 @@ impl Mechanism for CongestionIsolation {
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let mut findings = map_findings(params);
-        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
-        if params.low > params.high {
-            findings.push(fatal("low", format!("low ({}) is above high ({})", params.low, params.high), "swap them"));
-        }
-        if !(0.0..=1.0).contains(&params.pmax) {
-            findings.push(fatal("pmax", format!("{} is not a probability", params.pmax), "pmax lies between 0 and 1"));
-        }
-        findings.extend(weight_findings(params.weight));
-        if params.min_header_octets > Bytes(512) {
-            let reason = format!("a CIM returns 512 B of a packet at most, not {}", params.min_header_octets);
-            findings.push(fatal("min_header_octets", reason, "the standard's default is 48 B"));
-        }
-        if params.cim_tx_priority > 7 {
-            let reason = format!("there is no class {}", params.cim_tx_priority);
-            findings.push(fatal("cim_tx_priority", reason, "classes are 0 to 7, 7 is served first"));
-        }
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
             let limited = switch.buffer_per != backwater_net::config::BufferPer::None;
             if params.cim && limited && params.cim_threshold >= switch.buffer {
@@ -322,7 +276,7 @@ impl Mechanism for CongestionIsolation {
 fn map_findings(params: &Params) -> Vec<Finding> {
     let finding = |fatal, reason: String, hint: &str| Finding { fatal, key: "queue_map", reason, hint: hint.into() };
     let map = &params.queue_map;
-    if map.len() != CLASSES || map.iter().any(|k| !(-8..=8).contains(k)) {
+    if map.len() != CLASSES {
         let reason = format!("{map:?} does not say -8 to 8 for each of 8 queues");
         return vec![finding(true, reason, "the default is [0, 0, -4, 4, 0, 0, 0, 0]: 3 monitored, 2 congesting")];
     }

@@ -386,7 +386,8 @@ fn lengths_of_cims() {
 #[test]
 fn queue_maps_that_cannot_work_are_refused() {
     let judge = |map: &[i8]| {
-        let found = map_findings(&Params { queue_map: map.to_vec(), ..Params::default() });
+        let params = Params { queue_map: map.to_vec(), ..Params::default() };
+        let found = crate::stack::inspect::<CongestionIsolation>(&params, &Default::default());
         found.first().map(|finding| finding.fatal)
     };
     assert_eq!(judge(&Params::default().queue_map), None);

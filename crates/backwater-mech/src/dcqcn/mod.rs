@@ -13,16 +13,6 @@
 //!         otherwise         additive         Rt = Rt + Rai;                         Rc = (Rt + Rc)/2
 //! ```
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | N | `cnp_interval` | time | 50 us | section 3.1 |
-//! | g | `g` | – | 1/256 | section 5 |
-//! | K | `alpha_timer` | time | 55 us | section 3.1 |
-//! | T | `rate_timer` | time | 55 us | section 5 |
-//! | B | `byte_counter` | bytes | 10 MB | section 5 |
-//! | F | `f` | stages | 5 | section 3.1 |
-//! | Rai, Rhai | `rai`, `rhai` | rate | 40 Mb/s, 400 Mb/s | section 5; Rhai: choice |
-//!
 //! Two reaction points exist: [`paper::ReactionPoint`], the law above, and [`ns3::ReactionPoint`], the timer-driven form of the
 //! public ns-3 code, in which every marked acknowledgement counts and decreases happen on a timer.
 //!
@@ -35,10 +25,11 @@ pub mod ns3;
 pub mod paper;
 mod wire;
 
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, CheckCx, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx,
-    NicShape, NicSide, Preset, Reach, Token, WireCx,
+    Absent, Ack, Carrier, Claims, Fate, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape, NicSide,
+    Preset, Reach, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -47,9 +38,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// \[bytes\] Longest control frame that a scenario may ask for.
-const MOST: u64 = 1 << 20;
 
 /// Kind of the congestion notification packet.
 pub const CNP: &str = "cnp";
@@ -65,99 +53,81 @@ pub enum Law {
 }
 
 /// Parameters of DCQCN.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// `paper` (as published) or `ns3` (decreases on a timer, marks echoed in acknowledgements).
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(default = Law::Paper, source = "choice")]
     pub law: Law,
     /// NP: least time between two CNPs of one flow.
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1", "x-range" = "0 s and more"))]
+    #[param(symbol = "N", default = Time::us(50), range = Time::ZERO.., source = "SIGCOMM 2015 section 3.1")]
     pub cnp_interval: Time,
     /// NP: whether marks seen within the interval cause one CNP at its end.
-    #[schemars(extend("x-source" = "choice; htsim: true"))]
+    #[param(default = false, source = "choice; htsim: true")]
     pub cnp_trailing: bool,
     /// NP: class of CNPs, 0 to 7; absent: the class of the marked packet.
-    #[schemars(range(min = 0, max = 7))]
-    #[schemars(extend("x-source" = "choice: mlx5 default 6"))]
+    #[param(default = Some(6), range = 0..=7, source = "choice: mlx5 default 6", why = "there is no such class")]
     pub cnp_class: Option<u8>,
     /// NP: frame length of a CNP.
-    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17: 74 B and FCS", "x-range" = "64 B and more"))]
+    #[param(
+        default = Bytes(78), range = Bytes(64)..=Bytes(1_000_000), source = "RoCEv2, InfiniBand annex A17: 74 B and FCS",
+        why = "such a CNP is no Ethernet frame"
+    )]
     pub cnp_size: Bytes,
     /// Gain of alpha.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "SIGCOMM 2015 section 5"))]
+    #[param(
+        symbol = "g", default = 1.0 / 256.0, range = >0.0..=1.0, source = "SIGCOMM 2015 section 5",
+        why = "such a gain does nothing or overshoots"
+    )]
     pub g: f64,
     /// Time without CNP after which alpha decays.
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1", "x-range" = "1 ps and more"))]
+    #[param(
+        symbol = "K", default = Time::us(55), range = Time(1).., source = "SIGCOMM 2015 section 3.1",
+        why = "a timer of zero never ends"
+    )]
     pub alpha_timer: Time,
     /// Time per rate-increase stage.
-    #[serde(alias = "rpg-time-reset")]
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-range" = "1 ps and more", "x-alias" = "rpg-time-reset"))]
+    #[param(
+        symbol = "T", default = Time::us(55), range = Time(1).., alias = "rpg-time-reset", source = "SIGCOMM 2015 section 5",
+        why = "a timer of zero never ends"
+    )]
     pub rate_timer: Time,
     /// Bytes sent per rate-increase stage.
-    #[serde(alias = "rpg-byte-reset")]
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-range" = "1 B and more", "x-alias" = "rpg-byte-reset"))]
+    #[param(symbol = "B", default = Bytes(10_000_000), range = Bytes(1).., alias = "rpg-byte-reset", source = "SIGCOMM 2015 section 5")]
     pub byte_counter: Bytes,
     /// Stages of fast recovery.
-    #[serde(alias = "rpg-threshold")]
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 3.1", "x-range" = "0 and more", "x-alias" = "rpg-threshold"))]
+    #[param(symbol = "F", default = 5, range = 0.., alias = "rpg-threshold", source = "SIGCOMM 2015 section 3.1")]
     pub f: u32,
     /// Additive increase of the target rate.
-    #[serde(alias = "rpg-ai-rate")]
-    #[schemars(extend("x-source" = "SIGCOMM 2015 section 5", "x-range" = "0 b/s and more", "x-alias" = "rpg-ai-rate"))]
+    #[param(symbol = "Rai", default = Rate(40_000_000), range = Rate(0).., alias = "rpg-ai-rate", source = "SIGCOMM 2015 section 5")]
     pub rai: Rate,
     /// Hyper increase of the target rate.
-    #[serde(alias = "rpg-hai-rate")]
-    #[schemars(extend("x-source" = "choice: 10 x Rai", "x-range" = "0 b/s and more", "x-alias" = "rpg-hai-rate"))]
+    #[param(symbol = "Rhai", default = Rate(400_000_000), range = Rate(0).., alias = "rpg-hai-rate", source = "choice: 10 x Rai")]
     pub rhai: Rate,
     /// Least rate.
-    #[serde(alias = "rpg-min-rate")]
-    #[schemars(extend("x-source" = "ns3-rdma config: 100 Mb/s", "x-range" = "1 b/s to the line rate", "x-alias" = "rpg-min-rate"))]
+    #[param(
+        default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate", alias = "rpg-min-rate",
+        source = "ns3-rdma config: 100 Mb/s", why = "a flow at rate zero never sends again"
+    )]
     pub min_rate: Rate,
     /// Whether a CNP sets Rt = Rc always, or (`ns3` only) not before the first increase since the last cut.
-    #[schemars(extend("x-source" = "SIGCOMM 2015; HPCC ns-3 config: false"))]
+    #[param(default = true, source = "SIGCOMM 2015; HPCC ns-3 config: false")]
     pub clamp_target: bool,
     /// `ns3`: time between looks at whether a mark has come, at each of which the rate is cut at most once.
-    #[schemars(extend("x-source" = "HPCC ns-3 config: 4 us", "x-range" = "1 ps and more"))]
+    #[param(default = Time::us(4), range = Time(1).., source = "HPCC ns-3 config: 4 us", why = "a timer of zero never ends")]
     pub decrease_interval: Time,
     /// `paper`: whether stage F still counts as fast recovery (`max <= F` instead of `max < F`).
-    #[schemars(extend("x-source" = "SIGCOMM 2015: false; htsim: true"))]
+    #[param(default = false, source = "SIGCOMM 2015: false; htsim: true")]
     pub recover_through_f: bool,
     /// `paper`: whether timers run, and alpha decays, before a flow's first CNP.
-    #[schemars(extend("x-source" = "choice; htsim: true"))]
+    #[param(default = false, source = "choice; htsim: true")]
     pub timers_from_start: bool,
     /// `paper`: one alpha for all flows of the run instead of one per queue pair. Only to reproduce results that were made so.
-    #[schemars(extend("x-source" = "SIGCOMM 2015: false; htsim: true"))]
+    #[param(default = false, source = "SIGCOMM 2015: false; htsim: true")]
     pub shared_alpha: bool,
     /// `paper`: whether the alpha timer starts anew when it has run out. If not, alpha decays with every packet from then on until the next CNP; a slip of a public simulator, for experiments on results that it produced.
-    #[schemars(extend("x-source" = "SIGCOMM 2015: true; public UEC htsim: false"))]
+    #[param(default = true, source = "SIGCOMM 2015: true; public UEC htsim: false")]
     pub alpha_timer_restarts: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            law: Law::Paper,
-            cnp_interval: Time::us(50),
-            cnp_trailing: false,
-            cnp_class: Some(6),
-            cnp_size: Bytes(78),
-            g: 1.0 / 256.0,
-            alpha_timer: Time::us(55),
-            rate_timer: Time::us(55),
-            byte_counter: Bytes(10_000_000),
-            f: 5,
-            rai: Rate(40_000_000),
-            rhai: Rate(400_000_000),
-            min_rate: Rate(100_000_000),
-            clamp_target: true,
-            decrease_interval: Time::us(4),
-            recover_through_f: false,
-            timers_from_start: false,
-            shared_alpha: false,
-            alpha_timer_restarts: true,
-        }
-    }
 }
 
 /// DCQCN.
@@ -242,30 +212,6 @@ shared_alpha = true
 
     fn classes(params: &Params) -> u8 {
         class_bits(&params.cnp_class)
-    }
-
-    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
-        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
-        let mut findings = Vec::new();
-        if !(params.g > 0.0 && params.g <= 1.0) {
-            findings.push(fatal("g", format!("a gain of {} does nothing or overshoots", params.g), "0 < g <= 1"));
-        }
-        for (key, time) in [("alpha_timer", params.alpha_timer), ("rate_timer", params.rate_timer)] {
-            if time == Time::ZERO {
-                findings.push(fatal(key, "a timer of zero never ends".into(), "the paper has 55 us"));
-            }
-        }
-        if !(64..=MOST).contains(&params.cnp_size.0) {
-            let reason = format!("a CNP of {} is no Ethernet frame", params.cnp_size);
-            findings.push(fatal("cnp_size", reason, "64 B to 1 MB; the standard's is 78 B"));
-        }
-        if params.min_rate == Rate(0) {
-            findings.push(fatal("min_rate", "a flow at rate zero never sends again".into(), "1 b/s and more"));
-        }
-        if params.decrease_interval == Time::ZERO {
-            findings.push(fatal("decrease_interval", "a timer of zero never ends".into(), "the ns-3 code has 4 us"));
-        }
-        findings
     }
 
     fn nic(params: &Params, _: &NicShape) -> Option<NotificationPoint> {

@@ -150,8 +150,8 @@ fn losses_are_answered_as_tcp_does() {
 
 #[test]
 fn values_that_cannot_work_are_refused() {
-    let cx = CheckCx::default();
-    let keys = |params: Params| Dctcp::check(&params, &cx).iter().map(|f| f.key).collect::<Vec<_>>();
+    let cx = backwater_net::hooks::CheckCx::default();
+    let keys = |params: Params| crate::stack::inspect::<Dctcp>(&params, &cx).iter().map(|f| f.key).collect::<Vec<_>>();
     assert!(keys(Params::default()).is_empty());
     assert_eq!(keys(Params { g: 0.0, ..Params::default() }), ["g"]);
     assert_eq!(keys(Params { initial_alpha: 1.5, ..Params::default() }), ["initial_alpha"]);

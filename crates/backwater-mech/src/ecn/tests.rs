@@ -143,3 +143,13 @@ fn thresholds_follow_the_rate_of_the_port() {
     let share = share.count();
     assert!((440..=560).contains(&share), "half way up the curve: {share} of 1000");
 }
+
+#[test]
+fn weights_lie_above_0_and_up_to_1() {
+    let keys = |weight| {
+        let params = Params { weight, ..Params::default() };
+        crate::stack::inspect::<Marker>(&params, &Default::default()).into_iter().map(|f| f.key).collect::<Vec<_>>()
+    };
+    assert!([None, Some(0.002), Some(1.0)].into_iter().all(|weight| keys(weight).is_empty()));
+    assert!([0.0, -0.1, 1.5, f64::NAN].into_iter().all(|weight| keys(Some(weight)) == ["weight"]));
+}

@@ -1,6 +1,7 @@
 //! Parameters of PFC: what a scenario's table `pfc` says, and the thresholds that follow from it.
 
-use crate::mac_control::{Counter, Signal, default_counter, default_quanta, default_signal};
+use crate::mac_control::{Counter, Signal};
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::Finding;
 use backwater_net::packet::class_bits;
@@ -29,86 +30,66 @@ pub enum Threshold {
 }
 
 /// Parameters of PFC.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct Params {
     /// Classes under PFC, each 0 to 7.
-    #[serde(default = "default_classes", alias = "pfc-enabled-priorities")]
-    #[schemars(inner(range(min = 0, max = 7)), extend("x-alias" = "pfc-enabled-priorities"))]
-    #[schemars(extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
+    #[param(
+        default = vec![3], each = 0..=7, alias = "pfc-enabled-priorities",
+        source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class"
+    )]
     pub classes: Vec<u8>,
     /// `static` (`xoff`, `xon`) or `dynamic` (`alpha` times the free shared memory).
-    #[serde(default = "default_threshold")]
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(default = Threshold::Static, source = "choice")]
     pub threshold: Threshold,
     /// Rate of the ports for which `xoff`, `xon` and `alpha` are meant; at other rates all are in proportion. Absent: the same at all ports.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "HPCC ns-3 configuration: an alpha of 1/8 at 100 Gb/s, 1/2 at 400 Gb/s", "x-range" = "1 b/s and more"))]
+    #[param(
+        symbol = "C0", range = Rate(1).., source = "HPCC ns-3 configuration: an alpha of 1/8 at 100 Gb/s, 1/2 at 400 Gb/s",
+        why = "no port has a rate of zero"
+    )]
     pub reference_rate: Option<Rate>,
     /// Static threshold: bytes above which the class is paused.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "the study; IEEE 802.1Q leaves it to the implementer", "x-range" = "1 B to below the buffer, less the headroom"))]
+    #[param(
+        symbol = "XOFF", range = Bytes(1).., up_to = "below the buffer, less the headroom",
+        source = "the study; IEEE 802.1Q leaves it to the implementer"
+    )]
     pub xoff: Option<Bytes>,
     /// Static threshold: bytes below which it resumes. Absent: `xoff` less 8 KB.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "choice: two frames of 4 KB", "x-range" = "0 B to xoff"))]
+    #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
     pub xon: Option<Bytes>,
     /// Dynamic threshold: share of the free shared memory that one (port, class) may hold.
-    #[serde(default = "default_alpha")]
-    #[schemars(range(min = 0.0, max = 64.0), extend("x-source" = "HPCC ns-3 switch-mmu: shift 3", "x-range" = "0 to 64"))]
+    #[param(symbol = "alpha", default = 0.125, range = 0.0..=64.0, source = "HPCC ns-3 switch-mmu: shift 3")]
     pub alpha: f64,
     /// Dynamic threshold: how far the counter must fall below it before the class resumes.
-    #[serde(default = "default_xon_offset")]
-    #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 3 KB", "x-range" = "0 B and more"))]
+    #[param(default = Bytes(3_000), range = Bytes::ZERO.., source = "HPCC ns-3 switch-mmu: 3 KB")]
     pub xon_offset: Bytes,
     /// `ingress`: bytes of the class from one port, that port is paused (802.1Q); `egress`: bytes in one egress queue, all other ports are paused (a pure output-queued switch); `queue`: the same bytes, those are paused whose frames join it, in the class in which they came.
-    #[serde(default = "default_counter")]
-    #[schemars(extend("x-source" = "IEEE 802.1Q clause 36: ingress"))]
+    #[param(default = Counter::Ingress, source = "IEEE 802.1Q clause 36: ingress")]
     pub counter: Counter,
     /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
-    #[serde(default = "default_signal")]
-    #[schemars(extend("x-source" = "IEEE 802.3 annex 31D; ideal: as htsim"))]
+    #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31D; ideal: as htsim")]
     pub signal: Signal,
     /// Pause time in each frame, in quanta of 512 bit times.
-    #[serde(default = "default_quanta")]
-    #[schemars(range(min = 1, max = 65535), extend("x-unit" = "512 bit times", "x-source" = "IEEE 802.3 annex 31D"))]
+    #[param(
+        symbol = "time[i]", unit = "512 bit times", default = u16::MAX, range = 1..=65535, source = "IEEE 802.3 annex 31D",
+        why = "such a pause is none"
+    )]
     pub quanta: u16,
     /// Time from receipt of a frame until the receiver acts on it.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "IEEE 802.3 annex 31D bounds it from above", "x-range" = "0 s and more"))]
+    #[param(default = Time::ZERO, range = Time::ZERO.., source = "IEEE 802.3 annex 31D bounds it from above")]
     pub response: Time,
     /// Watchdog of switches: a queue that its neighbour pauses without a break for this long, and that is not empty, is given up. Absent: off.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "SONiC PFC watchdog: 200 ms; absent: choice, 802.1Q has none", "x-min" = "1 ps"))]
+    #[param(
+        range = Time(1).., source = "SONiC PFC watchdog: 200 ms; absent: choice, 802.1Q has none",
+        why = "a watchdog that waits for no time would give up every queue"
+    )]
     pub watchdog: Option<Time>,
     /// Watchdog: how long the neighbour's pause then does not count. Absent: as long as `watchdog`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "SONiC PFC watchdog: as its detection time, 200 ms", "x-min" = "1 ps"))]
+    #[param(range = Time(1).., source = "SONiC PFC watchdog: as its detection time, 200 ms", why = "it would be restored at once")]
     pub watchdog_restore: Option<Time>,
     /// Watchdog: `drop` (what waits is dropped, and what comes until it is restored) or `forward` (the queue sends in spite of the pause). With `lossless` the first frame dropped ends the run, and `forward` is refused.
-    #[serde(default = "default_action")]
-    #[schemars(extend("x-source" = "SONiC PFC watchdog: drop"))]
+    #[param(default = Action::Drop, source = "SONiC PFC watchdog: drop")]
     pub watchdog_action: Action,
-}
-
-fn default_classes() -> Vec<u8> {
-    vec![3]
-}
-
-fn default_action() -> Action {
-    Action::Drop
-}
-
-fn default_threshold() -> Threshold {
-    Threshold::Static
-}
-
-fn default_alpha() -> f64 {
-    0.125
-}
-
-fn default_xon_offset() -> Bytes {
-    Bytes(3_000)
 }
 
 impl Params {

@@ -381,7 +381,7 @@ fn what_is_refused() {
         let bench = SwitchBench::new(&switch, 4, LINE, 0);
         let (switches, switch_params) = (std::slice::from_ref(bench.shape()), std::slice::from_ref(&switch));
         let cx = CheckCx { switches, switch_params, ..CheckCx::default() };
-        Qcn::check(params, &cx).into_iter().map(|f| f.key).collect::<Vec<_>>()
+        crate::stack::inspect::<Qcn>(params, &cx).into_iter().map(|f| f.key).collect::<Vec<_>>()
     };
     let of = |params: Params| keys(&params, BufferPer::None);
     assert_eq!(of(exact()), [""; 0]);

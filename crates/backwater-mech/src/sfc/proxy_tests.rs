@@ -173,6 +173,6 @@ fn host_without_pfc_obeys_pauses_of_its_class() {
 fn proxy_cannot_pause_a_flow() {
     let flow = Params { granularity: Granularity::Flow, ..params() };
     let cx = CheckCx::default();
-    assert!(Sfc::check(&params(), &cx).is_empty());
-    assert!(matches!(&Sfc::check(&flow, &cx)[..], [Finding { fatal: true, key: "granularity", .. }]));
+    assert!(crate::stack::inspect::<Sfc>(&params(), &cx).is_empty());
+    assert!(matches!(&crate::stack::inspect::<Sfc>(&flow, &cx)[..], [Finding { fatal: true, key: "granularity", .. }]));
 }

@@ -104,9 +104,9 @@ fn pacing_below_one_packet() {
 
 #[test]
 fn values_that_cannot_work_are_refused() {
-    let cx = CheckCx::default();
+    let cx = backwater_net::hooks::CheckCx::default();
     let d = Params::default;
-    assert!(Swift::check(&d(), &cx).is_empty());
+    assert!(crate::stack::inspect::<Swift>(&d(), &cx).is_empty());
     for (params, key) in [
         (Params { beta: 0.0, ..d() }, "beta"),
         (Params { max_mdf: 1.0, ..d() }, "max_mdf"),
@@ -117,7 +117,7 @@ fn values_that_cannot_work_are_refused() {
         (Params { initial_cwnd: 2000.0, ..d() }, "initial_cwnd"),
         (Params { retx_reset_threshold: 0, ..d() }, "retx_reset_threshold"),
     ] {
-        let keys: Vec<_> = Swift::check(&params, &cx).iter().map(|f| f.key).collect();
+        let keys: Vec<_> = crate::stack::inspect::<Swift>(&params, &cx).iter().map(|f| f.key).collect();
         assert_eq!(keys, [key]);
     }
 }

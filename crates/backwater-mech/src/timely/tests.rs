@@ -146,7 +146,11 @@ fn decisions_of_the_ns3_code() {
 #[test]
 fn refuses_what_cannot_work() {
     let refused = |params: Params| -> Vec<&'static str> {
-        Timely::check(&params, &CheckCx::default()).iter().filter(|f| f.fatal).map(|f| f.key).collect()
+        crate::stack::inspect::<Timely>(&params, &Default::default())
+            .iter()
+            .filter(|f| f.fatal)
+            .map(|f| f.key)
+            .collect()
     };
     let good = Params::default;
     assert!(refused(good()).is_empty());

@@ -2,6 +2,7 @@
 
 use super::{FlowShape, FlowSide, NicShape, NicSide, Steering, SwitchShape, SwitchSide};
 use crate::packet::{Class, Control, HostId};
+use crate::parameters::{Finding, Parameters};
 use crate::units::Bytes;
 use backwater_wire::address::Mac;
 use schemars::JsonSchema;
@@ -111,19 +112,6 @@ impl Default for CheckCx<'_> {
     }
 }
 
-/// What is wrong with a mechanism's parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Whether the run must not start.
-    pub fatal: bool,
-    /// The key within the mechanism's table.
-    pub key: &'static str,
-    /// What is wrong.
-    pub reason: String,
-    /// What would be right.
-    pub hint: String,
-}
-
 /// A parameter that nothing reads while another one has the value that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unread {
@@ -193,7 +181,7 @@ pub trait Mechanism {
     /// One line for lists.
     const SUMMARY: &'static str;
     /// Its parameters; every field documented with unit, default and source.
-    type Params: DeserializeOwned + serde::Serialize + JsonSchema + Clone + 'static;
+    type Params: DeserializeOwned + serde::Serialize + JsonSchema + Parameters + Clone + 'static;
     /// State shared by all nodes of a run. Anything but `()` forbids splitting the run by node.
     type Shared: Default + Clone;
     /// Its side at switches.
@@ -243,7 +231,8 @@ pub trait Mechanism {
     fn steering(_params: &Self::Params) -> Option<Steering> {
         None
     }
-    /// Looks for values that cannot work or hold a promise. `params` belong to the switch of the same number in `cx`.
+    /// Looks for values that cannot work or hold a promise; all are within their declared ranges. `params` belong to the switch of the
+    /// same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
         Vec::new()
     }

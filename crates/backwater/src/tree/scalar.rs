@@ -113,11 +113,14 @@ pub(super) fn number(
     });
     let least = bound("minimum");
     let (text, error) = (node.shown(), || at(node, path, cx));
-    let range = match (least, most) {
-        (Some(least), Some(most)) => format!("{least} to {most}"),
-        (Some(least), None) => format!("at least {least}"),
-        (None, Some(most)) => format!("at most {most}"),
-        (None, None) => return Ok(()),
+    let range = match schema.get("x-range").and_then(Json::as_str) {
+        Some(told) => told.to_owned(),
+        None => match (least, most) {
+            (Some(least), Some(most)) => format!("{least} to {most}"),
+            (Some(least), None) => format!("at least {least}"),
+            (None, Some(most)) => format!("at most {most}"),
+            (None, None) => return Ok(()),
+        },
     };
     if most.is_some_and(|most| value > most) {
         return Err(

@@ -80,7 +80,7 @@ fn what_a_key_means() {
     assert_eq!((rai.default.as_deref(), rai.source.as_deref()), (Some("40 Mb/s"), Some("SIGCOMM 2015 section 5")));
     assert_eq!(explain("flow.size").unwrap().range.as_deref(), Some("at least 1 B"));
     assert_eq!(explain("flow.3.size").unwrap(), explain("flow.size").unwrap());
-    assert_eq!(explain("dcqcn.g").unwrap().range.as_deref(), Some("0.0 to 1.0"));
+    assert_eq!(explain("dcqcn.g").unwrap().range.as_deref(), Some("above 0 to 1"));
     assert_eq!(explain("sfc.threshold").unwrap().default.as_deref(), Some("none: must be given"));
     assert!(
         explain("pfc")

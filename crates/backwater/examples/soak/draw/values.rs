@@ -113,8 +113,11 @@ fn integer(dice: &mut Dice, about: &Json) -> i64 {
 
 fn number(dice: &mut Dice, about: &Json) -> f64 {
     let of = |key: &str| about.get(key).and_then(Json::as_f64);
-    let usual = of("default").filter(|usual| *usual > 0.0).unwrap_or(0.5);
-    let (least, most) = (of("minimum").unwrap_or(0.0), of("maximum").unwrap_or(usual * 8.0).min(usual * 8.0));
+    let default = of("default").filter(|usual| *usual > 0.0);
+    let (usual, least) = (default.unwrap_or(0.5), of("minimum"));
+    // Where nothing says what is usual, values beyond the range come, too, and are refused.
+    let most = of("maximum").or(of("exclusiveMaximum")).filter(|_| default.is_some() || least.is_some());
+    let (least, most) = (least.unwrap_or(0.0), most.unwrap_or(usual * 8.0).min(usual * 8.0));
     let drawn = dice.log((usual / 8.0).max(least).max(1e-4), most.max(least));
     // As people write them.
     (drawn * 1e4).round().max(1.0) / 1e4

@@ -1,0 +1,131 @@
+//! What stands in `#[param(…)]`.
+
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, RangeLimits, Token, Type};
+
+/// The declaration of one field.
+#[derive(Default)]
+pub struct Declaration {
+    pub source: Option<LitStr>,
+    pub default: Option<Expr>,
+    pub range: Option<Range>,
+    /// Whether `range` is that of each entry.
+    pub each: bool,
+    pub told: Option<LitStr>,
+    pub up_to: Option<LitStr>,
+    pub why: Option<LitStr>,
+    pub symbol: Option<LitStr>,
+    pub unit: Option<LitStr>,
+    pub alias: Option<LitStr>,
+}
+
+/// A range of Rust, whose first value may be left out.
+pub struct Range {
+    pub above: bool,
+    pub least: Option<Expr>,
+    pub most: Option<Expr>,
+    pub below: bool,
+}
+
+impl Declaration {
+    /// Takes the declaration off the field.
+    pub fn take(field: &mut Field) -> syn::Result<Declaration> {
+        let (own, others) =
+            std::mem::take(&mut field.attrs).into_iter().partition(|a: &Attribute| a.path().is_ident("param"));
+        field.attrs = others;
+        let [attribute]: [Attribute; 1] = Vec::try_into(own)
+            .map_err(|_| syn::Error::new_spanned(&*field, "a parameter has one #[param(source = …, …)]"))?;
+        let declaration: Declaration = attribute.parse_args()?;
+        match declaration.source {
+            Some(_) => Ok(declaration),
+            None => Err(syn::Error::new_spanned(attribute, "a parameter has a source")),
+        }
+    }
+
+    /// Whether a bound is the parameter of this name.
+    pub fn names(&self, other: &Ident) -> bool {
+        let is = |bound: &Option<Expr>| matches!(bound, Some(Expr::Path(path)) if path.path.is_ident(other));
+        self.range.as_ref().is_some_and(|range| is(&range.least) || is(&range.most))
+    }
+}
+
+impl Parse for Declaration {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Declaration> {
+        let mut all = Declaration::default();
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            input.parse::<Token![=]>()?;
+            match key.to_string().as_str() {
+                "source" => all.source = Some(input.parse()?),
+                "default" => all.default = Some(input.parse()?),
+                "range" => all.range = Some(input.parse()?),
+                "each" => (all.each, all.range) = (true, Some(input.parse()?)),
+                "told" => all.told = Some(input.parse()?),
+                "up_to" => all.up_to = Some(input.parse()?),
+                "why" => all.why = Some(input.parse()?),
+                "symbol" => all.symbol = Some(input.parse()?),
+                "unit" => all.unit = Some(input.parse()?),
+                "alias" => all.alias = Some(input.parse()?),
+                _ => return Err(syn::Error::new(key.span(), "no key of a parameter's declaration")),
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Parse for Range {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Range> {
+        let above = input.parse::<Option<Token![>]>>()?.is_some();
+        match input.parse()? {
+            Expr::Range(range) => Ok(Range {
+                above,
+                below: range.end.is_some() && matches!(range.limits, RangeLimits::HalfOpen(_)),
+                least: range.start.map(|start| *start),
+                most: range.end.map(|end| *end),
+            }),
+            other => Err(syn::Error::new_spanned(other, "a range, as in `Bytes::ZERO..=kmax`")),
+        }
+    }
+}
+
+/// The type of one value of a field: what is in its `Option`, its `Vec`, or both.
+pub fn scalar(of: &Type) -> &Type {
+    if let Type::Path(path) = of
+        && let Some(last) = path.path.segments.last()
+        && (last.ident == "Option" || last.ident == "Vec")
+        && let syn::PathArguments::AngleBracketed(arguments) = &last.arguments
+        && let Some(syn::GenericArgument::Type(inner)) = arguments.args.first()
+    {
+        return scalar(inner);
+    }
+    of
+}
+
+/// Whether a field may be absent.
+pub fn optional(of: &Type) -> bool {
+    matches!(of, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
+}
+
+/// What a doc comment says in its first sentence, up to a semicolon, in lower case.
+pub fn meaning(field: &Field) -> Option<String> {
+    let line = |attribute: &Attribute| match &attribute.meta {
+        syn::Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let text = field.attrs.iter().filter_map(line).collect::<Vec<_>>().join(" ");
+    let first = text.split(". ").next()?.split("; ").next()?.trim_end_matches('.');
+    let mut letters = first.chars();
+    let (begin, next) = (letters.next()?, letters.next()?);
+    let abbreviation = !next.is_lowercase() && next != ' ';
+    Some(if abbreviation {
+        first.to_owned()
+    } else {
+        format!("{}{}", begin.to_lowercase(), &first[begin.len_utf8()..])
+    })
+}

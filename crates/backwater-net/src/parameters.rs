@@ -1,0 +1,270 @@
+//! What follows from the declaration of parameters (`#[backwater_derive::parameters]`): their list, their ranges, their schema.
+
+use crate::units::{Bytes, Rate};
+use backwater_engine::Time;
+use schemars::Schema;
+use serde_json::Value as Json;
+use std::fmt;
+
+/// What is wrong with a mechanism's parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether the run must not start.
+    pub fatal: bool,
+    /// The key within the mechanism's table.
+    pub key: &'static str,
+    /// What is wrong.
+    pub reason: String,
+    /// What would be right.
+    pub hint: String,
+}
+
+impl Finding {
+    /// One with which the run must not start.
+    pub fn fatal(key: &'static str, reason: impl Into<String>, hint: impl Into<String>) -> Finding {
+        Finding { fatal: true, key, reason: reason.into(), hint: hint.into() }
+    }
+
+    /// One that is worth a warning.
+    pub fn warning(key: &'static str, reason: impl Into<String>, hint: impl Into<String>) -> Finding {
+        Finding { fatal: false, key, reason: reason.into(), hint: hint.into() }
+    }
+}
+
+/// The parameters of a table, each declared once.
+pub trait Parameters {
+    /// All, in the order of the declaration.
+    fn list() -> Vec<Parameter>;
+    /// Those of these values that are out of their range, all fatal.
+    fn out_of_range(&self) -> Vec<Finding>;
+}
+
+/// A parameter as it is declared; its meaning and default are in the schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its key within the table.
+    pub key: &'static str,
+    /// What the source calls it.
+    pub symbol: Option<&'static str>,
+    /// Its unit, where the type does not say it.
+    pub unit: Option<&'static str>,
+    /// Where it, or its default, comes from.
+    pub source: &'static str,
+    /// Another name of the key.
+    pub alias: Option<&'static str>,
+    /// What it may be, as it is told; nothing where its entries have `bounds`.
+    pub range: Option<String>,
+    /// Bounds by their keywords in JSON Schema, where they are numbers.
+    pub bounds: Vec<(&'static str, Json)>,
+    /// Whether these are of each entry of a list.
+    pub each: bool,
+}
+
+/// Writes what is declared of `P` into its schema: `x-symbol`, `x-unit`, `x-source`, `x-range`, `x-alias` and the bounds of numbers.
+pub fn describe<P: Parameters>(schema: &mut Schema) {
+    let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) else { return };
+    for parameter in P::list() {
+        let Some(about) = properties.get_mut(parameter.key).and_then(Json::as_object_mut) else { continue };
+        let texts = [("x-symbol", parameter.symbol), ("x-unit", parameter.unit), ("x-source", Some(parameter.source))];
+        let texts = texts.into_iter().chain([("x-alias", parameter.alias)]);
+        about.extend(texts.filter_map(|(key, text)| Some((key.to_owned(), text?.into()))));
+        about.extend(parameter.range.map(|range| ("x-range".to_owned(), range.into())));
+        let bounded = if parameter.each { about.get_mut("items").and_then(Json::as_object_mut) } else { Some(about) };
+        if let Some(bounded) = bounded {
+            bounded.extend(parameter.bounds.into_iter().map(|(key, bound)| (key.to_owned(), bound)));
+        }
+    }
+}
+
+/// What is said of a parameter that is out of its range.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its key within the table.
+    pub key: &'static str,
+    /// What is wrong with a value outside.
+    pub why: Option<&'static str>,
+    /// What it is.
+    pub meaning: &'static str,
+}
+
+/// One end of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound<T> {
+    /// A value.
+    Value(T),
+    /// What another parameter is, where it is known.
+    Key(&'static str, Option<T>),
+}
+
+impl<T: Scalar> Bound<T> {
+    fn value(&self) -> Option<&T> {
+        match self {
+            Bound::Value(value) => Some(value),
+            Bound::Key(_, value) => value.as_ref(),
+        }
+    }
+}
+
+impl<T: Scalar> fmt::Display for Bound<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Value(value) => write!(f, "{value}"),
+            Bound::Key(key, None) => f.write_str(key),
+            Bound::Key(key, Some(value)) => write!(f, "{key} ({value})"),
+        }
+    }
+}
+
+/// What a parameter may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range<T> {
+    /// The lower bound.
+    pub least: Option<Bound<T>>,
+    /// Whether that itself is left out.
+    pub above: bool,
+    /// The upper bound.
+    pub most: Option<Bound<T>>,
+    /// Whether that itself is left out.
+    pub below: bool,
+    /// The upper bound as it is told, where only a run knows it.
+    pub up_to: Option<&'static str>,
+}
+
+impl<T: Scalar> fmt::Display for Range<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = match (&self.most, self.up_to) {
+            (Some(most), _) if self.below => Some(format!("below {most}")),
+            (Some(most), _) => Some(most.to_string()),
+            (None, told) => told.map(str::to_owned),
+        };
+        match (&self.least, most) {
+            (Some(least), Some(most)) if self.above => write!(f, "above {least} to {most}"),
+            (Some(least), Some(most)) => write!(f, "{least} to {most}"),
+            (Some(least), None) if self.above => write!(f, "above {least}"),
+            (Some(least), None) => write!(f, "{least} and more"),
+            (None, Some(most)) if self.below => f.write_str(&most),
+            (None, Some(most)) => write!(f, "at most {most}"),
+            (None, None) => f.write_str("any"),
+        }
+    }
+}
+
+impl<T: Scalar> Range<T> {
+    /// The bounds by their keywords in JSON Schema, where they are numbers.
+    pub fn bounds(&self) -> Vec<(&'static str, Json)> {
+        let number = |bound: &Option<Bound<T>>| match bound {
+            Some(Bound::Value(value)) => value.number(),
+            _ => None,
+        };
+        let least = number(&self.least).map(|n| (if self.above { "exclusiveMinimum" } else { "minimum" }, n));
+        let most = number(&self.most).map(|n| (if self.below { "exclusiveMaximum" } else { "maximum" }, n));
+        least.into_iter().chain(most).collect()
+    }
+
+    /// What is wrong with the first of `values` that is outside, if one is. `usual` is the default.
+    pub fn finding(&self, about: &About, values: &impl Values<T>, usual: &impl Values<T>) -> Option<Finding> {
+        let wrong = values.all().find_map(|value| self.wrong(about.key, value))?;
+        let why = about.why.map_or_else(String::new, |why| format!(": {why}"));
+        let hint = match usual.first() {
+            Some(usual) => format!("{self}; the default is {usual}"),
+            None => format!("{self}: {}", about.meaning),
+        };
+        Some(Finding::fatal(about.key, format!("{wrong}{why}"), hint))
+    }
+
+    fn wrong(&self, key: &str, value: &T) -> Option<String> {
+        if !value.is_finite() {
+            return Some(format!("{value} is no finite number"));
+        }
+        let shown = |bound: &Bound<T>| match bound {
+            Bound::Key(..) => format!("{key} ({value})"),
+            Bound::Value(_) => value.to_string(),
+        };
+        let least = self.least.as_ref().and_then(|bound| Some((bound, bound.value()?)));
+        let most = self.most.as_ref().and_then(|bound| Some((bound, bound.value()?)));
+        match (least, most) {
+            (Some((bound, least)), _) if self.above && value <= least => {
+                Some(format!("{} is not above {bound}", shown(bound)))
+            }
+            (Some((bound, least)), _) if value < least => Some(format!("{} is below {bound}", shown(bound))),
+            (_, Some((bound, most))) if self.below && value >= most => {
+                Some(format!("{} is not below {bound}", shown(bound)))
+            }
+            (_, Some((bound, most))) if value > most => Some(format!("{} is above {bound}", shown(bound))),
+            _ => None,
+        }
+    }
+}
+
+/// A value that can have a range.
+pub trait Scalar: PartialOrd + Clone + fmt::Display + 'static {
+    /// The value as a number of JSON, if it is written as one.
+    fn number(&self) -> Option<Json> {
+        None
+    }
+    /// Whether it is a number that something can be compared with.
+    fn is_finite(&self) -> bool {
+        true
+    }
+}
+
+impl Scalar for Time {}
+impl Scalar for Bytes {}
+impl Scalar for Rate {}
+
+impl Scalar for f64 {
+    fn number(&self) -> Option<Json> {
+        Some((*self).into())
+    }
+    fn is_finite(&self) -> bool {
+        f64::is_finite(*self)
+    }
+}
+
+macro_rules! whole {
+    ($($t:ty),+) => {
+        $(impl Scalar for $t {
+            fn number(&self) -> Option<Json> {
+                Some((*self).into())
+            }
+        })+
+    };
+}
+whole!(u8, u16, u32, u64, i8);
+
+/// The values that a parameter has: one, none where it is absent, or those of a list.
+pub trait Values<T: Scalar> {
+    /// All.
+    fn all(&self) -> impl Iterator<Item = &T>;
+    /// The only one, or the first of several.
+    fn first(&self) -> Option<T> {
+        self.all().next().cloned()
+    }
+}
+
+impl<T: Scalar> Values<T> for T {
+    fn all(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(self)
+    }
+}
+
+impl<T: Scalar> Values<T> for Option<T> {
+    fn all(&self) -> impl Iterator<Item = &T> {
+        self.iter()
+    }
+}
+
+impl<T: Scalar> Values<T> for Vec<T> {
+    fn all(&self) -> impl Iterator<Item = &T> {
+        self.iter()
+    }
+}
+
+impl<T: Scalar> Values<T> for Option<Vec<T>> {
+    fn all(&self) -> impl Iterator<Item = &T> {
+        self.iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests;
