@@ -26,7 +26,7 @@
 use backwater_derive::parameters;
 use backwater_net::Bytes;
 use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Reach};
-use backwater_net::packet::Packet;
+use backwater_net::packet::{DataHeader, Packet};
 
 /// Parameters of DCTCP.
 #[parameters]
@@ -125,7 +125,7 @@ impl FlowSide for Sender {
 
     #[inline(always)]
     fn on_send(&mut self, _: &mut FlowCx<'_>, pkt: &mut Packet) {
-        self.snd_nxt = self.snd_nxt.max(pkt.seq + u64::from(pkt.payload));
+        self.snd_nxt = self.snd_nxt.max(pkt.data().map_or(0, DataHeader::end));
     }
 
     fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack) {

@@ -21,7 +21,7 @@
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{Absent, Claims, Mechanism, Reach, SwitchCx, SwitchShape, SwitchSide};
-use backwater_net::packet::{FlowRef, Kind, Packet, Port};
+use backwater_net::packet::{FlowRef, Packet, Port};
 use rand::RngExt;
 use std::collections::HashMap;
 
@@ -89,7 +89,7 @@ pub struct Table {
 // The specification.
 impl SwitchSide for Table {
     fn choose(&mut self, cx: &mut SwitchCx<'_>, next_hops: &[Port], pkt: &Packet) -> Option<Port> {
-        if pkt.kind != Kind::Data || self.classes & (1 << pkt.class.0) == 0 {
+        if !pkt.is_data() || self.classes & (1 << pkt.class.0) == 0 {
             return None;
         }
         let (t, delta) = (cx.now(), self.gap);

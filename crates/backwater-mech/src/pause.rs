@@ -165,7 +165,7 @@ pub struct Switch {
 // The specification.
 impl SwitchSide for Switch {
     #[inline(always)]
-    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {
         if self.congested.counter() == Counter::Ingress {
             let over = self.passes(at.ingress, cx.seen().ingress_port(at.ingress));
             self.filled(cx, at.ingress, over || cx.seen().in_headroom(at.ingress, at.class) > Bytes::ZERO);

@@ -181,7 +181,7 @@ pub struct Switch {
 // The specification.
 impl SwitchSide for Switch {
     #[inline(always)]
-    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {
         if self.counter == Counter::Ingress
             && self.under_pfc(at.class)
             && self.is_full(cx, at)

@@ -48,7 +48,7 @@ use backwater_net::hooks::{
     Absent, Carrier, CheckCx, Claims, Fate, Finding, Lane, Mechanism, NicShape, Place, Reach, SwitchCx, SwitchShape,
     SwitchSide, Token, Unread, WireCx,
 };
-use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Kind, Packet, Port, class_bits};
+use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Packet, Port, class_bits};
 use backwater_net::{Bytes, Rate};
 use edge::Edge;
 use point::CongestionPoint;
@@ -375,11 +375,9 @@ impl SwitchSide for Bridge {
 impl Bridge {
     #[cold]
     fn congested(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
-        if pkt.kind != Kind::Data {
-            return;
-        }
-        if let Some(message) = self.point.pause(cx, at, pkt) {
-            self.tell(cx, pkt.src, Some(pkt.flow), message);
+        let Some(data) = pkt.data() else { return };
+        if let Some(message) = self.point.pause(cx, at, pkt, data.src) {
+            self.tell(cx, data.src, Some(pkt.flow), message);
         }
     }
 

@@ -19,7 +19,7 @@
 
 use backwater_derive::parameters;
 use backwater_net::hooks::{Absent, Claims, Mechanism, Reach, SwitchCx, SwitchShape, SwitchSide};
-use backwater_net::packet::{Kind, Packet, Port};
+use backwater_net::packet::{Packet, Port};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub struct Sprayer {
 // The specification.
 impl SwitchSide for Sprayer {
     fn choose(&mut self, cx: &mut SwitchCx<'_>, next_hops: &[Port], pkt: &Packet) -> Option<Port> {
-        if pkt.kind != Kind::Data || self.classes & (1 << pkt.class.0) == 0 {
+        if !pkt.is_data() || self.classes & (1 << pkt.class.0) == 0 {
             return None;
         }
         self.chosen += 1;
@@ -125,7 +125,7 @@ impl Sprayer {
 mod tests {
     use super::*;
     use backwater_net::Rate;
-    use backwater_net::bench::{SwitchBench, data};
+    use backwater_net::bench::{SwitchBench, ack, data};
     use backwater_net::config::SwitchParams;
     use backwater_net::packet::{Class, HostId};
 
@@ -166,8 +166,7 @@ mod tests {
         assert!(choices(params.clone(), 4, Class(5)).iter().all(Option::is_none));
         let mut bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 0);
         let mut side = Spray::switch(&params, bench.shape()).unwrap();
-        let mut ack = data(HostId(0), HostId(1), 0, Class(3), 0);
-        ack.kind = Kind::Ack;
+        let ack = ack(data(HostId(0), HostId(1), 0, Class(3), 0));
         assert_eq!(side.choose(&mut bench.cx(), &[Port(1), Port(2)], &ack), None);
     }
 }

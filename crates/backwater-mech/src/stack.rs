@@ -366,7 +366,7 @@ macro_rules! mechanisms {
                 Full::Drop
             }
             #[inline(always)]
-            fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+            fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_admit(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
             }
             #[inline(always)]

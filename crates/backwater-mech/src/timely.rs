@@ -28,7 +28,7 @@ use backwater_engine::Time;
 use backwater_net::hooks::{
     Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Reach, Unit,
 };
-use backwater_net::packet::Packet;
+use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -178,7 +178,7 @@ impl FlowSide for Sender {
 
     #[inline(always)]
     fn on_send(&mut self, _: &mut FlowCx<'_>, pkt: &mut Packet) {
-        self.sent = self.sent.max(pkt.seq + u64::from(pkt.payload));
+        self.sent = self.sent.max(pkt.data().map_or(0, DataHeader::end));
         if self.due == 0 && self.params.event == Event::Segment {
             self.due = self.params.segment.0;
         }

@@ -11,7 +11,10 @@ use crate::hooks::{
     SwitchShape,
 };
 use crate::occupancy::{Occupancy, Pool};
-use crate::packet::{Class, Control, DsField, Dscp, Ecn, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue};
+use crate::packet::{
+    AckHeader, Body, Class, Control, ControlHeader, DataHeader, DsField, Dscp, Ecn, FlowRef, HostId, NodeId, Packet,
+    Port, Queue,
+};
 use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
@@ -186,13 +189,29 @@ pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
 
 /// An ECN-capable data packet of `payload` and 64 bytes of header, of the flow `flow`.
 pub fn data(src: HostId, dst: HostId, flow: u32, class: Class, payload: u32) -> Packet {
-    let frame = Control {
-        kind: "",
-        size: payload + 64,
-        flow: Some(FlowRef { slot: flow, tag: flow }),
-        about: None,
-        words: [0; 6],
-    };
-    let carried = Packet::control(&frame, src, dst, class, u64::from(flow));
-    Packet { kind: Kind::Data, payload, ds: DsField::new(Dscp::of(class), Ecn::Ect), ..carried }
+    let flow = FlowRef { slot: flow, tag: flow };
+    let frame = Control { kind: "", size: payload + 64, flow: Some(flow), about: None, words: [0; 6] };
+    let header = ControlHeader { from: NodeId(0), to: Some(dst), content: 0 };
+    Packet {
+        body: Body::Data(DataHeader { src, payload, offset: 0 }),
+        ds: DsField::new(Dscp::of(class), Ecn::Ect),
+        ..Packet::control(&frame, header, class, u64::from(flow.tag))
+    }
+}
+
+/// The same data packet at another offset of its flow.
+pub fn at_offset(packet: Packet, offset: u64) -> Packet {
+    let body = packet.data().map_or(packet.body, |data| Body::Data(DataHeader { offset, ..*data }));
+    Packet { body, ..packet }
+}
+
+/// The acknowledgement of a data packet, as long as that.
+pub fn ack(packet: Packet) -> Packet {
+    let src = packet.data().map_or(HostId(0), |data| data.src);
+    Packet { body: Body::Ack(AckHeader { src: packet.dst, received: 0, gap: None }), dst: src, ..packet }
+}
+
+/// A control frame to the host of a data packet, as long as that.
+pub fn control(packet: Packet) -> Packet {
+    Packet { body: Body::Control(ControlHeader { from: NodeId(0), to: Some(packet.dst), content: 0 }), ..packet }
 }

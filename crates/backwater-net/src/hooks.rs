@@ -391,7 +391,7 @@ pub trait SwitchSide {
     }
     /// The packet has been admitted; the ingress account includes it, the egress account perhaps not yet.
     #[inline(always)]
-    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {}
     /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
     /// opens it by [`Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`Occupancy::held_in`]), answer
     /// it for whatever must not pass them. The ingress account includes what waits, the egress account does not.

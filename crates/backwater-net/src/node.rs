@@ -6,7 +6,7 @@
 use crate::event::{Event, order};
 use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Fate, HoldStyle, Owner};
-use crate::packet::{CLASSES, Class, Control, HostId, Kind, NodeId, Packet, Port as PortNo, spoken_of};
+use crate::packet::{Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, Port as PortNo};
 use crate::port::Port;
 use crate::record::ControlRow;
 use crate::slab::{Ix, NIL};
@@ -106,9 +106,8 @@ where
 
     fn mac_packet(&mut self, port: u16, frame: Control) -> Ix {
         let uid = self.control_uid(port);
-        let mut pkt = Packet::control(&frame, HostId(u32::MAX), HostId(u32::MAX), Class(7), uid);
-        pkt.kind = Kind::Mac;
-        pkt.seq = u64::from(self.id().0) << 32 | self.world.slab.insert_control(frame);
+        let header = ControlHeader { from: self.id(), to: None, content: self.world.slab.insert_control(frame) };
+        let pkt = Packet { body: Body::Mac(header), ..Packet::control(&frame, header, Class(7), uid) };
         self.world.slab.insert(pkt)
     }
 
@@ -116,24 +115,24 @@ where
     #[inline(always)]
     pub fn transmit(&mut self, port: u16, pkt: Ix) {
         let (p, header) = (&mut self.ports[usize::from(port)], &self.world.slab[pkt].pkt);
-        let (size, kind, uid) = (header.size, header.kind, header.uid);
+        let (size, uid, is_data, is_mac) = (header.size, header.uid, header.is_data(), header.is_mac());
         let sent = self.world.now + p.serialiser.time(size + self.world.rules.gap);
         p.busy = true;
         p.current = pkt;
         p.tx_frames += 1;
         p.tx_bytes += u64::from(size);
-        p.tx_data_frames += u64::from(kind == Kind::Data);
+        p.tx_data_frames += u64::from(is_data);
         let mut arrival = sent + p.delay;
-        if kind != Kind::Mac {
+        if !is_mac {
             arrival += p.peer_latency;
             self.world.totals.last_frame = self.world.now;
         }
         let (peer, at_end) = (p.peer, p.release_at_end);
         let wire = if p.special { self.wire_flags(port, pkt) } else { 0 };
-        if kind == Kind::Data && self.world.probes.loads.count() {
+        if is_data && self.world.probes.loads.count() {
             self.count_load(port, pkt);
         }
-        if !at_end && kind != Kind::Mac {
+        if !at_end && !is_mac {
             self.depart_at_start(port, pkt);
         }
         let global = self.global(port);
@@ -168,7 +167,7 @@ where
         p.busy = false;
         let (pkt, at_end) = (std::mem::replace(&mut p.current, NIL), p.release_at_end);
         let wire = std::mem::take(&mut p.wire);
-        if at_end && self.world.slab[pkt].pkt.kind != Kind::Mac {
+        if at_end && !self.world.slab[pkt].pkt.is_mac() {
             self.depart(port, pkt);
         }
         if wire != 0 {
@@ -192,14 +191,11 @@ where
         });
     }
 
-    /// The packet that carries a control frame of this node's.
-    pub fn routed(&mut self, to: HostId, class: Class, frame: &Control, path: u32, hop: u8) -> Packet {
+    /// The packet that carries a control frame of this node's to a host or, with `None`, to the neighbour.
+    pub fn carry(&mut self, to: Option<HostId>, class: Class, frame: &Control, path: u32, hop: u8) -> Packet {
         let uid = self.control_uid(0);
-        let mut pkt = Packet::control(frame, HostId(u32::MAX), to, class, uid);
-        (pkt.path, pkt.hop, pkt.sent) = (path, hop, self.world.now);
-        pkt.seq = u64::from(self.id().0) << 32 | self.world.slab.insert_control(*frame);
-        pkt.tag = frame.about.map_or(0, |(dst, class)| spoken_of(dst, class));
-        pkt
+        let header = ControlHeader { from: self.id(), to, content: self.world.slab.insert_control(*frame) };
+        Packet { path, hop, sent: self.world.now, ..Packet::control(frame, header, class, uid) }
     }
 
     /// Forgets a packet and the control frame in it.
@@ -295,7 +291,7 @@ where
                 self.capture_signal(port, frame, from, true);
             }
             frame.size = 0;
-            let control = self.world.slab.insert_control(frame) as u32;
+            let control = self.world.slab.insert_control(frame);
             let number = self.port(port).rest.holds.number();
             self.world.push(self.world.now + delay, Event::Signal { port: peer, control, number });
         }
@@ -338,15 +334,14 @@ where
         if !self.ports[usize::from(port)].up {
             return true;
         }
-        let header = self.world.slab[pkt].pkt;
-        let control =
-            matches!(header.kind, Kind::Control | Kind::Mac).then(|| self.world.slab.control(header.seq).kind);
+        let header = &self.world.slab[pkt].pkt;
+        let control = header.control_header().map(|header| self.world.slab.control(header.content).kind);
         let now = self.world.now;
         let Some(faults) = self.ports[usize::from(port)].rest.faults.as_mut() else { return false };
         faults.begins(now);
         let counts = |what: &FrameKind| match what {
-            FrameKind::Data => header.kind == Kind::Data,
-            FrameKind::Ack => header.kind == Kind::Ack,
+            FrameKind::Data => header.is_data(),
+            FrameKind::Ack => matches!(header.body, Body::Ack(ack) if ack.gap.is_none()),
             FrameKind::Control(name) => control == Some(name.as_str()),
         };
         let mut lost = false;

@@ -48,19 +48,69 @@ pub struct FlowRef {
 /// Number of classes and of queues per port.
 pub const CLASSES: usize = 8;
 
+/// Payload of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataHeader {
+    /// Sending host.
+    pub src: HostId,
+    /// \[bytes\] Payload; 0 where a switch has cut it off.
+    pub payload: u32,
+    /// \[bytes\] Offset in the flow of the first payload byte.
+    pub offset: u64,
+}
+
+impl DataHeader {
+    /// \[bytes\] Offset in the flow of the first byte after it.
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.payload)
+    }
+}
+
+/// Acknowledgement of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckHeader {
+    /// The host that acknowledges.
+    pub src: HostId,
+    /// \[bytes\] All of the flow before this offset has arrived.
+    pub received: u64,
+    /// What it tells beside that: with any of these it is a NACK.
+    pub gap: Option<Gap>,
+}
+
+/// What a NACK tells of the packet that it answers, by the offset of that packet's first byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gap {
+    /// It has come, and something before it is missing.
+    Before(u64),
+    /// It has come; what is before it may still be on its way.
+    Beyond(u64),
+    /// It has come without its payload.
+    Trimmed(u64),
+}
+
+/// What carries a control frame, which lies beside the packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ControlHeader {
+    /// The node that sends it.
+    pub from: NodeId,
+    /// The host that it is for; `None`: it ends at the neighbour.
+    pub to: Option<HostId>,
+    /// Where its content lies.
+    pub(crate) content: u32,
+}
+
 /// What a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+#[repr(u8)]
+pub enum Body {
     /// Payload of a flow.
-    Data,
-    /// Acknowledgement of a data packet.
-    Ack,
-    /// Acknowledgement that also tells of a gap; the tag is the offset of the packet that showed it.
-    Nack,
-    /// A control frame of a mechanism that is forwarded like data; its content lies beside it.
-    Control,
-    /// MAC control, or a mechanism's frame in its place: ends at the neighbour.
-    Mac,
+    Data(DataHeader),
+    /// Acknowledgement, or with a gap NACK.
+    Ack(AckHeader),
+    /// A control frame of a mechanism that waits in queues like data.
+    Control(ControlHeader),
+    /// MAC control, or a mechanism's frame in its place: goes before everything else and ends at the neighbour.
+    Mac(ControlHeader),
 }
 
 /// A differentiated services code point. The class selectors (RFC 2474, 4.2.2) are those used here: CS p, which is 8 p, is what a
@@ -137,34 +187,29 @@ impl DsField {
 
 /// A packet's header as the model knows it; payload bytes do not exist.
 ///
-/// What every switch reads comes first, so that it lies in one cache line of the slab: hence the fixed order.
+/// What every switch reads comes first, up to what kind of packet it is, so that it lies in one cache line of the slab: hence the
+/// fixed order.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Packet {
     /// Hash of the packet's identity: breaks ties between simultaneous arrivals.
     pub uid: u64,
+    /// Hash by which switches spread it over equal ways, where its path is not pinned (RFC 2992). All data of a flow has the same.
+    pub(crate) entropy: u64,
+    /// Receiving host; of a frame that ends at the neighbour it says nothing ([`ControlHeader::to`]).
+    pub dst: HostId,
     /// \[bytes\] Frame length as buffers count it: payload and headers, without preamble and inter-frame gap.
     pub size: u32,
     /// Where its pinned path begins in the path table, or `NO_PATH`.
     pub(crate) path: u32,
     /// Switches passed so far.
     pub(crate) hop: u8,
-    /// Data, ACK or control.
-    pub kind: Kind,
     /// Class on the current link; from a switch's `steer` on, that on the next one.
     pub class: Class,
     /// DS field. An ACK carries the data packet's mark.
     pub ds: DsField,
-    /// \[bytes\] Payload.
-    pub payload: u32,
-    /// \[bytes\] Data: offset of the first payload byte. ACK: payload bytes received so far.
-    pub seq: u64,
-    /// Sending host.
-    pub src: HostId,
-    /// Receiving host.
-    pub dst: HostId,
-    /// Hash by which switches spread it over equal ways, where its path is not pinned (RFC 2992). All data of a flow has the same.
-    pub(crate) entropy: u64,
+    /// What it is, and what only that has.
+    pub body: Body,
     /// The flow that it belongs to (for control frames: the one it speaks of).
     pub flow: FlowRef,
     /// When the source sent it (an ACK echoes the data packet's).
@@ -173,37 +218,70 @@ pub struct Packet {
     pub tag: u64,
 }
 
+/// Where in a packet it is told what kind it is.
+pub(crate) const BODY_AT: usize = std::mem::offset_of!(Packet, body);
+
 impl Packet {
     /// Frame length as a size.
     pub fn bytes(&self) -> Bytes {
         Bytes(u64::from(self.size))
     }
 
-    /// The packet that carries a control frame; its content and path are still to be filled in.
-    pub(crate) fn control(frame: &Control, src: HostId, dst: HostId, class: Class, uid: u64) -> Packet {
+    /// The packet that carries a control frame to a host or, with `None`, to the neighbour.
+    pub(crate) fn control(frame: &Control, header: ControlHeader, class: Class, uid: u64) -> Packet {
         let flow = frame.flow.unwrap_or(FlowRef { slot: u32::MAX, tag: 0 });
+        let dst = header.to.unwrap_or(HostId(u32::MAX));
         Packet {
-            src,
             dst,
-            entropy: Packet::entropy_of(src, dst, flow),
+            entropy: Packet::entropy_of(HostId(u32::MAX), dst, flow),
             flow,
             size: frame.size,
-            payload: 0,
-            seq: 0,
             sent: Time::ZERO,
             uid,
             tag: 0,
             path: crate::routing::NO_PATH,
             hop: 0,
-            kind: Kind::Control,
             class,
             ds: DsField::new(Dscp::of(class), Ecn::NotEct),
+            body: Body::Control(header),
         }
     }
 
     /// The entropy of what is no data: of its addresses and the flow that it speaks of.
     pub(crate) fn entropy_of(src: HostId, dst: HostId, flow: FlowRef) -> u64 {
         mix(u64::from(src.0) << 32 | u64::from(dst.0)) ^ u64::from(flow.tag)
+    }
+
+    /// Its header as a data packet, where it is one.
+    #[inline(always)]
+    pub fn data(&self) -> Option<&DataHeader> {
+        if let Body::Data(data) = &self.body { Some(data) } else { None }
+    }
+
+    /// Whether it is payload of a flow.
+    #[inline(always)]
+    pub fn is_data(&self) -> bool {
+        matches!(self.body, Body::Data(_))
+    }
+
+    /// Whether it is MAC control.
+    #[inline(always)]
+    pub fn is_mac(&self) -> bool {
+        matches!(self.body, Body::Mac(_))
+    }
+
+    /// Whether it is payload or an acknowledgement, which belong to their flow.
+    pub fn is_of_flow(&self) -> bool {
+        matches!(self.body, Body::Data(_) | Body::Ack(_))
+    }
+
+    /// Its header as a control frame, MAC control included.
+    #[inline(always)]
+    pub fn control_header(&self) -> Option<ControlHeader> {
+        match self.body {
+            Body::Control(header) | Body::Mac(header) => Some(header),
+            Body::Data(_) | Body::Ack(_) => None,
+        }
     }
 
     /// Its ECN field.
@@ -217,6 +295,13 @@ impl Packet {
         if self.ecn() == Ecn::Ect {
             self.ds = DsField::new(self.ds.dscp(), Ecn::Ce);
         }
+    }
+
+    /// Cuts the payload off a data packet. Returns whether there was one.
+    pub(crate) fn trim(&mut self) -> bool {
+        let Body::Data(data) = &mut self.body else { return false };
+        self.size -= data.payload;
+        std::mem::take(&mut data.payload) != 0
     }
 }
 
@@ -239,13 +324,4 @@ pub struct Control {
 impl Control {
     /// Length of the shortest Ethernet frame with FCS (IEEE 802.3 clause 4A.4.2, minFrameSize 512 bit), bytes.
     pub const MIN_FRAME: u32 = 64;
-}
-
-/// The tag of a control packet: destination and class of the flow that it speaks of.
-pub(crate) fn spoken_of(dst: HostId, class: Class) -> u64 {
-    1 << 63 | u64::from(class.0) << 32 | u64::from(dst.0)
-}
-
-pub(crate) fn read_spoken_of(tag: u64) -> Option<(HostId, Class)> {
-    (tag >> 63 == 1).then_some((HostId(tag as u32), Class((tag >> 32) as u8)))
 }

@@ -55,10 +55,10 @@ pub struct FrameRow {
     pub port: Port,
     /// Whether it left.
     pub outbound: bool,
-    /// Its header, as it is there; source and `seq` of a control frame mean nothing.
+    /// Its header, as it is there.
     pub packet: Packet,
-    /// The control frame in it, and the node that made it.
-    pub control: Option<(Control, NodeId)>,
+    /// The control frame in it.
+    pub control: Option<Control>,
     /// The flow that it belongs to or speaks of, while that lives.
     pub flow: Option<FlowIdentity>,
 }

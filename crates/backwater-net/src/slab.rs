@@ -16,16 +16,18 @@ pub(crate) struct Slot {
     /// It may not be transmitted before.
     pub ready: Time,
     pub place: Place,
-    pub pool: Pool,
-    /// \[bytes\] charged to the ingress account; 0 once released, and for a frame of the switch's own.
-    pub charged: u32,
-    /// \[bytes\] charged to the egress account.
+    /// \[bytes\] It was as long when it joined its egress queue: what the accounts of the switch have of it from then on.
     pub queued: u32,
-    next: Ix,
+    pub pool: Pool,
+    /// It is in the ingress account.
+    pub charged: bool,
     /// It came to this switch with its mark, or a port has counted it.
     mark_counted: bool,
     pub pkt: Packet,
 }
+
+const _: () = assert!(size_of::<Slot>() == 128, "two cache lines");
+const _: () = assert!(std::mem::offset_of!(Slot, pkt) + crate::packet::BODY_AT < 64, "what it is is in the first");
 
 impl Slot {
     /// The packet has arrived at one more switch, where it will wait in the queue of its class.
@@ -36,6 +38,11 @@ impl Slot {
         self.mark_counted = self.pkt.ecn() == Ecn::Ce;
         let queue = Queue(class.0);
         self.place = Place { ingress: Port(ingress), egress: Port(egress), class, queue, own: false };
+    }
+
+    /// \[bytes\] of it in the ingress account, before it joins its egress queue.
+    pub fn admitted(&self) -> u64 {
+        if self.charged { u64::from(self.pkt.size) } else { 0 }
     }
 
     /// Whether it has been marked in this switch since this was last asked: every mark is counted here, whichever hook has set it.
@@ -53,25 +60,35 @@ const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0
 #[derive(Default)]
 pub(crate) struct Slab {
     slots: Vec<Slot>,
-    free: Option<Ix>,
+    /// What is behind each packet in the list that it is in. Apart from the slots, so that joining a list leaves the packet before
+    /// alone, whose cache line is long gone.
+    links: Vec<Ix>,
+    /// The first of the slots that are free.
+    free: Fifo,
     used: usize,
-    /// Contents of control frames, indexed by the packet's `seq`.
-    controls: Vec<Control>,
-    free_controls: Vec<u32>,
+    controls: Controls,
+}
+
+/// Contents of control frames.
+#[derive(Default)]
+struct Controls {
+    frames: Vec<Control>,
+    free: Vec<u32>,
 }
 
 impl Slab {
     #[inline]
     pub fn insert(&mut self, pkt: Packet) -> Ix {
-        let (ready, pool, next) = (Time::ZERO, Pool::Shared, NIL);
-        let slot = Slot { pkt, ready, place: NOWHERE, charged: 0, queued: 0, pool, next, mark_counted: false };
+        let (ready, pool) = (Time::ZERO, Pool::Shared);
+        let slot = Slot { pkt, ready, place: NOWHERE, queued: 0, pool, charged: false, mark_counted: false };
         self.used += 1;
-        if let Some(ix) = self.free {
-            let old = std::mem::replace(&mut self.slots[ix as usize], slot);
-            self.free = (old.next != NIL).then_some(old.next);
+        if let Some(ix) = self.free.head() {
+            self.free.head = self.links[ix as usize];
+            self.slots[ix as usize] = slot;
             ix
         } else {
             self.slots.push(slot);
+            self.links.push(NIL);
             self.slots.len() as Ix - 1
         }
     }
@@ -79,8 +96,8 @@ impl Slab {
     #[inline]
     pub fn remove(&mut self, ix: Ix) {
         self.used -= 1;
-        self.slots[ix as usize].next = self.free.unwrap_or(NIL);
-        self.free = Some(ix);
+        self.links[ix as usize] = self.free.head;
+        self.free.head = ix;
     }
 
     #[inline(always)]
@@ -94,14 +111,16 @@ impl Slab {
         self.get(ix).map_or(0, |slot| slot.ready.0)
     }
 
+    /// Reads the word that says what is behind a packet, for the same purpose.
+    #[inline(always)]
+    pub fn touch_link(&self, ix: Ix) -> u64 {
+        self.links.get(ix as usize).map_or(0, |next| u64::from(*next))
+    }
+
     /// All packets in flight.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         let mut free = vec![false; self.slots.len()];
-        let mut next = self.free.unwrap_or(NIL);
-        while next != NIL {
-            free[next as usize] = true;
-            next = self.slots[next as usize].next;
-        }
+        self.free.iter(self).for_each(|ix| free[ix as usize] = true);
         self.slots.iter().zip(free).filter(|(_, free)| !free).map(|(slot, _)| &slot.pkt)
     }
 
@@ -110,23 +129,26 @@ impl Slab {
         self.used
     }
 
-    pub fn insert_control(&mut self, frame: Control) -> u64 {
-        if let Some(at) = self.free_controls.pop() {
-            self.controls[at as usize] = frame;
-            return u64::from(at);
+    /// Keeps the content of a control frame; returns where.
+    pub fn insert_control(&mut self, frame: Control) -> u32 {
+        let Controls { frames, free } = &mut self.controls;
+        if let Some(at) = free.pop() {
+            frames[at as usize] = frame;
+            return at;
         }
-        self.controls.push(frame);
-        self.controls.len() as u64 - 1
+        frames.push(frame);
+        frames.len() as u32 - 1
     }
 
-    /// The content of a control frame; `at` is its `seq`, whose upper half says who sent it.
-    pub fn control(&self, at: u64) -> Control {
-        self.controls[at as u32 as usize]
+    /// The content of a control frame.
+    pub fn control(&self, at: u32) -> Control {
+        self.controls.frames[at as usize]
     }
 
-    pub fn take_control(&mut self, at: u64) -> Control {
-        self.free_controls.push(at as u32);
-        self.controls[at as u32 as usize]
+    /// The same, which is let go.
+    pub fn take_control(&mut self, at: u32) -> Control {
+        self.controls.free.push(at);
+        self.controls.frames[at as usize]
     }
 }
 
@@ -171,17 +193,17 @@ impl Fifo {
 
     /// All packets, the first first.
     pub fn iter<'a>(&self, slab: &'a Slab) -> impl Iterator<Item = Ix> + use<'a> {
-        let following = |ix: &Ix| Some(slab[*ix].next).filter(|next| *next != NIL);
+        let following = |ix: &Ix| Some(slab.links[*ix as usize]).filter(|next| *next != NIL);
         std::iter::successors(self.head(), following)
     }
 
     #[inline(always)]
     pub fn push(&mut self, slab: &mut Slab, ix: Ix) {
-        slab[ix].next = NIL;
+        slab.links[ix as usize] = NIL;
         if self.head == NIL {
             self.head = ix;
         } else {
-            slab[self.tail].next = ix;
+            slab.links[self.tail as usize] = ix;
         }
         self.tail = ix;
     }
@@ -189,14 +211,14 @@ impl Fifo {
     #[inline(always)]
     pub fn pop(&mut self, slab: &Slab) -> Option<Ix> {
         let head = self.head()?;
-        self.head = slab[head].next;
+        self.head = slab.links[head as usize];
         Some(head)
     }
 
-    /// Takes out the first packet, whose slot this is. Returns whether the queue is empty now.
+    /// Takes out the first packet, which this is. Returns whether the queue is empty now.
     #[inline(always)]
-    pub fn drop_head(&mut self, slot: &Slot) -> bool {
-        self.head = slot.next;
+    pub fn drop_head(&mut self, slab: &Slab, head: Ix) -> bool {
+        self.head = slab.links[head as usize];
         self.head == NIL
     }
 

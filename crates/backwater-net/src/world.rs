@@ -3,7 +3,7 @@
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::event::Event;
 use crate::hooks::{Notes, PortShape};
-use crate::packet::{HostId, Kind, NodeId};
+use crate::packet::{HostId, NodeId};
 use crate::port::{Belongs, Port};
 use crate::probe::Probes;
 use crate::record::{
@@ -58,9 +58,8 @@ impl World {
 
     /// Takes a packet out of the world, and the control frame in it.
     pub fn forget(&mut self, pkt: Ix) {
-        let header = self.slab[pkt].pkt;
-        if matches!(header.kind, Kind::Control | Kind::Mac) {
-            self.slab.take_control(header.seq);
+        if let Some(header) = self.slab[pkt].pkt.control_header() {
+            self.slab.take_control(header.content);
         }
         self.slab.remove(pkt);
     }

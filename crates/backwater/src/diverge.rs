@@ -9,7 +9,7 @@ use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
 use backwater_net::Network;
-use backwater_net::packet::{Ecn, HostId, Kind, NodeId, Port};
+use backwater_net::packet::{Body, Ecn, HostId, NodeId, Port};
 use backwater_net::record::{ControlRow, FlowIdentity, FlowRow, FrameRow, PortRow, SeriesRow, Sink};
 use backwater_net::topology::Graph;
 use std::collections::VecDeque;
@@ -140,9 +140,9 @@ impl Side {
     }
 
     fn left(&self, row: &FrameRow) -> Left {
-        let kind = match (row.packet.kind, row.control) {
-            (_, Some((control, _))) => control.kind,
-            (Kind::Data, _) => "data",
+        let kind = match (row.packet.body, row.control) {
+            (_, Some(control)) => control.kind,
+            (Body::Data(_), _) => "data",
             _ => "acknowledgement",
         };
         Left {
@@ -152,7 +152,7 @@ impl Side {
             peer: self.peer(row.node, row.port),
             kind,
             flow: row.flow,
-            offset: (row.packet.kind == Kind::Data).then_some(row.packet.seq),
+            offset: row.packet.data().map(|data| data.offset),
             size: row.packet.size,
             marked: row.packet.ecn() == Ecn::Ce,
         }

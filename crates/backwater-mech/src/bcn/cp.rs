@@ -3,7 +3,7 @@
 use super::{MAX, NEGATIVE, POSITIVE, Params, STOP, Sampling, SignRule};
 use backwater_net::Bytes;
 use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
-use backwater_net::packet::{CLASSES, Class, Control, Kind, NodeId, Packet, class_bits};
+use backwater_net::packet::{CLASSES, Class, Control, NodeId, Packet, class_bits};
 use rand::RngExt;
 
 /// What a message says.
@@ -138,9 +138,7 @@ impl CongestionPoint {
         self.peak = self.peak.max(q as u64);
         let (qoff, qdelta) = self.offsets(q, self.points[number].qold as i64);
         self.points[number] = Point { accepted: 0, interval: self.interval(cx), qold: q as u64 };
-        if pkt.kind != Kind::Data {
-            return;
-        }
+        let Some(data) = pkt.data() else { return };
         let name = cpid(cx.shape().node, number);
         let qeq = self.qeq as u64;
         let message = |kind, qoff, qdelta| Message { kind, cpid: name, qoff, qdelta, qeq, severe, random: 0 };
@@ -165,7 +163,7 @@ impl CongestionPoint {
         let about = Some((pkt.dst, pkt.class));
         let frame = Control { size, flow: Some(pkt.flow), about, ..message.frame(self.params.w) };
         self.sent += 1;
-        cx.route(pkt.src, Class(self.params.message_class), frame);
+        cx.route(data.src, Class(self.params.message_class), frame);
     }
 
     /// Qoff and Qdelta.

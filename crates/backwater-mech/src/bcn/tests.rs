@@ -2,10 +2,10 @@
 
 use super::cp::{Message, cpid};
 use super::*;
-use backwater_net::bench::{FlowBench, SwitchBench, data, place};
+use backwater_net::bench::{FlowBench, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{Fate, FlowSide, Note, SwitchSide, WireCx};
-use backwater_net::packet::{Class, Control, HostId, Kind, NodeId, Port, Queue};
+use backwater_net::packet::{Class, Control, HostId, NodeId, Port, Queue};
 use backwater_wire::Parse;
 use backwater_wire::address::Mac;
 
@@ -210,8 +210,7 @@ fn only_data_of_its_classes_causes_messages() {
     let mut at = At::new(&exact());
     at.bench.set_egress(Port(3), Queue(3), 40_000);
     for _ in 0..300 {
-        let mut ack = data(HostId(0), HostId(3), 0, C3, 1436);
-        ack.kind = Kind::Ack;
+        let mut ack = ack(data(HostId(0), HostId(3), 0, C3, 1436));
         at.cp.on_enqueue(&mut at.bench.cx(), &place(Port(0), Port(3), C3), &mut ack);
     }
     assert_eq!(at.bench.notes(), []);

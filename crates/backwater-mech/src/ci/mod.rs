@@ -48,7 +48,7 @@ use backwater_net::hooks::{
     Carrier, CheckCx, Claims, Count, Fate, Finding, Full, Margin, Mechanism, NicShape, Order, Place, Reach, Steering,
     SwitchCx, SwitchShape, SwitchSide, WireCx,
 };
-use backwater_net::packet::{CLASSES, Class, Control, FlowRef, HostId, Kind, NodeId, Packet, Port, Queue, class_bits};
+use backwater_net::packet::{Body, CLASSES, Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue, class_bits};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -377,10 +377,10 @@ type FlowId = (FlowRef, bool);
 /// The flow of a packet; control messages have none.
 #[inline(always)]
 fn flow_of(pkt: &Packet) -> Option<FlowId> {
-    match pkt.kind {
-        Kind::Data => Some((pkt.flow, false)),
-        Kind::Ack | Kind::Nack => Some((pkt.flow, true)),
-        Kind::Control | Kind::Mac => None,
+    match pkt.body {
+        Body::Data(_) => Some((pkt.flow, false)),
+        Body::Ack(_) => Some((pkt.flow, true)),
+        Body::Control(_) | Body::Mac(_) => None,
     }
 }
 

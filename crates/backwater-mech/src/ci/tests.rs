@@ -2,7 +2,7 @@
 
 use super::*;
 use backwater_net::Rate;
-use backwater_net::bench::{NicBench, SwitchBench, data, place};
+use backwater_net::bench::{NicBench, SwitchBench, ack, control, data, place};
 use backwater_net::config::{BufferPer, SwitchParams};
 use backwater_net::hooks::{NicNote, NicSide, Note};
 use backwater_net::packet::Ecn;
@@ -159,12 +159,11 @@ fn acknowledgements_are_flows_and_messages_are_not() {
     let mut stand = Stand::new(Params::default());
     stand.bench.set_egress(OUT, MQ, 301_000);
     let class = Class(3);
-    for (kind, queue) in [(Kind::Control, MQ), (Kind::Ack, CQ)] {
-        let mut pkt = data(HostId(0), HostId(1), 7, class, 0);
-        pkt.kind = kind;
+    for (of, queue) in [(control as fn(Packet) -> Packet, MQ), (ack, CQ)] {
+        let mut pkt = of(data(HostId(0), HostId(1), 7, class, 0));
         let mut at = place(IN, OUT, class);
         stand.bridge.steer(&mut stand.bench.cx(), &mut at, &mut pkt);
-        assert_eq!(at.queue, queue, "{kind:?}");
+        assert_eq!(at.queue, queue, "{:?}", pkt.body);
     }
     stand.bench.set_egress(OUT, MQ, 0);
     assert!(!stand.isolates(7), "the data of a flow whose acknowledgements are isolated");

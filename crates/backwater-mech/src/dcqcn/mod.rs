@@ -286,7 +286,11 @@ impl NotificationPoint {
     fn on_marked(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
         match self.flows.get_mut(&pkt.flow) {
             Some(last) if cx.now() < last.at + self.interval => last.owed |= self.trailing,
-            _ => self.send(cx, pkt.flow, pkt.src, pkt.class),
+            _ => {
+                if let Some(data) = pkt.data() {
+                    self.send(cx, pkt.flow, data.src, pkt.class);
+                }
+            }
         }
     }
 

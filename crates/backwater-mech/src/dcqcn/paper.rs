@@ -82,7 +82,7 @@ impl ReactionPoint {
         if !self.params.alpha_timer_restarts && cx.now() >= self.alpha_at {
             self.decay();
         }
-        self.sent += u64::from(pkt.payload);
+        self.sent += pkt.data().map_or(0, |data| u64::from(data.payload));
         if self.sent >= self.params.byte_counter.0 {
             self.sent = 0;
             self.bc += 1;

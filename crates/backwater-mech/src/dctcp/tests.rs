@@ -3,7 +3,7 @@
 use super::*;
 use backwater_engine::Time;
 use backwater_net::Rate;
-use backwater_net::bench::{FlowBench, data};
+use backwater_net::bench::{FlowBench, at_offset, data};
 use backwater_net::packet::{Class, HostId};
 
 struct Connection {
@@ -27,8 +27,7 @@ impl Connection {
     /// Fills the window.
     fn fill(&mut self) {
         while self.sent < self.acked + self.window() {
-            let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 1000);
-            pkt.seq = self.sent * 1000;
+            let mut pkt = at_offset(data(HostId(0), HostId(1), 0, Class(3), 1000), self.sent * 1000);
             self.sender.on_send(&mut self.bench.cx(), &mut pkt);
             self.sent += 1;
         }

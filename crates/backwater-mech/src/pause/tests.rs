@@ -48,10 +48,10 @@ fn ingress_counter_sums_the_classes() {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(10), u8::MAX);
     let params = params(Bytes(10_000), None, Counter::Ingress);
     let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
-    let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
+    let pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
     bench.set_ingress(Port(1), Class(3), 6_000);
     bench.set_ingress(Port(1), Class(5), 4_001);
-    pause.on_admit(&mut bench.cx(), &place(Port(1), Port(2), Class(5)), &mut pkt);
+    pause.on_admit(&mut bench.cx(), &place(Port(1), Port(2), Class(5)), &pkt);
     assert_eq!(bench.notes(), [hold(1)]);
     // XON is 8 KB below XOFF where none is given.
     bench.set_ingress(Port(1), Class(3), 0);
@@ -70,11 +70,11 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
     for (gbps, times) in [(10, 1), (40, 4)] {
         let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(gbps), u8::MAX);
         let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
-        let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
+        let pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
         let here = place(Port(1), Port(2), Class(3));
         for (bytes, notes) in [(10_000 * times, vec![]), (10_000 * times + 1, vec![hold(1)])] {
             bench.set_ingress(Port(1), Class(3), bytes);
-            pause.on_admit(&mut bench.cx(), &here, &mut pkt);
+            pause.on_admit(&mut bench.cx(), &here, &pkt);
             assert_eq!(bench.notes(), notes, "{bytes} B at {gbps} Gb/s");
         }
         for (bytes, notes) in [(5_000 * times, vec![]), (5_000 * times - 1, vec![release(1)])] {

@@ -54,8 +54,8 @@ impl At {
 
     fn admitted(&mut self, port: u16, class: Class, bytes: u64) -> Vec<Note> {
         self.bench.set_ingress(Port(port), class, bytes);
-        let mut pkt = data(HostId(0), HostId(1), 0, class, 4000);
-        self.pfc.on_admit(&mut self.bench.cx(), &place(Port(port), Port(3), class), &mut pkt);
+        let pkt = data(HostId(0), HostId(1), 0, class, 4000);
+        self.pfc.on_admit(&mut self.bench.cx(), &place(Port(port), Port(3), class), &pkt);
         self.bench.notes()
     }
 

@@ -3,7 +3,7 @@
 use super::{CNM, Params};
 use backwater_net::Bytes;
 use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
-use backwater_net::packet::{CLASSES, Class, Control, Kind, Packet, class_bits};
+use backwater_net::packet::{CLASSES, Class, Control, Packet, class_bits};
 use rand::RngExt;
 
 /// Octets of a CNM beside the returned ones: two addresses 12, VLAN tag 4, EtherType 2, PDU 24, FCS 4.
@@ -119,14 +119,16 @@ impl CongestionPoint {
         let (qlen, old) = (cx.seen().egress(at.egress, at.queue).0, self.points[number].qlen_old);
         self.peak = self.peak.max(qlen);
         let qntz = self.feedback.quantised(qlen, old);
-        if qntz > 0 && pkt.kind == Kind::Data {
+        if qntz > 0
+            && let Some(data) = pkt.data()
+        {
             let cpid = u64::from(cx.shape().node.0) << 32 | number as u64;
             let (offset, delta) = (self.qsp.0.wrapping_sub(qlen), qlen.wrapping_sub(old));
             let words = [qntz, cpid, offset, delta, u64::from(at.class.0), 0];
             self.sent += 1;
             let about = Some((pkt.dst, pkt.class));
             cx.route(
-                pkt.src,
+                data.src,
                 self.priority,
                 Control { kind: CNM, size: self.size, flow: Some(pkt.flow), about, words },
             );

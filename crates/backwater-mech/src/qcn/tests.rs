@@ -2,10 +2,10 @@
 
 use super::cp::{Feedback, interval};
 use super::*;
-use backwater_net::bench::{FlowBench, SwitchBench, data, place};
+use backwater_net::bench::{FlowBench, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{Fate, FlowSide, Note, SwitchSide};
-use backwater_net::packet::{Class, Control, HostId, Kind, Port, Queue};
+use backwater_net::packet::{Class, Control, HostId, Packet, Port, Queue};
 
 const C3: Class = Class(3);
 const LINE: Rate = Rate::gbps(10);
@@ -83,12 +83,11 @@ impl At {
     }
 
     /// `frames` of 1500 B from host 0 find `queue` bytes before port 3: at which of them (from 1) a CNM was sent, and its words.
-    fn enqueue(&mut self, frames: u32, queue: u64, kind: Kind) -> Vec<(u32, Control)> {
+    fn enqueue(&mut self, frames: u32, queue: u64, of: fn(Packet) -> Packet) -> Vec<(u32, Control)> {
         self.bench.set_egress(Port(3), Queue(3), queue);
         let mut sent = Vec::new();
         for frame in 1..=frames {
-            let mut pkt = data(HostId(0), HostId(3), 0, C3, 1436);
-            pkt.kind = kind;
+            let mut pkt = of(data(HostId(0), HostId(3), 0, C3, 1436));
             self.cp.on_enqueue(&mut self.bench.cx(), &place(Port(0), Port(3), C3), &mut pkt);
             for note in self.bench.notes() {
                 match note {
@@ -105,28 +104,28 @@ impl At {
 #[test]
 fn samples_come_by_the_table() {
     let mut at = At::new(&exact());
-    let sent = at.enqueue(100, 78_000, Kind::Data);
+    let sent = at.enqueue(100, 78_000, |data| data);
     assert_eq!(sent.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [100]);
     let cnm = sent[0].1;
     // -cpFb = 52000 + 2 x 78000 > 130000: 63. Next interval 18.5 KB: 13 frames, and the same queue has not grown: 25.
     assert_eq!((cnm.kind, cnm.size, cnm.words[0]), (CNM, 64, 63));
     assert_eq!((cnm.words[2] as i64, cnm.words[3] as i64), (-52_000, 78_000), "cnmQOffset and cnmQDelta");
-    let sent = at.enqueue(13, 78_000, Kind::Data);
+    let sent = at.enqueue(13, 78_000, |data| data);
     assert_eq!(sent.iter().map(|(n, cnm)| (*n, cnm.words[0])).collect::<Vec<_>>(), [(13, 25)]);
     // 25 >> 3 = 3: 37.5 KB, 25 frames. No feedback at the set point, and then 150 KB again.
-    assert_eq!(at.enqueue(25, 26_000, Kind::Data), []);
-    assert_eq!(at.enqueue(99, 78_000, Kind::Data), []);
-    assert_eq!(at.enqueue(1, 78_000, Kind::Data).len(), 1);
+    assert_eq!(at.enqueue(25, 26_000, |data| data), []);
+    assert_eq!(at.enqueue(99, 78_000, |data| data), []);
+    assert_eq!(at.enqueue(1, 78_000, |data| data).len(), 1);
 }
 
 /// An acknowledgement takes its turn as a sample, but nobody could react to a CNM for it. Other classes have no congestion point.
 #[test]
 fn only_data_of_its_classes_causes_messages() {
     let mut at = At::new(&exact());
-    assert_eq!(at.enqueue(100, 78_000, Kind::Ack), []);
-    assert_eq!(at.enqueue(13, 78_000, Kind::Data).len(), 1);
+    assert_eq!(at.enqueue(100, 78_000, ack), []);
+    assert_eq!(at.enqueue(13, 78_000, |data| data).len(), 1);
     let mut at = At::new(&Params { classes: vec![0, 5], ..exact() });
-    assert_eq!(at.enqueue(200, 500_000, Kind::Data), []);
+    assert_eq!(at.enqueue(200, 500_000, |data| data), []);
     assert!(Qcn::switch(&Params { classes: vec![], ..exact() }, at.bench.shape()).is_none());
 }
 
@@ -139,7 +138,7 @@ fn jitter_spreads_intervals_evenly() {
         let mut frames = 0u64;
         loop {
             frames += 1;
-            if !at.enqueue(1, 30_000, Kind::Data).is_empty() {
+            if !at.enqueue(1, 30_000, |data| data).is_empty() {
                 break;
             }
         }
@@ -158,7 +157,7 @@ fn jitter_spreads_intervals_evenly() {
 fn cnm_carries_the_octets_it_returns() {
     let mut at = At::new(&Params { cp_min_header_octets: Bytes(64), ..exact() });
     // 12 + 4 + 2 + 24 + 64 + 4
-    assert_eq!(at.enqueue(100, 78_000, Kind::Data)[0].1.size, 110);
+    assert_eq!(at.enqueue(100, 78_000, |data| data)[0].1.size, 110);
 }
 
 struct Rp {

@@ -51,8 +51,8 @@ impl Cache {
     }
 
     /// What the source of a packet is told that goes to a remembered destination.
-    pub(super) fn look_up(&mut self, pkt: &Packet, class: Class, now: Time) -> Vec<Own> {
-        let (source, to, flow, dscp) = (pkt.src, pkt.dst, Some(pkt.flow), pkt.ds.dscp());
+    pub(super) fn look_up(&mut self, source: HostId, pkt: &Packet, class: Class, now: Time) -> Vec<Own> {
+        let (to, flow, dscp) = (pkt.dst, Some(pkt.flow), pkt.ds.dscp());
         let mut own = Vec::new();
         for ((point, ..), known) in self.0.iter_mut().filter(|((_, d, c), _)| (*d, *c) == (to, class)) {
             let pause = known.end.since(now);

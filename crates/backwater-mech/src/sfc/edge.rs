@@ -5,7 +5,7 @@ use super::isolation::Isolation;
 use super::proxy::Proxy;
 use super::{AtSource, Message, Params};
 use backwater_net::hooks::{Fate, Lane, Place, SwitchCx, SwitchShape, Token};
-use backwater_net::packet::{Class, FlowRef, HostId, Kind, Packet};
+use backwater_net::packet::{Class, FlowRef, HostId, Packet};
 
 /// Who acts.
 enum Actor {
@@ -83,11 +83,12 @@ impl Edge {
     /// Where a packet of an attached host waits, if it does.
     #[inline(never)]
     pub(super) fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
-        if pkt.kind != Kind::Data || cx.shape().ports[usize::from(at.ingress.0)].host != Some(pkt.src) {
+        let src = pkt.data()?.src;
+        if cx.shape().ports[usize::from(at.ingress.0)].host != Some(src) {
             return None;
         }
         if let Some(cache) = &mut self.cache {
-            for (source, flow, message) in cache.look_up(pkt, at.class, cx.now()) {
+            for (source, flow, message) in cache.look_up(src, pkt, at.class, cx.now()) {
                 self.tell(cx, source, flow, message);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use backwater_net::Rate;
-use backwater_net::bench::{OWNER, SwitchBench, data, place};
+use backwater_net::bench::{OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{Gate, HoldStyle, Note};
 
@@ -92,8 +92,7 @@ fn what_a_message_names_waits_until_its_pause_is_over() {
     assert_eq!(tor.held(0, 5, 8), None, "to another host");
     assert_eq!(tor.held(1, 6, 9), None, "of another host");
     let cx = &mut tor.bench.cx();
-    let mut ack = data(HostId(0), HostId(9), 7, C3, 0);
-    ack.kind = Kind::Ack;
+    let ack = ack(data(HostId(0), HostId(9), 7, C3, 0));
     assert_eq!(tor.sfc.hold(cx, &place(Port(0), Port(3), C3), &ack), None, "an acknowledgement");
     let other = data(HostId(0), HostId(9), 8, Class(4), 1000);
     assert_eq!(tor.sfc.hold(cx, &place(Port(0), Port(3), Class(4)), &other), None, "another class");

@@ -37,7 +37,7 @@ use super::ends::{Ends, Told};
 use super::{Granularity, IsolationPer, Message, Params};
 use backwater_engine::Time;
 use backwater_net::hooks::{Gate, HoldStyle, Lane, Place, SwitchCx, Token};
-use backwater_net::packet::{Class, FlowRef, HostId, Kind, Packet, Port};
+use backwater_net::packet::{Class, FlowRef, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
 
@@ -136,7 +136,7 @@ impl Isolation {
 
     /// The lane in which a data packet waits, if it does.
     pub(super) fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
-        let key = self.key(pkt, at.class);
+        let key = self.key(pkt, at.class)?;
         let isolated = self.lanes.get(&key)?;
         if !in_use(isolated, cx) {
             self.lanes.remove(&key);
@@ -182,7 +182,7 @@ impl Isolation {
     /// What a pause had held back has left its lane: the rest of that follows at `rate`.
     fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
         let key = self.key(pkt, at.class);
-        let Some(isolated) = self.lanes.get_mut(&key).filter(|_| pkt.kind == Kind::Data) else { return };
+        let Some(isolated) = key.and_then(|key| self.lanes.get_mut(&key)) else { return };
         isolated.backlog = isolated.backlog.saturating_sub(pkt.bytes());
         if isolated.backlog != Bytes::ZERO {
             let gate = Gate::Lane(cx.lane(isolated.number));
@@ -192,8 +192,8 @@ impl Isolation {
         }
     }
 
-    fn key(&self, pkt: &Packet, class: Class) -> Key {
-        (pkt.src, pkt.dst, class, self.by_flow.then_some(pkt.flow))
+    fn key(&self, pkt: &Packet, class: Class) -> Option<Key> {
+        Some((pkt.data()?.src, pkt.dst, class, self.by_flow.then_some(pkt.flow)))
     }
 
     /// What waits where that from this port and class does.

@@ -69,10 +69,10 @@ impl CongestionPoint {
     }
 
     /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.
-    pub(super) fn pause(&mut self, cx: &SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Message> {
+    pub(super) fn pause(&mut self, cx: &SwitchCx<'_>, at: &Place, pkt: &Packet, src: HostId) -> Option<Message> {
         let flow_mode = self.params.granularity == Granularity::Flow;
         let dscp = pkt.ds.dscp();
-        let key = (at.egress, at.queue, pkt.src, dscp, flow_mode.then_some(pkt.flow));
+        let key = (at.egress, at.queue, src, dscp, flow_mode.then_some(pkt.flow));
         let now = cx.now();
         if self.last.get(&key).is_some_and(|paused| now < paused.next) {
             return None;

@@ -2,7 +2,7 @@
 
 use super::*;
 use backwater_net::Rate;
-use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
+use backwater_net::bench::{NicBench, OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{NicGate, NicNote, NicSide, Note};
 use backwater_net::packet::Queue;
@@ -123,8 +123,7 @@ fn resume_goes_to_every_source_still_paused() {
 fn other_classes_and_acknowledgements_cause_no_message() {
     let mut at = At::new(&Params { classes: vec![4], ..params() });
     assert_eq!(at.enqueue(0, 0, 900_000), []);
-    let mut ack = data(HostId(0), HostId(3), 0, C3, 0);
-    ack.kind = Kind::Ack;
+    let mut ack = ack(data(HostId(0), HostId(3), 0, C3, 0));
     let mut at = At::new(&params());
     at.bench.set_egress(Port(3), Queue(3), 900_000);
     at.sfc.on_enqueue(&mut at.bench.cx(), &place(Port(0), Port(3), C3), &mut ack);

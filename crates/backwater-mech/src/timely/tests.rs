@@ -1,7 +1,7 @@
 //! TIMELY on the bench: algorithm 1 by hand, and the decisions that the HPCC ns-3 code took.
 
 use super::*;
-use backwater_net::bench::{FlowBench, data};
+use backwater_net::bench::{FlowBench, at_offset, data};
 use backwater_net::packet::{Class, HostId};
 use std::collections::HashMap;
 
@@ -14,8 +14,7 @@ fn flow(params: &Params) -> (FlowBench, Sender) {
 }
 
 fn send(bench: &mut FlowBench, sender: &mut Sender, until: u64) {
-    let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 1000);
-    pkt.seq = until - 1000;
+    let mut pkt = at_offset(data(HostId(0), HostId(1), 0, Class(3), 1000), until - 1000);
     sender.on_send(&mut bench.cx(), &mut pkt);
 }
 

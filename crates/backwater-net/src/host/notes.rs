@@ -6,7 +6,7 @@ use crate::hold::bit;
 use crate::hooks::{Fate, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token};
 use crate::host::flow::NO_CONTROLLER;
 use crate::node::{At, Node};
-use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, Kind, read_spoken_of};
+use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef};
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use backwater_engine::Time;
@@ -28,7 +28,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     self.log(None, Some(class), Some(to), &frame);
                     let found = frame.flow.and_then(|f| self.node.tables.flows.find_received(f));
                     let path = found.map_or(NO_PATH, |at| self.node.tables.flows.recv[at].back);
-                    let pkt = self.routed(to, class, &frame, path, 0);
+                    let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
                 NicNote::Shut(owner, gate) => self.set_gate(owner, gate, true),
@@ -96,8 +96,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// A routed control frame has arrived at its host: for the NIC, else for the controller of the flow that it names. That may
-    /// outlive the flow: `tag` then still says which it is.
-    pub(crate) fn take_control(&mut self, frame: &Control, tag: u64) {
+    /// outlive the flow, and is then found by what the frame repeats of the packet that gave rise to it.
+    pub(crate) fn take_control(&mut self, frame: &Control) {
         let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
         self.act_nic();
         if fate == Fate::Consumed {
@@ -105,7 +105,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
         let controller = match frame.flow.and_then(|f| self.node.tables.flows.find(f)) {
             Some(at) => self.node.tables.flows.send[at].controller,
-            None => self.kept_controller(tag),
+            None => self.kept_controller(frame),
         };
         if controller != NO_CONTROLLER {
             self.at_controller(controller, |side, cx| side.on_control(cx, frame));
@@ -114,9 +114,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// The controller that a host keeps for flows like the one that a frame spoke of.
-    fn kept_controller(&self, tag: u64) -> u32 {
+    fn kept_controller(&self, frame: &Control) -> u32 {
         let host = self.node.host.shape.host;
-        let Some((dst, class)) = read_spoken_of(tag) else { return NO_CONTROLLER };
+        let Some((dst, class)) = frame.about else { return NO_CONTROLLER };
         let kept =
             [RateKey::Dest(dst), RateKey::Class(class)].map(|key| self.node.tables.controllers.kept.get(&(host, key)));
         kept.into_iter().flatten().next().copied().unwrap_or(NO_CONTROLLER)
@@ -135,7 +135,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A frame arrives at a host with a slow receive buffer.
     pub(crate) fn buffer(&mut self, pkt: Ix) {
         let size = u64::from(self.world.slab[pkt].pkt.size);
-        if self.world.slab[pkt].pkt.kind == Kind::Mac {
+        if self.world.slab[pkt].pkt.is_mac() {
             return self.take(pkt);
         }
         let now = self.world.now;

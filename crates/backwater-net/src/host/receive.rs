@@ -1,12 +1,12 @@
 //! Receiving: data is acknowledged, acknowledgements and control frames reach controllers, flows become complete.
 
-use super::transport::{Answer, BEYOND, TRIMMED};
+use super::transport::Answer;
 use super::{Interface, PORT};
 use crate::event::{Event, order};
 use crate::hooks::{Ack, FlowSide, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
-use crate::packet::{DsField, Ecn, Kind, Packet};
+use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, Gap, Packet};
 use crate::slab::Ix;
 use crate::world::Outcome;
 use backwater_engine::Time;
@@ -25,16 +25,16 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[inline]
     pub(crate) fn take(&mut self, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
-        match header.kind {
-            Kind::Data => self.take_data(pkt, header),
-            Kind::Ack | Kind::Nack => {
+        match header.body {
+            Body::Data(data) => self.take_data(pkt, &header, data),
+            Body::Ack(ack) => {
                 self.world.slab.remove(pkt);
-                self.take_ack(header);
+                self.take_ack(&header, ack);
             }
-            Kind::Control | Kind::Mac => {
-                let delay = self.node.host.control_delay;
-                let host = self.node.host.shape.host.0;
-                if delay > Time::ZERO && header.dst.0 == host {
+            Body::Control(ControlHeader { to, .. }) | Body::Mac(ControlHeader { to, .. }) => {
+                let (delay, host) = (self.node.host.control_delay, self.node.host.shape.host);
+                if delay > Time::ZERO && to == Some(host) {
+                    let host = host.0;
                     let event = Event::ControlDue { host, pkt };
                     return self.world.queue.push(self.world.now + delay, order(20, header.uid), event);
                 }
@@ -45,25 +45,25 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The host acts on a control frame.
     pub(crate) fn act_on_control(&mut self, pkt: Ix) {
-        let (at, tag) = (self.world.slab[pkt].pkt.seq, self.world.slab[pkt].pkt.tag);
-        let frame = self.world.slab.take_control(at);
+        let Some(header) = self.world.slab[pkt].pkt.control_header() else { return };
+        let frame = self.world.slab.take_control(header.content);
         self.world.slab.remove(pkt);
-        self.take_control(&frame, tag);
+        self.take_control(&frame);
     }
 
     #[inline]
-    fn take_data(&mut self, pkt: Ix, header: Packet) {
-        self.at_nic(|stack, cx| stack.on_receive(cx, &header));
+    fn take_data(&mut self, pkt: Ix, header: &Packet, data: DataHeader) {
+        self.at_nic(|stack, cx| stack.on_receive(cx, header));
         self.world.slab.remove(pkt);
         if let Some(at) = self.node.tables.flows.find_received(header.flow) {
             let recv = &mut self.node.tables.flows.recv[at];
-            recv.reordered = recv.reordered.saturating_add(u32::from(header.seq < recv.furthest));
-            recv.furthest = recv.furthest.max(header.seq + u64::from(header.payload));
+            recv.reordered = recv.reordered.saturating_add(u32::from(data.offset < recv.furthest));
+            recv.furthest = recv.furthest.max(data.end());
             recv.marked = recv.marked.saturating_add(u32::from(header.ecn() == Ecn::Ce));
             let answer = if recv.recovery.is_some() {
-                self.receive_reliably(at, &header)
+                self.receive_reliably(at, data)
             } else {
-                recv.received += u64::from(header.payload);
+                recv.received += u64::from(data.payload);
                 Answer::Ack(recv.received)
             };
             let recv = &mut self.node.tables.flows.recv[at];
@@ -73,7 +73,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 self.world.outcomes.push(Outcome::LastByte { slot: at as u32 });
             }
             if self.world.rules.ack.enabled {
-                self.answer(at, &header, answer, whole);
+                self.answer(at, header, data, answer, whole);
             } else {
                 self.world.outcomes.push(Outcome::Received { slot: at as u32 });
             }
@@ -83,41 +83,35 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Acknowledges, unless there is another packet to be acknowledged with this one.
     #[inline(always)]
-    fn answer(&mut self, at: usize, data: &Packet, answer: Answer, whole: bool) {
+    fn answer(&mut self, at: usize, packet: &Packet, data: DataHeader, answer: Answer, whole: bool) {
         let recv = &mut self.node.tables.flows.recv[at];
         recv.pending += 1;
-        recv.pending_mark |= data.ecn() == Ecn::Ce;
-        let (kind, upto) = match answer {
+        recv.pending_mark |= packet.ecn() == Ecn::Ce;
+        let (received, gap) = match answer {
             Answer::Nothing => return,
             Answer::Ack(_) if recv.pending < self.world.rules.ack.every && !whole => return,
-            Answer::Ack(upto) | Answer::Again(upto) => (Kind::Ack, upto),
-            Answer::Nack(upto) | Answer::Beyond(upto) | Answer::Trimmed(upto) => (Kind::Nack, upto),
-        };
-        let sign = match answer {
-            Answer::Trimmed(_) => TRIMMED,
-            Answer::Beyond(_) => BEYOND,
-            _ => 0,
+            Answer::Ack(upto) | Answer::Again(upto) => (upto, None),
+            Answer::Nack(upto) => (upto, Some(Gap::Before(data.offset))),
+            Answer::Beyond(upto) => (upto, Some(Gap::Beyond(data.offset))),
+            Answer::Trimmed(upto) => (upto, Some(Gap::Trimmed(data.offset))),
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
         let class = self.world.rules.ack.class.map_or(recv.class, crate::packet::Class);
-        let dscp = self.node.host.answers(class, data.ds.dscp());
+        let dscp = self.node.host.answers(class, packet.ds.dscp());
         let pkt = Packet {
-            src: data.dst,
             dst: data.src,
-            entropy: Packet::entropy_of(data.dst, data.src, data.flow),
+            entropy: Packet::entropy_of(packet.dst, data.src, packet.flow),
             size: self.world.rules.ack.size.0 as u32,
-            payload: 0,
-            seq: upto,
-            uid: mix(data.uid),
+            uid: mix(packet.uid),
             path: recv.back,
             hop: 0,
-            kind,
             class,
-            tag: if kind == Kind::Nack { data.seq | sign } else { 0 },
+            body: Body::Ack(AckHeader { src: packet.dst, received, gap }),
+            tag: 0,
             // Echoes a mark; is not ECN-capable itself.
             ds: DsField::new(dscp, if marked { Ecn::Ce } else { Ecn::NotEct }),
-            ..*data
+            ..*packet
         };
         self.express(pkt);
     }
@@ -136,22 +130,22 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.kick(PORT);
     }
 
-    fn take_ack(&mut self, header: Packet) {
+    fn take_ack(&mut self, header: &Packet, ack: AckHeader) {
         let Some(at) = self.node.tables.flows.find(header.flow) else { return };
         let now = self.world.now;
         let flow = &mut self.node.tables.flows.send[at];
-        let further = header.seq > flow.acked;
-        flow.acked = flow.acked.max(header.seq);
+        let further = ack.received > flow.acked;
+        flow.acked = flow.acked.max(ack.received);
         let (controller, recovers) = (flow.controller, flow.recovery.is_some());
         let mut lost = false;
         if recovers {
-            lost = self.learn(at, &header, further);
+            lost = self.learn(at, ack, further);
         } else if flow.status == Status::Windowed && controller == NO_CONTROLLER {
             self.ready(at as u32);
             self.kick(PORT);
         }
         if controller != NO_CONTROLLER {
-            let ack = Ack { received: header.seq, rtt: now - header.sent, marked: header.ecn() == Ecn::Ce };
+            let ack = Ack { received: ack.received, rtt: now - header.sent, marked: header.ecn() == Ecn::Ce };
             if lost {
                 self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Gap));
             }

@@ -5,7 +5,7 @@ use crate::event::{Event, controller_order};
 use crate::hooks::{FlowCx, FlowSide, NicSide, Owner};
 use crate::host::flow::{Controller, NO_CONTROLLER, Status};
 use crate::node::{At, Node};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Body, DataHeader, Packet};
 use crate::port::Next;
 use crate::slab::Ix;
 use crate::units::Bytes;
@@ -76,7 +76,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
         match self.ports[usize::from(port)].next(&self.world.slab, self.world.now) {
             Next::Packet(pkt) => {
-                if self.world.slab[pkt].pkt.kind == Kind::Data {
+                if self.world.slab[pkt].pkt.is_data() {
                     self.node.host.unstage(self.world.slab[pkt].pkt.ds.dscp().priority());
                 }
                 self.transmit(port, pkt);
@@ -166,19 +166,16 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let flow = &mut self.node.tables.flows.send[slot as usize];
         let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
         let mut pkt = Packet {
-            src: flow.src,
             dst: flow.dst,
             entropy: flow.hash,
             flow: reference,
             size: payload + self.world.rules.header,
-            payload,
-            seq: offset,
             sent: self.world.now,
             uid: mix(flow.hash ^ flow.packets.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             tag: 0,
             path: flow.path,
             hop: 0,
-            kind: Kind::Data,
+            body: Body::Data(DataHeader { src: flow.src, payload, offset }),
             class: flow.class,
             ds: flow.ds,
         };

@@ -29,7 +29,7 @@ use crate::hooks::{FlowSide, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::host::{Interface, PORT};
 use crate::node::At;
-use crate::packet::{Kind, Packet};
+use crate::packet::{AckHeader, DataHeader, Gap};
 use crate::world::Outcome;
 use backwater_engine::Time;
 
@@ -47,11 +47,6 @@ pub(crate) enum Answer {
     /// The same, and the payload of this packet is missing.
     Trimmed(u64),
 }
-
-/// In the tag of a NACK: the packet at the offset beside it has come without its payload.
-pub(crate) const TRIMMED: u64 = 1 << 63;
-/// The packet at the offset beside it has come, which says nothing of those before it.
-pub(crate) const BEYOND: u64 = 1 << 62;
 
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The offset at which a flow's next packet begins: what is lost goes before what is new.
@@ -90,13 +85,13 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The receiver takes a data packet. Returns the answer.
     #[cold]
-    pub(crate) fn receive_reliably(&mut self, at: usize, header: &Packet) -> Answer {
-        let (offset, end) = (header.seq, header.seq + u64::from(header.payload));
+    pub(crate) fn receive_reliably(&mut self, at: usize, data: DataHeader) -> Answer {
+        let (offset, end) = (data.offset, data.end());
         let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
         let recv = &mut self.node.tables.flows.recv[at];
         let empty = recv.total == 0 && recv.ended;
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
-        if header.payload == 0 && offset >= receiver.expected && !empty {
+        if data.payload == 0 && offset >= receiver.expected && !empty {
             // A switch has cut its payload off: as good as lost, and known to be.
             if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
                 return Answer::Trimmed(receiver.expected);
@@ -127,10 +122,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         Answer::Ack(receiver.expected)
     }
 
-    /// The sender learns that all bytes before `header.seq` have arrived and, by a NACK, that the packet at `header.tag` has
-    /// (without its payload, if it says so), and what lies between has not. Returns whether that is news of a loss.
+    /// The sender learns what has arrived and, by a NACK, what has not. Returns whether that is news of a loss.
     #[cold]
-    pub(crate) fn learn(&mut self, at: usize, header: &Packet, further: bool) -> bool {
+    pub(crate) fn learn(&mut self, at: usize, ack: AckHeader, further: bool) -> bool {
         let (now, step) = (self.world.now, u64::from(self.world.rules.payload));
         let (recovery, in_order) = (self.world.rules.transport.recovery, self.world.rules.transport.in_order);
         let flow = &mut self.node.tables.flows.send[at];
@@ -146,10 +140,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             flow.sent = acked;
         }
         let mut news = false;
-        if header.kind == Kind::Nack {
+        if let Some(gap) = ack.gap {
             match recovery {
                 Recovery::SelectiveRepeat => {
-                    let (here, trimmed) = (header.tag & !(TRIMMED | BEYOND), header.tag & TRIMMED != 0);
+                    let (Gap::Before(here) | Gap::Beyond(here) | Gap::Trimmed(here)) = gap;
+                    let trimmed = matches!(gap, Gap::Trimmed(_));
                     if !trimmed && here >= acked {
                         sender.reported.insert(here);
                         sender.lost.remove(&here);
@@ -170,7 +165,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     }
                 }
                 _ => {
-                    flow.sent = header.seq.max(acked);
+                    flow.sent = ack.received.max(acked);
                     news = true;
                 }
             }

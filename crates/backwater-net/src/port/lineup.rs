@@ -21,7 +21,7 @@
 //! has left the port, so that a flow never has packets of two runs behind the crossing.
 
 use crate::hooks::Order;
-use crate::packet::{CLASSES, FlowRef, Kind};
+use crate::packet::{CLASSES, FlowRef};
 use crate::slab::Slot;
 use backwater_engine::fingerprint::mix;
 use std::collections::HashMap;
@@ -230,8 +230,7 @@ impl Lineup {
 
 /// The flow of a packet; control frames of mechanisms, which name a flow without being of it, are never moved.
 fn key(slot: &Slot) -> Option<Key> {
-    let of_flow = matches!(slot.pkt.kind, Kind::Data | Kind::Ack | Kind::Nack);
-    of_flow.then_some(Key { flow: slot.pkt.flow, ingress: slot.place.ingress.0 })
+    slot.pkt.is_of_flow().then_some(Key { flow: slot.pkt.flow, ingress: slot.place.ingress.0 })
 }
 
 #[cfg(test)]

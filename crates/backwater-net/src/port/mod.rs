@@ -405,7 +405,7 @@ impl Port {
             let Some(head) = fifo.head() else { break };
             let slot = &slab[head];
             if slot.ready <= now {
-                if fifo.drop_head(slot) {
+                if fifo.drop_head(slab, head) {
                     self.backlog &= !(1 << queue);
                 }
                 if self.weighted {

@@ -1,7 +1,7 @@
 //! Frames as they pass a port, for whoever wants to look at them. Costs nothing at ports that are not captured.
 
 use crate::node::{At, Node};
-use crate::packet::{Class, Control, HostId, Kind, NodeId, Packet, Port};
+use crate::packet::{Body, Class, Control, ControlHeader, NodeId, Packet, Port};
 use crate::record::FrameRow;
 
 impl<N> At<'_, N>
@@ -11,9 +11,9 @@ where
     /// Hands out a pause signal of `from` that is no frame on the link.
     #[cold]
     pub(crate) fn capture_signal(&mut self, port: u16, frame: Control, from: NodeId, outbound: bool) {
-        let nobody = HostId(u32::MAX);
-        let packet = Packet { kind: Kind::Mac, ..Packet::control(&frame, nobody, nobody, Class(7), 0) };
-        let (time, node, port, control) = (self.world.now, self.id(), Port(port), Some((frame, from)));
+        let header = ControlHeader { from, to: None, content: 0 };
+        let packet = Packet { body: Body::Mac(header), ..Packet::control(&frame, header, Class(7), 0) };
+        let (time, node, port, control) = (self.world.now, self.id(), Port(port), Some(frame));
         self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet, control, flow: None });
     }
 }

@@ -55,6 +55,6 @@ where
         let load = &mut loads[group];
         load.frames += 1;
         load.bytes += u64::from(header.size);
-        load.payload += u64::from(header.payload);
+        load.payload += header.data().map_or(0, |data| u64::from(data.payload));
     }
 }

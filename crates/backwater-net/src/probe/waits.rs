@@ -10,7 +10,7 @@ use crate::hooks::{FlowSide, NicSide, Owner, SwitchSide};
 use crate::host::flow::Status;
 use crate::host::{Interface, PORT};
 use crate::node::{At, Node};
-use crate::packet::{CLASSES, FlowRef, Kind, Packet, Port as PortNo};
+use crate::packet::{CLASSES, FlowRef, Packet, Port as PortNo};
 use crate::slab::Ix;
 use crate::switch::Switch;
 use backwater_engine::Time;
@@ -107,13 +107,11 @@ where
         }
         self.pass_waits(port);
         let header = self.world.slab[pkt].pkt;
-        let cause = match header.kind {
-            Kind::Data => Cause::Behind(self.world.probes.who.find(header.flow)),
-            _ => Cause::Control,
-        };
+        let cause =
+            if header.is_data() { Cause::Behind(self.world.probes.who.find(header.flow)) } else { Cause::Control };
         let Some(waits) = &mut self.world.probes.waits else { return };
         waits.wire[global] = Some(Wire { pkt, flow: header.flow, cause });
-        if header.kind == Kind::Data
+        if header.is_data()
             && let Some(stand) = waits.stand(global as u32, header.flow)
         {
             let account = stand.begin(pkt);
@@ -150,7 +148,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let (port, slot) = (self.global(port.0), &self.world.slab[pkt]);
         let (flow, queue) = (slot.pkt.flow, slot.place.queue.0);
         let Some(waits) = &mut self.world.probes.waits else { return };
-        if slot.pkt.kind != Kind::Data {
+        if !slot.pkt.is_data() {
             return;
         }
         let Some((account, _)) = waits.carried.remove(&pkt) else { return };
@@ -254,7 +252,7 @@ impl Probes {
         let Some(waits) = &mut self.waits else { return };
         let between = waits.carried.remove(&pkt).is_some();
         let recorded = group.is_none_or(|group| waits.groups.get(group) == Some(&true));
-        if between || header.kind != Kind::Data || !recorded {
+        if between || !header.is_data() || !recorded {
             return;
         }
         // It has waited somewhere.

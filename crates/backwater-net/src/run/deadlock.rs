@@ -56,10 +56,10 @@ struct Census {
 }
 
 impl Census {
-    fn add(&mut self, place: &crate::hooks::Place, charged: u32, queued: u32, queue: PortQueue) {
+    fn add(&mut self, place: &crate::hooks::Place, charged: bool, queued: u32, queue: PortQueue) {
         let ingress = &mut self.ingress[usize::from(place.ingress.0) * CLASSES + usize::from(place.class.0)];
-        if charged != 0 {
-            ingress.bytes += u64::from(charged);
+        if charged {
+            ingress.bytes += u64::from(queued);
             ingress.queues.insert(queue);
         }
         let egress = &mut self.egress[usize::from(place.egress.0) * CLASSES + usize::from(place.queue.0)];

@@ -5,7 +5,7 @@ use crate::hold::{Hold, bit};
 use crate::hooks::Owner;
 use crate::host::SlowReceiver;
 use crate::node::{CAPTURED, LOST, WATCHED};
-use crate::packet::{CLASSES, Class, Kind, NodeId};
+use crate::packet::{CLASSES, Class, NodeId};
 use crate::port::{Belongs, LinkFaults};
 use crate::slab::{Fifo, Ix};
 use crate::spec::FaultKind;
@@ -157,11 +157,8 @@ impl<A: Actors> Network<A> {
             return false;
         }
         if self.ports[port as usize].rest.captured {
-            let waited = if self.world.slab[pkt].pkt.kind == Kind::Mac {
-                Time::ZERO
-            } else {
-                self.ports[from as usize].peer_latency
-            };
+            let waited =
+                if self.world.slab[pkt].pkt.is_mac() { Time::ZERO } else { self.ports[from as usize].peer_latency };
             self.capture(port, pkt, self.world.now.since(waited), false);
         }
         if let Belongs::Host(host) = self.ports[port as usize].belongs {
@@ -175,7 +172,7 @@ impl<A: Actors> Network<A> {
         let p = &self.ports[port as usize];
         let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };
         let (sender, header) = (&self.ports[p.peer as usize], &self.world.slab[pkt].pkt);
-        let latency = if header.kind == Kind::Mac { Time::ZERO } else { sender.peer_latency };
+        let latency = if header.is_mac() { Time::ZERO } else { sender.peer_latency };
         let arrived = self.world.now.since(latency);
         let left = arrived.since(sender.delay);
         let by = sender.rest.faults.as_ref().map_or(sender.serialiser, |f| f.sent_by(left, sender.serialiser));

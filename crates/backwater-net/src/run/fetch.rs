@@ -73,6 +73,6 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn touch_queue(&self, switch: &Switch<A::Switch>, egress: u16, queue: usize) -> u64 {
         let out = &self.ports[(switch.first_port + u32::from(egress)) as usize];
-        out.touch() ^ out.tail(queue).map_or(0, |tail| self.world.slab.touch(tail))
+        out.touch() ^ out.tail(queue).map_or(0, |tail| self.world.slab.touch_link(tail))
     }
 }

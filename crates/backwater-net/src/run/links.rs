@@ -4,7 +4,7 @@
 //! NICs store a frame before they look at it.
 
 use super::{Actors, Network, on_node};
-use crate::packet::Kind;
+use crate::packet::Body;
 use crate::port::Belongs;
 use crate::slab::Ix;
 
@@ -29,9 +29,9 @@ impl<A: Actors> Network<A> {
     fn arrived(&mut self, port: u32, pkt: Ix) {
         let (p, header) = (&mut self.ports[port as usize], &self.world.slab[pkt].pkt);
         p.arrivals.fold(self.world.now.0, header.uid);
-        let (belongs, local, kind) = (p.belongs, p.local, header.kind);
-        match (kind, belongs) {
-            (Kind::Mac, _) => self.arrived_mac(port, pkt),
+        let (belongs, local) = (p.belongs, p.local);
+        match (header.body, belongs) {
+            (Body::Mac(mac), _) => self.arrived_mac(port, pkt, mac.content),
             (_, Belongs::Switch(s)) => self.switch_at(s).arrive(local, pkt),
             (_, Belongs::Host(h)) => self.host_at(h).arrive(pkt),
         }
@@ -39,8 +39,8 @@ impl<A: Actors> Network<A> {
 
     #[cold]
     #[inline(never)]
-    fn arrived_mac(&mut self, port: u32, pkt: Ix) {
-        let frame = self.world.slab.take_control(self.world.slab[pkt].pkt.seq);
+    fn arrived_mac(&mut self, port: u32, pkt: Ix, content: u32) {
+        let frame = self.world.slab.take_control(content);
         self.world.slab.remove(pkt);
         on_node!(self, port, |at, local| at.mac_control(local, &frame));
     }

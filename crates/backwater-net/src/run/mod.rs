@@ -357,7 +357,7 @@ impl<A: Actors> Network<A> {
     /// A pause signal without a frame is heard.
     #[cold]
     fn signal(&mut self, port: u32, control: u32) {
-        let frame = self.world.slab.take_control(u64::from(control));
+        let frame = self.world.slab.take_control(control);
         let p = &self.ports[port as usize];
         if p.up {
             if p.rest.captured {

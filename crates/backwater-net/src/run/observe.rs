@@ -2,7 +2,7 @@
 
 use super::{Actors, Network, on_node};
 use crate::node::Node;
-use crate::packet::{FlowRef, Kind, NodeId, Port as PortNo};
+use crate::packet::{FlowRef, NodeId, Port as PortNo};
 use crate::probe::account::{Account, Cause, Stand};
 use crate::record::{FlowIdentity, FrameRow, WaitRow};
 use crate::slab::Ix;
@@ -26,9 +26,8 @@ impl<A: Actors> Network<A> {
     pub(crate) fn capture(&mut self, port: u32, pkt: Ix, time: Time, outbound: bool) {
         let p = &self.ports[port as usize];
         let packet = self.world.slab[pkt].pkt;
-        let control = matches!(packet.kind, Kind::Control | Kind::Mac)
-            .then(|| (self.world.slab.control(packet.seq), NodeId((packet.seq >> 32) as u32)));
-        let named = control.map_or(Some(packet.flow), |(frame, _)| frame.flow);
+        let control = packet.control_header().map(|header| self.world.slab.control(header.content));
+        let named = control.map_or(Some(packet.flow), |frame| frame.flow);
         let flow = named.and_then(|flow| self.tables.flows.find(flow)).map(|slot| {
             let send = &self.tables.flows.send[slot];
             FlowIdentity { id: send.id, src: send.src, dst: send.dst, ds: send.ds, bytes: send.available }
@@ -68,7 +67,8 @@ impl<A: Actors> Network<A> {
             on_node!(self, port, |at, local| at.pass_waits(local));
         }
         let stands = self.world.probes.waits.as_ref()?.stands.iter().flatten().filter(|stand| stand.flow == flow);
-        let first = |stand: &&Stand| stand.front().map_or(u64::MAX, |pkt| self.world.slab[pkt].pkt.seq);
+        let offset = |pkt: Ix| self.world.slab[pkt].pkt.data().map(|data| data.offset);
+        let first = |stand: &&Stand| stand.front().and_then(offset).unwrap_or(u64::MAX);
         stands.min_by_key(first).map(|stand| stand.account().clone())
     }
 }

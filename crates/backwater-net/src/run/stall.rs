@@ -7,7 +7,7 @@
 use super::{Actors, Network};
 use crate::hooks::FlowSide;
 use crate::host::flow::{NO_CONTROLLER, SendFlow, Status};
-use crate::packet::{CLASSES, Class, HostId, Kind, NodeId};
+use crate::packet::{CLASSES, Class, HostId, NodeId};
 use crate::port::Port;
 use crate::record::Broken;
 use crate::routing::NO_PATH;
@@ -99,11 +99,11 @@ impl<A: Actors> Network<A> {
     /// Where flows have frames in queues of switches and hosts.
     pub(super) fn whereabouts(&self) -> Whereabouts {
         let mut found = Whereabouts::default();
-        let of_flows = self.world.slab.packets().filter(|pkt| !matches!(pkt.kind, Kind::Control | Kind::Mac));
+        let of_flows = self.world.slab.packets().filter(|pkt| pkt.is_of_flow());
         found.under_way.extend(of_flows.filter_map(|pkt| self.tables.flows.find(pkt.flow)).map(|at| at as u32));
         let mut note = |ix: Ix, port: u32, queue: u8| {
             let pkt = &self.world.slab[ix].pkt;
-            if !matches!(pkt.kind, Kind::Control | Kind::Mac)
+            if pkt.is_of_flow()
                 && let Some(at) = self.tables.flows.find(pkt.flow)
             {
                 found.queued.entry(at as u32).or_insert((port, queue, 0)).2 += 1;

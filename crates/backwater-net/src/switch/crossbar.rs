@@ -276,10 +276,9 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     fn release_crossed(&mut self, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
-        let (place, pool) = (slot.place, slot.pool);
-        let charged = std::mem::take(&mut slot.charged);
-        if charged != 0 {
-            self.node.occupancy.release(&place, u64::from(charged), pool);
+        let (place, size, pool) = (slot.place, slot.queued, slot.pool);
+        if std::mem::take(&mut slot.charged) {
+            self.node.occupancy.release(&place, u64::from(size), pool);
             self.at_switch(|stack, cx, _| stack.on_release(cx, &place));
         }
     }

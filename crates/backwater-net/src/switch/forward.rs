@@ -5,7 +5,7 @@ use crate::config::{LatencyAt, Recovery};
 use crate::event::{Event, order};
 use crate::hooks::{Fate, Full, SwitchSide};
 use crate::node::At;
-use crate::packet::{HostId, Kind, Port as PortNo};
+use crate::packet::{Body, ControlHeader, Port as PortNo};
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use crate::world::Outcome;
@@ -16,7 +16,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     pub(crate) fn arrive(&mut self, ingress: u16, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
         let header = &slot.pkt;
-        if header.path == NO_PATH || header.kind == Kind::Control {
+        if header.path == NO_PATH || matches!(header.body, Body::Control(_)) {
             return self.arrive_unpinned(ingress, pkt);
         }
         if self.world.rules.transport.recovery != Recovery::None && !self.world.fabric.paths.is_pinned(header.flow) {
@@ -32,7 +32,9 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// A control frame, which mechanisms may take, or a packet whose way is decided here.
     #[inline(never)]
     fn arrive_unpinned(&mut self, ingress: u16, pkt: Ix) {
-        if self.world.slab[pkt].pkt.kind == Kind::Control && !self.pass_control(ingress, pkt) {
+        if let Body::Control(header) = self.world.slab[pkt].pkt.body
+            && !self.pass_control(ingress, pkt, header)
+        {
             return;
         }
         let Some(egress) = self.route(pkt).or_else(|| self.route_anew(pkt)) else {
@@ -75,18 +77,17 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     /// Shows a control frame that passes by to the mechanisms. Returns whether it goes on.
     #[cold]
-    fn pass_control(&mut self, from: u16, pkt: Ix) -> bool {
-        let header = self.world.slab[pkt].pkt;
+    fn pass_control(&mut self, from: u16, pkt: Ix, ControlHeader { to, content, .. }: ControlHeader) -> bool {
+        let header = &mut self.world.slab[pkt].pkt;
         if header.path != NO_PATH && !self.world.fabric.paths.is_pinned(header.flow) {
             // The flow has ended, and its path may by now be another flow's.
-            self.world.slab[pkt].pkt.path = NO_PATH;
+            header.path = NO_PATH;
         }
-        let frame = self.world.slab.control(header.seq);
-        let to = (header.dst != HostId(u32::MAX)).then_some(header.dst);
+        let frame = self.world.slab.control(content);
         let fate = self.at_switch(|stack, cx, _| stack.on_control(cx, PortNo(from), to, &frame));
         let ends = fate == Fate::Consumed || to.is_none();
         if ends {
-            self.world.slab.take_control(header.seq);
+            self.world.slab.take_control(content);
             self.world.slab.remove(pkt);
         }
         self.act_switch();
@@ -116,10 +117,10 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let Some(pool) = s.occupancy.admit(&place, u64::from(size)) else {
             return self.full(pkt);
         };
-        (slot.pool, slot.charged) = (pool, size);
+        (slot.pool, slot.charged) = (pool, true);
         let p = &mut self.ports[usize::from(place.ingress.0)];
         p.max_ingress_bytes = p.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0);
-        s.stack.on_admit(&mut cx!(self, s), &place, &mut slot.pkt);
+        s.stack.on_admit(&mut cx!(self, s), &place, &slot.pkt);
         self.enter_fabric(pkt);
     }
 
@@ -149,10 +150,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let full = self.at_switch(|stack, cx, slab| stack.on_full(cx, &place, &mut slab[pkt].pkt));
         self.act_switch();
         let size = self.world.slab[pkt].pkt.size;
-        if full == Full::Trim && self.world.slab[pkt].pkt.payload > 0 {
-            let slot = &mut self.world.slab[pkt].pkt;
-            slot.size -= slot.payload;
-            slot.payload = 0;
+        if full == Full::Trim && self.world.slab[pkt].pkt.trim() {
             return self.admit(pkt);
         }
         let stats = &mut self.ports[usize::from(place.ingress.0)].rest.stats;
@@ -162,7 +160,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         self.note_drop(pkt);
         let s = &*self.node;
         // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
-        if self.world.rules.lossless && self.world.slab[pkt].pkt.kind != Kind::Control {
+        if self.world.rules.lossless && !matches!(self.world.slab[pkt].pkt.body, Body::Control(_)) {
             self.world.broken(
                 format!(
                     "the scenario is lossless, but {} dropped a frame of {size} B that came in at port {} in class {}: \
@@ -247,11 +245,11 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         if let Some(watch) = &mut s.watch {
             watch.change(place.egress, &s.occupancy, self.world.now);
         }
-        if charged != 0 {
-            s.occupancy.release(&place, u64::from(charged), slot.pool);
+        if charged {
+            s.occupancy.release(&place, u64::from(queued), slot.pool);
         }
         let mut cx = cx!(self, s);
-        if charged != 0 {
+        if charged {
             s.stack.on_release(&mut cx, &place);
         }
         s.stack.on_depart(&mut cx, &place);

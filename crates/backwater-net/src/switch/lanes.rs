@@ -97,7 +97,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     #[cold]
     #[inline(never)]
     pub(crate) fn park(&mut self, lane: Lane, pkt: Ix) {
-        let (place, size) = (self.world.slab[pkt].place, u64::from(self.world.slab[pkt].charged));
+        let (place, size) = (self.world.slab[pkt].place, self.world.slab[pkt].admitted());
         self.lane_waits(lane.owner, pkt);
         let s = &mut *self.node;
         s.occupancy.hold(&place, lane, size);
@@ -159,7 +159,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             group.serving = true;
             let slot = &self.world.slab[pkt];
             group.fed_bytes += u64::from(slot.pkt.size);
-            s.occupancy.let_go(&slot.place, lane, u64::from(slot.charged));
+            s.occupancy.let_go(&slot.place, lane, slot.admitted());
             lanes.depth.change(self.world.now, s.occupancy.held_total().0);
             self.join_late(pkt);
             let lanes = self.node.lanes.as_mut();

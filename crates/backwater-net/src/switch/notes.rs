@@ -25,7 +25,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             match note {
                 Note::Emit(port, class, frame) => {
                     self.log(Some(port.0), Some(class), None, &frame);
-                    let pkt = self.routed(HostId(u32::MAX), class, &frame, NO_PATH, 0);
+                    let pkt = self.carry(None, class, &frame, NO_PATH, 0);
                     let ix = self.world.slab.insert(pkt);
                     self.originate(port, ix);
                 }
@@ -76,7 +76,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             Some(self.world.fabric.paths.port(path, at))
         };
         let Some(egress) = egress else { return };
-        let pkt = self.routed(to, class, frame, path, at + 1);
+        let pkt = self.carry(Some(to), class, frame, path, at + 1);
         let ix = self.world.slab.insert(pkt);
         self.originate(PortNo(egress), ix);
     }

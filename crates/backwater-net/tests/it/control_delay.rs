@@ -7,7 +7,7 @@ use backwater_net::bench::network::Outcome;
 use backwater_net::config::NicParams;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Fate, FlowCx, FlowSide, HoldStyle, NicCx, NicSide, Place, SwitchCx, SwitchSide};
-use backwater_net::packet::{Class, Control, HostId, Kind, Packet};
+use backwater_net::packet::{Class, Control, HostId, Packet};
 
 const ASKED: &str = "slow-down";
 const HEARD: &str = "heard";
@@ -45,10 +45,12 @@ impl Makes for Tests {
 
 impl SwitchSide for Tests {
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        if pkt.kind == Kind::Data && !std::mem::replace(&mut self.sent, true) {
+        if let Some(data) = pkt.data().copied()
+            && !std::mem::replace(&mut self.sent, true)
+        {
             let frame = message(ASKED, Some(pkt));
             match self.how {
-                How::Routed => cx.route(pkt.src, Class(6), frame),
+                How::Routed => cx.route(data.src, Class(6), frame),
                 How::ToNeighbour => cx.emit(at.ingress, Class(6), frame),
                 How::MacControl => {
                     // A class that nobody uses.

@@ -7,7 +7,7 @@ use backwater::{Resolved, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
-use backwater_net::packet::{Kind, NodeId, Port};
+use backwater_net::packet::{Body, NodeId, Port};
 use backwater_net::record::{
     Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PauseRow, PortRow, Progress, SeriesRow,
     Sink, SwitchRow, WaitRow,
@@ -93,12 +93,12 @@ impl Sink for Rows {
         self.ports.push(row.clone());
     }
     fn frame(&mut self, row: &FrameRow) {
-        let what = match row.packet.kind {
-            Kind::Data => What::Data,
-            Kind::Ack | Kind::Nack => What::Ack,
-            Kind::Control => What::Control,
+        let what = match row.packet.body {
+            Body::Data(_) => What::Data,
+            Body::Ack(_) => What::Ack,
+            Body::Control(_) => What::Control,
             // Some of these are signals without a frame.
-            Kind::Mac => return,
+            Body::Mac(_) => return,
         };
         let FrameRow { node, port, outbound, packet, .. } = row;
         let passage = Passage { node: *node, port: *port, outbound: *outbound, what, class: packet.class.0 };

@@ -19,7 +19,9 @@ use backwater_mech::registry::Config;
 use backwater_net::address::{host_ip, host_mac, ip6, port_mac, switch_ip, switch_mac};
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Carrier, WireCx};
-use backwater_net::packet::{Control, DsField, Ecn, HostId, Kind, NodeId, Packet, Port};
+use backwater_net::packet::{
+    AckHeader, Body, Control, ControlHeader, DataHeader, DsField, Ecn, HostId, NodeId, Packet, Port,
+};
 use backwater_net::record::{FlowIdentity, FrameRow};
 use backwater_net::topology::index::Index;
 use backwater_net::topology::{Graph, GraphError, PortEnd};
@@ -64,65 +66,67 @@ impl Renderer {
     /// Puts a frame, without its frame check sequence, into `octets`, which are cleared first.
     pub fn render(&self, row: &FrameRow, octets: &mut Vec<u8>) {
         octets.clear();
-        match &row.control {
-            Some((frame, speaker)) => self.control(row, frame, *speaker, octets),
-            None => self.packet(&row.packet, row.flow.map_or(0, |flow| flow.bytes), octets),
+        match (row.packet.body, &row.control) {
+            (Body::Control(header) | Body::Mac(header), Some(frame)) => self.control(row, frame, header, octets),
+            (Body::Data(data), _) => self.data(&row.packet, data, row.flow.map_or(0, |flow| flow.bytes), octets),
+            (Body::Ack(ack), _) => self.ack(&row.packet, ack, octets),
+            (Body::Control(_) | Body::Mac(_), None) => {}
         }
         let model = row.packet.size.saturating_sub(4) as usize;
         octets.resize(octets.len().max(model).max(SHORTEST), 0);
     }
 
-    /// Data and acknowledgements.
-    fn packet(&self, packet: &Packet, bytes: u64, octets: &mut Vec<u8>) {
-        ethernet(octets, host_mac(packet.dst), host_mac(packet.src));
-        if packet.kind == Kind::Data {
-            let at = octets.len();
-            if let Some(tag) = self.mechanisms.tag_octets(packet.tag, octets) {
-                octets.splice(at..at, tag.to_be_bytes());
-            }
-        }
-        let mut body = Vec::new();
-        self.roce(packet, bytes, &mut body);
-        // An ACK carries the mark of its data packet, which is not its own.
-        let ecn = if packet.kind == Kind::Data { packet.ecn() } else { Ecn::NotEct };
-        let ds = DsField::new(packet.ds.dscp(), ecn);
-        let (addresses, ports) = ((host_ip(packet.src), host_ip(packet.dst)), roce_ports(packet.flow.tag));
-        datagram(addresses, ds, ports, &body, true).append(octets);
+    /// The packet sequence number at an offset.
+    fn psn(&self, offset: u64) -> u32 {
+        (offset / self.payload) as u32 & 0xff_ffff
     }
 
-    fn roce(&self, packet: &Packet, bytes: u64, body: &mut Vec<u8>) {
-        let number = |offset: u64| (offset / self.payload) as u32 & 0xff_ffff;
-        let bth = bth_of(packet.flow.tag);
-        let written = if packet.kind == Kind::Data {
-            let (begins, ends) = (packet.seq == 0, packet.seq + u64::from(packet.payload) >= bytes);
-            let padding = (4 - packet.payload % 4) % 4;
-            let bth = Bth {
-                opcode: match (begins, ends) {
-                    (true, true) => opcode::SEND_ONLY,
-                    (true, false) => opcode::SEND_FIRST,
-                    (false, true) => opcode::SEND_LAST,
-                    (false, false) => opcode::SEND_MIDDLE,
-                },
-                padding: padding as u8,
-                ack_request: true,
-                psn: number(packet.seq),
-                ..bth
-            };
-            let written = bth.append(body);
-            body.resize(body.len() + (packet.payload + padding) as usize, 0);
-            written
-        } else {
-            let nack = packet.kind == Kind::Nack;
-            let psn = number(if nack { packet.seq } else { packet.seq.saturating_sub(1) });
-            let bth = Bth { opcode: opcode::ACKNOWLEDGE, becn: packet.ecn() == Ecn::Ce, psn, ..bth };
-            let syndrome = if nack { Aeth::NAK_SEQUENCE } else { Aeth::ACK };
-            bth.append(body).and_then(|()| Aeth { syndrome, msn: 0 }.append(body))
+    fn data(&self, packet: &Packet, data: DataHeader, bytes: u64, octets: &mut Vec<u8>) {
+        ethernet(octets, host_mac(packet.dst), host_mac(data.src));
+        let at = octets.len();
+        if let Some(tag) = self.mechanisms.tag_octets(packet.tag, octets) {
+            octets.splice(at..at, tag.to_be_bytes());
+        }
+        let padding = (4 - data.payload % 4) % 4;
+        let bth = Bth {
+            opcode: match (data.offset == 0, data.end() >= bytes) {
+                (true, true) => opcode::SEND_ONLY,
+                (true, false) => opcode::SEND_FIRST,
+                (false, true) => opcode::SEND_LAST,
+                (false, false) => opcode::SEND_MIDDLE,
+            },
+            padding: padding as u8,
+            ack_request: true,
+            psn: self.psn(data.offset),
+            ..bth_of(packet.flow.tag)
         };
+        let mut body = Vec::new();
+        let written = bth.append(&mut body);
         debug_assert!(written.is_ok(), "every field is cut to its width");
+        body.resize(body.len() + (data.payload + padding) as usize, 0);
+        let ports = roce_ports(packet.flow.tag);
+        datagram((host_ip(data.src), host_ip(packet.dst)), packet.ds, ports, &body, true).append(octets);
+    }
+
+    fn ack(&self, packet: &Packet, ack: AckHeader, octets: &mut Vec<u8>) {
+        ethernet(octets, host_mac(packet.dst), host_mac(ack.src));
+        let nack = ack.gap.is_some();
+        let psn = self.psn(if nack { ack.received } else { ack.received.saturating_sub(1) });
+        let becn = packet.ecn() == Ecn::Ce;
+        let bth = Bth { opcode: opcode::ACKNOWLEDGE, becn, psn, ..bth_of(packet.flow.tag) };
+        let syndrome = if nack { Aeth::NAK_SEQUENCE } else { Aeth::ACK };
+        let mut body = Vec::new();
+        let written = bth.append(&mut body).and_then(|()| Aeth { syndrome, msn: 0 }.append(&mut body));
+        debug_assert!(written.is_ok(), "every field is cut to its width");
+        // An ACK carries the mark of its data packet, which is not its own.
+        let ds = DsField::new(packet.ds.dscp(), Ecn::NotEct);
+        let ports = roce_ports(packet.flow.tag);
+        datagram((host_ip(ack.src), host_ip(packet.dst)), ds, ports, &body, true).append(octets);
     }
 
     /// MAC control and mechanisms' frames.
-    fn control(&self, row: &FrameRow, frame: &Control, speaker: NodeId, octets: &mut Vec<u8>) {
+    fn control(&self, row: &FrameRow, frame: &Control, header: ControlHeader, octets: &mut Vec<u8>) {
+        let speaker = header.from;
         let hears = if row.outbound { self.across(row).map(|end| end.peer) } else { Some(row.node) };
         if Hold::read(frame).is_some() {
             return self.mac_control(row, frame, octets);
@@ -142,11 +146,10 @@ impl Renderer {
             Carrier::Link(UNKNOWN)
         });
         // What is for no host is for the neighbour.
-        let routed = row.packet.dst != HostId(u32::MAX);
-        let (mac, destination) = match hears {
-            _ if routed => (host_mac(row.packet.dst), host_ip(row.packet.dst)),
-            Some(node) => (self.mac_of(node), self.ip_of(node)),
-            None => (Mac::default(), Ipv4Addr::UNSPECIFIED),
+        let (mac, destination) = match (header.to, hears) {
+            (Some(host), _) => (host_mac(host), host_ip(host)),
+            (None, Some(node)) => (self.mac_of(node), self.ip_of(node)),
+            (None, None) => (Mac::default(), Ipv4Addr::UNSPECIFIED),
         };
         ethernet(octets, mac, cx.speaker);
         let ds = DsField::new(row.packet.ds.dscp(), Ecn::NotEct);

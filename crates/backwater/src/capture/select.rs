@@ -4,7 +4,7 @@
 
 use crate::error::{ScenarioError, nearest};
 use backwater_net::hold::Hold;
-use backwater_net::packet::{CLASSES, Kind, NodeId, Port};
+use backwater_net::packet::{Body, CLASSES, NodeId, Port};
 use backwater_net::record::FrameRow;
 use backwater_net::topology::{Graph, PortEnd};
 use backwater_wire::frame::{Frame, Numbers};
@@ -101,10 +101,10 @@ impl Filter {
     /// Whether a frame may be wanted, as far as can be said before it is put into octets.
     pub(super) fn may_take(&self, row: &FrameRow) -> bool {
         let asks = |kind: &'static str| self.kinds.contains(&kind);
-        let kinds = match (row.packet.kind, &row.control) {
+        let kinds = match (row.packet.body, &row.control) {
             _ if self.kinds.is_empty() => true,
             (_, Some(_)) => self.kinds.iter().any(|kind| !matches!(*kind, "data" | "ack")),
-            (Kind::Data, None) => asks("data"),
+            (Body::Data(_), None) => asks("data"),
             (_, None) => asks("ack"),
         };
         kinds && (self.classes == 0 || self.classes & classes_of(row) != 0)
@@ -122,7 +122,7 @@ impl Filter {
 
 /// The classes that a frame belongs to or pauses, a bit each.
 fn classes_of(row: &FrameRow) -> u8 {
-    let held = row.control.iter().flat_map(|(frame, _)| Hold::each(frame));
+    let held = row.control.iter().flat_map(Hold::each);
     // A pause of the whole link concerns every class.
     let held = held.fold(0, |bits, hold| bits | hold.class.map_or(u8::MAX, |class| 1 << class.0));
     if held == 0 { 1 << row.packet.class.0 } else { held }
