@@ -37,6 +37,8 @@ pub(crate) trait Node {
     fn first(&self) -> u32;
     /// Starts the next transmission of an idle port that has no MAC control to send, if there is one.
     fn serve(&mut self, port: u16);
+    /// Whether something would be sent once the wire is free, gates permitting; MAC control aside.
+    fn waits(&self, port: u16) -> bool;
     /// A frame other than MAC control leaves the node's counters.
     fn depart(&mut self, port: u16, pkt: Ix);
     /// Mechanisms hear MAC control, or a mechanism's frame in its place.
@@ -67,14 +69,35 @@ where
     /// Starts the next transmission of a port that is idle, if there is one.
     #[inline(always)]
     pub fn kick(&mut self, port: u16) {
-        let p = self.port(port);
+        let p = &self.ports[usize::from(port)];
         if p.busy {
             return;
         }
-        if p.mac_waits {
+        if p.free_at >= self.world.now && self.is_taken(port) {
+            return;
+        }
+        if self.ports[usize::from(port)].mac_waits {
             return self.kick_mac(port);
         }
         self.serve(port);
+    }
+
+    /// Whether a frame is on the wire whose end no event says. Where something has come to wait for that, one will from now on. At the
+    /// instant of the end it is the event's order that decides, as it would if it had been pushed at the start.
+    #[inline(always)]
+    fn is_taken(&mut self, port: u16) -> bool {
+        let event = Event::Sent { port: self.global(port) };
+        let p = &self.ports[usize::from(port)];
+        if p.free_at == self.world.now && event.order() <= self.world.order {
+            return false;
+        }
+        if p.mac_waits || self.waits(port) {
+            let p = self.port(port);
+            p.busy = true;
+            let at = p.free_at;
+            self.world.push(at, event);
+        }
+        true
     }
 
     #[cold]
@@ -118,7 +141,6 @@ where
         let (size, uid, is_data, is_mac) = (header.size, header.uid, header.is_data(), header.is_mac());
         let sent = self.world.now + p.serialiser.time(size + self.world.rules.gap);
         p.busy = true;
-        p.current = pkt;
         p.tx_frames += 1;
         p.tx_bytes += u64::from(size);
         p.tx_data_frames += u64::from(is_data);
@@ -136,9 +158,14 @@ where
             self.depart_at_start(port, pkt);
         }
         let global = self.global(port);
-        self.world.push(sent, Event::Sent { port: global });
-        if wire != 0 {
-            self.port(port).wire = wire;
+        let p = &self.ports[usize::from(port)];
+        let awaited = at_end || p.special || p.ordered || p.mac_waits || self.waits(port);
+        let p = self.port(port);
+        if awaited {
+            (p.current, p.wire) = (pkt, wire);
+            self.world.push(sent, Event::Sent { port: global });
+        } else {
+            (p.busy, p.free_at) = (false, sent);
         }
         if wire & LOST == 0 {
             self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });

@@ -21,6 +21,8 @@ const LOOK: Time = Time::us(100);
 /// What every node may see and change: the time, what is to come, what is in flight, and what is left to be done or handed out.
 pub(crate) struct World {
     pub now: Time,
+    /// Order word of the event that is handled.
+    pub order: u64,
     pub queue: EventQueue<Event>,
     pub slab: Slab,
     pub notes: Notes,
@@ -37,6 +39,7 @@ impl World {
     pub fn new(rules: Rules, fabric: Fabric) -> World {
         World {
             now: Time::ZERO,
+            order: u64::MAX,
             queue: EventQueue::new(),
             slab: Slab::default(),
             notes: Notes::default(),

@@ -5,7 +5,7 @@ use crate::config::{Recovery, Window};
 use crate::hooks::{Absent, FlowCx, FlowShape, FlowSide, NicShape};
 use crate::host::flow::{Controller, Controllers, Flows, SendFlow};
 use crate::host::{Host, Interface, Tables};
-use crate::packet::{DsField, Dscp, Ecn, FlowRef};
+use crate::packet::{AckHeader, DsField, Dscp, Ecn, FlowRef, Gap};
 use crate::queues::HostQueues;
 use crate::spec::FlowSpec;
 use crate::topology::NodeKind;
@@ -130,24 +130,24 @@ impl Lone<LoneHost> {
     /// Packet `nth` of a flow that this host receives.
     fn packet(&self, slot: u32, nth: u64) -> Packet {
         let packet = frame(0, 3, PAYLOAD + HEADER, nth);
-        Packet { src: HostId(1), flow: self.reference(slot), seq: nth * PAYLOAD, ..packet }
+        crate::bench::at_offset(Packet { flow: self.reference(slot), ..packet }, nth * PAYLOAD)
     }
 
-    /// An answer to a flow that this host sends: `kind`, all before packet `upto` has come, packet `beyond` has come as well.
-    fn answer(&self, slot: u32, kind: Kind, upto: u64, beyond: u64) -> Packet {
-        let packet = frame(0, 3, 64, 1000 + upto);
-        let (src, flow) = (HostId(1), self.reference(slot));
-        Packet { kind, src, flow, payload: 0, seq: upto * PAYLOAD, tag: beyond * PAYLOAD, ..packet }
+    /// An answer to a flow that this host sends: all before packet `upto` has come, and packet `beyond` as well.
+    fn answer(&self, slot: u32, upto: u64, beyond: Option<u64>) -> Packet {
+        let gap = beyond.map(|nth| Gap::Before(nth * PAYLOAD));
+        let ack = AckHeader { src: HostId(1), received: upto * PAYLOAD, gap };
+        Packet { body: Body::Ack(ack), flow: self.reference(slot), ..frame(0, 3, 64, 1000 + upto) }
     }
 
     /// When which packets of data came to the other end.
     fn data(&self) -> Vec<(Time, u64)> {
-        self.arrived.iter().filter(|a| a.kind == Kind::Data).map(|a| (a.at, a.seq / PAYLOAD)).collect()
+        self.arrived.iter().filter(|a| a.kind == Kind::Data).map(|a| (a.at, a.bytes / PAYLOAD)).collect()
     }
 
     /// When which answers came to the other end, and what all of which has come ends with.
     fn answers(&self) -> Vec<(Time, Kind, u64)> {
-        self.arrived.iter().filter(|a| a.kind != Kind::Data).map(|a| (a.at, a.kind, a.seq / PAYLOAD)).collect()
+        self.arrived.iter().filter(|a| a.kind != Kind::Data).map(|a| (a.at, a.kind, a.bytes / PAYLOAD)).collect()
     }
 }
 
@@ -210,7 +210,7 @@ fn a_window_opens_with_an_acknowledgement() {
     let slot = host.flow(0, 3, 4);
     host.node.tables.flows.send[slot as usize].window = 2 * PAYLOAD;
     host.begin(slot);
-    let ack = host.answer(slot, Kind::Ack, 1, 0);
+    let ack = host.answer(slot, 1, None);
     host.send(Time::us(3), 0, ack);
     host.run();
     let each = wire(PAYLOAD + HEADER);
@@ -296,7 +296,7 @@ fn go_back_n_rewinds() {
     host.begin(slot);
     let each = wire(PAYLOAD + HEADER);
     // Heard at 20 + 6.72 + 150 = 176.72 ns, while packet 2 is on the wire: 1 is missing.
-    let nack = host.answer(slot, Kind::Nack, 1, 2);
+    let nack = host.answer(slot, 1, Some(2));
     host.send(Time::ns(20), 0, nack);
     let heard = ack_after(Time::ns(20));
     assert!(each * 2 < heard && heard < each * 3);
@@ -314,10 +314,10 @@ fn a_timeout_rewinds_to_what_is_acknowledged() {
     let mut host = recovering(Recovery::GoBackN);
     let slot = host.flow(0, 3, 3);
     host.begin(slot);
-    let ack = host.answer(slot, Kind::Ack, 1, 0);
+    let ack = host.answer(slot, 1, None);
     host.send(Time::us(4), 0, ack);
     let due = ack_after(Time::us(4)) + Time::us(10);
-    let all = host.answer(slot, Kind::Ack, 3, 0);
+    let all = host.answer(slot, 3, None);
     host.send(due + Time::us(5), 0, all);
     host.run();
     let each = wire(PAYLOAD + HEADER);
@@ -333,7 +333,7 @@ fn selective_repeat_sends_what_is_missing() {
     let mut host = recovering(Recovery::SelectiveRepeat);
     let slot = host.flow(0, 3, 6);
     host.begin(slot);
-    let nack = host.answer(slot, Kind::Nack, 1, 2);
+    let nack = host.answer(slot, 1, Some(2));
     host.send(Time::ns(20), 0, nack);
     host.run_until(Time::us(1));
     let each = wire(PAYLOAD + HEADER);

@@ -65,7 +65,7 @@ fn frames_follow_each_other() {
     }
     link.send(Time::ZERO, 1, frame(0, 3, 560, 9));
     link.run();
-    let came: Vec<(Time, u64)> = link.arrived.iter().filter(|a| a.link == 1).map(|a| (a.at, a.seq)).collect();
+    let came: Vec<(Time, u64)> = link.arrived.iter().filter(|a| a.link == 1).map(|a| (a.at, a.bytes)).collect();
     // The first was alone when the wire was free; of the others 5 goes before 3, and 3 before 0.
     let expected = [(1, 0), (2, 2), (3, 3), (4, 1)].map(|(nth, number)| (wire(1060) * nth + DELAY, number));
     assert_eq!(came, expected);
@@ -91,7 +91,7 @@ fn a_pause_holds_one_class_for_its_quanta() {
     link.end(1).hold_peer(0, OWNER, CLASS_3, asked + quantum * 60, FRAMED);
     link.run();
     let heard = wire(1060) + wire(64) + DELAY;
-    let control: Vec<Time> = link.arrived.iter().filter(|a| a.kind == Kind::Mac).map(|a| a.at).collect();
+    let control: Vec<Time> = link.arrived.iter().filter(|a| a.kind == Kind::Control).map(|a| a.at).collect();
     assert_eq!(control, [heard]);
     // Frame k ends at 86.4 (k + 1) ns. What is said at 243.12 ns lets the third end, at 259.2 ns; class 0 goes on.
     assert_eq!(heard, Time(243_120));
@@ -119,7 +119,7 @@ fn a_pause_is_refreshed_at_half_time_and_released() {
     while link.times(1).is_empty() {
         link.step();
     }
-    let control: Vec<Time> = link.arrived.iter().filter(|a| a.kind == Kind::Mac).map(|a| a.at).collect();
+    let control: Vec<Time> = link.arrived.iter().filter(|a| a.kind == Kind::Control).map(|a| a.at).collect();
     assert_eq!(control[..5], said);
     assert_eq!(control[5..], [resumed]);
     assert_eq!(link.times(1), [resumed + wire(1060) + DELAY]);

@@ -15,7 +15,7 @@ use crate::event::Event;
 use crate::hold::Hold;
 use crate::hooks::{Fate, Owner};
 use crate::node::{At, Node};
-use crate::packet::{Class, Control, HostId, Kind, NodeId, Packet};
+use crate::packet::{Body, Class, Control, ControlHeader, DataHeader, HostId, NodeId, Packet};
 use crate::port::{Next, Port};
 use crate::slab::Ix;
 use crate::topology::Graph;
@@ -45,7 +45,26 @@ struct Arrival {
     /// Whose end it is.
     link: usize,
     kind: Kind,
-    seq: u64,
+    /// \[bytes\] Of data its offset, of an answer what it says has come.
+    bytes: u64,
+}
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Data,
+    Ack,
+    Nack,
+    Control,
+}
+
+/// What a packet is, and its bytes ([`Arrival::bytes`]).
+fn read(packet: &Packet) -> (Kind, u64) {
+    match packet.body {
+        Body::Data(data) => (Kind::Data, data.offset),
+        Body::Ack(ack) => (if ack.gap.is_some() { Kind::Nack } else { Kind::Ack }, ack.received),
+        Body::Control(_) | Body::Mac(_) => (Kind::Control, 0),
+    }
 }
 
 /// The far end of a link: a queue for each class, and nothing else.
@@ -72,6 +91,9 @@ impl Node for At<'_, End> {
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
         }
+    }
+    fn waits(&self, port: u16) -> bool {
+        self.ports[usize::from(port)].has_work()
     }
     fn depart(&mut self, _: u16, _: Ix) {}
     fn hear(&mut self, _: u16, _: &Control) -> Fate {
@@ -148,17 +170,15 @@ impl<N: Alone> Lone<N> {
 
     /// Handles one event, if there is one.
     fn step(&mut self) -> bool {
-        let Some((now, _, event)) = self.world.queue.pop() else { return false };
-        self.world.now = now;
+        let Some((now, order, event)) = self.world.queue.pop() else { return false };
+        (self.world.now, self.world.order) = (now, order);
         let own = self.own as u32;
         match event {
             Event::Sent { port } if port < own => {
                 self.node.sent(&mut self.ports[..self.own], &mut self.world, port as u16)
             }
             Event::Sent { port } => self.end(port).sent(0),
-            Event::Arrive { port, pkt } if self.world.slab[pkt].pkt.kind == Kind::Mac || port >= own => {
-                self.come(port, pkt)
-            }
+            Event::Arrive { port, pkt } if self.world.slab[pkt].pkt.is_mac() || port >= own => self.come(port, pkt),
             Event::Arrive { port, pkt } => {
                 self.node.arrive(&mut self.ports[..self.own], &mut self.world, port as u16, pkt);
             }
@@ -181,12 +201,13 @@ impl<N: Alone> Lone<N> {
 
     /// A frame comes to an end, or MAC control to any port.
     fn come(&mut self, port: u32, pkt: Ix) {
-        let Packet { kind, seq, .. } = self.world.slab[pkt].pkt;
-        let frame = (kind == Kind::Mac).then(|| self.world.slab.take_control(seq));
+        let packet = self.world.slab[pkt].pkt;
+        let (kind, bytes) = read(&packet);
+        let frame = packet.control_header().map(|header| self.world.slab.take_control(header.content));
         self.world.slab.remove(pkt);
         if port as usize >= self.own {
             let link = port as usize - self.own;
-            self.arrived.push(Arrival { at: self.world.now, link, kind, seq });
+            self.arrived.push(Arrival { at: self.world.now, link, kind, bytes });
             if let Some(frame) = frame {
                 self.end(port).mac_control(0, &frame);
                 Hold::each(&frame).for_each(|hold| self.obey(port, hold));
@@ -223,6 +244,7 @@ impl<N: Alone> Lone<N> {
 /// A data frame of `size` bytes, known by its number.
 fn frame(dst: u32, class: u8, size: u64, number: u64) -> Packet {
     let control = Control { kind: "test", size: size as u32, flow: None, about: None, words: [0; 6] };
-    let packet = Packet::control(&control, HostId(u32::MAX), HostId(dst), Class(class), number << 6);
-    Packet { kind: Kind::Data, payload: (size - HEADER) as u32, seq: number, ..packet }
+    let header = ControlHeader { from: NodeId(0), to: Some(HostId(dst)), content: 0 };
+    let data = DataHeader { src: HostId(1), payload: (size - HEADER) as u32, offset: number };
+    Packet { body: Body::Data(data), ..Packet::control(&control, header, Class(class), number << 6) }
 }

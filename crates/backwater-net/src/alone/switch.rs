@@ -119,7 +119,7 @@ fn a_shared_egress_takes_turns_by_class() {
     assert_eq!(switch.times(2), all);
     // At each arrival of two frames, of classes 3 and 5, the wire has just become free: 5 goes, until none is left. Only the very first
     // instant finds the wire idle, so that whoever's number is smaller goes.
-    let order: Vec<u64> = switch.arrived.iter().map(|arrival| arrival.seq).collect();
+    let order: Vec<u64> = switch.arrived.iter().map(|arrival| arrival.bytes).collect();
     assert_eq!(order, [0, 10, 11, 12, 1, 2]);
 }
 
@@ -132,7 +132,7 @@ fn simultaneous_arrivals_are_ordered_by_their_identity() {
             switch.send(Time::ZERO, link, frame(2, 3, 1060, number));
         }
         switch.run();
-        let order: Vec<u64> = switch.arrived.iter().map(|arrival| arrival.seq).collect();
+        let order: Vec<u64> = switch.arrived.iter().map(|arrival| arrival.bytes).collect();
         assert_eq!(order, [1, 2]);
     }
 }

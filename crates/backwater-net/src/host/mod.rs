@@ -231,6 +231,12 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
         self.serve_host(port);
     }
 
+    #[inline(always)]
+    fn waits(&self, port: u16) -> bool {
+        let h = &*self.node.host;
+        (h.express_mask | h.ready_mask) != 0 || h.staged(u8::MAX) != 0 || self.ports[usize::from(port)].has_work()
+    }
+
     /// A host has no counters.
     #[inline(always)]
     fn depart(&mut self, _: u16, _: Ix) {}

@@ -40,6 +40,7 @@ pub(crate) struct Port {
     backlog: u8,
     /// Queues whose gates are all open, and whose heads need not wait for others of their flows, a bit each.
     pub open: u8,
+    /// A frame is on the wire, and an event will say when that has left.
     pub busy: bool,
     pub release_at_end: bool,
     /// Something is done to frames here that is not done elsewhere: the link is down or has faults, or frames are captured.
@@ -75,6 +76,8 @@ pub(crate) struct Port {
     pub marked_frames: u64,
     /// Earliest pending wake-up.
     pub wake_at: Time,
+    /// When the last frame had left, or will have, for which nothing waited: no event says so.
+    pub free_at: Time,
     pub rest: Box<Rest>,
 }
 
@@ -212,6 +215,7 @@ impl Port {
             max_egress_bytes: 0,
             max_ingress_bytes: 0,
             wake_at: Time::NEVER,
+            free_at: Time::ZERO,
         }
     }
 
@@ -464,10 +468,15 @@ impl Port {
         d.turn = (queue + 1) % CLASSES;
     }
 
-    /// Whether nothing waits in any queue.
-    pub fn is_drained(&self) -> bool {
+    /// Whether a frame is on the wire after `now`.
+    pub fn sends_after(&self, now: Time) -> bool {
+        self.busy || self.free_at > now
+    }
+
+    /// Whether nothing waits in any queue, or is on the wire.
+    pub fn is_drained(&self, now: Time) -> bool {
         let in_line = self.rest.lineup.as_ref().is_some_and(|lineup| !lineup.is_empty());
-        self.backlog == 0 && !self.mac_waits && !self.busy && !in_line
+        self.backlog == 0 && !self.mac_waits && !self.sends_after(now) && !in_line
     }
 
     pub fn shut(&mut self, queue: usize, owner: Owner) {

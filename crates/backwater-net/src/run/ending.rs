@@ -134,7 +134,7 @@ impl<A: Actors> Network<A> {
             if !port.all_open() {
                 found.push(format!("a gate of port {} of {:?} is shut", port.local, port.belongs));
             }
-            if !port.is_drained() {
+            if !port.is_drained(self.world.now) {
                 found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
             }
             if port.rest.holds.any(self.world.now) {

@@ -57,7 +57,7 @@ impl<A: Actors> Network<A> {
                 let (clock, now) = (self.world.rules.clock, self.world.now);
                 for port in self.ports_between(from, to) {
                     let p = &mut self.ports[port as usize];
-                    let (busy, delay) = (p.busy, p.delay.after(p.peer_latency));
+                    let (busy, delay) = (p.sends_after(self.world.now), p.delay.after(p.peer_latency));
                     let before = std::mem::replace(&mut p.serialiser, crate::units::Serialiser::new(rate, clock));
                     self.link_faults(port).changes(before, busy, now, delay);
                 }

@@ -185,12 +185,13 @@ impl<A: Actors> Network<A> {
                     return;
                 }
             }
-            let Some((time, _, event)) = self.world.queue.pop() else {
+            let Some((time, order, event)) = self.world.queue.pop() else {
                 self.nothing_left();
                 self.world.totals.progress.events += handled;
                 return;
             };
             let before = std::mem::replace(&mut self.world.now, time);
+            self.world.order = order;
             let mut rare = false;
             match event {
                 Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),

@@ -116,6 +116,11 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         }
     }
 
+    #[inline(always)]
+    fn waits(&self, port: u16) -> bool {
+        self.ports[usize::from(port)].has_work()
+    }
+
     /// A frame leaves the switch's counters.
     #[inline(always)]
     fn depart(&mut self, port: u16, pkt: Ix) {

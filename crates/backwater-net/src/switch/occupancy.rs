@@ -176,6 +176,12 @@ impl Occupancy {
         self.ports.len()
     }
 
+    /// Reads a counter of a port's egress, for no other purpose than to have it in the cache.
+    #[inline(always)]
+    pub(crate) fn touch(&self, port: Port) -> u64 {
+        self.counts(port).egress[0]
+    }
+
     #[inline(always)]
     fn counts(&self, port: Port) -> &Counts {
         &self.ports[usize::from(port.0)]
