@@ -4,7 +4,7 @@
 //! `hops CASE LENGTH` runs one case once, for a profiler: two lengths and a subtraction leave the cost of a hop.
 
 // Its cases use a part of what the tests share.
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 #[path = "../../backwater-mech/tests/it/common/mod.rs"]
 mod common;
 
