@@ -149,7 +149,7 @@ class Simulation:
     def advance(self, wall_ms: int) -> Status:
         """Simulate for about `wall_ms` ms of wall time, without the interpreter's lock."""
 
-    def batches(self) -> list[tuple[str, Any]]:
+    def batches(self) -> list[tuple[str, Batch]]:
         """Batches closed since the last call: (table, object with `__arrow_c_array__`)."""
 
     def stop(self) -> None:
@@ -246,8 +246,33 @@ def sample_frames() -> list[tuple[str, bytes]]:
 def write_capture(path: str, frames: Sequence[bytes]) -> None:
     """Write frames one microsecond apart."""
 
-def empty_tables() -> list[tuple[str, Any]]:
-    """Every result table without rows: (name, object with `__arrow_c_array__`)."""
+class Batch:
+    """Rows of a result table, which pyarrow and polars take as they are."""
+
+    @property
+    def nbytes(self) -> int:
+        """Octets that its values take."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def column(self, name: str) -> list[Any]:
+        """Give the values of a column; raises KeyError if there is no such column."""
+
+def batches(table: object) -> list[Batch]:
+    """Give the batches of any object with `__arrow_c_stream__`."""
+
+def parquet(batches: Sequence[Batch], compressed: bool) -> bytes:
+    """Give at least one batch of one table as a Parquet file, compressed by Zstandard or not."""
+
+def base_units(kind: str, text: str, name: str) -> int:
+    """Read a quantity: a `time` in ps, a `size` in B, a `rate` in b/s.
+
+    Raises ScenarioError, which calls the quantity `name`.
+    """
+
+def empty_tables() -> list[tuple[str, Batch]]:
+    """Every result table without rows."""
 
 def version() -> dict[str, str]:
     """What a run's numbers depend on: the package's version, and `build`, a hash of the sources."""

@@ -186,14 +186,15 @@ def json_text(value: object) -> str:
 
     def text(part: object, margin: str) -> str:
         if isinstance(part, list) and part and isinstance(part[0], dict):
-            return lines((_compact(entry) for entry in part), "[]", margin)
-        return _compact(part)
+            return lines(map(compact, part), "[]", margin)
+        return compact(part)
 
+    # One for all: `json.dumps` would make one for each of hundreds of entries.
+    compact = json.JSONEncoder(ensure_ascii=False).encode
     if isinstance(value, dict) and value:
-        pairs = (f"{_compact(str(key))}: {text(part, '  ')}" for key, part in value.items())
-        return lines(pairs, "{}", "") + "\n"
-    return text(value, "") + "\n"
-
-
-def _compact(value: object) -> str:
-    return visible(json.dumps(value, ensure_ascii=False))
+        pairs = (f"{compact(str(key))}: {text(part, '  ')}" for key, part in value.items())
+        whole = lines(pairs, "{}", "")
+    else:
+        whole = text(value, "")
+    # Only within its strings can JSON have control characters but for the ends of lines.
+    return visible(whole) + "\n"

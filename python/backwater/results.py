@@ -22,14 +22,11 @@ from datetime import UTC, datetime
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from backwater import _core
 from backwater.directory import SCENARIO, clear, standing
 from backwater.directory import TABLES as TABLES
 from backwater.errors import InputError, ResultError
-from backwater.files import Hashing, replacing, sync_directory, write_text
+from backwater.files import replacing, sync_directory, write_text
 from backwater.findings import failures
 from backwater.manifest import (
     AGAIN,
@@ -46,6 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    import pyarrow as pa
+
+    from backwater._core import Batch
     from backwater.plot import RunPlots
 
 # A part closes when it has grown to either size, or when its first rows have waited long enough:
@@ -240,9 +240,12 @@ def _part(place: Path, number: int) -> Path:
 
 
 def _read_parts(directory: Path, manifest: Mapping[str, Any], table: str) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     parts = parts_of(directory, manifest, table)
     if not parts:
-        return pa.table({})
+        return _columns()[table].empty_table()
     for part in parts:
         check_part(part, table)
     try:
@@ -254,6 +257,9 @@ def _read_parts(directory: Path, manifest: Mapping[str, Any], table: str) -> pa.
 
 def check_part(part: Path, table: str) -> None:
     """Hold the columns of a part against those of its table. Raises `ResultError`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         found = pq.ParquetFile(part).schema_arrow
     except (OSError, pa.ArrowException) as error:
@@ -271,12 +277,29 @@ def check_part(part: Path, table: str) -> None:
 
 @cache
 def _columns() -> dict[str, pa.Schema]:
+    import pyarrow as pa
+
     return {name: pa.record_batch(empty).schema for name, empty in _core.empty_tables()}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The tables of a run in memory, by name; reads one when it is called."""
+
+    batches: Mapping[str, list[Batch]]
+
+    def __call__(self, table: str) -> pa.Table:
+        """Give one table."""
+        import pyarrow as pa
+
+        if table not in self.batches:
+            return _columns()[table].empty_table()
+        return pa.Table.from_batches([pa.record_batch(batch) for batch in self.batches[table]])
 
 
 @dataclass
 class _OpenPart:
-    batches: list[pa.RecordBatch] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
     rows: int = 0
     nbytes: int = 0
     since: float = 0.0
@@ -287,9 +310,9 @@ class MemorySink:
     """Keeps the tables of a run in memory."""
 
     manifest: dict[str, Any]
-    _batches: dict[str, list[pa.RecordBatch]] = field(default_factory=dict)
+    _batches: dict[str, list[Batch]] = field(default_factory=dict)
 
-    def write(self, table: str, batch: pa.RecordBatch) -> None:
+    def write(self, table: str, batch: Batch) -> None:
         """Take one closed batch of rows."""
         self._batches.setdefault(table, []).append(batch)
 
@@ -299,12 +322,7 @@ class MemorySink:
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
         """Close the run and give its results."""
         self.manifest |= _closing(self.manifest, status, summary, error)
-        batches = self._batches
-
-        def read(table: str) -> pa.Table:
-            return pa.Table.from_batches(batches[table]) if table in batches else pa.table({})
-
-        return Run(self.manifest, None, read)
+        return Run(self.manifest, None, Kept(self._batches))
 
     def abandon(self, _error: BaseException) -> None:
         """Forget what was written: the run has ended by an error that is not its own."""
@@ -322,7 +340,7 @@ class DirectorySink:
         self._open: dict[str, _OpenPart] = {}
         self._parts: dict[str, list[str]] = {}
         self._rows: dict[str, int] = {}
-        self._kept: dict[str, list[pa.Table]] | None = {}
+        self._kept: dict[str, list[Batch]] | None = {}
         self._kept_bytes = 0
         self._began = time.monotonic()
         if (directory / SCENARIO).is_symlink():
@@ -344,13 +362,13 @@ class DirectorySink:
         except OSError as error:
             raise _unwritable(directory, error) from None
 
-    def write(self, table: str, batch: pa.RecordBatch) -> None:
+    def write(self, table: str, batch: Batch) -> None:
         """Take one closed batch of rows."""
         part = self._open.get(table)
         if part is None:
             part = self._open[table] = _OpenPart(since=time.monotonic())
         part.batches.append(batch)
-        part.rows += batch.num_rows
+        part.rows += len(batch)
         part.nbytes += batch.nbytes
         if part.rows >= PART_ROWS or part.nbytes >= PART_BYTES:
             self._close(table)
@@ -375,12 +393,7 @@ class DirectorySink:
             raise _unwritable(self.directory, failure) from None
         if self._kept is None:
             return load_run(self.directory, checked=False)
-        kept = self._kept
-
-        def read(table: str) -> pa.Table:
-            return pa.concat_tables(kept[table]) if table in kept else pa.table({})
-
-        return Run(self.manifest, self.directory, read)
+        return Run(self.manifest, self.directory, Kept(self._kept))
 
     def abandon(self, error: BaseException) -> None:
         """Have the manifest say that the run has failed, where that can still be written.
@@ -401,37 +414,32 @@ class DirectorySink:
 
     def _close(self, table: str) -> None:
         part = self._open.pop(table)
-        hashes = self._parts.setdefault(table, [])
-        # An empty part tells the columns of a table without rows; one is enough.
-        if part.rows == 0 and hashes:
+        if part.rows == 0:
             return
+        hashes = self._parts.setdefault(table, [])
         folder = self.directory / table
         final = _part(folder, len(hashes))
-        content = pa.Table.from_batches(part.batches)
-        large = part.nbytes > COMPRESS_BYTES
+        content = _core.parquet(part.batches, part.nbytes > COMPRESS_BYTES)
         try:
             if not folder.is_dir():
                 folder.mkdir()
                 sync_directory(self.directory)
             with replacing(final) as file:
-                hashing = Hashing(file)
-                pq.write_table(
-                    content, pa.PythonFile(hashing, "w"), compression="zstd" if large else "none"
-                )
+                file.write(content)
         except OSError as error:
             raise _unwritable(final, error) from None
-        self._keep(table, content)
-        hashes.append(hashing.hexdigest())
+        self._keep(table, part)
+        hashes.append(hashlib.sha256(content).hexdigest())
         self._rows[table] = self._rows.get(table, 0) + part.rows
 
-    def _keep(self, table: str, content: pa.Table) -> None:
+    def _keep(self, table: str, part: _OpenPart) -> None:
         if self._kept is None:
             return
-        self._kept_bytes += content.nbytes
+        self._kept_bytes += part.nbytes
         if self._kept_bytes > KEPT_BYTES:
             self._kept = None
         else:
-            self._kept.setdefault(table, []).append(content)
+            self._kept.setdefault(table, []).extend(part.batches)
 
 
 def opening(**facts: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import pyarrow as pa
-
 from backwater import _core
 from backwater.directory import locked, standing
 from backwater.errors import SIGNALLED, InputError, Interrupted, ResultError, stopped_by
@@ -254,7 +252,7 @@ def _capturing(capture: _core.Capture | None) -> Iterator[None]:
 
 def _drain(simulation: _core.Simulation, sink: DirectorySink | MemorySink) -> None:
     for table, batch in simulation.batches():
-        sink.write(table, pa.record_batch(batch))
+        sink.write(table, batch)
     sink.tick()
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import backwater
+from backwater import _core
 from backwater.plot import theme
 from backwater.report.page import Figure
 from backwater.results import MemorySink
@@ -207,9 +208,9 @@ def test_charts_of_many_flows_hold_few_rows(run: Run) -> None:
         slowdown=1.0 + spread,
     )
     sink = MemorySink(dict(run.manifest))
-    for batch in more.cast(flows.schema).to_arrow().cast(run.flows.schema).to_batches():
+    for batch in _core.batches(more.cast(flows.schema).to_arrow().cast(run.flows.schema)):
         sink.write("flows", batch)
-    for batch in run.series.to_batches():
+    for batch in _core.batches(run.series):
         sink.write("series", batch)
     kept = sink.finish("done", run.summary)
     for name in ("completion", "slowdown", "throughput"):
@@ -228,7 +229,8 @@ def test_a_run_without_a_complete_flow_has_no_completion_chart(run: Run) -> None
     for name in ("fct_last_ack_ps", "fct_last_byte_ps"):
         table = table.set_column(table.schema.get_field_index(name), name, open_)
     sink = MemorySink(dict(run.manifest))
-    sink.write("flows", table.combine_chunks().to_batches()[0])
+    for batch in _core.batches(table):
+        sink.write("flows", batch)
     kept = sink.finish("interrupted", run.summary)
     with pytest.raises(backwater.InputError, match="no flow of the run is complete"):
         kept.plot.completion()

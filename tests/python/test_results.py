@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import backwater
-from backwater import results
+from backwater import _core, results
 from backwater.results import DirectorySink, MemorySink, opening
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ FIELDS: list[pa.Field[Any]] = [
 SCHEMA = pa.schema(FIELDS)
 
 
-def rows(*times: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict(
-        {"time_ps": list(times), "kind": ["pause"] * len(times)}, schema=SCHEMA
-    )
+def rows(*times: int) -> _core.Batch:
+    columns: dict[str, list[Any]] = {"time_ps": list(times), "kind": ["pause"] * len(times)}
+    [batch] = _core.batches(pa.Table.from_pydict(columns, schema=SCHEMA))
+    return batch
 
 
 @pytest.fixture
@@ -74,10 +74,14 @@ def test_a_part_does_not_wait_for_ever(
 
 
 def test_empty_tables_keep_their_columns(sink: DirectorySink) -> None:
-    sink.write("control", rows())
-    run = sink.finish("done", {})
-    assert run.control.num_rows == 0
-    assert run.control.column_names == ["time_ps", "kind"]
+    empty = dict(_core.empty_tables())["control"]
+    sink.write("control", empty)
+    kept = sink.finish("done", {})
+    assert not (sink.directory / "control").exists(), "no file is needed for that"
+    columns = pa.record_batch(empty).schema
+    for run in (kept, backwater.open_run(sink.directory)):
+        assert run.control.num_rows == 0
+        assert run.control.schema.equals(columns, check_metadata=True)
 
 
 def test_columns_carry_meaning_and_unit(sink: DirectorySink) -> None:

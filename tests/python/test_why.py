@@ -138,7 +138,7 @@ def test_a_run_that_was_cut_short_is_answered_for_whole(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         with monkeypatch.context() as patched:
-            patched.setattr("backwater.results.pq.write_table", full)
+            patched.setattr("backwater.results.replacing", full)
             assert command("run", str(small), "--out", "r").code == 1
         reason = json.loads(Path("r/manifest.json").read_text())["error"].splitlines()[0]
         words = f"the run is failed: {reason}"

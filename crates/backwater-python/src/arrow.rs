@@ -3,14 +3,16 @@
 //! Out: a capsule owns a C struct, whose release function is called by the consumer, or by the capsule's own end if nobody
 //! consumed it; this needs no unsafe code here. In: a stream is moved out of its capsule, which does.
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, StructArray};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 use backwater::results::columns::Table;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyList, PyTuple};
 
 /// A batch of rows of one result table.
 #[pyclass(frozen, module = "backwater._core")]
@@ -46,12 +48,45 @@ impl Batch {
     fn __len__(&self) -> usize {
         self.0.num_rows()
     }
+
+    /// Octets that its values take.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.get_array_memory_size()
+    }
+
+    /// The values of a column; `None` where there is none. Raises `KeyError` if there is no such column.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let column = self.0.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        match column.data_type() {
+            DataType::UInt8 => numbers::<UInt8Type>(py, column),
+            DataType::UInt32 => numbers::<UInt32Type>(py, column),
+            DataType::UInt64 => numbers::<UInt64Type>(py, column),
+            DataType::Int64 => numbers::<Int64Type>(py, column),
+            DataType::Float64 => numbers::<Float64Type>(py, column),
+            DataType::Utf8 => PyList::new(py, column.as_string::<i32>()),
+            other => Err(PyTypeError::new_err(format!("{name}: {other}"))),
+        }
+    }
+}
+
+fn numbers<'py, T: ArrowPrimitiveType>(py: Python<'py>, column: &dyn Array) -> PyResult<Bound<'py, PyList>>
+where
+    T::Native: IntoPyObject<'py>,
+{
+    PyList::new(py, column.as_primitive::<T>())
 }
 
 /// Every result table without rows, by its name: what its columns are.
 #[pyfunction]
 pub fn empty_tables() -> Vec<(&'static str, Batch)> {
     Table::ALL.iter().map(|table| (table.name(), Batch(RecordBatch::new_empty(table.schema())))).collect()
+}
+
+/// The batches of any object with `__arrow_c_stream__`.
+#[pyfunction]
+pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<Batch>> {
+    stream(table)?.map(|batch| batch.map(Batch).map_err(|error| raise(&error))).collect()
 }
 
 /// The batches of any object with `__arrow_c_stream__`: a table of pyarrow, polars, pandas, DuckDB.

@@ -3,7 +3,9 @@
 use crate::errors::{call, whole_number};
 use backwater::ScenarioError;
 use backwater::advise::{self, Advice, PfcModel, PfcQuestion, SfcNumbers, SfcQuestion};
+use backwater_engine::Time;
 use backwater_engine::quantity::QuantityError;
+use backwater_net::{Bytes, Rate};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::str::FromStr;
@@ -65,6 +67,17 @@ fn quantity<T: FromStr<Err = QuantityError>>(key: &str, text: &str) -> Result<T,
         let mut wrong = ScenarioError::new(error.reason).key(key).hint(error.hint);
         wrong.value = Some(error.value);
         wrong
+    })
+}
+
+/// A quantity as text in base units: a `time` in ps, a `size` in B, a `rate` in b/s. `name` is what an error calls it.
+#[pyfunction]
+pub fn base_units(py: Python<'_>, kind: &str, text: &str, name: &str) -> PyResult<u64> {
+    call(py, || match kind {
+        "time" => quantity(name, text).map(Time::as_ps),
+        "size" => quantity(name, text).map(|Bytes(size)| size),
+        "rate" => quantity(name, text).map(|Rate(rate)| rate),
+        _ => Err(ScenarioError::new(format!("`{kind}` is no kind of quantity")).hint("time, size, rate")),
     })
 }
 

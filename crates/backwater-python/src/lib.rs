@@ -10,6 +10,7 @@ mod describe;
 mod diverge;
 mod errors;
 mod flows;
+mod parquet;
 mod scenario;
 mod simulation;
 
@@ -38,5 +39,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::sample_frames, module)?)?;
     module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow::batches, module)?)?;
+    module.add_function(wrap_pyfunction!(parquet::parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::base_units, module)?)?;
     module.add_function(wrap_pyfunction!(describe::version, module)?)
 }
