@@ -15,13 +15,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backwater.numbers.repeats import Spread
 from backwater.samples import LEAST, PAIRS
-from backwater.stats import Spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from backwater.metrics import Metric
+    from backwater.numbers.metrics import Metric
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 import backwater
 from backwater.comparison import Difference, row
 from backwater.errors import InputError
-from backwater.metrics import QUANTITIES, metric
+from backwater.numbers.metrics import QUANTITIES, metric
 from conftest import ROOT
 
 if TYPE_CHECKING:

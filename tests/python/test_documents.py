@@ -31,7 +31,7 @@ import pytest
 
 import backwater
 from backwater.cli import main
-from backwater.cli.runs import statistics_schema
+from backwater.numbers.table import statistics_schema
 from backwater.results import TABLES
 from conftest import ROOT
 

@@ -55,3 +55,7 @@ def test_what_runs_nothing_imports_nothing_heavy(
 ) -> None:
     assert small.name == "small.toml"
     assert heavy(*arguments, cwd=tmp_path) == []
+
+
+def test_a_short_run_imports_nothing_heavy(small: Path, tmp_path: Path) -> None:
+    assert heavy("run", str(small), "--out", "o", "--json", "o.json", cwd=tmp_path) == []

@@ -10,8 +10,9 @@ import pytest
 
 import backwater
 from backwater.manifest import write_manifest
-from backwater.metrics import metric
-from backwater.stats import job_times, over_runs, round_times
+from backwater.numbers.metrics import metric
+from backwater.numbers.repeats import over_runs
+from backwater.numbers.run import job_times, round_times
 from conftest import ROOT, start
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def test_bandwidths_are_those_of_the_times() -> None:
         assert row["busbw_bps"] == pytest.approx(row["algbw_bps"] * 14 / 8)
         assert row["bytes"] == 14 * 8_000_000
         assert 0.9 < row["bound_ps"] / row["duration_ps"] < 1
-    [step] = job_times(run.collectives)
+    [step] = job_times(run)
     assert (step["job"], step["step"], step["complete"], step["algorithm"]) == (
         "j",
         "sum",
@@ -50,7 +51,7 @@ def test_bandwidths_are_those_of_the_times() -> None:
         "ring",
     )
     assert step["busbw_gbps"]["mean"] < 100
-    rounds = round_times(run.rounds)
+    rounds = round_times(run)
     assert [row["round"] for row in rounds] == [0, 1, 2]
     assert rounds[0]["end_us"] == rounds[1]["start_us"]
     assert run.flows["group"].unique().to_pylist() == ["j/sum"]
@@ -62,7 +63,7 @@ def test_rounds_include_computations_at_their_begin_and_end() -> None:
 
     mix = {"label": "mix", "kind": "all-to-all", "size": "80 KB"}
     run = job(think("before", 10), mix, think("after", 30), rounds=2).run()
-    first, second = round_times(run.rounds)
+    first, second = round_times(run)
     ends = [row["end_ps"] for row in run.collectives.to_pylist()]
     assert (first["start_us"], first["end_us"]) == (0, pytest.approx(ends[0] / 1e6 + 30))
     assert second["end_us"] == pytest.approx(ends[1] / 1e6 + 30)
@@ -176,9 +177,9 @@ def test_the_jobs_of_a_run_that_failed_say_why(command: Command, tmp_path: Path)
 def test_no_statistics_of_what_is_not_complete() -> None:
     scenario = job({"label": "s", "kind": "all-to-all", "size": "1 MB"}, rounds=5)
     run = scenario.set("stop.at", "1 ms").run()
-    [step] = job_times(run.collectives)
+    [step] = job_times(run)
     assert step["complete"] < step["collectives"] < 5
-    assert len(round_times(run.rounds)) == step["complete"]
+    assert len(round_times(run)) == step["complete"]
     report = {"groups": [], "jobs": [step], "ports": {}, "summary": {}}
     names = {row["quantity"]: row["n"] for row in over_runs([report])}
     assert names["duration_us.mean"] == 1

@@ -16,7 +16,7 @@ import pytest
 
 import backwater
 from backwater import _core
-from backwater.stats import Spread, over_runs, student_t
+from backwater.numbers.repeats import Spread, over_runs, student_t
 from conftest import start
 
 if TYPE_CHECKING:

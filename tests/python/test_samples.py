@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
 import backwater
 from backwater.comparison import row
-from backwater.metrics import metric
+from backwater.numbers.metrics import metric
+from backwater.numbers.statistics import spread
 from backwater.plot import data
 from backwater.samples import needed
-from backwater.stats import spread
 from backwater.study.measures import NotThereError, statistic_of
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def test_a_percentile_needs_a_sample_beyond_it(share: float, least: int) -> None
 def test_everybody_has_the_same_rule() -> None:
     for count, there in ((99, False), (100, True)):
         values = [float(value) for value in range(count)]
-        told = spread(pa.chunked_array([values]), 1)
+        told = spread(values)
         assert told is not None
         assert told["n"] == count
         assert (told["p99"] is not None) == there

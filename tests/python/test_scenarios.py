@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backwater
-from backwater.stats import group_times, port_totals
+from backwater.numbers.run import group_times, port_totals
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def summary(run: backwater.Run) -> list[str]:
             return "no times"
         return f"mean {spread['mean']:.1f} us, greatest {spread['max']:.1f} us"
 
-    ports = port_totals(run.ports)
+    ports = port_totals(run)
     return [
         *(
             f"{group['group']}: {group['complete']} of {group['flows']} complete, {times(group)}"
-            for group in group_times(run.flows)
+            for group in group_times(run)
         ),
         f"ports paused: {ports['ports_paused']}, frames dropped: {ports['drop_frames']}, "
         f"marked: {'some' if ports['marked_frames'] else 'none'}",
@@ -65,7 +65,7 @@ def test_example(name: str, variant: str | None, snapshot: SnapshotAssertion) ->
 def test_a_variant_of_the_slow_receiver_without_the_fault() -> None:
     scenario = backwater.load(FOLDER / "slow-receiver.toml")
     slow, quick = (
-        {row["group"]: row["fct_last_ack_us"]["max"] for row in group_times(one.run().flows)}
+        {row["group"]: row["fct_last_ack_us"]["max"] for row in group_times(one.run())}
         for one in (scenario, scenario.set("fault", []))
     )
     assert slow["innocent"] > 2 * quick["innocent"]

@@ -146,7 +146,7 @@ def test_a_listing_of_100_000_rows_is_not_laid_out_cell_by_cell(
 
     monkeypatch.setattr(Console, "print", counted)
     listing(("key", "value"), [(f"k{n}", f"{n}") for n in range(100_000)], "Many")
-    assert len(printed) == 2
+    assert not printed, "what goes to a pipe needs no layout by rich"
     out = capsys.readouterr().out
     assert out.count("\n") == 100_002
     assert out.endswith("k99999  99999\n")

@@ -73,7 +73,7 @@ def compare(
     from backwater.cli.comparing import Plan, beginning, show_rows
     from backwater.cli.subjects import GRAMMAR, files, folders, subjects
     from backwater.manifest import judging
-    from backwater.metrics import metric
+    from backwater.numbers.metrics import metric
 
     matters = share(least)
     wanted = [metric(name) for name in metrics or ()]

@@ -21,11 +21,11 @@ from backwater.errors import InputError, ResultError
 from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMAT, write_manifest
-from backwater.metrics import usual
+from backwater.numbers.metrics import usual
+from backwater.numbers.run import groups, job_steps
 from backwater.results import Run
 from backwater.running import SLICE_MS, Job, interruptible, run_jobs, taken_up
 from backwater.samples import PAIRS
-from backwater.stats import groups, job_steps
 from backwater.wording import duration, figure
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backwater.cli.subjects import Subject
-    from backwater.metrics import Metric
+    from backwater.numbers.metrics import Metric
 
 FAILED, INCOMPLETE = 1, 3
 
@@ -250,9 +250,7 @@ class _Measured:
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     # A copy, so that its tables go when they have been read.
     run = Run(run.manifest, run.directory, run.read)
-    metrics = wanted or usual(
-        groups(run.flows) if run.flows.num_rows else [], job_steps(run.collectives)
-    )
+    metrics = wanted or usual(groups(run), job_steps(run))
     # Times of the flows that were complete are those of survivors.
     counts = run.complete or (allow and run.status == "done")
     values = {

@@ -127,7 +127,7 @@ def _list(columns: tuple[str, ...], rows: list[list[str]], title: str, of: int) 
 
 
 def _us(time_ps: int | None) -> str:
-    from backwater.stats import PS_PER_US
+    from backwater.numbers.units import PS_PER_US
 
     return "-" if time_ps is None else f"{time_ps / PS_PER_US:.3f}"
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from backwater import _core
 from backwater.cli.capture import told
@@ -16,14 +12,16 @@ from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
 from backwater.directory import STATISTICS as STATISTICS_FILE
 from backwater.errors import ResultError
-from backwater.files import digest, write_file
+from backwater.files import digest
 from backwater.findings import failures, headlines, hints, remarks
 from backwater.findings import over_runs as over_seeds
 from backwater.manifest import FORMAT, SEEDS, write_manifest
+from backwater.numbers.repeats import over_runs
+from backwater.numbers.run import group_times, job_times, port_totals, round_times, waiting
+from backwater.numbers.table import write_statistics
 from backwater.results import Run
 from backwater.running import interruptible, run_jobs
 from backwater.samples import why_not
-from backwater.stats import group_times, job_times, over_runs, port_totals, round_times, waiting
 from backwater.wording import count, figure, offered, simulated, us
 
 if TYPE_CHECKING:
@@ -109,7 +107,7 @@ def repeat(
     status = "interrupted" if stop.is_set() else "failed" if errors else "done"
     statistics = over_runs(reports)
     found = over_seeds([(one["seed"], one["warnings"]) for one in reports])
-    _write_statistics(base, statistics)
+    write_statistics(base / STATISTICS_FILE, statistics)
     files = {STATISTICS_FILE: digest(base / STATISTICS_FILE)}
     _write_manifest(base, {**manifest, "files": files, "warnings": found}, status)
     if json is not None and reports:
@@ -136,46 +134,11 @@ def repeat(
     return INCOMPLETE if failures(found) and not allow else 0
 
 
-STATISTICS = (
-    ("of", pa.string(), "", "label of a group of flows; `ports`: all of them; `run`: the run"),
-    ("quantity", pa.string(), "", "number of a run's report, such as fct_last_ack_us.mean"),
-    ("unit", pa.string(), "", "its unit; empty: a count"),
-    ("n", pa.int64(), "runs", "runs that have such a number"),
-    ("mean", pa.float64(), "see unit", "mean over the runs"),
-    ("min", pa.float64(), "see unit", "least"),
-    ("max", pa.float64(), "see unit", "greatest"),
-    ("std", pa.float64(), "see unit", "standard deviation of the sample (n - 1); null: one run"),
-    ("ci_low", pa.float64(), "see unit", "lower end of the mean's 95 % confidence interval"),
-    ("ci_high", pa.float64(), "see unit", "upper end of it (Student's t)"),
-)
-
-
-def statistics_schema() -> pa.Schema:
-    """Columns of `statistics.parquet`, with description and unit as in the tables of runs."""
-    return pa.schema(
-        [
-            pa.field(name, kind, metadata={"description": description, "unit": unit})
-            for name, kind, unit, description in STATISTICS
-        ],
-        metadata={"description": "One row a number of the runs' reports, over all runs."},
-    )
-
-
 def _write_manifest(base: Path, manifest: dict[str, Any], status: str) -> None:
     try:
         write_manifest(base, {**manifest, "status": status})
     except OSError as error:
         raise ResultError(f"{base}: cannot write results: {error.strerror or error}") from None
-
-
-def _write_statistics(base: Path, rows: list[dict[str, Any]]) -> None:
-    path = base / STATISTICS_FILE
-    content = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, statistics_schema()), content)
-    try:
-        write_file(path, content.getvalue())
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def report(run: Run) -> dict[str, Any]:
@@ -191,11 +154,11 @@ def report(run: Run) -> dict[str, Any]:
         "status": run.status,
         "fingerprint": run.fingerprint,
         "directory": str(run.directory),
-        "groups": group_times(run.flows),
-        "waiting": waiting(run.flows),
-        "jobs": job_times(run.collectives),
-        "rounds": round_times(run.rounds),
-        "ports": port_totals(run.ports),
+        "groups": group_times(run),
+        "waiting": waiting(run),
+        "jobs": job_times(run),
+        "rounds": round_times(run),
+        "ports": port_totals(run),
         "summary": run.summary,
         "warnings": run.warnings,
     }

@@ -12,10 +12,10 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.units import PS_PER_US
 from backwater.plot import data
 from backwater.plot.flows import UNTIL
 from backwater.plot.theme import WIDTH, colour, dash, title
-from backwater.stats import PS_PER_US
 from backwater.study.execute import TABLE, Key
 from backwater.study.measures import Observed
 from backwater.study.messages import chosen

@@ -6,14 +6,15 @@ takes a few hundred megabytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from backwater.errors import InputError, ResultError
-from backwater.results import check_part, parts_of
+from backwater.errors import InputError
+from backwater.numbers.rows import scan
+from backwater.numbers.statistics import quantile
+from backwater.numbers.units import BITS, PS_PER_S, size_bytes, time_ps, window_ps
 from backwater.samples import has
-from backwater.study.measures import SIZES, quantity, time_ps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,30 +23,6 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 600
 """Steps of time that a chart shows at most; more are put together."""
-
-
-def scan(run: Run, table: str) -> pl.LazyFrame | None:
-    """Give a table of a run to be read column by column; None if the run has no row of it.
-
-    Raises `ResultError` if its files cannot be read, or are fewer than the run has written.
-    """
-    if run.directory is not None:
-        parts = parts_of(run.directory, run.manifest, table)
-        if not parts:
-            return None
-        for part in parts:
-            check_part(part, table)
-        frame = pl.scan_parquet(parts)
-        try:
-            return frame if frame.select(pl.len()).collect().item() else None
-        except pl.exceptions.PolarsError as error:
-            raise ResultError(
-                f"{run.directory / table}: {error}", "it is damaged; run it again, with --force"
-            ) from None
-    content = run.read(table)
-    if content.num_rows == 0:
-        return None
-    return pl.DataFrame(content).lazy()
 
 
 def sampling_ps(run: Run) -> int | None:
@@ -123,9 +100,7 @@ def window_of(run: Run, window: Sequence[str] | None) -> tuple[int, int]:
     A run may go on for a while after its last flow: timers ring.
     """
     if window is not None:
-        begin, end = (time_ps(edge) for edge in window)
-        if begin >= end:
-            raise InputError(f"{list(window)} is not a window", 'a window is ("BEGIN", "END")')
+        begin, end = window_ps(window)
         return begin, min(end, max(end_ps(run), begin + 1))
     frame = scan(run, "flows")
     last = None
@@ -169,65 +144,10 @@ def recorded(run: Run, quantity: str) -> bool:
     return "interval" in output and bool(output.get(KEYS[quantity]))
 
 
-def group_times(run: Run) -> list[dict[str, Any]]:
-    """Sum up each group's flows: how many, how many complete, and their completion times in us.
-
-    Times are to the last acknowledgement, or to the last byte where there are none.
-    """
-    frame = scan(run, "flows")
-    if frame is None:
-        return []
-    acked = frame.select(pl.col("fct_last_ack_ps").is_not_null().any()).collect().item()
-    column = "fct_last_ack_ps" if acked else "fct_last_byte_ps"
-    complete = pl.col("state") == "complete"
-    rows = (
-        frame.group_by("group")
-        .agg(first=pl.col("flow_id").min(), flows=pl.len(), complete=complete.sum())
-        .sort("first")
-        .collect(engine="streaming")
-        .to_dicts()
-    )
-    for row in rows:
-        # A group at a time, and of it one column: ten million flows fit into little memory.
-        times = ordered(frame.filter((pl.col("group") == row["group"]) & complete), column)
-        p50, p99 = (quantiles(times, [q])[0] if has(q, times.len()) else None for q in (0.5, 0.99))
-        row |= {
-            "mean": None if times.is_empty() else float(times.mean()) / 1e6,  # type: ignore[arg-type]
-            "p50": None if p50 is None else p50 / 1e6,
-            "p99": None if p99 is None else p99 / 1e6,
-            "max": None if times.is_empty() else times[-1] / 1e6,
-            "until": "last ACK" if acked else "last byte",
-        }
-    return rows
-
-
-def slowdowns(run: Run) -> dict[str, float]:
-    """Give the median slowdown of each group whose flows have one, to three digits."""
-    frame = scan(run, "flows")
-    if frame is None:
-        return {}
-    found = frame.group_by("group").agg(pl.col("slowdown").median()).collect(engine="streaming")
-    rows = found.drop_nulls().iter_rows()
-    return {str(group): float(f"{slowdown:.3g}") for group, slowdown in rows}
-
-
 def ordered(frame: pl.LazyFrame, column: str) -> pl.Series:
     """Give the values of a column in order, without those that are missing."""
     values = frame.select(pl.col(column).drop_nulls().cast(pl.Float64)).collect(engine="streaming")
     return values.to_series().sort()
-
-
-def quantiles(values: pl.Series, shares: Sequence[float]) -> list[float | None]:
-    """Give quantiles of sorted values, between two of them by their share; None of nothing."""
-    last = values.len() - 1
-    if last < 0:
-        return [None] * len(shares)
-    places = [share * last for share in shares]
-    low = values.gather([int(place) for place in places])
-    high = values.gather([min(int(place) + 1, last) for place in places])
-    return [
-        a + (b - a) * (place - int(place)) for a, b, place in zip(low, high, places, strict=True)
-    ]
 
 
 MOST_POINTS = 400
@@ -240,7 +160,7 @@ def distribution(values: pl.Series) -> tuple[list[float | None], list[float]]:
     if count <= MOST_POINTS + 1:
         return values.to_list(), [(i + 1) / count for i in range(count)]
     shares = [i / MOST_POINTS for i in range(MOST_POINTS + 1)]
-    return quantiles(values, shares), shares
+    return [quantile(values, share) for share in shares], shares
 
 
 PACKETS = 20
@@ -260,7 +180,7 @@ def coarse(run: Run, step_ps: float) -> str | None:
     payload = run.scenario.get("packet", {}).get("payload")
     if not rate or payload is None:
         return None
-    packets = rate * step_ps / (8e12 * quantity(payload, SIZES, "packet.payload"))
+    packets = rate * step_ps / (BITS * PS_PER_S * size_bytes(payload, "packet.payload"))
     if packets >= PACKETS:
         return None
     return (

@@ -8,10 +8,11 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.statistics import quantile
+from backwater.numbers.units import size_bytes
 from backwater.plot import data
 from backwater.plot.rows import RunRows
 from backwater.plot.theme import HEIGHT, WIDTH, colour, dash, shape, title
-from backwater.study.measures import SIZES, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,12 @@ class FlowPlots(RunRows):
             parts.append(pl.DataFrame({"group": group, "time": values, "share": shares}))
             at = data.shares(times.len())
             marks.append(
-                _marked(group, data.quantiles(times, at), at, [f"{100 * q:.0f} %" for q in at])
+                _marked(
+                    group,
+                    [quantile(times, share) for share in at],
+                    at,
+                    [f"{100 * q:.0f} %" for q in at],
+                )
             )
         if not marks:
             raise InputError(
@@ -111,7 +117,7 @@ class FlowPlots(RunRows):
         """
         frame = self._lazy(*groups).filter(pl.col("slowdown").is_not_null())
         order = self._groups(*groups)
-        least = [round(quantity(size, SIZES, "a size")) for size in sizes]
+        least = [size_bytes(size, "sizes") for size in sizes]
         labels = [_bucket(sizes, i) for i in range(len(sizes))]
         names = [ONLY, *(f"p{round(100 * q)}" for q in data.SHARES)]
         found = []
@@ -127,7 +133,7 @@ class FlowPlots(RunRows):
                 counts.setdefault(label, []).append(f"{group} {values.len():,}")
                 shares = data.shares(values.len())
                 chosen = names[1 : 1 + len(shares)] if values.len() > 1 else [ONLY]
-                at = zip(chosen, data.quantiles(values, shares), strict=True)
+                at = zip(chosen, (quantile(values, share) for share in shares), strict=True)
                 found += [about | {"percentile": name, "value": value} for name, value in at]
         if not found:
             raise InputError("no flow of the run is complete", "see `waits_for` of its flows")

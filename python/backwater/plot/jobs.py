@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.plot import data
+from backwater.numbers.rows import scan
 from backwater.plot.flows import FlowPlots
 from backwater.plot.theme import HEIGHT, WIDTH, colour, dash, shape, title
 
@@ -25,7 +25,7 @@ class JobPlots(FlowPlots):
         Of complete collectives only; the mark is the median. A step whose collectives all took
         the same time has the mark only.
         """
-        frame = data.scan(self._run, "collectives")
+        frame = scan(self._run, "collectives")
         if frame is None:
             raise InputError("the run has no collectives", "its scenario has no [[job]]")
         took = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.stats import Spread
+from backwater.numbers.repeats import Spread
 from backwater.study.execute import TABLE, Key
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.rows import scan
 from backwater.plot import data
 from backwater.plot.theme import COLOURS, HEIGHT, WIDTH, clock, colour, dash, of, title
 
@@ -47,7 +48,7 @@ class RunRows:
         return interval
 
     def _lazy(self, *groups: str) -> pl.LazyFrame:
-        frame = data.scan(self._run, "flows")
+        frame = scan(self._run, "flows")
         if frame is None:
             raise InputError("the run has no flows", "it ended before one was complete")
         return frame.filter(pl.col("group").is_in(groups)) if groups else frame

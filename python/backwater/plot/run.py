@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.rows import scan
 from backwater.plot import data
 from backwater.plot.jobs import JobPlots
 from backwater.plot.rows import CAPPED, RATE_STEPS
@@ -196,7 +197,7 @@ class RunPlots(JobPlots):
     def pauses(self, *, most: int = CAPPED) -> ChartType:
         """How often and for how long each port was paused, over the whole run."""
         names = data.port_names(self._run)
-        frame = data.scan(self._run, "ports")
+        frame = scan(self._run, "ports")
         assert frame is not None
         ports = (
             frame.filter(pl.col("pauses_received") > 0)
@@ -228,7 +229,7 @@ class RunPlots(JobPlots):
 
     def control(self, *, window: Sequence[str] | None = None) -> ChartType:
         """Control messages sent, by kind, over time."""
-        frame = data.scan(self._run, "control")
+        frame = scan(self._run, "control")
         if frame is None:
             raise InputError("the run sent no control message", "none of its mechanisms has acted")
         begin, end = data.window_of(self._run, window)

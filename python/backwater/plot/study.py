@@ -13,6 +13,8 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.repeats import Spread
+from backwater.numbers.rows import scan
 from backwater.plot import curves, data
 from backwater.plot.marks import angle, diamonds, header, short, tooltips, whiskers
 from backwater.plot.own import charts
@@ -32,7 +34,6 @@ from backwater.plot.theme import (
     shape,
     title,
 )
-from backwater.stats import Spread
 from backwater.study.execute import TABLE, Key
 
 if TYPE_CHECKING:
@@ -378,7 +379,7 @@ class StudyPlots(StudyPoints):
             cases or [c.id for c in self._study.cases], mechanisms or self._mechanisms
         ):
             for run in self._outcome.runs(Key(case, mechanism, TABLE)):
-                frame = data.scan(run, "ports")
+                frame = scan(run, "ports")
                 if frame is None:
                     continue
                 by = (

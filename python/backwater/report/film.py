@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.rows import scan
 from backwater.plot import data
 from backwater.report import draw
 from backwater.report.layout import WIDTH, Layout
@@ -175,7 +176,7 @@ def _track(
 
 def _places(layout: Layout, run: Run) -> pl.DataFrame:
     """Between which blocks each port leads."""
-    ports = data.scan(run, "ports")
+    ports = scan(run, "ports")
     assert ports is not None
     rows = ports.select("node", "port", "peer", "rate_bps").collect()
     of = [

@@ -8,9 +8,9 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.jobs import collective_costs
+from backwater.numbers.statistics import spread
+from backwater.numbers.units import PS_PER_US
 from backwater.report.page import Column, Figure, Section, Table
-from backwater.samples import why_not
-from backwater.stats import PS_PER_US
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ def _steps(costs: pl.DataFrame) -> Table:
     rows = []
     for (job, step), of in costs.group_by("job", "step", maintain_order=True):
         done = of.filter(pl.col("end_ps").is_not_null())
-        took = done["duration_ps"]
-        tail = took.quantile(0.99, "linear") if why_not("p99", took.len(), "") is None else None
+        took = spread(done["duration_ps"].sort()) or {}
         rows.append(
             [
                 f"{job}/{step}",
                 f"{done.height:,} of {of.height:,}",
-                *(_us(time) for time in (took.mean(), tail, took.max(), done["bound_ps"].mean())),
+                *(_us(took.get(name)) for name in ("mean", "p99", "max")),
+                _us(done["bound_ps"].mean()),
                 _us(done["above_bound_ps"].mean()),
                 number(_rounded(done["busbw_bps"].mean(), 1e9)),
                 *(number(_known(of[name])) for name in ("marked", "retransmitted")),

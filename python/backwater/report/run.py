@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from backwater.errors import InputError
 from backwater.findings import headlines, over_runs, remarks, undone
+from backwater.numbers.rows import scan
+from backwater.numbers.run import group_times, port_totals
 from backwater.plot import data
 from backwater.report import draw
 from backwater.report.assumptions import Assumptions, recorded, tables_of
@@ -19,7 +21,6 @@ from backwater.report.film import Film, shoot, stills
 from backwater.report.jobs import jobs_section
 from backwater.report.layout import WIDTH
 from backwater.report.page import Code, Column, Figure, Page, Section, Table, script_json
-from backwater.stats import port_totals
 from backwater.wording import figure as number
 from backwater.wording import offered
 
@@ -143,7 +144,7 @@ def _lead(run: Run) -> list[str]:
     facts = run.summary
     if run.status == "running" or "flows" not in facts:
         return []
-    ports = port_totals(run.ports)
+    ports = port_totals(run)
     pauses = f"{ports['pauses_sent']:,} pauses sent; " if ports else ""
     said = (
         f"{_scenario(run)}{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
@@ -203,21 +204,25 @@ def groups_table(run: Run) -> Table:
         Column("time to"),
         Column("slowdown, median", number=True),
     ]
-    slow = data.slowdowns(run)
     rows = []
-    for one in data.group_times(run):
+    found = group_times(run)
+    # Without acknowledgements no flow has a last one.
+    until = "ack" if any(one["fct_last_ack_us"] for one in found) else "byte"
+    for one in found:
+        took = one[f"fct_last_{until}_us"] or {}
         times = [
-            number(None if one[name] is None else round(one[name], 2))
+            number(None if (time := took.get(name)) is None else round(time, 2))
             for name in ("mean", "p50", "p99", "max")
         ]
+        slowdown = (one["slowdown"] or {}).get("p50")
         rows.append(
             [
                 one["group"],
                 f"{one['flows']:,}",
                 f"{one['complete']:,}",
                 *times,
-                one["until"],
-                number(slow.get(one["group"])),
+                f"last {'ACK' if until == 'ack' else until}",
+                number(None if slowdown is None else float(f"{slowdown:.3g}")),
             ]
         )
     note = (
@@ -336,7 +341,7 @@ def _from_elsewhere(run: Run) -> list[str]:
         for label, path in tables_of(run)
     ]
     known = {str(flow["label"]) for flow in run.scenario.get("flow", [])}
-    flows = data.scan(run, "flows")
+    flows = scan(run, "flows")
     if flows is not None and not run.scenario.get("job"):
         groups = flows.select(pl.col("group").unique(maintain_order=True)).collect()["group"]
         said += [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
-from backwater.stats import PS_PER_US
+from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
 from backwater.study.measures import NotThereError, Observed, Reading, kind, statistic_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-BPS_PER_GBPS = 1e9
 COLUMNS = ["instance", "round", "start_ps", "end_ps", "bound_ps", "algbw_bps", "busbw_bps"]
 
 

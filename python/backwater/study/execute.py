@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError
+from backwater.numbers.repeats import Spread
 from backwater.running import Job, Progress, Stop, run_jobs
 from backwater.scenario import load as load_scenario
-from backwater.stats import Spread
 from backwater.study.claims import NotKnownError, NotMeasuredError
 from backwater.study.measures import Observed, Reading, read
 

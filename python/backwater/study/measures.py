@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.numbers.run import count_control, port_totals
+from backwater.numbers.statistics import NAMES, statistic
+from backwater.numbers.units import (
+    BITS,
+    PS_PER_S,
+    PS_PER_US,
+    rate_bps,
+    size_bytes,
+    time_ps,
+    window_ps,
+)
 from backwater.samples import share_of, why_not
-from backwater.stats import PS_PER_US, count_control, port_totals
 
 if TYPE_CHECKING:
     from backwater.results import Run
-
-PS_PER_S = 1e12
-BITS = 8
-FACTORS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
-RATES = {"b/s": 1, "Kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9}
-SIZES = {"B": 1, "KB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20}
 
 
 @dataclass(frozen=True)
@@ -141,13 +145,13 @@ class Observed:
         The whole run lasts until `stop.at`, or to its last event, which may be a timer that rang
         after the last flow had ended: state a window unless the scenario has a `stop.at`.
         """
-        begin, end = (0, self.end_ps) if window is None else interval(window)
+        begin, end = (0, self.end_ps) if window is None else window_ps(window)
         bits = BITS * (self.delivered(label, end) - self.delivered(label, begin))
         return bits * PS_PER_S / (end - begin)
 
     def over(self, name: str, node: str, port: int, window: Sequence[str]) -> list[tuple[int, int]]:
         """Give (end in ps, value) of the samples of a port whose intervals lie in a window."""
-        begin, end = interval(window)
+        begin, end = window_ps(window)
         table = self._samples.get(name)
         if table is None:
             return []
@@ -160,47 +164,19 @@ class Observed:
     @cached_property
     def sampling_ps(self) -> int:
         """Time between two samples."""
-        match = re.search(
-            r'^interval = "(.+)"', _table(self.run.manifest["scenario"], "output"), re.M
-        )
-        if match is None:
+        interval = self.run.scenario["output"].get("interval")
+        if interval is None:
             raise NotThereError("the scenario has no output.interval")
-        return time_ps(match[1])
+        return time_ps(interval, "output.interval")
 
     def steps(self, window: Sequence[str]) -> int:
         """How many whole sampling intervals make up a window."""
-        begin, end = interval(window)
+        begin, end = window_ps(window)
         if begin % self.sampling_ps or end % self.sampling_ps:
             raise NotThereError(f"{window[0]} to {window[1]} is no whole number of output.interval")
         if end > self.end_ps:
             raise NotThereError(f"the run ended before {window[1]}")
         return (end - begin) // self.sampling_ps
-
-
-def _table(text: str, name: str) -> str:
-    """Give the lines of one table of a resolved scenario, which begin with its name."""
-    match = re.search(rf"^\[{name}\]\n((?:(?!\[).*\n?)*)", text, re.M)
-    return match[1] if match else ""
-
-
-def quantity(text: str, units: Mapping[str, int], what: str) -> float:
-    """Read a number with its unit, as in `"10 KB"`."""
-    match = re.fullmatch(r"\s*([0-9.]+)\s*(\S+)\s*", text)
-    if match is None or match[2] not in units:
-        raise InputError(f"{text!r} is not {what}", f"its unit is one of {', '.join(units)}")
-    return float(match[1]) * units[match[2]]
-
-
-def time_ps(text: str) -> int:
-    """Read a time, as in `"5 ms"`."""
-    return round(quantity(text, FACTORS, "a time"))
-
-
-def interval(window: Sequence[str]) -> tuple[int, int]:
-    """Read a window, as in `["5 ms", "80 ms"]`."""
-    if len(window) != 2 or time_ps(window[0]) >= time_ps(window[1]):
-        raise InputError(f"{list(window)} is not a window", 'a window is ["BEGIN", "END"]')
-    return time_ps(window[0]), time_ps(window[1])
 
 
 EXACT = "exact-"
@@ -243,30 +219,23 @@ def read(run: Observed, kind: str, parameters: Mapping[str, Any]) -> Reading:
         return Reading(None, str(error))
 
 
-def statistic_of(values: Sequence[float], statistic: str) -> float:
+def statistic_of(values: Iterable[float] | pl.Series, name: str) -> float:
     """Give a statistic of at least one value by its name.
 
     Raises `NotThereError` for a percentile that so few values do not have (`backwater.samples`);
     `exact-p99` is that of whatever values there are, where a published number is one of few.
     """
-    mean = math.fsum(values) / len(values)
-    if statistic in ("variance", "std"):
-        variance = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
-        return variance if statistic == "variance" else math.sqrt(variance)
-    name = statistic.removeprefix(EXACT)
-    if (share := share_of(name)) is not None:
-        if name == statistic and (problem := why_not(name, len(values), "values")) is not None:
-            raise NotThereError(problem)
-        quantile: float = pc.quantile(pa.array(values), q=share)[0].as_py()
-        return quantile
-    statistics: dict[str, float] = {"mean": mean, "min": min(values), "max": max(values)}
-    if statistic not in statistics:
+    ordered = values.sort() if isinstance(values, pl.Series) else sorted(values)
+    bare = name.removeprefix(EXACT)
+    if share_of(bare) is None and name not in NAMES:
         raise InputError(
-            f"{statistic!r} is no statistic",
-            "there are mean, min, max, std, variance, percentiles such as p50 or p99.9, "
+            f"{name!r} is no statistic",
+            "there are mean, median, min, max, std, variance, percentiles such as p50 or p99.9, "
             "and exact-p99 of however few values",
         )
-    return statistics[statistic]
+    if bare == name and (problem := why_not(name, len(ordered), "values")) is not None:
+        raise NotThereError(problem)
+    return statistic(ordered, bare)
 
 
 @kind("fct")
@@ -281,10 +250,7 @@ def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") ->
     if times.null_count:
         left = f"{times.null_count} of {flows.num_rows} {group} flows not complete"
         return Reading(None, left, sizes)
-    if of == "mean":
-        return Reading(pc.mean(times).as_py() / PS_PER_US, None, sizes)
-    values = [row[name] / PS_PER_US for row in flows.select([name]).to_pylist()]
-    return Reading(statistic_of(values, of), None, sizes)
+    return Reading(statistic_of(pl.Series(times) / PS_PER_US, of), None, sizes)
 
 
 @kind("transaction_time")
@@ -310,11 +276,8 @@ def throughput(
     payload = math.fsum(run.rate(group, window) for group in groups) / 1e6
     if count == "payload":
         return Reading(payload)
-    packet = _table(run.run.manifest["scenario"], "packet")
-    sizes = {
-        name: quantity(text, SIZES, "a size")
-        for name, text in re.findall(r'^(payload|header) = "(.+)"', packet, re.M)
-    }
+    packet = run.run.scenario["packet"]
+    sizes = {name: size_bytes(packet[name], f"packet.{name}") for name in ("payload", "header")}
     return Reading(payload * (sizes["payload"] + sizes["header"]) / sizes["payload"])
 
 
@@ -323,7 +286,7 @@ def rms_fairness(
     run: Observed, groups: Sequence[str], target: str, window: Sequence[str]
 ) -> Reading:
     """Root mean square of the groups' relative distances from a target rate of payload."""
-    wanted = quantity(target, RATES, "a rate")
+    wanted = rate_bps(target, "target")
     errors = [(run.rate(group, window) - wanted) / wanted for group in groups]
     return Reading(math.sqrt(math.fsum(error**2 for error in errors) / len(errors)))
 
@@ -383,9 +346,9 @@ def utilisation(
     Needs `output.links`. A frame counts when its transmission begins. `rate` where it changes.
     """
     port, bps = run.port(node, to)
-    full = bps if rate is None else quantity(rate, RATES, "a rate")
+    full = bps if rate is None else rate_bps(rate)
     run.steps(window)
-    begin, end = interval(window)
+    begin, end = window_ps(window)
     sent = BITS * sum(value for _, value in run.over("sent_bytes", node, port, window))
     return Reading(100 * sent * PS_PER_S / ((end - begin) * full))
 
@@ -399,4 +362,4 @@ def control_messages(run: Observed, message: str) -> Reading:
 @kind("paused_ports", counts=True)
 def paused_ports(run: Observed) -> Reading:
     """Ports that received a pause."""
-    return Reading(port_totals(run.run.ports).get("ports_paused", 0))
+    return Reading(port_totals(run.run).get("ports_paused", 0))

@@ -8,22 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.numbers.units import PS_PER_US, size_bytes, time_ps
 from backwater.samples import needed, share_of
-from backwater.stats import PS_PER_US
-from backwater.study.measures import (
-    SIZES,
-    NotThereError,
-    Observed,
-    Reading,
-    kind,
-    quantity,
-    statistic_of,
-    time_ps,
-)
+from backwater.study.measures import NotThereError, Observed, Reading, kind, statistic_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +44,7 @@ def chosen(
         if not 1 <= len(sizes) <= 2:
             hint = 'they are ["LEAST"] or ["LEAST", "BELOW"]'
             raise InputError(f"{list(sizes)} are no sizes", hint)
-        least, *below = (round(quantity(size, SIZES, "a size")) for size in sizes)
+        least, *below = (size_bytes(size, "sizes") for size in sizes)
         wanted &= pc.field("bytes") >= least
         if below:
             wanted &= pc.field("bytes") < below[0]
@@ -89,12 +81,8 @@ def message_time(
     least = 1 if share is None else needed(share, BEYOND)
     if len(times) < least:
         return Reading(None, f"{of} of {len(times)} messages; it takes {least}")
-    if of == "mean":
-        # Without a Python number for each of a million messages.
-        mean: float = pc.mean(times).as_py()
-        return Reading(mean / PS_PER_US)
-    values = [time / PS_PER_US for time in times.to_pylist() if time is not None]
-    return Reading(statistic_of(values, of))
+    # A series, without a Python number for each of a million messages until it is asked for.
+    return Reading(statistic_of(pl.Series(times) / PS_PER_US, of))
 
 
 @kind("messages", counts=True)

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
-from backwater.study.measures import NotThereError, Observed, Reading, kind, time_ps
+from backwater.numbers.units import PS_PER_MS, time_ps
+from backwater.study.measures import NotThereError, Observed, Reading, kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PS_PER_MS = 1e9
 MAC_CONTROL = "mac-control"
 
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from backwater.numbers.repeats import Spread, student_t
 from backwater.samples import RUNS
-from backwater.stats import Spread, student_t
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
-from backwater.stats import groups
+from backwater.numbers.run import groups
 from backwater.why.jobs import paths, sums
 from backwater.why.pauses import behind_name, flat, paused_name, tree
 from backwater.why.waits import itemised
@@ -57,7 +57,7 @@ def _check(run: Run, wanted: Sequence[str]) -> None:
     flows = run.flows
     if not wanted or flows.num_rows == 0:
         return
-    known = groups(flows)
+    known = groups(run)
     numbers = {str(one) for one in flows["flow_id"].to_pylist()}
     for name in wanted:
         if name not in known and name not in numbers:

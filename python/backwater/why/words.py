@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from backwater.numbers.units import PS_PER_US
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # Rows of two runs, None where one has nothing more.
 Pair = tuple["dict[str, Any] | None", "dict[str, Any] | None"]
 
-PS_PER_US = 1e6
 # Branches of a tree, items of a flow and differing values that are told one by one.
 BRANCHES = 6
 ITEMS = 12

@@ -9,9 +9,9 @@ import polars as pl
 
 from backwater import _core
 from backwater.errors import InputError
+from backwater.numbers.units import size_bytes, time_ps
 from backwater.plot.theme import BLUE, FAINT, INK, VERMILLION, title
 from backwater.study.execute import TABLE, Key, changed
-from backwater.study.measures import SIZES, quantity, time_ps
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -89,7 +89,7 @@ def _points(
                 "case": case.id,
                 "senders": float(facts["senders"]),
                 "pause": time_ps(facts["pause"]) / 1e6,
-                "threshold": quantity(facts["threshold"], SIZES, "a size") / 1e3,
+                "threshold": size_bytes(facts["threshold"]) / 1e3,
                 "pauses": float(number),
                 "fires": FIRES if number > 0 else SILENT,
             }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from backwater.stats import Spread
+from backwater.numbers.repeats import Spread
 
 
 class NotKnownError(LookupError):

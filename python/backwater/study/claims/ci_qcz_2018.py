@@ -6,7 +6,7 @@ which isolation does not change what is marked.
 
 from __future__ import annotations
 
-from backwater.stats import Spread
+from backwater.numbers.repeats import Spread
 from backwater.study.claims.base import Claims, Finding, Numbers, reduction, with_interval
 
 NONE, LOCAL, ISOLATION = "none", "local", "isolation"

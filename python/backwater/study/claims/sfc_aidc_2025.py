@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import fmean
 
-from backwater.stats import Spread
+from backwater.numbers.repeats import Spread
 from backwater.study.claims.base import Claims, Finding, Numbers, percent, with_interval
 
 PFC, SFC, DCQCN = "pfc", "pfc+sfc", "pfc+dcqcn"

@@ -1,0 +1,312 @@
+"""Numbers of a run by name, such as `p99_fct:victim`: what `backwater compare` compares."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.numbers.rows import rows, scan
+from backwater.numbers.run import port_totals
+from backwater.numbers.statistics import statistic
+from backwater.numbers.units import BITS, BPS_PER_GBPS, PS_PER_S, PS_PER_US
+from backwater.samples import why_not
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from backwater.results import Run
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that flows, parts of jobs, or a run have a number of."""
+
+    unit: str
+    text: str
+    more_is_better: bool
+    values: pl.Expr | None = field(default=None, compare=False)
+    """Its values, one a row of its table; a metric says which statistic of them."""
+    table: str = "flows"
+    """The table that has a row for each; null of what is not complete."""
+    of_run: Callable[[Run], float] | None = None
+    """Its one value of a run."""
+    of_failed: bool = False
+    """Whether a run that failed has it too: what else it has was cut short."""
+
+    @property
+    def of_flows(self) -> bool:
+        """Whether each flow has one."""
+        return self.values is not None and self.table == "flows"
+
+    @property
+    def of_jobs(self) -> bool:
+        """Whether jobs, their rounds or their collectives have one."""
+        return self.values is not None and self.table != "flows"
+
+
+def _us(column: str) -> pl.Expr:
+    return pl.col(column) / PS_PER_US
+
+
+_ACKNOWLEDGED = pl.coalesce("fct_last_ack_ps", "fct_last_byte_ps")
+_GOODPUT = (
+    pl.col("bytes").cast(pl.Float64) * BITS / (pl.col("fct_last_byte_ps") / PS_PER_S) / BPS_PER_GBPS
+)
+_TOOK, _BOUND = (pl.col(name).cast(pl.Float64) for name in ("duration_ps", "bound_ps"))
+# What no link needs time for has no ratio.
+_OVER_BOUND = pl.when(_BOUND > 0).then(_TOOK / _BOUND).otherwise(float("nan"))
+
+
+def _unfinished_jobs(run: Run) -> float:
+    jobs = rows(run, "jobs", "end_ps")
+    return float(len(jobs) - len(jobs.known("end_ps")))
+
+
+def _retransmitted(run: Run) -> float:
+    return float(rows(run, "flows", "retransmitted").total("retransmitted"))
+
+
+def _unfinished(run: Run) -> float:
+    flows = rows(run, "flows", "state")
+    return float(len(flows) - len(flows.only(state="complete")))
+
+
+def _ports(name: str, divisor: float = 1.0) -> Callable[[Run], float]:
+    return lambda run: port_totals(run).get(name, 0) / divisor
+
+
+QUANTITIES = {
+    "jct": Quantity(
+        "us",
+        "job completion time of an instance, from job.start",
+        False,
+        _us("duration_ps"),
+        "jobs",
+    ),
+    "round_time": Quantity(
+        "us",
+        "a round of an instance, from its first step to its last",
+        False,
+        _us("duration_ps"),
+        "rounds",
+    ),
+    "cct": Quantity(
+        "us",
+        "collective completion time",
+        False,
+        _us("duration_ps"),
+        "collectives",
+    ),
+    "algbw": Quantity(
+        "Gb/s",
+        "algorithm bandwidth of a collective, as nccl-tests has it",
+        True,
+        pl.col("algbw_bps") / BPS_PER_GBPS,
+        "collectives",
+    ),
+    "busbw": Quantity(
+        "Gb/s",
+        "bus bandwidth of a collective, as nccl-tests has it",
+        True,
+        pl.col("busbw_bps") / BPS_PER_GBPS,
+        "collectives",
+    ),
+    "bound": Quantity(
+        "us",
+        "what the busiest host link needs for a collective",
+        False,
+        _us("bound_ps"),
+        "collectives",
+    ),
+    "above_bound": Quantity(
+        "us",
+        "a collective's completion time less its bound",
+        False,
+        (_TOOK - _BOUND) / PS_PER_US,
+        "collectives",
+    ),
+    "over_bound": Quantity(
+        "", "a collective's completion time over its bound", False, _OVER_BOUND, "collectives"
+    ),
+    "unfinished_jobs": Quantity(
+        "instances",
+        "instances of jobs that did not complete",
+        False,
+        of_run=_unfinished_jobs,
+        of_failed=True,
+    ),
+    "fct": Quantity(
+        "us",
+        "completion time, to the last ACK (without ACKs: byte)",
+        False,
+        _ACKNOWLEDGED / PS_PER_US,
+    ),
+    "fct_last_byte": Quantity("us", "time to the last byte", False, _us("fct_last_byte_ps")),
+    "slowdown": Quantity(
+        "", "time to the last byte over that in an idle network", False, pl.col("slowdown")
+    ),
+    "throughput": Quantity(
+        "Gb/s", "a flow's payload over its time to the last byte", True, _GOODPUT
+    ),
+    "pauses": Quantity(
+        "pauses",
+        "pauses that ports received",
+        False,
+        of_run=_ports("pauses_received"),
+    ),
+    "pause_time": Quantity(
+        "us",
+        "time that ports were paused, summed over them",
+        False,
+        of_run=_ports("paused_ps", PS_PER_US),
+    ),
+    "drops": Quantity(
+        "frames",
+        "frames dropped for want of memory",
+        False,
+        of_run=_ports("drop_frames"),
+    ),
+    "retransmitted": Quantity(
+        "packets",
+        "data packets sent again",
+        False,
+        of_run=_retransmitted,
+    ),
+    "unfinished": Quantity(
+        "flows",
+        "flows that did not complete",
+        False,
+        of_run=_unfinished,
+        of_failed=True,
+    ),
+}
+
+STATISTICS = "mean, median, min, max, and percentiles such as p99 or p99.9"
+_FORM = re.compile(r"(?:(mean|median|min|max|p\d+(?:\.\d+)?)_)?(\w+)(?::(.+))?")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a run: a statistic of a group's flows, or a total of the run."""
+
+    name: str
+    quantity: Quantity
+    statistic: str | None
+    group: str | None
+    """None: of all flows, or of the run."""
+
+    @property
+    def unit(self) -> str:
+        """Its unit; empty: a ratio."""
+        return self.quantity.unit
+
+    def of(self, run: Run) -> float | None:
+        """Its value in a run; None where there is none, as too few flows are complete."""
+        if self.quantity.of_run is not None:
+            return self.quantity.of_run(run)
+        values = self._samples(run)
+        if values is None or self.statistic is None or self.why_not(values.len()) is not None:
+            return None
+        return statistic(values, self.statistic)
+
+    def count(self, run: Run) -> int | None:
+        """How many flows or parts of jobs it is of; None: it is a number of the run."""
+        values = self._samples(run)
+        return None if values is None else values.len()
+
+    def why_not(self, count: int) -> str | None:
+        """Say why so many samples have no such number; None: they have."""
+        of = "complete parts of jobs" if self.quantity.of_jobs else "complete flows"
+        return None if self.statistic is None else why_not(self.statistic, count, of)
+
+    def _samples(self, run: Run) -> pl.Series | None:
+        """Give the values of what it is of, in order; None of a number of the run.
+
+        Of parts of jobs none if any is not complete: the rest would mislead.
+        """
+        if self.quantity.values is None:
+            return None
+        table = scan(run, self.quantity.table)
+        if table is None:
+            return pl.Series(dtype=pl.Float64)
+        found = table.filter(self._members(table)).select(value=self.quantity.values)
+        values = found.collect(engine="streaming")["value"]
+        if self.quantity.of_jobs and values.null_count():
+            return pl.Series(dtype=pl.Float64)
+        return values.drop_nulls().drop_nans().sort()
+
+    def _members(self, table: pl.LazyFrame) -> pl.Expr:
+        """Pick the rows that it is of: complete flows of a group, a job, or a step (`JOB/STEP`)."""
+        if self.quantity.of_flows:
+            complete = pl.col("state") == "complete"
+            return complete if self.group is None else complete & (pl.col("group") == self.group)
+        if self.group is None:
+            return pl.lit(value=True)
+        job = pl.col("job") == self.group
+        if "step" not in table.collect_schema().names():
+            return job
+        return job | (pl.format("{}/{}", "job", "step") == self.group)
+
+
+def metric(text: str) -> Metric:
+    """Read a metric: `STATISTIC_QUANTITY[:GROUP]` of flows, or `TOTAL` of a run.
+
+    Raises `InputError` that lists what there is.
+    """
+    match = _FORM.fullmatch(text.strip())
+    found = QUANTITIES.get(match[2]) if match else None
+    if match is None or found is None:
+        raise InputError(f"--metric {text}: there is no such metric", listed())
+    statistic, group = match[1], match[3]
+    if found.of_run is not None:
+        if statistic or group:
+            raise InputError(
+                f"--metric {text}: {match[2]} is one number of a run", f"write {match[2]} alone"
+            )
+        return Metric(match[2], found, None, None)
+    if statistic is None:
+        raise InputError(
+            f"--metric {text}: which statistic of {match[2]} is not said",
+            f"for example p99_{match[2]}; there are {STATISTICS}",
+        )
+    if statistic.startswith("p") and float(statistic[1:]) > 100:
+        raise InputError(f"--metric {text}: a percentile is from p0 to p100")
+    return Metric(text.strip(), found, statistic, group)
+
+
+def listed() -> str:
+    """Say what metrics there are."""
+    flows = ", ".join(name for name, one in QUANTITIES.items() if one.of_flows)
+    jobs = ", ".join(name for name, one in QUANTITIES.items() if one.of_jobs)
+    runs = ", ".join(name for name, one in QUANTITIES.items() if one.of_run is not None)
+    return (
+        f"of flows STATISTIC_QUANTITY[:GROUP], as in p99_fct:victim, with {flows} "
+        f"({STATISTICS}); of jobs STATISTIC_QUANTITY[:JOB or :JOB/STEP], as in max_cct:train/sum, "
+        f"with {jobs}; of the run {runs}"
+    )
+
+
+def usual(groups: Sequence[str], steps: Sequence[tuple[str, str]] = ()) -> list[Metric]:
+    """What is compared unless somebody says otherwise; `steps` are the job and step of each."""
+    named = {f"{job}/{step}" for job, step in steps}
+    groups = [group for group in groups if group not in named]
+    names = [f"{statistic}_fct:{group}" for group in groups for statistic in ("mean", "p99", "max")]
+    for job in dict.fromkeys(job for job, _ in steps):
+        names += [f"max_jct:{job}", f"mean_round_time:{job}", f"max_round_time:{job}"]
+    for job, step in steps:
+        quantities = ("mean_cct", "max_cct", "mean_algbw", "mean_busbw")
+        bounds = ("mean_bound", "mean_above_bound", "mean_over_bound")
+        names += [f"{quantity}:{job}/{step}" for quantity in (*quantities, *bounds)]
+    totals = (
+        *(["unfinished_jobs"] if steps else []),
+        "pauses",
+        "pause_time",
+        "drops",
+        "retransmitted",
+        "unfinished",
+    )
+    return [metric(name) for name in (*names, *totals)]

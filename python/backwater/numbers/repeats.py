@@ -1,0 +1,124 @@
+"""What repeated runs come to: the spread of each number over them, with its confidence interval."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from backwater.numbers.statistics import TOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What independent repetitions of a number came to."""
+
+    n: int
+    mean: float
+    min: float
+    max: float
+    std: float | None
+    """Standard deviation of the sample (n - 1); None of one value."""
+    ci_low: float | None
+    ci_high: float | None
+    """The 95 % confidence interval of the mean (Student's t); None of one value."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval; of one value that value."""
+        return self.mean if self.ci_low is None else self.ci_low
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        """Sum up at least one value; their order does not matter."""
+        # Summed in an order of their own, so that the last bit does not depend on who came first.
+        ordered = sorted(values)
+        n = len(ordered)
+        mean, least, greatest = statistics.fmean(ordered), ordered[0], ordered[-1]
+        if n == 1:
+            return Spread(1, mean, least, greatest, None, None, None)
+        std = statistics.stdev(ordered, mean)
+        half = student_t(n - 1) * std / math.sqrt(n)
+        return Spread(n, mean, least, greatest, std, mean - half, mean + half)
+
+
+@cache
+def student_t(degrees: int) -> float:
+    """How many standard errors either way hold 95 % of Student's t with `degrees` of freedom."""
+    # Imported here: it takes a third of a second that only repetitions need.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 0.975))
+
+
+# Unit of each number of a run's summary and of its ports; None: a count.
+SUMMARY_UNITS = {"time_ps": "ps", "paused_ps": "ps"}
+GROUP_UNITS = {
+    "flows": "flows",
+    "complete": "flows",
+    "failed": "flows",
+    "unfinished": "flows",
+    "bytes": "B",
+    "received": "B",
+    "retransmitted": "packets",
+    "timeouts": "",
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a run's report: of a group of flows, of all `ports`, or of the `run`."""
+
+    of: str
+    name: str
+    unit: str
+    value: float | None
+
+
+def quantities(report: Mapping[str, Any]) -> list[Quantity]:
+    """Every number of a run's report (`cli.runs.report`), in its order."""
+    found = []
+    for group in report["groups"]:
+        found += [
+            Quantity(group["group"], name, unit, group.get(name))
+            for name, unit in GROUP_UNITS.items()
+        ]
+        for name, unit in (("fct_last_byte_us", "us"), ("fct_last_ack_us", "us"), ("slowdown", "")):
+            times = group.get(name) or dict.fromkeys(TOLD)
+            found += [
+                Quantity(group["group"], f"{name}.{statistic}", unit, times[statistic])
+                for statistic in TOLD
+            ]
+    for step in report.get("jobs", []):
+        of = f"{step['job']}/{step['step']}"
+        for name, unit in (("duration_us", "us"), ("bound_us", "us"), ("busbw_gbps", "Gb/s")):
+            values = step[name] or dict.fromkeys(TOLD)
+            found += [Quantity(of, f"{name}.{one}", unit, values[one]) for one in TOLD]
+    for of, numbers in (("ports", report["ports"]), ("run", report["summary"])):
+        found += [
+            Quantity(of, name, SUMMARY_UNITS.get(name, ""), value)
+            for name, value in numbers.items()
+            if isinstance(value, (int, float))
+        ]
+    return found
+
+
+def over_runs(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Sum up every number of the reports of repeated runs, one row a number.
+
+    A run that has no such number (no flow of the group was complete) is not among its `n`.
+    """
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for report in reports:
+        for one in quantities(report):
+            if one.value is not None:
+                values.setdefault((one.of, one.name, one.unit), []).append(one.value)
+    return [
+        {"of": of, "quantity": name, "unit": unit, **asdict(Spread.of(numbers))}
+        for (of, name, unit), numbers in values.items()
+    ]

@@ -1,0 +1,143 @@
+"""The numbers of a run's report: completion times by group, jobs, rounds, totals of ports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backwater.numbers.rows import rows
+from backwater.numbers.statistics import spread
+from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
+
+if TYPE_CHECKING:
+    from backwater.results import Run
+
+SUMS = ("bytes", "received", "retransmitted", "timeouts")
+"""Columns of the table of flows of which a group has a sum."""
+PORTS = (
+    *("pauses_sent", "pauses_received", "paused_ps"),
+    *("drop_frames", "flushed_frames", "marked_frames"),
+)
+"""Columns of the table of ports of which a run has a sum."""
+
+
+def group_times(run: Run) -> list[dict[str, Any]]:
+    """Give, for each group of flows, how many completed and their completion times in us.
+
+    Times are of complete flows only, from the flow's start to `fct_last_byte` (last byte at the
+    receiver) and to `fct_last_ack` (last acknowledgement back at the sender). `slowdown`, a ratio,
+    is of complete flows only, too.
+    """
+    times = ("fct_last_byte_ps", "fct_last_ack_ps", "slowdown")
+    flows = rows(run, "flows", "flow_id", "group", "state", *SUMS, *times)
+    found = []
+    # Flows are numbered in the order of the scenario, rows come in the order of completion.
+    for (group,) in flows.by("flow_id").distinct("group"):
+        members = flows.only(group=group)
+        complete = members.only(state="complete")
+        found.append(
+            {
+                "group": str(group),
+                "flows": len(members),
+                "complete": len(complete),
+                "failed": len(members.only(state="failed")),
+                "unfinished": len(members.only(state="unfinished")),
+                **{name: members.total(name) for name in SUMS},
+                "fct_last_byte_us": spread(complete.ordered("fct_last_byte_ps"), PS_PER_US),
+                "fct_last_ack_us": spread(complete.ordered("fct_last_ack_ps"), PS_PER_US),
+                "slowdown": spread(complete.ordered("slowdown")),
+            }
+        )
+    return found
+
+
+def groups(run: Run) -> list[str]:
+    """Labels of the groups of flows, in the order of the scenario."""
+    flows = rows(run, "flows", "flow_id", "group").by("flow_id")
+    return [str(group) for (group,) in flows.distinct("group")]
+
+
+def waiting(run: Run) -> list[dict[str, Any]]:
+    """Give, for each group with unfinished flows, the first of them and what it waited for."""
+    names = ("src", "dst", "waits_for")
+    flows = rows(run, "flows", "flow_id", "group", "state", *names)
+    unfinished = flows.only(state="unfinished").by("flow_id")
+    found = []
+    for (group,) in unfinished.distinct("group"):
+        first = unfinished.only(group=group)
+        told = {"group": group, "flow": first.first("flow_id")}
+        found.append(told | {name: first.first(name) for name in names})
+    return found
+
+
+def job_times(run: Run) -> list[dict[str, Any]]:
+    """Give, for each step of each job, how long its collectives took, in us, beside their bound.
+
+    Times and bandwidths (Gb/s) are of complete ones only; `bound_us` is what the busiest host link
+    needs. A collective is what one group of ranks does in one round.
+    """
+    of = ("job", "step", "kind", "algorithm", "bytes", "end_ps")
+    values = ("duration_ps", "bound_ps", "algbw_bps", "busbw_bps")
+    collectives = rows(run, "collectives", *of, *values)
+    found = []
+    for job, step in collectives.distinct("job", "step"):
+        members = collectives.only(job=job, step=step)
+        complete = members.known("end_ps")
+        found.append(
+            {
+                "job": job,
+                "step": step,
+                "kind": members.first("kind"),
+                "algorithm": members.first("algorithm"),
+                "collectives": len(members),
+                "complete": len(complete),
+                "bytes": members.total("bytes"),
+                "duration_us": spread(complete.ordered("duration_ps"), PS_PER_US),
+                "bound_us": spread(complete.ordered("bound_ps"), PS_PER_US),
+                "algbw_gbps": spread(complete.ordered("algbw_bps"), BPS_PER_GBPS),
+                "busbw_gbps": spread(complete.ordered("busbw_bps"), BPS_PER_GBPS),
+            }
+        )
+    return found
+
+
+def job_steps(run: Run) -> list[tuple[str, str]]:
+    """The steps of jobs that have collectives, each as its job and its own label."""
+    found = rows(run, "collectives", "job", "step", "start_ps").by("start_ps")
+    return [(str(job), str(step)) for job, step in found.distinct("job", "step")]
+
+
+def round_times(run: Run) -> list[dict[str, Any]]:
+    """Give, for each round of each job, when its first step began and its last ended, in us.
+
+    `instances` is the spread of that time over the job's instances. Rounds that an instance has
+    begun and not completed are left out.
+    """
+    rounds = rows(run, "rounds", "job", "round", "start_ps", "end_ps", "duration_ps").by("round")
+    found = []
+    for job, number in rounds.distinct("job", "round"):
+        members = rounds.only(job=job, round=number)
+        if len(members.known("end_ps")) == len(members):
+            found.append(
+                {
+                    "job": job,
+                    "round": number,
+                    "start_us": members.ordered("start_ps")[0] / PS_PER_US,
+                    "end_us": members.ordered("end_ps")[-1] / PS_PER_US,
+                    "instances": spread(members.ordered("duration_ps"), PS_PER_US),
+                }
+            )
+    return found
+
+
+def port_totals(run: Run) -> dict[str, int]:
+    """Sums over all ports, and how many ports received a pause."""
+    ports = rows(run, "ports", *PORTS)
+    if not len(ports):
+        return {}
+    totals = {name: ports.total(name) for name in PORTS}
+    return totals | {"ports_paused": len(ports.above("pauses_received", 0))}
+
+
+def count_control(run: Run, kind: str) -> int:
+    """How many control messages of one kind a run sent."""
+    return len(rows(run, "control", "kind").only(kind=kind))

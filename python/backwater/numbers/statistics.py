@@ -1,0 +1,77 @@
+"""Statistics of the values that one run has of something, such as completion times.
+
+Values come in ascending order, as a list or as a series of polars, so that a percentile looks at
+two of them. A percentile that lies between two is interpolated linearly: of n values the one of
+share q is at (n - 1) q, counted from 0 (type 7 of Hyndman and Fan, Sample Quantiles in Statistical
+Packages, 1996).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from backwater.samples import has, share_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    Ordered = Sequence[float] | Sequence[int] | pl.Series
+
+NAMES = ("mean", "median", "min", "max", "std", "variance")
+"""Statistics beside percentiles such as `p99`."""
+
+TOLD = ("mean", "p50", "p99", "min", "max")
+"""What is told of the values of a group."""
+
+
+def mean(values: Ordered) -> float:
+    """Give the mean of at least one value."""
+    return math.fsum(values) / len(values)
+
+
+def quantile(ordered: Ordered, share: float) -> float:
+    """Give the quantile of a share of at least one value."""
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    rest = place - low
+    if not rest:
+        return float(ordered[low])
+    return (1 - rest) * ordered[low] + rest * ordered[low + 1]
+
+
+def statistic(ordered: Ordered, name: str) -> float:
+    """Give a statistic of at least one value by its name; `ValueError` if there is none such."""
+    if (share := share_of(name)) is not None:
+        return quantile(ordered, share)
+    if name == "mean":
+        return mean(ordered)
+    if name == "median":
+        return quantile(ordered, 0.5)
+    if name in ("min", "max"):
+        return float(ordered[0 if name == "min" else -1])
+    if name not in NAMES:
+        raise ValueError(f"{name!r} is no statistic")
+    middle = mean(ordered)
+    # Of the sample: divided by one less than there are.
+    variance = math.fsum((value - middle) ** 2 for value in ordered) / max(1, len(ordered) - 1)
+    return variance if name == "variance" else math.sqrt(variance)
+
+
+def spread(ordered: Ordered, divisor: float = 1.0) -> dict[str, Any] | None:
+    """Give mean, median, 99th percentile, least and greatest over a divisor; None of nothing.
+
+    A percentile of too few values is None (`backwater.samples`); `n` says how many they are.
+    """
+    count = len(ordered)
+    if count == 0:
+        return None
+    told: dict[str, Any] = {
+        name: None
+        if (share := share_of(name)) is not None and not has(share, count)
+        else statistic(ordered, name) / divisor
+        for name in TOLD
+    }
+    return told | {"n": count}

@@ -1,0 +1,53 @@
+"""The file `statistics.parquet` of repeated runs: one row a number."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import ResultError
+from backwater.files import write_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+COLUMNS = (
+    ("of", "string", "", "label of a group of flows; `ports`: all of them; `run`: the run"),
+    ("quantity", "string", "", "number of a run's report, such as fct_last_ack_us.mean"),
+    ("unit", "string", "", "its unit; empty: a count"),
+    ("n", "int64", "runs", "runs that have such a number"),
+    ("mean", "float64", "see unit", "mean over the runs"),
+    ("min", "float64", "see unit", "least"),
+    ("max", "float64", "see unit", "greatest"),
+    ("std", "float64", "see unit", "standard deviation of the sample (n - 1); null: one run"),
+    ("ci_low", "float64", "see unit", "lower end of the mean's 95 % confidence interval"),
+    ("ci_high", "float64", "see unit", "upper end of it (Student's t)"),
+)
+
+
+def statistics_schema() -> pa.Schema:
+    """Columns of `statistics.parquet`, with description and unit as in the tables of runs."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field(name, getattr(pa, kind)(), metadata={"description": description, "unit": unit})
+            for name, kind, unit, description in COLUMNS
+        ],
+        metadata={"description": "One row a number of the runs' reports, over all runs."},
+    )
+
+
+def write_statistics(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write the file. Raises `ResultError`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, statistics_schema()), content)
+    try:
+        write_file(path, content.getvalue())
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
