@@ -32,6 +32,8 @@ COMMANDS = {
     "new": ("describe", "new"),
     "schema": ("describe", "schema"),
 }
+LONGEST = 20
+"""Digits that no number of an option has: 2^64 has as many."""
 
 
 def named(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -58,7 +60,7 @@ def built(names: tuple[str, ...]) -> Callable[..., object]:
         module, attribute = COMMANDS[name]
         _add(app, name, getattr(import_module(f"backwater.cli.{module}"), attribute))
     program = typer.main.get_command(app)
-    _take_texts_as_they_are(program)
+    _take_plain_values(program)
     return program
 
 
@@ -101,10 +103,10 @@ def _add(app: typer.Typer, name: str, command: Any) -> None:  # noqa: ANN401 - a
     app.command(name, help="\n\n".join(paragraphs))(_stoppable(command))
 
 
-class _Text:
-    """Takes texts as they are, and leaves other values to typer, which imports pydantic for each.
+class _Plain:
+    """Takes texts as they are, and whole numbers; leaves other values to typer.
 
-    That would be half of the time that a small command takes.
+    That imports pydantic, which would be half of the time that a small command takes.
     """
 
     def __init__(self, otherwise: Callable[[], Any]) -> None:
@@ -120,11 +122,21 @@ class _Text:
             return value
         if kind == list[str] and all(isinstance(one, str) for one in value):
             return list(value)
+        bounds = param.type_descriptor.parameter_info
+        digits = isinstance(value, str) and len(value) < LONGEST and value.isascii()
+        if (
+            kind is int
+            and digits
+            and value.isdecimal()
+            and bounds.max is None
+            and int(value) >= (bounds.min or 0)
+        ):
+            return int(value)
         return self._otherwise().coerce(value, param=param, ctx=ctx)
 
 
-def _take_texts_as_they_are(command: Any) -> None:  # noqa: ANN401 - typer's commands have no public type
-    """Have the parameters of a command, and of those below it, take texts as they are."""
+def _take_plain_values(command: Any) -> None:  # noqa: ANN401 - typer's commands have no public type
+    """Have the parameters of a command, and of those below it, take plain values without typer."""
     given = command.get_params
 
     def params(context: object) -> list[Any]:
@@ -132,9 +144,9 @@ def _take_texts_as_they_are(command: Any) -> None:  # noqa: ANN401 - typer's com
         for param in found:
             otherwise = getattr(param, "get_runtime_param", None)
             if otherwise is not None and not isinstance(otherwise, functools.partial):
-                param.get_runtime_param = functools.partial(_Text, otherwise)
+                param.get_runtime_param = functools.partial(_Plain, otherwise)
         return found
 
     command.get_params = params
     for below in getattr(command, "commands", {}).values():
-        _take_texts_as_they_are(below)
+        _take_plain_values(below)
