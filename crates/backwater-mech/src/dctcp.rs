@@ -128,7 +128,7 @@ impl FlowSide for Sender {
         self.snd_nxt = self.snd_nxt.max(pkt.data().map_or(0, DataHeader::end));
     }
 
-    fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack) {
+    fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack<'_>) {
         let (acked, in_use) = (ack.received.saturating_sub(self.snd_una), self.is_in_use());
         self.snd_una = self.snd_una.max(ack.received);
         self.bytes_acked += acked;

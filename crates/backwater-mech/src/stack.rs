@@ -125,12 +125,13 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, Awaits, Carrier, CheckCx, Claims, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Full, Lane, Loss, Mechanism,
-            NicCx, NicShape, NicSide, Owner, Place, RateKey, Reach, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+            Ack, Awaits, Carrier, CheckCx, Claims, Count, Departure, Extra, Fate, Finding, FlowCx, FlowShape, FlowSide, Full,
+            Incoming, Lane, Loss, Mechanism, NicCx, NicShape, NicSide, Overhead, Owner, Place, RateKey, Reach, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
             WireCx,
         };
         use backwater_engine::Time;
-        use backwater_net::packet::{Class, Control, HostId, Packet, Port};
+        use backwater_net::attachment::Attachment;
+        use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
         use backwater_net::{Bytes, Rate};
         use $crate::stack::{Entry, Scoped, clashes, findings};
 
@@ -159,11 +160,23 @@ macro_rules! mechanisms {
                 names
             }
 
+            /// Octets that mechanisms add to frames.
+            pub fn overhead(&self) -> Overhead {
+                let mut all = Overhead::default();
+                $(if let Some(scoped) = &self.$name {
+                    let own = <$mechanism as Mechanism>::overhead(&scoped.base);
+                    (all.data, all.ack) = (all.data + own.data, all.ack + own.ack);
+                })+
+                all
+            }
+
             /// Pairs of mechanisms that claim the same thing, and what.
             pub fn clashes(&self) -> Vec<(&'static str, &'static str, &'static str)> {
                 let mut claims: Vec<(&'static str, Claims)> = Vec::new();
                 $(if let Some(scoped) = &self.$name {
-                    claims.push((<$mechanism as Mechanism>::NAME, <$mechanism as Mechanism>::claims(&scoped.base)));
+                    let attachment = <$mechanism as Mechanism>::EXTRA.attachment;
+                    let own = Claims { attachment, ..<$mechanism as Mechanism>::claims(&scoped.base) };
+                    claims.push((<$mechanism as Mechanism>::NAME, own));
                 })+
                 clashes(&claims)
             }
@@ -359,7 +372,7 @@ macro_rules! mechanisms {
             fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.steer(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
             }
-            fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) -> Full {
+            fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
                 $(if let Some(side) = &mut self.$name {
                     if side.on_full(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt) == Full::Trim { return Full::Trim; }
                 })+
@@ -379,11 +392,29 @@ macro_rules! mechanisms {
             }
             #[inline(always)]
             fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-                $(if let Some(side) = &mut self.$name { side.on_enqueue(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
+                $(if let Some(side) = &mut self.$name {
+                    SwitchSide::on_enqueue(&mut **side, &mut cx.owned_by(Owner(Number::$name as u8)), at, pkt);
+                })+
             }
             #[inline(always)]
             fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_dequeue(&mut cx.owned_by(Owner(Number::$name as u8)), at, pkt); })+
+            }
+            fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+                true $(&& self.$name.as_ref().is_none_or(|side| SwitchSide::may_start(&**side, port, queue, pkt)))+
+            }
+            fn on_start(
+                &mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, mut carried: Option<&mut Attachment>,
+            ) {
+                $(if let Some(side) = &mut self.$name {
+                    let own = carried.as_deref_mut().filter(|_| <$mechanism as Mechanism>::EXTRA.attachment);
+                    SwitchSide::on_start(&mut **side, &mut cx.owned_by(Owner(Number::$name as u8)), from, pkt, own);
+                })+
+            }
+            fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {
+                $(if let Some(side) = &mut self.$name {
+                    SwitchSide::on_sent(&mut **side, &mut cx.owned_by(Owner(Number::$name as u8)), from, pkt);
+                })+
             }
             #[inline(always)]
             fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
@@ -418,6 +449,37 @@ macro_rules! mechanisms {
         }
 
         impl NicSide for NicStack {
+            fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {
+                $(if let Some(side) = &mut self.$name {
+                    side.on_flow_start(&mut cx.owned_by(Owner(Number::$name as u8)), incoming);
+                })+
+            }
+            fn on_flow_end(&mut self, cx: &mut NicCx<'_>, flow: FlowRef) {
+                $(if let Some(side) = &mut self.$name {
+                    side.on_flow_end(&mut cx.owned_by(Owner(Number::$name as u8)), flow);
+                })+
+            }
+            fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {
+                $(if let Some(side) = &mut self.$name {
+                    NicSide::on_enqueue(&mut **side, &mut cx.owned_by(Owner(Number::$name as u8)), queue, pkt);
+                })+
+            }
+            fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+                true $(&& self.$name.as_ref().is_none_or(|side| NicSide::may_start(&**side, port, queue, pkt)))+
+            }
+            fn on_start(
+                &mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, mut carried: Option<&mut Attachment>,
+            ) {
+                $(if let Some(side) = &mut self.$name {
+                    let own = carried.as_deref_mut().filter(|_| <$mechanism as Mechanism>::EXTRA.attachment);
+                    NicSide::on_start(&mut **side, &mut cx.owned_by(Owner(Number::$name as u8)), from, pkt, own);
+                })+
+            }
+            fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {
+                $(if let Some(side) = &mut self.$name {
+                    NicSide::on_sent(&mut **side, &mut cx.owned_by(Owner(Number::$name as u8)), from, pkt);
+                })+
+            }
             #[inline]
             fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_receive(&mut cx.owned_by(Owner(Number::$name as u8)), pkt); })+
@@ -464,9 +526,26 @@ macro_rules! mechanisms {
             fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
                 $(if let Some(side) = &mut self.$name { side.on_send(&mut cx.owned_by(Owner(Number::$name as u8)), pkt); })+
             }
+            fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
+                $(if <$mechanism as Mechanism>::EXTRA.attachment {
+                    if let Some(side) = &mut self.$name { return side.attach(pkt); }
+                })+
+                None
+            }
             #[inline]
-            fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
-                $(if let Some(side) = &mut self.$name { side.on_ack(&mut cx.owned_by(Owner(Number::$name as u8)), ack); })+
+            fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
+                $(if let Some(side) = &mut self.$name {
+                    let carried = ack.carried.filter(|_| <$mechanism as Mechanism>::EXTRA.attachment);
+                    side.on_ack(&mut cx.owned_by(Owner(Number::$name as u8)), &Ack { carried, ..*ack });
+                })+
+            }
+            fn on_start(&mut self, cx: &mut FlowCx<'_>) {
+                $(if let Some(side) = &mut self.$name {
+                    FlowSide::on_start(side, &mut cx.owned_by(Owner(Number::$name as u8)));
+                })+
+            }
+            fn on_end(&mut self, cx: &mut FlowCx<'_>) {
+                $(if let Some(side) = &mut self.$name { side.on_end(&mut cx.owned_by(Owner(Number::$name as u8))); })+
             }
             fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
                 $(if let Some(side) = &mut self.$name { side.on_loss(&mut cx.owned_by(Owner(Number::$name as u8)), loss); })+
@@ -523,6 +602,11 @@ macro_rules! mechanisms {
             const OWNERS: usize = ENTRIES.len();
             fn chooses(&self) -> bool {
                 false $(|| self.$name.is_some() && <$mechanism as Mechanism>::CHOOSES)+
+            }
+            fn extra(&self) -> Extra {
+                let mut all = Extra::NONE;
+                $(if self.$name.is_some() { all = all.or(<$mechanism as Mechanism>::EXTRA); })+
+                all
             }
             fn steering(&self) -> Option<Steering> { Config::steering(self) }
             fn switch_counts(side: &SwitchStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }

@@ -181,7 +181,7 @@ impl FlowSide for Sender {
         self.sent = cx.now();
     }
 
-    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
         let num_acked = ack.received.saturating_sub(self.acked) as f64 / self.payload as f64;
         self.acked = self.acked.max(ack.received);
         self.rtt = ack.rtt;

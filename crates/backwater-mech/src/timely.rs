@@ -184,7 +184,7 @@ impl FlowSide for Sender {
         }
     }
 
-    fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack) {
+    fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack<'_>) {
         let completes = match self.params.event {
             Event::Segment => ack.received >= self.due,
             Event::RoundTrip => ack.received > self.due,

@@ -7,8 +7,8 @@ pub mod network;
 
 use crate::config::SwitchParams;
 use crate::hooks::{
-    FlowCx, FlowShape, FlowTimer, Home, Lane, NicCx, NicNote, NicShape, Note, Owner, Place, PortShape, SwitchCx,
-    SwitchShape,
+    FlowCx, FlowNote, FlowShape, FlowTimer, Home, Lane, NicCx, NicNote, NicShape, Note, Owner, Place, PortShape,
+    SwitchCx, SwitchShape,
 };
 use crate::occupancy::{Occupancy, Pool};
 use crate::packet::{
@@ -156,14 +156,16 @@ pub struct FlowBench {
     /// The time that hooks see.
     pub now: Time,
     shape: FlowShape,
-    notes: Vec<FlowTimer>,
+    /// What hooks see of what is left to be sent \[bytes\].
+    pub backlog: Bytes,
+    notes: Vec<FlowNote>,
 }
 
 impl FlowBench {
     /// From host 0 to host 1 in class 3, over a link of `line` and three switches, in packets of 1000 bytes.
     pub fn new(line: Rate) -> FlowBench {
         let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line, payload: Bytes(1000), hops: 3 };
-        FlowBench { now: Time::ZERO, shape, notes: Vec::new() }
+        FlowBench { now: Time::ZERO, shape, backlog: Bytes::ZERO, notes: Vec::new() }
     }
 
     /// What a mechanism sees of the flow at start.
@@ -173,12 +175,17 @@ impl FlowBench {
 
     /// The context of a hook.
     pub fn cx(&mut self) -> FlowCx<'_> {
-        FlowCx { now: self.now, owner: OWNER, shape: &self.shape, notes: &mut self.notes }
+        let flow = Some(FlowRef { slot: 0, tag: 0 });
+        FlowCx { now: self.now, owner: OWNER, shape: &self.shape, flow, backlog: self.backlog, notes: &mut self.notes }
     }
 
     /// The timers that hooks have armed since the last call.
     pub fn timers(&mut self) -> Vec<(Time, u16)> {
-        self.notes.drain(..).map(|timer| (timer.at, timer.token)).collect()
+        let timer = |note| match note {
+            FlowNote::Arm(FlowTimer { at, token, .. }) => Some((at, token)),
+            FlowNote::Send(..) => None,
+        };
+        self.notes.drain(..).filter_map(timer).collect()
     }
 }
 

@@ -5,17 +5,24 @@
 //! is not a callback: the stage acts on it after the last hook has returned, in the order in which the notes were made.
 //!
 //! ```text
-//!            arrival            egress queue            wire
-//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ──▶ dequeue ──▶ next node
-//!                                    │                          │             │
-//!                             on_admit, on_full             on_enqueue    on_dequeue, on_release, on_depart
+//!            arrival            egress queue                       wire
+//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ─▶ may_start ▶ start ────────▶ sent ──▶ next node
+//!                                    │                          │                        │              │
+//!                             on_admit, on_full             on_enqueue               on_start        on_sent
+//!                                                on_dequeue, on_release, on_depart: at either, as `switch.release_at` says
+//!
+//!  flow ──▶ on_start ▶ rate, window ▶ on_send, attach ──▶ NIC: on_enqueue ▶ may_start ▶ on_start ▶ on_sent ──▶
+//!       on_end ◀── on_ack, on_loss ◀── acknowledgement ◀── on_flow_start, on_receive, on_flow_end at the receiver
 //! ```
+//!
+//! What is called for every packet and only few mechanisms have, is asked for by [`Mechanism::EXTRA`].
 //!
 //! What differs from the first sketch of this interface: `on_admit` is apart from `on_enqueue`, because a frame is in the
 //! ingress account before the switch's latency and in the egress account after it (`switch.latency_at = "fabric"`), and a
 //! scheme that watches the ingress must not learn of the frame late; `on_depart` is apart from `on_release`, because behind a
 //! crossbar a frame leaves the ingress account when it crosses and the egress account when it is gone.
 
+use crate::attachment::Attachment;
 use crate::occupancy::Occupancy;
 use crate::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
 use crate::queues::HostQueues;
@@ -28,11 +35,13 @@ pub use crate::reach::{Margin, Reach, Unit};
 
 mod mechanism;
 mod notes;
+mod port;
 
 pub use crate::parameters::Finding;
-pub use mechanism::{Carrier, CheckCx, Claims, Mechanism, Needs, Preset, RateKey, Unread, WireCx};
+pub use mechanism::{Carrier, CheckCx, Claims, Mechanism, Needs, Overhead, Preset, RateKey, Unread, WireCx};
 pub(crate) use notes::Notes;
-pub use notes::{FlowTimer, Gate, NicGate, NicNote, Note};
+pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
+pub use port::{Departure, Extra};
 
 /// How a port keeps a flow in order whose packets stand in several of its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -266,7 +275,7 @@ impl SwitchCx<'_> {
     pub fn shut(&mut self, gate: Gate) {
         self.notes.push(Note::Shut(self.owner, gate));
     }
-    /// Opens it again.
+    /// Opens it again; what waits behind it is looked at anew, also where [`SwitchSide::may_start`] kept it from starting.
     pub fn open(&mut self, gate: Gate) {
         self.notes.push(Note::Open(self.owner, gate));
     }
@@ -318,6 +327,10 @@ impl NicCx<'_> {
     pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
         self.notes.push(NicNote::Route(to, class, frame));
     }
+    /// Queues a frame for the neighbour in `class`.
+    pub fn emit(&mut self, class: Class, frame: Control) {
+        self.notes.push(NicNote::Emit(class, frame));
+    }
     /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
     /// hosts ([`Mechanism::steering`]).
     pub fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
@@ -327,7 +340,7 @@ impl NicCx<'_> {
     pub fn shut(&mut self, gate: NicGate) {
         self.notes.push(NicNote::Shut(self.owner, gate));
     }
-    /// Opens it again.
+    /// Opens it again; what waits behind it is looked at anew, also where [`NicSide::may_start`] kept it from starting.
     pub fn open(&mut self, gate: NicGate) {
         self.notes.push(NicNote::Open(self.owner, gate));
     }
@@ -342,7 +355,9 @@ pub struct FlowCx<'a> {
     pub(crate) now: Time,
     pub(crate) owner: Owner,
     pub(crate) shape: &'a FlowShape,
-    pub(crate) notes: &'a mut Vec<FlowTimer>,
+    pub(crate) flow: Option<FlowRef>,
+    pub(crate) backlog: Bytes,
+    pub(crate) notes: &'a mut Vec<FlowNote>,
 }
 
 impl FlowCx<'_> {
@@ -363,11 +378,24 @@ impl FlowCx<'_> {
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> FlowCx<'_> {
-        FlowCx { now: self.now, owner, shape: self.shape, notes: self.notes }
+        FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, backlog: self.backlog, notes: self.notes }
+    }
+    /// The flow that the call is about. `None`: a timer of a controller that several flows share, or a frame about a flow that is over.
+    pub fn flow(&self) -> Option<FlowRef> {
+        self.flow
+    }
+    /// \[bytes\] Payload of that flow that has not been sent, or is to be sent again; 0 where there is none.
+    pub fn backlog(&self) -> Bytes {
+        self.backlog
+    }
+    /// Queues a frame for a host in `class`, mostly for the other end ([`FlowShape::dst`]). If it names a flow of this host that goes there,
+    /// it takes the way of the flow's data.
+    pub fn send(&mut self, to: HostId, class: Class, frame: Control) {
+        self.notes.push(FlowNote::Send(to, class, frame));
     }
     /// Calls `on_timer` with `token` at `at`.
     pub fn arm(&mut self, at: Time, token: u16) {
-        self.notes.push(FlowTimer { owner: self.owner, at, token });
+        self.notes.push(FlowNote::Arm(FlowTimer { owner: self.owner, at, token }));
     }
 }
 
@@ -384,9 +412,10 @@ pub trait SwitchSide {
     /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`Mechanism::steering`].
     #[inline(always)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
-    /// There is no memory for the packet.
+    /// There is no memory for the packet. What is trimmed is steered again, and goes on in the queue and the class that are left here: a
+    /// header may have a queue of its own.
     #[inline(always)]
-    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) -> Full {
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
         Full::Drop
     }
     /// The packet has been admitted; the ingress account includes it, the egress account perhaps not yet.
@@ -402,7 +431,21 @@ pub trait SwitchSide {
     /// The packet has joined its egress queue; all accounts include it.
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
-    /// The packet leaves, or is dropped from its queue; all egress accounts still include it, its header can still be written.
+    /// Whether a packet may be put on the wire now. Asked of the first of each queue that could be next, where [`Extra::may_start`] is
+    /// named; a refused one is asked about again whenever the port looks for work, at the latest when a gate of it is opened
+    /// ([`SwitchCx::open`]). Not asked of MAC control.
+    #[inline(always)]
+    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        true
+    }
+    /// The packet's first bit leaves; the egress accounts include it. `carried` is what it carries for this mechanism. Called, like
+    /// `on_sent`, where [`Extra::port_events`] is named, and not of MAC control.
+    #[inline(always)]
+    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {}
+    /// Its last bit has left.
+    #[inline(always)]
+    fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {}
+    /// The packet leaves the accounts, or is dropped from its queue; all egress accounts still include it, its header can still be written.
     #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
     /// Its bytes have left the ingress account: it has left the switch or, behind a crossbar, crossed the fabric.
@@ -439,12 +482,45 @@ pub trait SwitchSide {
     }
 }
 
+/// A flow as its receiver knows it from the connection's setup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// The flow.
+    pub flow: FlowRef,
+    /// Its sender.
+    pub src: HostId,
+    /// Class of its data.
+    pub class: Class,
+    /// \[bytes\] Payload in all; of a stream, that there is so far.
+    pub bytes: Bytes,
+}
+
 /// What a mechanism does at a NIC.
 #[allow(unused_variables)]
 pub trait NicSide {
+    /// The first packet of a flow has arrived for this host. Comes before its `on_receive`.
+    #[inline(always)]
+    fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {}
     /// A data packet has arrived for this host.
     #[inline(always)]
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
+    /// The last byte of a flow has arrived that has begun, or its sender has given up.
+    #[inline(always)]
+    fn on_flow_end(&mut self, cx: &mut NicCx<'_>, flow: FlowRef) {}
+    /// A packet has joined a queue of the interface. Called, like `on_start` and `on_sent`, where [`Extra::port_events`] is named.
+    #[inline(always)]
+    fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {}
+    /// As [`SwitchSide::may_start`].
+    #[inline(always)]
+    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        true
+    }
+    /// As [`SwitchSide::on_start`].
+    #[inline(always)]
+    fn on_start(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {}
+    /// As [`SwitchSide::on_sent`].
+    #[inline(always)]
+    fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {}
     /// A control frame has arrived for this host.
     #[inline(always)]
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
@@ -465,13 +541,15 @@ pub trait NicSide {
 
 /// What an acknowledgement tells.
 #[derive(Clone, Copy, Debug)]
-pub struct Ack {
+pub struct Ack<'a> {
     /// \[bytes\] Payload received so far.
     pub received: u64,
     /// Time since the data packet was sent.
     pub rtt: Time,
     /// Whether the data packet was marked.
     pub marked: bool,
+    /// What the data packet carried for this mechanism; where one acknowledgement answers several, the last of them.
+    pub carried: Option<&'a Attachment>,
 }
 
 /// How the transport has come to know that packets are lost.
@@ -501,12 +579,23 @@ pub trait FlowSide {
     fn window(&self) -> Option<Bytes> {
         None
     }
+    /// A flow begins.
+    #[inline(always)]
+    fn on_start(&mut self, cx: &mut FlowCx<'_>) {}
     /// A packet is handed to the wire.
     #[inline(always)]
     fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {}
+    /// What the packet that is handed to the wire carries. Asked after `on_send`, where [`Extra::attachment`] is named.
+    #[inline(always)]
+    fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
+        None
+    }
     /// An acknowledgement has arrived.
     #[inline(always)]
-    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {}
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {}
+    /// The flow is over: all is acknowledged, or its sender gives up. A controller of one flow goes with it.
+    #[inline(always)]
+    fn on_end(&mut self, cx: &mut FlowCx<'_>) {}
     /// Packets are lost and will be sent again. Comes before the `on_ack` of the answer that told it, and may come for each of
     /// the packets lost.
     #[inline(always)]

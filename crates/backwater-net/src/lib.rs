@@ -5,6 +5,7 @@
 pub mod address;
 #[cfg(test)]
 mod alone;
+pub mod attachment;
 pub mod bench;
 pub mod config;
 mod event;

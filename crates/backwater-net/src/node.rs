@@ -5,8 +5,8 @@
 
 use crate::event::{Event, order};
 use crate::hold::{Act, Hold, bit};
-use crate::hooks::{Fate, HoldStyle, Owner};
-use crate::packet::{Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, Port as PortNo};
+use crate::hooks::{Departure, Fate, HoldStyle, Owner};
+use crate::packet::{Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, Port as PortNo, Queue};
 use crate::port::Port;
 use crate::record::ControlRow;
 use crate::slab::{Ix, NIL};
@@ -22,6 +22,8 @@ pub(crate) const LOST: u8 = 1;
 pub(crate) const CAPTURED: u8 = 2;
 /// Recorded flows may wait for the frame on the wire.
 pub(crate) const WATCHED: u8 = 4;
+/// Mechanisms are told of the frame on the wire.
+const TOLD: u8 = 8;
 
 /// A node at work. Ports are by their numbers within the node.
 pub(crate) struct At<'a, N> {
@@ -43,6 +45,10 @@ pub(crate) trait Node {
     fn depart(&mut self, port: u16, pkt: Ix);
     /// Mechanisms hear MAC control, or a mechanism's frame in its place.
     fn hear(&mut self, port: u16, frame: &Control) -> Fate;
+    /// Mechanisms see the first bit of a frame other than MAC control leave.
+    fn tell_start(&mut self, port: u16, pkt: Ix);
+    /// They see that its last bit has left.
+    fn tell_sent(&mut self, port: u16, pkt: Ix);
     /// Whoever waits at a port has done so until now ([`crate::probe::waits`]).
     fn pass_waits(&mut self, port: u16);
     /// What has joined queues comes to wait there, for those who look on.
@@ -197,11 +203,31 @@ where
         if at_end && !self.world.slab[pkt].pkt.is_mac() {
             self.depart(port, pkt);
         }
-        if wire != 0 {
-            let port = self.global(port);
-            return self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
+        if wire != 0 && self.sent_specially(port, pkt, wire) {
+            return;
         }
         self.kick(port);
+    }
+
+    /// A frame has left to which something is done. Returns whether the run kicks the port when that is done.
+    #[cold]
+    fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8) -> bool {
+        if wire & TOLD != 0 {
+            self.tell_sent(port, pkt);
+        }
+        let wire = wire & !TOLD;
+        if wire != 0 {
+            let port = self.global(port);
+            self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
+        }
+        wire != 0
+    }
+
+    /// A port from which the frame leaves that was counted last.
+    pub fn departure(&self, port: u16, queue: Queue, size: u32) -> Departure {
+        let p = &self.ports[usize::from(port)];
+        let (tx_frames, tx_bytes) = (p.tx_frames - 1, p.tx_bytes - u64::from(size));
+        Departure { port: PortNo(port), queue, rate: p.serialiser.rate(), tx_frames, tx_bytes }
     }
 
     /// Puts a row into the table of control messages.
@@ -353,7 +379,11 @@ where
             self.wire_begins(port, pkt);
         }
         let lost = if self.is_lost(port, pkt) { LOST } else { 0 };
-        captured | watched | lost
+        let told = self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac();
+        if told {
+            self.tell_start(port, pkt);
+        }
+        captured | watched | lost | if told { TOLD } else { 0 }
     }
 
     /// Whether a fault of the link out of `port` destroys this frame on the wire.

@@ -290,6 +290,12 @@ impl Packet {
         self.ds.ecn()
     }
 
+    /// The queue of its host's interface that it leaves by.
+    #[inline(always)]
+    pub(crate) fn nic_queue(&self) -> Queue {
+        Queue(self.ds.dscp().priority().0)
+    }
+
     /// Sets congestion experienced, where the packet is ECN-capable.
     pub fn mark(&mut self) {
         if self.ecn() == Ecn::Ect {

@@ -1,8 +1,9 @@
 //! What all nodes share: the time, what is to come, what is in flight, the ways between them, and what they leave to the run.
 
+use crate::attachment::Attachments;
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::event::Event;
-use crate::hooks::{Notes, PortShape};
+use crate::hooks::{Extra, Notes, PortShape};
 use crate::packet::{HostId, NodeId};
 use crate::port::{Belongs, Port};
 use crate::probe::Probes;
@@ -25,6 +26,7 @@ pub(crate) struct World {
     pub order: u64,
     pub queue: EventQueue<Event>,
     pub slab: Slab,
+    pub attachments: Attachments,
     pub notes: Notes,
     pub totals: Totals,
     pub rows: Rows,
@@ -42,6 +44,7 @@ impl World {
             order: u64::MAX,
             queue: EventQueue::new(),
             slab: Slab::default(),
+            attachments: Attachments::default(),
             notes: Notes::default(),
             totals: Totals::default(),
             rows: Rows::default(),
@@ -110,6 +113,7 @@ impl Rules {
             nic,
             lossless: false,
             chooses: false,
+            extra: Extra::NONE,
         })
     }
 
@@ -133,6 +137,8 @@ pub(crate) struct Rules {
     pub lossless: bool,
     /// Whether mechanisms choose paths: `Actors::chooses` of the run.
     pub chooses: bool,
+    /// What mechanisms have beside the hooks that are always called.
+    pub extra: Extra,
 }
 
 /// Where nodes are, and the ways between them.

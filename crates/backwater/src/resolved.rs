@@ -58,10 +58,16 @@ pub(crate) fn resolve(
     let (plain, scoped) = split(&root);
     let mut scoped = scoped;
     let switch = scoped.shift_remove("switch").unwrap_or_else(|| json!({ "base": {} }));
+    let mut file: File = read(plain, &root, &source, &[])?;
+    let switch = read(switch, &root, &source, &["switch"])?;
+    let mechanisms: registry::Config = read(Json::Object(scoped), &root, &source, &[])?;
+    // What mechanisms add to frames is there for whoever reckons with them: loads, headroom, ideal times.
+    file.packet.header += mechanisms.overhead().data;
+    file.ack.size += mechanisms.overhead().ack;
     Ok(Resolved {
-        file: read(plain, &root, &source, &[])?,
-        switch: read(switch, &root, &source, &["switch"])?,
-        mechanisms: read(Json::Object(scoped), &root, &source, &[])?,
+        file,
+        switch,
+        mechanisms,
         graph: Arc::new(Graph::default()),
         warnings: Vec::new(),
         tables: tables.to_vec(),

@@ -419,7 +419,7 @@ impl SwitchSide for Bridge {
         }
     }
 
-    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) -> Full {
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, _: &mut Packet) -> Full {
         if self.roles[usize::from(at.queue.0) % CLASSES] == Role::Congesting {
             // It may have been the only one on its way to the queue, which then never turns non-congested.
             self.relieved(cx, at);

@@ -334,7 +334,7 @@ fn a_dropped_packet_does_not_keep_an_entry() {
     let mut at = place(IN, OUT, Class(3));
     stand.bridge.steer(&mut stand.bench.cx(), &mut at, &mut pkt);
     assert_eq!(stand.count(OUT, "entries_live"), 1);
-    assert_eq!(stand.bridge.on_full(&mut stand.bench.cx(), &at, &mut pkt), Full::Drop);
+    assert_eq!(stand.bridge.on_full(&mut stand.bench.cx(), &mut at, &mut pkt), Full::Drop);
     assert_eq!(stand.count(OUT, "entries_live"), 0);
 }
 

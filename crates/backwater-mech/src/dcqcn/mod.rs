@@ -328,7 +328,7 @@ impl FlowSide for ReactionPoint {
     }
 
     #[inline(always)]
-    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
         if let (ReactionPoint::Ns3(rp), true) = (self, ack.marked) {
             rp.on_mark(cx);
         }

@@ -36,7 +36,10 @@ impl Connection {
     /// Acknowledges the next packet, and fills the window again.
     fn ack(&mut self, marked: bool) {
         self.acked += 1;
-        self.sender.on_ack(&mut self.bench.cx(), &Ack { received: self.acked * 1000, rtt: Time::us(10), marked });
+        self.sender.on_ack(
+            &mut self.bench.cx(),
+            &Ack { received: self.acked * 1000, rtt: Time::us(10), marked, carried: None },
+        );
         self.fill();
     }
 
@@ -123,7 +126,7 @@ fn no_growth_while_the_window_is_not_in_use() {
     let (sent, before) = (c.sent - c.acked, c.sender.cwnd);
     for _ in 0..sent {
         c.acked += 1;
-        let ack = Ack { received: c.acked * 1000, rtt: Time::us(10), marked: false };
+        let ack = Ack { received: c.acked * 1000, rtt: Time::us(10), marked: false, carried: None };
         c.sender.on_ack(&mut c.bench.cx(), &ack);
     }
     // The window in half at least is used by the first 11 or so of these 20 acknowledgements.

@@ -13,7 +13,7 @@ fn flow(params: &Params) -> (FlowBench, Sender) {
 
 fn ack(bench: &mut FlowBench, sender: &mut Sender, packets: u64, rtt: Time) {
     let received = sender.acked + packets * 1000;
-    sender.on_ack(&mut bench.cx(), &Ack { received, rtt, marked: false });
+    sender.on_ack(&mut bench.cx(), &Ack { received, rtt, marked: false, carried: None });
 }
 
 /// 20 us, 3 x 3 us for the hops; the curve adds 100 us at 0.1 packets and nothing at 100.

@@ -115,7 +115,7 @@ impl Lone<LoneHost> {
     fn pace(&mut self, slot: u32, side: Paced) {
         let (src, dst, class) = (HostId(0), HostId(1), Class(3));
         let shape = FlowShape { src, dst, class, line: RATE, payload: Bytes(PAYLOAD), hops: 0 };
-        self.node.tables.controllers.list.push(Some(Controller::new(side, shape, 0, slot, false)));
+        self.node.tables.controllers.list.push(Some(Controller::new(side, shape, 0, slot, slot)));
         self.node.tables.flows.send[slot as usize].controller = self.node.tables.controllers.list.len() as u32 - 1;
     }
 

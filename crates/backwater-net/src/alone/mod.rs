@@ -99,6 +99,8 @@ impl Node for At<'_, End> {
     fn hear(&mut self, _: u16, _: &Control) -> Fate {
         Fate::Consumed
     }
+    fn tell_start(&mut self, _: u16, _: Ix) {}
+    fn tell_sent(&mut self, _: u16, _: Ix) {}
     fn pass_waits(&mut self, _: u16) {}
     fn look_on(&mut self) {}
     fn note_asked(&mut self, _: u16, _: Owner, _: u16) {}

@@ -1,6 +1,6 @@
 //! What a mechanism is to those who configure and check it: its parameters, claims, needs, and its sides at each node.
 
-use super::{FlowShape, FlowSide, NicShape, NicSide, Steering, SwitchShape, SwitchSide};
+use super::{Extra, FlowShape, FlowSide, NicShape, NicSide, Steering, SwitchShape, SwitchSide};
 use crate::packet::{Class, Control, HostId};
 use crate::parameters::{Finding, Parameters};
 use crate::units::Bytes;
@@ -33,6 +33,8 @@ pub struct Claims {
     pub packet_tag: bool,
     /// It decides which of several paths a packet takes.
     pub path: bool,
+    /// Packets carry its attachment.
+    pub attachment: bool,
 }
 
 impl Claims {
@@ -40,8 +42,14 @@ impl Claims {
     pub const FLOW_RATE: &str = "the sending rate of flows";
 
     /// No claim.
-    pub const NONE: Claims =
-        Claims { flow_rate: false, link_pause: false, steering: false, packet_tag: false, path: false };
+    pub const NONE: Claims = Claims {
+        flow_rate: false,
+        link_pause: false,
+        steering: false,
+        packet_tag: false,
+        path: false,
+        attachment: false,
+    };
 
     /// The names of the claims that both make.
     pub fn clash(self, other: Claims) -> Vec<&'static str> {
@@ -51,6 +59,7 @@ impl Claims {
             (self.steering && other.steering, "the queue of a packet"),
             (self.packet_tag && other.packet_tag, "the packet tag"),
             (self.path && other.path, "the path of a packet"),
+            (self.attachment && other.attachment, "what packets carry beside their headers"),
         ];
         both.into_iter().filter_map(|(clash, name)| clash.then_some(name)).collect()
     }
@@ -65,6 +74,16 @@ pub struct Needs {
     pub acks: bool,
     /// These all the more, since they open its window: without, nothing is sent once it is full.
     pub window: bool,
+}
+
+/// Octets that a mechanism adds to every frame of a kind, whether they are used or not. They count as header, on every link and in every
+/// buffer. A control frame has its length of its own ([`Control::size`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// To data packets.
+    pub data: Bytes,
+    /// To acknowledgements.
+    pub ack: Bytes,
 }
 
 /// A named set of parameter values with its source, as TOML text of the mechanism's table.
@@ -207,6 +226,12 @@ pub trait Mechanism {
     const CHOOSES: bool = false;
     /// Whether packets of a flow overtake each other by its doing.
     const REORDERS: bool = false;
+    /// Hooks of every packet's way that it has beside those that are always called.
+    const EXTRA: Extra = Extra::NONE;
+    /// Octets that it adds to every data packet and acknowledgement.
+    fn overhead(_params: &Self::Params) -> Overhead {
+        Overhead::default()
+    }
     /// What it cannot work without, as configured.
     fn needs(_params: &Self::Params) -> Needs {
         Needs::default()

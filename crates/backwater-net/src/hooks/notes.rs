@@ -57,6 +57,8 @@ pub enum Note {
 /// What the stage does at a NIC once the hooks have returned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NicNote {
+    /// A queued frame to the neighbour.
+    Emit(Class, Control),
     /// A queued frame to a host, forwarded like any other.
     Route(HostId, Class, Control),
     /// Send a flow in this class from now on; `None`: in its own.
@@ -67,6 +69,15 @@ pub enum NicNote {
     Open(Owner, NicGate),
     /// Wake the mechanism.
     Arm(Owner, Time, u32),
+}
+
+/// What the stage does at a flow's host once the hooks have returned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlowNote {
+    /// A queued frame to a host, forwarded like any other.
+    Send(HostId, Class, Control),
+    /// Wake the mechanism.
+    Arm(FlowTimer),
 }
 
 /// When to wake a mechanism at a flow.
@@ -85,5 +96,5 @@ pub struct FlowTimer {
 pub(crate) struct Notes {
     pub switch: Vec<Note>,
     pub nic: Vec<NicNote>,
-    pub flow: Vec<FlowTimer>,
+    pub flow: Vec<FlowNote>,
 }

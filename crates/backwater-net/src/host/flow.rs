@@ -95,12 +95,14 @@ pub(crate) struct RecvFlow {
     /// Packets; four thousand million and more count as that many.
     pub reordered: u32,
     pub marked: u32,
-    /// Data packets not yet acknowledged, and whether one of them was marked.
-    pub pending: u32,
     /// Pinned path of acknowledgements, or `NO_PATH`.
     pub back: u32,
     pub tag: u32,
+    /// Data packets not yet acknowledged, and whether one of them was marked.
+    pub pending: u16,
     pub pending_mark: bool,
+    /// Something of it has come.
+    pub begun: bool,
     /// Class of its data, in which it is acknowledged unless the scenario names another.
     pub class: Class,
     /// `total` does not grow any more.
@@ -119,10 +121,11 @@ impl RecvFlow {
             recovery: flow.recovery.is_some().then(Box::default),
             reordered: 0,
             marked: 0,
-            pending: 0,
             back,
             tag: flow.tag,
+            pending: 0,
             pending_mark: false,
+            begun: false,
             class: flow.own_class,
             ended: flow.ended(),
             live: true,
@@ -199,6 +202,13 @@ impl SendFlow {
         }
     }
 
+    /// \[bytes\] that have not been sent, or are to be sent again, in packets of `step` bytes.
+    #[inline(always)]
+    pub fn backlog(&self, step: u64) -> u64 {
+        let lost = self.recovery.as_ref().map_or(0, |sender| sender.lost.len() as u64 * step);
+        self.available - self.sent + lost
+    }
+
     /// Whether it has something to send, new or again.
     #[inline(always)]
     pub fn has_more(&self) -> bool {
@@ -216,8 +226,8 @@ pub(crate) struct Controller<F> {
     pub tag: u16,
     /// Hash of what it controls: its events are ordered by it.
     pub key: u32,
-    /// Kept between flows, under its key.
-    pub kept: bool,
+    /// The flow that it controls; `NO_FLOW`: it is kept between flows, under its key.
+    pub slot: u32,
     /// The next packet may go then.
     pub next: Time,
     /// When the last packet went, and its length on the wire \[bytes\].
@@ -232,14 +242,14 @@ pub(crate) struct Controller<F> {
 }
 
 impl<F> Controller<F> {
-    /// A controller that nothing waits for. Its events are ordered by `key`; `kept` says whether it outlives its flow.
-    pub fn new(side: F, shape: FlowShape, tag: u16, key: u32, kept: bool) -> Controller<F> {
+    /// A controller that nothing waits for. Its events are ordered by `key`; `slot` is its only flow's, or `NO_FLOW`.
+    pub fn new(side: F, shape: FlowShape, tag: u16, key: u32, slot: u32) -> Controller<F> {
         Controller {
             side,
             shape,
             tag,
             key,
-            kept,
+            slot,
             next: Time::ZERO,
             last: Time::ZERO,
             last_size: 0,

@@ -16,6 +16,18 @@ use crate::units::Rate;
 use backwater_engine::Time;
 use flow::{Controllers, Flows, NO_FLOW};
 
+/// The context of a NIC's hook: `$h` is the interface, borrowed apart from the rest of the network.
+macro_rules! cx {
+    ($network:ident, $h:ident) => {
+        crate::hooks::NicCx {
+            now: $network.world.now,
+            owner: crate::hooks::Owner(0),
+            shape: &$h.shape,
+            notes: &mut $network.world.notes.nic,
+        }
+    };
+}
+
 /// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
 /// what goes before them. The flows of a class take turns in one list, whichever of its queues they are in.
 #[repr(C, align(64))]
@@ -241,6 +253,22 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn depart(&mut self, _: u16, _: Ix) {}
 
+    fn tell_start(&mut self, port: u16, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        let from = self.departure(port, header.nic_queue(), header.size);
+        let carried = self.world.attachments.get_mut(pkt, header.uid);
+        let h = &mut *self.node.host;
+        h.stack.on_start(&mut cx!(self, h), &from, &header, carried);
+        self.act_nic();
+    }
+
+    fn tell_sent(&mut self, port: u16, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        let from = self.departure(port, header.nic_queue(), header.size);
+        self.at_nic(|stack, cx| stack.on_sent(cx, &from, &header));
+        self.act_nic();
+    }
+
     fn hear(&mut self, _: u16, frame: &Control) -> Fate {
         let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
         self.act_nic();
@@ -263,7 +291,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     pub(crate) fn at_nic<R>(&mut self, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
         let h = &mut *self.node.host;
-        let mut cx = NicCx { now: self.world.now, owner: Owner(0), shape: &h.shape, notes: &mut self.world.notes.nic };
-        f(&mut h.stack, &mut cx)
+        f(&mut h.stack, &mut cx!(self, h))
     }
 }

@@ -3,8 +3,8 @@
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
 use crate::hold::bit;
-use crate::hooks::{Fate, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token};
-use crate::host::flow::NO_CONTROLLER;
+use crate::hooks::{Fate, FlowNote, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token};
+use crate::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
 use crate::node::{At, Node};
 use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef};
 use crate::routing::NO_PATH;
@@ -31,6 +31,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
+                NicNote::Emit(class, frame) => {
+                    self.log(Some(PORT), Some(class), None, &frame);
+                    let pkt = self.carry(None, class, &frame, NO_PATH, 0);
+                    self.express(pkt);
+                }
                 NicNote::Shut(owner, gate) => self.set_gate(owner, gate, true),
                 NicNote::Open(owner, gate) => self.set_gate(owner, gate, false),
                 NicNote::SendIn(flow, class) => self.send_in(flow, class),
@@ -42,16 +47,33 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Arms the timers that a flow's hook has noted.
+    /// Acts on what a flow's hook has noted.
     #[cold]
-    pub(crate) fn arm_flow_timers(&mut self, controller: u32) {
+    pub(crate) fn act_on_flow_notes(&mut self, controller: u32) {
         let (tag, key) =
             self.node.tables.controllers.list[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
-        for FlowTimer { owner, at, token } in self.world.notes.flow.drain(..) {
-            let event = Event::FlowTimer { controller, tag, owner: owner.0, token };
-            self.world.totals.idling += 1;
-            self.world.queue.push(at.max(self.world.now), controller_order(event, key), event);
+        for note in std::mem::take(&mut self.world.notes.flow) {
+            match note {
+                FlowNote::Arm(FlowTimer { owner, at, token }) => {
+                    let event = Event::FlowTimer { controller, tag, owner: owner.0, token };
+                    self.world.totals.idling += 1;
+                    self.world.queue.push(at.max(self.world.now), controller_order(event, key), event);
+                }
+                FlowNote::Send(to, class, frame) => {
+                    self.log(None, Some(class), Some(to), &frame);
+                    let own = frame.flow.and_then(|flow| self.own_flow(flow)).filter(|flow| flow.dst == to);
+                    let path = own.map_or(NO_PATH, |flow| flow.path);
+                    let pkt = self.carry(Some(to), class, &frame, path, 0);
+                    self.express(pkt);
+                }
+            }
         }
+    }
+
+    /// A flow that this host sends, if it is still under way.
+    fn own_flow(&self, flow: FlowRef) -> Option<&SendFlow> {
+        let flow = &self.node.tables.flows.send[self.node.tables.flows.find(flow)?];
+        (flow.src == self.node.host.shape.host).then_some(flow)
     }
 
     /// A flow's packets are of another class from now on. One that waits for its turn in the old class moves when that comes.
@@ -103,12 +125,13 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if fate == Fate::Consumed {
             return;
         }
-        let controller = match frame.flow.and_then(|f| self.node.tables.flows.find(f)) {
-            Some(at) => self.node.tables.flows.send[at].controller,
-            None => self.kept_controller(frame),
+        let flow = frame.flow.filter(|flow| self.own_flow(*flow).is_some());
+        let (slot, controller) = match flow {
+            Some(flow) => (flow.slot, self.node.tables.flows.send[flow.slot as usize].controller),
+            None => (NO_FLOW, self.kept_controller(frame)),
         };
         if controller != NO_CONTROLLER {
-            self.at_controller(controller, |side, cx| side.on_control(cx, frame));
+            self.at_controller(controller, slot, |side, cx| side.on_control(cx, frame));
             self.repace(controller);
         }
     }
@@ -128,7 +151,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     pub(crate) fn flow_timer(&mut self, controller: u32, owner: Owner, token: u16) {
-        self.at_controller(controller, |side, cx| side.on_timer(&mut cx.owned_by(owner), token));
+        let slot = self.node.tables.controllers.list[controller as usize].as_ref().map_or(NO_FLOW, |c| c.slot);
+        self.at_controller(controller, slot, |side, cx| side.on_timer(&mut cx.owned_by(owner), token));
         self.repace(controller);
     }
 

@@ -2,12 +2,14 @@
 
 use super::transport::Answer;
 use super::{Interface, PORT};
+use crate::attachment::Attachment;
 use crate::event::{Event, order};
-use crate::hooks::{Ack, FlowSide, Loss, NicSide};
+use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
-use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, Gap, Packet};
+use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet};
 use crate::slab::Ix;
+use crate::units::Bytes;
 use crate::world::Outcome;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
@@ -29,7 +31,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Body::Data(data) => self.take_data(pkt, &header, data),
             Body::Ack(ack) => {
                 self.world.slab.remove(pkt);
-                self.take_ack(&header, ack);
+                self.take_ack(pkt, &header, ack);
             }
             Body::Control(ControlHeader { to, .. }) | Body::Mac(ControlHeader { to, .. }) => {
                 let (delay, host) = (self.node.host.control_delay, self.node.host.shape.host);
@@ -53,9 +55,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     #[inline]
     fn take_data(&mut self, pkt: Ix, header: &Packet, data: DataHeader) {
+        let found = self.node.tables.flows.find_received(header.flow);
+        if let Some(at) = found
+            && !self.node.tables.flows.recv[at].begun
+        {
+            self.tell_flow_start(at, header.flow, data.src);
+        }
         self.at_nic(|stack, cx| stack.on_receive(cx, header));
         self.world.slab.remove(pkt);
-        if let Some(at) = self.node.tables.flows.find_received(header.flow) {
+        if let Some(at) = found {
             let recv = &mut self.node.tables.flows.recv[at];
             recv.reordered = recv.reordered.saturating_add(u32::from(data.offset < recv.furthest));
             recv.furthest = recv.furthest.max(data.end());
@@ -71,9 +79,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             if whole && recv.ended && recv.last_byte == Time::NEVER {
                 recv.last_byte = self.world.now;
                 self.world.outcomes.push(Outcome::LastByte { slot: at as u32 });
+                self.at_nic(|stack, cx| stack.on_flow_end(cx, header.flow));
             }
             if self.world.rules.ack.enabled {
-                self.answer(at, header, data, answer, whole);
+                self.answer(at, pkt, header, data, answer, whole);
             } else {
                 self.world.outcomes.push(Outcome::Received { slot: at as u32 });
             }
@@ -81,15 +90,31 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
+    /// The first packet of a flow has arrived.
+    #[cold]
+    fn tell_flow_start(&mut self, at: usize, flow: FlowRef, src: HostId) {
+        let recv = &mut self.node.tables.flows.recv[at];
+        recv.begun = true;
+        let incoming = Incoming { flow, src, class: recv.class, bytes: Bytes(recv.total) };
+        self.at_nic(|stack, cx| stack.on_flow_start(cx, &incoming));
+    }
+
+    /// Nothing more of a flow will come, which its last byte did not tell: its sender has given up, or its stream has ended since.
+    #[cold]
+    pub(crate) fn tell_flow_end(&mut self, flow: FlowRef) {
+        self.at_nic(|stack, cx| stack.on_flow_end(cx, flow));
+        self.act_nic();
+    }
+
     /// Acknowledges, unless there is another packet to be acknowledged with this one.
     #[inline(always)]
-    fn answer(&mut self, at: usize, packet: &Packet, data: DataHeader, answer: Answer, whole: bool) {
+    fn answer(&mut self, at: usize, pkt: Ix, packet: &Packet, data: DataHeader, answer: Answer, whole: bool) {
         let recv = &mut self.node.tables.flows.recv[at];
-        recv.pending += 1;
+        recv.pending = recv.pending.saturating_add(1);
         recv.pending_mark |= packet.ecn() == Ecn::Ce;
         let (received, gap) = match answer {
             Answer::Nothing => return,
-            Answer::Ack(_) if recv.pending < self.world.rules.ack.every && !whole => return,
+            Answer::Ack(_) if u32::from(recv.pending) < self.world.rules.ack.every && !whole => return,
             Answer::Ack(upto) | Answer::Again(upto) => (upto, None),
             Answer::Nack(upto) => (upto, Some(Gap::Before(data.offset))),
             Answer::Beyond(upto) => (upto, Some(Gap::Beyond(data.offset))),
@@ -99,7 +124,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let marked = std::mem::take(&mut recv.pending_mark);
         let class = self.world.rules.ack.class.map_or(recv.class, crate::packet::Class);
         let dscp = self.node.host.answers(class, packet.ds.dscp());
-        let pkt = Packet {
+        let ack = Packet {
             dst: data.src,
             entropy: Packet::entropy_of(packet.dst, data.src, packet.flow),
             size: self.world.rules.ack.size.0 as u32,
@@ -113,13 +138,24 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             ds: DsField::new(dscp, if marked { Ecn::Ce } else { Ecn::NotEct }),
             ..*packet
         };
-        self.express(pkt);
+        let carried =
+            if self.world.rules.extra.attachment { self.world.attachments.get(pkt, packet.uid) } else { None };
+        self.express_with(ack, carried);
     }
 
     /// Queues an acknowledgement or a control frame at a host.
     pub(crate) fn express(&mut self, pkt: Packet) {
-        let queue = usize::from(pkt.ds.dscp().priority().0);
+        self.express_with(pkt, None);
+    }
+
+    /// The same of one that may carry something.
+    #[inline(always)]
+    fn express_with(&mut self, pkt: Packet, carried: Option<Attachment>) {
+        let queue = usize::from(pkt.nic_queue().0);
         let ix = self.world.slab.insert(pkt);
+        if let Some(carried) = carried {
+            self.world.attachments.put(ix, pkt.uid, carried);
+        }
         let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
         if self.world.rules.ack.first_at_nic {
             h.express[queue].push(slab, ix);
@@ -127,10 +163,13 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         } else {
             self.ports[usize::from(PORT)].enqueue(slab, queue, ix);
         }
+        if self.world.rules.extra.port_events {
+            self.tell_enqueued(ix);
+        }
         self.kick(PORT);
     }
 
-    fn take_ack(&mut self, header: &Packet, ack: AckHeader) {
+    fn take_ack(&mut self, pkt: Ix, header: &Packet, ack: AckHeader) {
         let Some(at) = self.node.tables.flows.find(header.flow) else { return };
         let now = self.world.now;
         let flow = &mut self.node.tables.flows.send[at];
@@ -145,11 +184,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             self.kick(PORT);
         }
         if controller != NO_CONTROLLER {
-            let ack = Ack { received: ack.received, rtt: now - header.sent, marked: header.ecn() == Ecn::Ce };
+            let slot = at as u32;
             if lost {
-                self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Gap));
+                self.at_controller(controller, slot, |side, cx| side.on_loss(cx, Loss::Gap));
             }
-            self.at_controller(controller, |side, cx| side.on_ack(cx, &ack));
+            let carried =
+                if self.world.rules.extra.attachment { self.world.attachments.get(pkt, header.uid) } else { None };
+            let (received, rtt, marked) = (ack.received, now - header.sent, header.ecn() == Ecn::Ce);
+            let ack = Ack { received, rtt, marked, carried: carried.as_ref() };
+            self.at_controller(controller, slot, |side, cx| side.on_ack(cx, &ack));
             self.repace(controller);
         }
         self.maybe_complete(at);

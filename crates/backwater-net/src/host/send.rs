@@ -5,7 +5,7 @@ use crate::event::{Event, controller_order};
 use crate::hooks::{FlowCx, FlowSide, NicSide, Owner};
 use crate::host::flow::{Controller, NO_CONTROLLER, Status};
 use crate::node::{At, Node};
-use crate::packet::{Body, DataHeader, Packet};
+use crate::packet::{Body, CLASSES, DataHeader, FlowRef, Packet, Port as PortNo, Queue};
 use crate::port::Next;
 use crate::slab::Ix;
 use crate::units::Bytes;
@@ -23,9 +23,31 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// A flow begins.
     pub(crate) fn begin(&mut self, slot: u32) {
+        self.tell_begin(slot);
         self.ready(slot);
         self.begin_waits(slot);
         self.kick(PORT);
+    }
+
+    /// Its controller is told that a flow begins.
+    pub(crate) fn tell_begin(&mut self, slot: u32) {
+        let controller = self.node.tables.flows.send[slot as usize].controller;
+        if controller != NO_CONTROLLER {
+            self.at_controller(controller, slot, |side, cx| side.on_start(cx));
+            // A controller that several flows share is under way, and asked again when each of them may send.
+            let own = |c: &&mut Controller<F>| c.slot == slot;
+            if let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut().filter(own) {
+                c.next = c.side.stopped_until();
+            }
+        }
+    }
+
+    /// Its controller is told that a flow is over.
+    pub(crate) fn tell_end(&mut self, slot: u32) {
+        let controller = self.node.tables.flows.send[slot as usize].controller;
+        if controller != NO_CONTROLLER {
+            self.at_controller(controller, slot, |side, cx| side.on_end(cx));
+        }
     }
 
     /// An idle flow has something to send.
@@ -51,7 +73,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Starts the next transmission of a host's idle port.
     pub(super) fn serve_host(&mut self, port: u16) {
-        let open = self.ports[usize::from(port)].open;
+        let mut open = self.ports[usize::from(port)].open;
+        if self.world.rules.extra.may_start {
+            open &= !self.refused(port);
+        }
         let h = &mut *self.node.host;
         let mask = h.express_mask & open;
         if mask != 0 {
@@ -73,8 +98,21 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
             h.stage(queue);
             self.ports[usize::from(port)].enqueue(slab, usize::from(queue.0), pkt);
+            if self.world.rules.extra.port_events {
+                self.tell_enqueued(pkt);
+            }
+            if self.world.rules.extra.may_start {
+                open &= !self.refused(port);
+            }
         }
-        match self.ports[usize::from(port)].next(&self.world.slab, self.world.now) {
+        let next = if self.world.rules.extra.may_start {
+            let stack = &self.node.host.stack;
+            let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
+            self.ports[usize::from(port)].next_of(&self.world.slab, self.world.now, may_start)
+        } else {
+            self.ports[usize::from(port)].next(&self.world.slab, self.world.now)
+        };
+        match next {
             Next::Packet(pkt) => {
                 if self.world.slab[pkt].pkt.is_data() {
                     self.node.host.unstage(self.world.slab[pkt].pkt.ds.dscp().priority());
@@ -84,6 +122,25 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
         }
+    }
+
+    /// Queues of whose first packets a mechanism says that they may not start, a bit each: what waits elsewhere must not stand behind them.
+    #[cold]
+    fn refused(&self, port: u16) -> u8 {
+        let (host, p) = (&*self.node.host, &self.ports[usize::from(port)]);
+        (0..CLASSES).fold(0, |refused, queue| {
+            let head = host.express[queue].head().or_else(|| p.queue(queue).head());
+            let may_start = |pkt: Ix| host.stack.may_start(PortNo(port), Queue(queue as u8), &self.world.slab[pkt].pkt);
+            if head.is_none_or(may_start) { refused } else { refused | 1 << queue }
+        })
+    }
+
+    /// Mechanisms see a packet join a queue of the interface.
+    #[cold]
+    pub(super) fn tell_enqueued(&mut self, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        self.at_nic(|stack, cx| stack.on_enqueue(cx, header.nic_queue(), &header));
+        self.act_nic();
     }
 
     /// The flow whose turn it is: round robin within the highest class of which a queue is open, or within the one whose turn it is by
@@ -186,7 +243,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             self.note_sent(slot, offset, payload);
         }
         if controller != NO_CONTROLLER {
-            self.at_controller(controller, |side, cx| side.on_send(cx, &mut pkt));
+            self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
             self.pace_after(controller, pkt.size);
         }
         if more {
@@ -194,22 +251,44 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         } else {
             self.node.tables.flows.send[slot as usize].status = Status::Idle;
         }
-        self.world.slab.insert(pkt)
+        let ix = self.world.slab.insert(pkt);
+        if self.world.rules.extra.attachment {
+            self.attach(controller, ix);
+        }
+        ix
     }
 
-    /// Calls a hook of a flow's stack, and acts on its timers.
+    /// A packet sets out with what its flow's controller attaches.
+    #[cold]
+    fn attach(&mut self, controller: u32, pkt: Ix) {
+        let Some(Some(c)) = self.node.tables.controllers.list.get_mut(controller as usize) else { return };
+        let header = &self.world.slab[pkt].pkt;
+        if let Some(attachment) = c.side.attach(header) {
+            self.world.attachments.put(pkt, header.uid, attachment);
+        }
+    }
+
+    /// Calls a hook of a flow's stack, about the flow of this slot (`NO_FLOW`: about none), and acts on its notes.
     #[inline(always)]
     pub(crate) fn at_controller<R>(
         &mut self,
         controller: u32,
+        slot: u32,
         f: impl FnOnce(&mut F, &mut FlowCx<'_>) -> R,
     ) -> Option<R> {
         let c = self.node.tables.controllers.list[controller as usize].as_mut()?;
-        let mut cx =
-            FlowCx { now: self.world.now, owner: Owner(0), shape: &c.shape, notes: &mut self.world.notes.flow };
+        let of = self.node.tables.flows.send.get(slot as usize);
+        let mut cx = FlowCx {
+            now: self.world.now,
+            owner: Owner(0),
+            shape: &c.shape,
+            flow: of.map(|flow| FlowRef { slot, tag: flow.tag }),
+            backlog: Bytes(of.map_or(0, |flow| flow.backlog(u64::from(self.world.rules.payload)))),
+            notes: &mut self.world.notes.flow,
+        };
         let result = f(&mut c.side, &mut cx);
         if !self.world.notes.flow.is_empty() {
-            self.arm_flow_timers(controller);
+            self.act_on_flow_notes(controller);
         }
         Some(result)
     }

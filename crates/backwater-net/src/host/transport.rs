@@ -223,7 +223,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.world.outcomes.push(Outcome::TimedOut { tries });
         let controller = self.node.tables.flows.send[at].controller;
         if controller != NO_CONTROLLER {
-            self.at_controller(controller, |side, cx| side.on_loss(cx, Loss::Timeout));
+            self.at_controller(controller, at as u32, |side, cx| side.on_loss(cx, Loss::Timeout));
         }
         self.wake_flow(at);
         if controller != NO_CONTROLLER {

@@ -6,7 +6,7 @@ pub mod queues;
 
 use crate::hooks::{Owner, Owners};
 
-use crate::packet::{CLASSES, Class, Control};
+use crate::packet::{CLASSES, Class, Control, Packet, Queue};
 
 use crate::record::PortStats;
 use crate::slab::{Fifo, Ix, NIL, Slab, Slot};
@@ -102,6 +102,8 @@ pub(crate) struct Rest {
     pub captured: bool,
     /// Recorded flows are followed through it.
     pub watched: bool,
+    /// Mechanisms are told when a frame begins to leave, and when it has left.
+    pub tells: bool,
     /// Control frames that began here.
     pub control_frames: u64,
     /// Counters of what is rare; the others are zero here.
@@ -184,6 +186,7 @@ impl Port {
             faults: None,
             captured: false,
             watched: false,
+            tells: false,
             control_frames: 0,
             stats: PortStats::default(),
         };
@@ -257,7 +260,8 @@ impl Port {
 
     pub fn set_up(&mut self, up: bool) {
         self.up = up;
-        self.special = !up || self.rest.faults.is_some() || self.rest.captured || self.rest.watched;
+        let rest = &self.rest;
+        self.special = !up || rest.faults.is_some() || rest.captured || rest.watched || rest.tells;
     }
 
     /// From now on frames here are captured.
@@ -269,6 +273,12 @@ impl Port {
     /// From now on whoever waits here is told of what happens here.
     pub fn watch(&mut self) {
         self.rest.watched = true;
+        self.special = true;
+    }
+
+    /// From now on mechanisms are told what leaves here.
+    pub fn tell_events(&mut self) {
+        self.rest.tells = true;
         self.special = true;
     }
 
@@ -401,6 +411,12 @@ impl Port {
     /// Takes the packet that the scheduler serves next, or says when to look again.
     #[inline(always)]
     pub fn next(&mut self, slab: &Slab, now: Time) -> Next {
+        self.next_of(slab, now, |_, _| true)
+    }
+
+    /// The same, where a packet may start only if `may_start` says so of it and its queue.
+    #[inline(always)]
+    pub fn next_of(&mut self, slab: &Slab, now: Time, may_start: impl Fn(Queue, &Packet) -> bool) -> Next {
         let mut mask = self.backlog & self.open;
         let mut earliest = Time::NEVER;
         while mask != 0 {
@@ -408,6 +424,10 @@ impl Port {
             let fifo = &mut self.queues[queue % CLASSES];
             let Some(head) = fifo.head() else { break };
             let slot = &slab[head];
+            if slot.ready <= now && !may_start(Queue(queue as u8), &slot.pkt) {
+                mask &= !(1 << queue);
+                continue;
+            }
             if slot.ready <= now {
                 if fifo.drop_head(slab, head) {
                     self.backlog &= !(1 << queue);

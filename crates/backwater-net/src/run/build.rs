@@ -8,6 +8,7 @@ use crate::hooks::{Home, NicShape, Owner, SwitchShape};
 use crate::host::flow::{Controllers, Flows};
 use crate::host::{Host, Tables};
 use crate::packet::HostId;
+use crate::port::Port;
 use crate::port::lineup::Lineup;
 use crate::probe::waits::Waits;
 use crate::probe::watch::Watch;
@@ -96,11 +97,15 @@ impl<A: Actors> Network<A> {
             who: Who::default(),
         };
         if probes.waits.is_some() {
-            ports.iter_mut().for_each(crate::port::Port::watch);
+            ports.iter_mut().for_each(Port::watch);
+        }
+        if spec.actors.extra().port_events {
+            ports.iter_mut().for_each(Port::tell_events);
         }
         let rules = Rules {
             lossless: spec.lossless,
             chooses: spec.actors.chooses(),
+            extra: spec.actors.extra(),
             ..Rules::new(spec.seed, &spec.packet, spec.ack, spec.transport, spec.nic)?
         };
         let world = World { probes, ..World::new(rules, fabric) };

@@ -20,7 +20,7 @@ mod start;
 
 use crate::event::Event;
 use crate::hooks::{
-    Count, FlowShape, FlowSide, NicShape, NicSide, Owner, RateKey, Reach, Steering, SwitchShape, SwitchSide,
+    Count, Extra, FlowShape, FlowSide, NicShape, NicSide, Owner, RateKey, Reach, Steering, SwitchShape, SwitchSide,
 };
 use crate::host::{Host, Interface, Tables};
 use crate::node::At;
@@ -50,6 +50,10 @@ pub trait Actors {
     /// Whether some mechanism has an opinion on which of several paths a packet takes.
     fn chooses(&self) -> bool {
         false
+    }
+    /// What mechanisms have beside the hooks that are always called.
+    fn extra(&self) -> Extra {
+        Extra::NONE
     }
     /// Between which queues mechanisms move flows anywhere in the network.
     fn steering(&self) -> Option<Steering> {

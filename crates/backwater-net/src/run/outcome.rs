@@ -2,7 +2,7 @@
 
 use super::{Actors, Network};
 use crate::config::Window;
-use crate::host::flow::{NO_CONTROLLER, Status};
+use crate::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
 use crate::record::{FlowRow, State};
 use crate::workload::job::Moment;
 use crate::world::Outcome;
@@ -30,6 +30,11 @@ impl<A: Actors> Network<A> {
                         if recv.last_byte == Time::NEVER {
                             // A stream that ended after its last packet had been received.
                             recv.last_byte = self.world.now;
+                            let (flow, dst) =
+                                (self.tables.flows.reference(slot), self.tables.flows.send[slot as usize].dst.0);
+                            if self.tables.flows.recv[slot as usize].begun {
+                                self.host_at(dst).tell_flow_end(flow);
+                            }
                         }
                         self.world.totals.progress.flows_done += 1;
                         self.tell_job(slot as usize, Moment::LastAck);
@@ -54,15 +59,20 @@ impl<A: Actors> Network<A> {
         let group = row.group;
         self.world.rows.flows.push(row);
         self.end_waits(at);
-        let src = self.tables.flows.send[at].src.0;
+        let failed = self.tables.flows.recv[at].last_byte == Time::NEVER;
+        let (src, dst) = (self.tables.flows.send[at].src.0, self.tables.flows.send[at].dst.0);
+        let reference = self.tables.flows.reference(at as u32);
+        self.host_at(src).tell_end(at as u32);
+        if failed && self.tables.flows.recv[at].begun {
+            self.host_at(dst).tell_flow_end(reference);
+        }
         let listed = self.tables.flows.send[at].status != Status::Idle && self.host_at(src).leave_lists(at);
         let flow = &self.tables.flows.send[at];
         let controller = flow.controller;
-        let reference = self.tables.flows.reference(at as u32);
         self.world.fabric.paths.take_out(reference);
         self.world.probes.who.end(reference);
         if controller != NO_CONTROLLER
-            && let Some(gone) = self.tables.controllers.list[controller as usize].take_if(|c| !c.kept)
+            && let Some(gone) = self.tables.controllers.list[controller as usize].take_if(|c| c.slot != NO_FLOW)
         {
             let reach = &mut self.tables.controllers.reach;
             A::flow_reach(&gone.side, &mut |owner, done| {

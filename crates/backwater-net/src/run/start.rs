@@ -4,7 +4,7 @@ use super::{Actors, Network};
 use crate::config::{AckPath, Recovery};
 use crate::event::Event;
 use crate::hooks::{FlowShape, RateKey};
-use crate::host::flow::{Controller, NO_CONTROLLER, SendFlow, Status, StreamState};
+use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
 use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId};
 use crate::record::Met;
 use crate::routing::NO_PATH;
@@ -73,7 +73,7 @@ impl<A: Actors> Network<A> {
             payload: Bytes(u64::from(self.world.rules.payload)),
             hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
         };
-        self.tables.flows.send[slot as usize].controller = self.controller(&shape, hash);
+        self.tables.flows.send[slot as usize].controller = self.controller(&shape, slot, hash);
         self.tables.flows.send[slot as usize].window = self.window_of(way.as_deref());
         if spec.stream.is_none() {
             self.tables.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes));
@@ -81,6 +81,7 @@ impl<A: Actors> Network<A> {
         if let Some(stream) = spec.stream {
             let tag = self.tables.flows.send[slot as usize].tag;
             self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
+            self.host_at(spec.src.0).tell_begin(slot);
             self.next_slot(slot, true);
         } else if self.world.rules.nic.store_and_forward {
             let first = spec.bytes.min(u64::from(self.world.rules.payload))
@@ -181,7 +182,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// Finds or makes the controller of a flow.
-    fn controller(&mut self, shape: &FlowShape, hash: u64) -> u32 {
+    fn controller(&mut self, shape: &FlowShape, slot: u32, hash: u64) -> u32 {
         let key = self.actors.rate_key(shape);
         let kept = self.tables.controllers.kept.get(&(shape.src, key));
         if let (false, Some(found)) = (key == RateKey::Flow, kept) {
@@ -190,7 +191,8 @@ impl<A: Actors> Network<A> {
         let Some(side) = self.actors.flow(shape, &self.shared) else { return NO_CONTROLLER };
         self.tables.controllers.tag = self.tables.controllers.tag.wrapping_add(1);
         let (tag, hash) = (self.tables.controllers.tag, controller_key(shape, key, hash));
-        let controller = Controller::new(side, *shape, tag, hash, key != RateKey::Flow);
+        let of = if key == RateKey::Flow { slot } else { NO_FLOW };
+        let controller = Controller::new(side, *shape, tag, hash, of);
         let at = match self.tables.controllers.free.pop() {
             Some(at) => {
                 self.tables.controllers.list[at as usize] = Some(controller);

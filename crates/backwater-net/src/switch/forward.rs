@@ -147,7 +147,10 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     #[cold]
     fn full(&mut self, pkt: Ix) {
         let place = self.world.slab[pkt].place;
-        let full = self.at_switch(|stack, cx, slab| stack.on_full(cx, &place, &mut slab[pkt].pkt));
+        let full = self.at_switch(|stack, cx, slab| {
+            let slot = &mut slab[pkt];
+            stack.on_full(cx, &mut slot.place, &mut slot.pkt)
+        });
         self.act_switch();
         let size = self.world.slab[pkt].pkt.size;
         if full == Full::Trim && self.world.slab[pkt].pkt.trim() {

@@ -14,7 +14,7 @@ use crossbar::Crossbar;
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
 use crate::hooks::{Fate, Home, Owner, SwitchCx, SwitchSide, Token};
 use crate::node::{At, Node};
-use crate::packet::{Control, NodeId, Port as PortNo};
+use crate::packet::{Control, NodeId, Packet, Port as PortNo};
 use crate::port::{Next, Port};
 use crate::probe::watch::Watch;
 use crate::slab::{Ix, Slab};
@@ -109,7 +109,14 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         if !p.has_work() {
             return;
         }
-        match p.next(&self.world.slab, self.world.now) {
+        let next = if self.world.rules.extra.may_start {
+            let stack = &self.node.stack;
+            let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
+            p.next_of(&self.world.slab, self.world.now, may_start)
+        } else {
+            p.next(&self.world.slab, self.world.now)
+        };
+        match next {
             Next::Packet(pkt) => self.transmit(port, pkt),
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
@@ -127,6 +134,21 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         if self.leave(port, pkt) {
             self.make_room(pkt);
         }
+        self.act_switch();
+    }
+
+    fn tell_start(&mut self, port: u16, pkt: Ix) {
+        let (place, header) = (self.world.slab[pkt].place, self.world.slab[pkt].pkt);
+        let from = self.departure(port, place.queue, header.size);
+        let (s, carried) = (&mut *self.node, self.world.attachments.get_mut(pkt, header.uid));
+        s.stack.on_start(&mut cx!(self, s), &from, &header, carried);
+        self.act_switch();
+    }
+
+    fn tell_sent(&mut self, port: u16, pkt: Ix) {
+        let (place, header) = (self.world.slab[pkt].place, self.world.slab[pkt].pkt);
+        let from = self.departure(port, place.queue, header.size);
+        self.at_switch(|stack, cx, _| stack.on_sent(cx, &from, &header));
         self.act_switch();
     }
 

@@ -2,6 +2,7 @@
 
 mod actors;
 mod control_delay;
+mod hooks;
 mod hosts;
 mod latency;
 mod own;

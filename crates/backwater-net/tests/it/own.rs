@@ -2,11 +2,12 @@
 
 use backwater_engine::Time;
 use backwater_net::Actors;
+use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
-    Absent, Ack, Fate, FlowCx, FlowShape, FlowSide, Full, Lane, Loss, NicCx, NicShape, NicSide, Place, RateKey,
-    SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Ack, Departure, Extra, Fate, FlowCx, FlowShape, FlowSide, Full, Incoming, Lane, Loss, NicCx, NicShape,
+    NicSide, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
 };
-use backwater_net::packet::{Control, HostId, Packet, Port};
+use backwater_net::packet::{Control, FlowRef, HostId, Packet, Port, Queue};
 use backwater_net::{Bytes, Rate};
 use std::rc::Rc;
 
@@ -23,6 +24,9 @@ pub trait Makes {
     }
     fn rate_key(&self, _: &FlowShape) -> RateKey {
         RateKey::Flow
+    }
+    fn extra(&self) -> Extra {
+        Extra::NONE
     }
 }
 
@@ -73,6 +77,9 @@ impl Actors for Own {
     fn rate_key(&self, shape: &FlowShape) -> RateKey {
         self.0.rate_key(shape)
     }
+    fn extra(&self) -> Extra {
+        self.0.extra()
+    }
     fn lossless_classes(&self, _: &str, _: &str) -> u8 {
         0
     }
@@ -85,7 +92,7 @@ impl SwitchSide for OwnSwitch {
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
         self.0.steer(cx, at, pkt);
     }
-    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) -> Full {
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
         self.0.on_full(cx, at, pkt)
     }
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
@@ -99,6 +106,15 @@ impl SwitchSide for OwnSwitch {
     }
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         self.0.on_dequeue(cx, at, pkt);
+    }
+    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        self.0.may_start(port, queue, pkt)
+    }
+    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+        self.0.on_start(cx, from, pkt, carried);
+    }
+    fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {
+        self.0.on_sent(cx, from, pkt);
     }
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         self.0.on_release(cx, at);
@@ -115,6 +131,24 @@ impl SwitchSide for OwnSwitch {
 }
 
 impl NicSide for OwnNic {
+    fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {
+        self.0.on_flow_start(cx, incoming);
+    }
+    fn on_flow_end(&mut self, cx: &mut NicCx<'_>, flow: FlowRef) {
+        self.0.on_flow_end(cx, flow);
+    }
+    fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {
+        self.0.on_enqueue(cx, queue, pkt);
+    }
+    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        self.0.may_start(port, queue, pkt)
+    }
+    fn on_start(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+        self.0.on_start(cx, from, pkt, carried);
+    }
+    fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {
+        self.0.on_sent(cx, from, pkt);
+    }
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
         self.0.on_receive(cx, pkt);
     }
@@ -136,10 +170,19 @@ impl FlowSide for OwnFlow {
     fn window(&self) -> Option<Bytes> {
         self.0.window()
     }
+    fn on_start(&mut self, cx: &mut FlowCx<'_>) {
+        self.0.on_start(cx);
+    }
+    fn on_end(&mut self, cx: &mut FlowCx<'_>) {
+        self.0.on_end(cx);
+    }
+    fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
+        self.0.attach(pkt)
+    }
     fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
         self.0.on_send(cx, pkt);
     }
-    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
         self.0.on_ack(cx, ack);
     }
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {

@@ -1,0 +1,504 @@
+//! Hooks that schemes of 2026 need, with mechanisms of the tests' own: attachments, port events, begin and end of flows, frames that each
+//! side sends, a gate that asks, and a queue for what is trimmed.
+//!
+//! Frames are 4000 B and 64 B of header: 325.12 ns at 100 Gb/s. Acknowledgements are 64 B, 5.12 ns. Links take 150 ns, switches 300 ns.
+
+use crate::own::{Bench, Makes, own};
+use backwater_engine::Time;
+use backwater_net::attachment::Attachment;
+use backwater_net::bench::network::network;
+use backwater_net::config::{BufferPer, Recovery, ReleaseAt, TransportParams};
+use backwater_net::hooks::{
+    Absent, Ack, Departure, Extra, Fate, FlowCx, FlowSide, Full, Gate, Incoming, NicCx, NicGate, NicSide, Place,
+    SwitchCx, SwitchSide, Token,
+};
+use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
+use backwater_net::record::State;
+use backwater_net::spec::{FaultKind, FrameKind};
+use backwater_net::{Bytes, Rate};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A 4064-B frame, and a 64-B one, at 100 Gb/s.
+const DATA: Time = Time(325_120);
+const SHORT: Time = Time(5_120);
+const LINK: Time = Time::ns(150);
+const SWITCH: Time = Time::ns(300);
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Data,
+    Ack,
+}
+
+impl Kind {
+    fn of(pkt: &Packet) -> Kind {
+        if pkt.is_data() { Kind::Data } else { Kind::Ack }
+    }
+}
+
+type Log<T> = Rc<RefCell<Vec<T>>>;
+
+fn frame(kind: &'static str, flow: Option<FlowRef>) -> Control {
+    Control { kind, size: 64, flow, about: None, words: [0; 6] }
+}
+
+/// Every packet says at which byte it begins; each switch adds its number and what its port had sent before.
+#[derive(Clone, Default)]
+struct Telemetry {
+    echoed: Log<(u64, Option<Attachment>)>,
+}
+
+impl Makes for Telemetry {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(self.clone())
+    }
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        Some(Box::new(self.clone()))
+    }
+    fn extra(&self) -> Extra {
+        Extra { port_events: true, attachment: true, may_start: false }
+    }
+}
+
+impl SwitchSide for Telemetry {
+    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+        let Some(Attachment(words)) = carried else { return };
+        if pkt.is_data() {
+            words[1] += 1;
+            words[1 + words[1] as usize] = from.tx_bytes << 16 | u64::from(cx.shape().node.0);
+        }
+    }
+}
+
+impl FlowSide for Telemetry {
+    fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
+        // Every other packet only.
+        let mut words = [0; 16];
+        words[0] = pkt.data()?.offset;
+        (words[0] / 4000).is_multiple_of(2).then_some(Attachment(words))
+    }
+    fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack<'_>) {
+        self.echoed.borrow_mut().push((ack.received, ack.carried.copied()));
+    }
+}
+
+/// What a packet has gathered on its way comes back with its acknowledgement, and with no other.
+#[test]
+fn acknowledgements_bring_back_what_packets_carry() {
+    let mut bench = Bench::leaf_spine(2, 1, 2);
+    bench.flow(0, 2, 40_000);
+    let telemetry = Telemetry::default();
+    let out = bench.run_with(own(telemetry.clone()));
+    assert_eq!(out.unrest, Vec::<String>::new());
+    let nodes = ["leaf0", "spine0", "leaf1"].map(|name| u64::from(bench.node(name).0));
+    let expected: Vec<(u64, Option<Vec<u64>>)> = (0..10)
+        .map(|packet| {
+            let hop = |node: u64| (packet * 4064) << 16 | node;
+            let carried = [vec![packet * 4000, 3], nodes.map(hop).to_vec()].concat();
+            ((packet + 1) * 4000, (packet % 2 == 0).then_some(carried))
+        })
+        .collect();
+    let echoed: Vec<(u64, Option<Vec<u64>>)> =
+        telemetry.echoed.borrow().iter().map(|(to, a)| (*to, a.map(|a| a.0[..5].to_vec()))).collect();
+    assert_eq!(echoed, expected);
+}
+
+/// Places of packets that are lost are given to others, which do not find what the lost ones carried; of packets that are acknowledged
+/// together, it is what the last one carries.
+#[test]
+fn what_a_lost_packet_carried_is_lost() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.transport = TransportParams { recovery: Recovery::SelectiveRepeat, ..TransportParams::default() };
+    bench.ack.every = 4;
+    bench.flow(0, 1, 400_000);
+    let (s0, h1) = (bench.node("s0"), bench.node("h1"));
+    for nth in [3, 8, 21, 22, 23] {
+        bench.fault(Time::ZERO, FaultKind::DropNth { from: s0, to: h1, what: FrameKind::Data, nth });
+    }
+    let telemetry = Telemetry::default();
+    let out = bench.run_with(own(telemetry.clone()));
+    assert_eq!((&out.rows.flows[0].state, out.rows.flows[0].received), (&State::Complete, 400_000));
+    for (_, carried) in telemetry.echoed.borrow().iter() {
+        if let Some(Attachment(words)) = carried {
+            assert_eq!((words[0] % 8000, words[1]), (0, 1), "{words:?}");
+        }
+    }
+    assert!(telemetry.echoed.borrow().iter().any(|(_, carried)| carried.is_some()));
+    assert!(telemetry.echoed.borrow().iter().any(|(_, carried)| carried.is_none()));
+}
+
+/// When frames begin to leave and have left: who, what, when, and the port's totals before.
+#[derive(Clone, Default)]
+struct Ports {
+    seen: Log<(&'static str, Time, Departure, Kind)>,
+    joined: Log<(Time, Queue, Kind)>,
+}
+
+impl Makes for Ports {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(self.clone())
+    }
+    fn nic(&self) -> Box<dyn NicSide> {
+        Box::new(self.clone())
+    }
+    fn extra(&self) -> Extra {
+        Extra { port_events: true, ..Extra::NONE }
+    }
+}
+
+impl SwitchSide for Ports {
+    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+        assert_eq!(carried, None);
+        self.seen.borrow_mut().push(("switch starts", cx.now(), *from, Kind::of(pkt)));
+    }
+    fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {
+        self.seen.borrow_mut().push(("switch has sent", cx.now(), *from, Kind::of(pkt)));
+    }
+}
+
+impl NicSide for Ports {
+    fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {
+        self.joined.borrow_mut().push((cx.now(), queue, Kind::of(pkt)));
+    }
+    fn on_start(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
+        self.seen.borrow_mut().push(("nic starts", cx.now(), *from, Kind::of(pkt)));
+    }
+    fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {
+        self.seen.borrow_mut().push(("nic has sent", cx.now(), *from, Kind::of(pkt)));
+    }
+}
+
+/// Switch and NIC tell the same of their ports, whenever a switch gives memory back.
+#[test]
+fn ports_tell_when_frames_begin_to_leave_and_have_left() {
+    for release_at in [ReleaseAt::Start, ReleaseAt::End] {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        bench.switch.release_at = release_at;
+        bench.flow(0, 1, 8000);
+        let ports = Ports::default();
+        let out = bench.run_with(own(ports.clone()));
+        let from = |port: u16, frames: u64, bytes: u64| Departure {
+            port: Port(port),
+            queue: Queue(3),
+            rate: Rate::gbps(100),
+            tx_frames: frames,
+            tx_bytes: bytes,
+        };
+        let (first, second) = (from(0, 0, 0), from(0, 1, 4064));
+        let of = |who: &str, kind: Kind| -> Vec<(Time, Departure)> {
+            let seen = ports.seen.borrow();
+            seen.iter().filter(|(w, .., k)| *w == who && *k == kind).map(|(_, at, from, _)| (*at, *from)).collect()
+        };
+        assert_eq!(of("nic starts", Kind::Data), [(Time::ZERO, first), (DATA, second)]);
+        assert_eq!(of("nic has sent", Kind::Data), [(DATA, first), (DATA + DATA, second)]);
+        // Over the link and through the switch, and out by the port to host 1.
+        let there = DATA + LINK + SWITCH;
+        let (first, second) = (from(1, 0, 0), from(1, 1, 4064));
+        assert_eq!(of("switch starts", Kind::Data), [(there, first), (there + DATA, second)]);
+        assert_eq!(of("switch has sent", Kind::Data), [(there + DATA, first), (there + DATA + DATA, second)]);
+        let answered = there + DATA + LINK;
+        let (first, second) = (from(0, 0, 0), from(0, 1, 64));
+        assert_eq!(of("nic starts", Kind::Ack), [(answered, first), (answered + DATA, second)]);
+        assert_eq!(of("nic has sent", Kind::Ack), [(answered + SHORT, first), (answered + DATA + SHORT, second)]);
+        let joined = [
+            (Time::ZERO, Queue(3), Kind::Data),
+            (DATA, Queue(3), Kind::Data),
+            (answered, Queue(3), Kind::Ack),
+            (answered + DATA, Queue(3), Kind::Ack),
+        ];
+        assert_eq!(*ports.joined.borrow(), joined);
+        let fct = out.rows.flows[0].fct_last_ack;
+        assert_eq!(fct, Some(answered + DATA + SHORT + LINK + SWITCH + SHORT + LINK), "nothing is any later for it");
+    }
+}
+
+/// What both halves of flows hear of their begin and end.
+#[derive(Clone, Default)]
+struct Ends {
+    sender: Log<(&'static str, Time, u64)>,
+    receiver: Log<(&'static str, Time, FlowRef)>,
+    incoming: Log<Incoming>,
+}
+
+impl Makes for Ends {
+    fn nic(&self) -> Box<dyn NicSide> {
+        Box::new(self.clone())
+    }
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        Some(Box::new(self.clone()))
+    }
+}
+
+impl NicSide for Ends {
+    fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {
+        self.incoming.borrow_mut().push(*incoming);
+        self.receiver.borrow_mut().push(("start", cx.now(), incoming.flow));
+    }
+    fn on_flow_end(&mut self, cx: &mut NicCx<'_>, flow: FlowRef) {
+        self.receiver.borrow_mut().push(("end", cx.now(), flow));
+    }
+}
+
+impl FlowSide for Ends {
+    fn on_start(&mut self, cx: &mut FlowCx<'_>) {
+        self.sender.borrow_mut().push(("start", cx.now(), cx.backlog().0));
+    }
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, _: &Ack<'_>) {
+        self.sender.borrow_mut().push(("ack", cx.now(), cx.backlog().0));
+    }
+    fn on_end(&mut self, cx: &mut FlowCx<'_>) {
+        self.sender.borrow_mut().push(("end", cx.now(), cx.backlog().0));
+    }
+}
+
+/// A flow's sender hears of its start, and of its end with the last acknowledgement; its receiver with the first packet and with the last
+/// byte. The backlog is what has not been sent.
+#[test]
+fn both_ends_hear_of_a_flows_begin_and_end() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, 20_000).start = Time::us(3);
+    let ends = Ends::default();
+    let out = bench.run_with(own(ends.clone()));
+    let (begins, first) = (Time::us(3), Time::us(3) + DATA + LINK + SWITCH + DATA + LINK);
+    let last = first + Time(4 * DATA.0);
+    let back = SHORT + LINK + SWITCH + SHORT + LINK;
+    // The first of five packets is acknowledged after 1.56 us, in which all have been sent but the fifth begins at 1.3 us.
+    assert_eq!(first + back, Time::us(3) + Time(2 * 325_120 + 2 * 5_120 + 1_200_000));
+    let mut sender = vec![("start", begins, 20_000)];
+    sender.extend((0..5).map(|n| ("ack", first + back + Time(n * DATA.0), 0)));
+    sender.push(("end", last + back, 0));
+    assert_eq!(*ends.sender.borrow(), sender);
+    let flow = ends.incoming.borrow()[0].flow;
+    assert_eq!(*ends.incoming.borrow(), [Incoming { flow, src: HostId(0), class: Class(3), bytes: Bytes(20_000) }]);
+    assert_eq!(*ends.receiver.borrow(), [("start", first, flow), ("end", last, flow)]);
+    assert_eq!(out.rows.flows[0].fct_last_byte, Some(last - begins));
+}
+
+/// A receiver hears of the end of a flow whose sender gives up; a flow of which nothing has come has not begun there.
+#[test]
+fn a_flow_that_fails_ends_at_both_ends() {
+    let mut bench = Bench::star(3, Rate::gbps(100));
+    let timeout = Time::us(50);
+    bench.transport =
+        TransportParams { recovery: Recovery::GoBackN, timeout, retries: Some(1), ..TransportParams::default() };
+    bench.flow(0, 1, 400_000);
+    bench.flow(2, 1, 400_000).start = Time::us(20);
+    bench.fault(Time::us(10), FaultKind::LinkDown { a: bench.node("s0"), b: bench.node("h1") });
+    let ends = Ends::default();
+    let out = bench.run_with(own(ends.clone()));
+    assert!(out.rows.flows.iter().all(|flow| flow.state == State::Failed));
+    let receiver: Vec<&str> = ends.receiver.borrow().iter().map(|(what, ..)| *what).collect();
+    assert_eq!(receiver, ["start", "end"]);
+    let ended = ends.sender.borrow().iter().filter(|(what, ..)| *what == "end").count();
+    assert_eq!(ended, 2);
+}
+
+/// A sender asks its receiver before it sends; the receiver grants. A NIC also greets the switch that it hangs on.
+#[derive(Clone, Default)]
+struct Asks {
+    heard: Log<(&'static str, Time)>,
+}
+
+struct Asking {
+    granted: bool,
+}
+
+impl Makes for Asks {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(self.clone())
+    }
+    fn nic(&self) -> Box<dyn NicSide> {
+        Box::new(self.clone())
+    }
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        Some(Box::new(Asking { granted: false }))
+    }
+}
+
+impl SwitchSide for Asks {
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
+        if to.is_none() {
+            assert_eq!((from, frame.kind), (Port(1), "hello"));
+            self.heard.borrow_mut().push(("hello", cx.now()));
+        }
+        Fate::Passed
+    }
+}
+
+impl NicSide for Asks {
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        if frame.kind != "request" {
+            return Fate::Passed;
+        }
+        self.heard.borrow_mut().push(("request", cx.now()));
+        assert_eq!((cx.shape().host, frame.words[0]), (HostId(1), 12_000));
+        cx.reply(HostId(0), Class(7), frame_of("grant", frame.flow));
+        cx.emit(Class(7), frame_of("hello", None));
+        Fate::Consumed
+    }
+}
+
+fn frame_of(kind: &'static str, flow: Option<FlowRef>) -> Control {
+    frame(kind, flow)
+}
+
+impl FlowSide for Asking {
+    fn window(&self) -> Option<Bytes> {
+        (!self.granted).then_some(Bytes(0))
+    }
+    fn on_start(&mut self, cx: &mut FlowCx<'_>) {
+        let request = Control { words: [cx.backlog().0, 0, 0, 0, 0, 0], ..frame("request", cx.flow()) };
+        cx.send(cx.shape().dst, Class(7), request);
+    }
+    fn on_control(&mut self, _: &mut FlowCx<'_>, frame: &Control) -> Fate {
+        self.granted |= frame.kind == "grant";
+        Fate::Consumed
+    }
+}
+
+/// The request, the grant and then the data cross the star, each as long as it takes on an idle way.
+#[test]
+fn a_sender_asks_its_receiver() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, 12_000);
+    let asks = Asks::default();
+    let out = bench.run_with(own(asks.clone()));
+    let across = |frame: Time| Time(2 * (frame + LINK).0) + SWITCH;
+    let requested = across(SHORT);
+    // The greeting leaves behind the grant, and is heard at the switch when its last bit is in.
+    assert_eq!(*asks.heard.borrow(), [("request", requested), ("hello", requested + SHORT + SHORT + LINK)]);
+    let last_byte = requested + across(SHORT) + across(DATA) + DATA + DATA;
+    assert_eq!(out.rows.flows[0].fct_last_byte, Some(last_byte));
+    let kinds: Vec<&str> = out.rows.control.iter().map(|row| row.kind).collect();
+    assert_eq!(kinds, ["request", "grant", "hello"]);
+}
+
+/// Long frames may not start before a time; short ones and other queues may.
+#[derive(Clone, Default)]
+struct Holds {
+    open: bool,
+    at_switch: bool,
+}
+
+const OPENS: Time = Time::us(20);
+
+impl Makes for Holds {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        if self.at_switch { Box::new(self.clone()) } else { Box::new(Absent) }
+    }
+    fn nic(&self) -> Box<dyn NicSide> {
+        if self.at_switch { Box::new(Absent) } else { Box::new(self.clone()) }
+    }
+    fn extra(&self) -> Extra {
+        Extra { port_events: true, may_start: true, attachment: false }
+    }
+}
+
+impl Holds {
+    fn lets(&self, queue: Queue, pkt: &Packet) -> bool {
+        self.open || queue != Queue(3) || pkt.size < 1000
+    }
+}
+
+impl SwitchSide for Holds {
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, _: &Place, _: &Packet) {
+        if cx.now() < OPENS {
+            cx.arm(OPENS, 0);
+        }
+    }
+    fn may_start(&self, _: Port, queue: Queue, pkt: &Packet) -> bool {
+        self.lets(queue, pkt)
+    }
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
+        self.open = true;
+        cx.open(Gate::Port(Port(1)));
+    }
+}
+
+impl NicSide for Holds {
+    fn on_enqueue(&mut self, cx: &mut NicCx<'_>, _: Queue, _: &Packet) {
+        cx.arm(OPENS, 0);
+    }
+    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        assert_eq!(port, Port(0));
+        self.lets(queue, pkt)
+    }
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, _: Token) {
+        self.open = true;
+        cx.open(NicGate::Link);
+    }
+}
+
+/// A gate that asks keeps long frames of queue 3 from starting until it lets them; what waits in queue 0 goes by as if they were not there.
+#[test]
+fn a_gate_may_ask_for_the_packet() {
+    for at_switch in [false, true] {
+        let mut bench = Bench::star(3, Rate::gbps(100));
+        bench.flow(0, 1, 8_000);
+        bench.flow(0, 1, 40_000).class = Class(0);
+        bench.flow(2, 1, 400);
+        let out = bench.run_with(own(Holds { at_switch, open: false }));
+        assert_eq!(out.unrest, Vec::<String>::new());
+        let fct = |id: u64| out.rows.flows.iter().find(|flow| flow.id == id).and_then(|flow| flow.fct_last_byte);
+        let (queued, across) = (LINK + SWITCH, DATA + LINK);
+        // Two frames, from the gate on.
+        let from_gate = if at_switch { OPENS + DATA + DATA + LINK } else { OPENS + DATA + queued + across + DATA };
+        assert_eq!(fct(0), Some(from_gate), "{at_switch}");
+        // Of the ten frames of queue 0 the first begins at once at the NIC, where it waits for two others at most at the switch.
+        let idle = DATA + queued + Time(9 * DATA.0) + across;
+        let (slower, most) = (fct(1).map(|fct| fct.since(idle)), if at_switch { Time(3 * DATA.0) } else { DATA });
+        assert!(slower.is_some_and(|slower| slower <= most), "{at_switch}: {slower:?}");
+        assert!(fct(2).is_some_and(|fct| fct < Time::us(2)), "{at_switch}");
+    }
+}
+
+/// What finds no memory is trimmed, and goes on in class 7.
+#[derive(Clone, Copy)]
+struct Trims {
+    apart: bool,
+}
+
+impl Makes for Trims {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(*self)
+    }
+}
+
+impl SwitchSide for Trims {
+    fn on_full(&mut self, _: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
+        if self.apart {
+            (at.queue, pkt.class) = (Queue(7), Class(7));
+        }
+        Full::Trim
+    }
+}
+
+/// A header in a queue of its own passes what fills the other one: the sender hears of the first loss while that still waits.
+#[test]
+fn what_is_trimmed_may_take_another_queue() {
+    let run = |apart: bool| {
+        let fast = Rate::gbps(100);
+        let links = [("h0", "s0", fast, LINK), ("s0", "h1", Rate::gbps(10), LINK)];
+        let mut bench = Bench::new(network(2, &["s0"], &links));
+        (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(42_000), BufferPer::Queue);
+        let recovery = Recovery::SelectiveRepeat;
+        bench.transport = TransportParams { recovery, in_order: false, ..TransportParams::default() };
+        bench.flow(0, 1, 44_000);
+        let out = bench.run_with(own(Trims { apart }));
+        assert_eq!(out.rows.flows[0].state, State::Complete);
+        let port = out.port(bench.node("s0"), bench.node("h1"));
+        (out.rows.flows[0].fct_last_byte.unwrap_or(Time::NEVER), port.stats.tx_data_frames)
+    };
+    // The queue has memory for ten packets, and the eleventh comes before the first has left: its payload is cut off. In the same queue its
+    // header reaches the receiver last, and the payload then comes by an idle way; in one of its own it comes behind the first, and
+    // the payload follows the others without a gap.
+    let (slow, header) = (Time(3_251_200), Time(51_200));
+    let ((same, frames), (apart, as_many)) = (run(false), run(true));
+    assert_eq!((frames, as_many), (12, 12));
+    let last = DATA + LINK + SWITCH + Time(10 * slow.0) + header + LINK;
+    assert_eq!(apart, last + slow, "the bottleneck never rests");
+    let back = header + LINK + SWITCH + SHORT + LINK;
+    assert_eq!(same, last + back + DATA + LINK + SWITCH + slow + LINK);
+}
