@@ -14,11 +14,13 @@ use backwater_mech::ecn;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
-use backwater_net::Bytes;
 use backwater_net::config::{AckParams, AckPath, BufferPer, LatencyAt, PacketParams};
 use backwater_net::record::{ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
 use backwater_net::spec::{FlowSpec, Spec};
+use backwater_net::topology::FatTree;
+use backwater_net::{Bytes, Rate};
 use common::{Bench, On, pfc, sfc};
+use rand::RngExt;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -31,7 +33,13 @@ struct Case {
     build: fn(u64) -> Spec<Config>,
 }
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 10] = [
+    // Packets per flow, and as many hops as the larger network lets compare.
+    Case { name: "ecmp-128", length: 1280, rounds: 3, build: |packets| ecmp(16, 8, packets) },
+    Case { name: "ecmp-2048", length: 80, rounds: 3, build: |packets| ecmp(128, 16, packets) },
+    Case { name: "ecmp-16384", length: 10, rounds: 3, build: |packets| ecmp(512, 32, packets) },
+    // Kilobytes of a flow.
+    Case { name: "permutation-1024", length: 2000, rounds: 3, build: permutation_1024 },
     // Packets per flow. Of equal numbers of hops, so that the two compare.
     Case { name: "permutation-128", length: 4000, rounds: 7, build: |packets| permutation(16, 8, packets) },
     Case { name: "permutation-2048", length: 250, rounds: 7, build: |packets| permutation(128, 16, packets) },
@@ -80,7 +88,14 @@ fn measure_all() {
             per_hop(i)
         );
     }
-    println!("\ntime per hop, 2048 hosts to 128 hosts: {:.2}", per_hop(1) / per_hop(0));
+    let growth = |large: &str, small: &str| {
+        let at = |name: &str| CASES.iter().position(|case| case.name == name).expect("a case of the table");
+        println!("time per hop, {large} to {small}: {:.2}", per_hop(at(large)) / per_hop(at(small)));
+    };
+    println!();
+    growth("ecmp-2048", "ecmp-128");
+    growth("ecmp-16384", "ecmp-128");
+    growth("permutation-2048", "permutation-128");
 }
 
 /// Runs to the end. Building the network does not count.
@@ -117,6 +132,54 @@ fn permutation(leaves: u32, spines: u32, packets: u64) -> Spec<Config> {
     let ecn = ecn::Params { kmin: Bytes(100_000), kmax: Bytes(400_000), ..ecn::Params::default() };
     bench.mechanisms = Config::default().pfc(pfc(380_000, 240_000, Signal::Timed)).ecn(ecn);
     bench.spec(bench.mechanisms.clone())
+}
+
+/// Every host sends to another one, drawn at random, and each flow goes the way that ECMP gives it: some links are shared, others idle.
+/// Real frame lengths, PFC and ECN on.
+fn ecmp(leaves: u32, spines: u32, packets: u64) -> Spec<Config> {
+    let mut bench = network(leaves, spines);
+    bench.packet = PacketParams::default();
+    bench.ack = AckParams { path: AckPath::Ecmp, ..AckParams::default() };
+    randomly(&mut bench, leaves * spines, 4096 * packets);
+    let ecn = ecn::Params { kmin: Bytes(100_000), kmax: Bytes(400_000), ..ecn::Params::default() };
+    bench.mechanisms = Config::default().pfc(pfc(380_000, 240_000, Signal::Timed)).ecn(ecn);
+    bench.spec(bench.mechanisms.clone())
+}
+
+/// The permutation that htsim runs: 1024 hosts on a fat tree of 100 Gb/s with links of 1 us, ECMP, queues that hold everything, PFC that
+/// never has to act.
+fn permutation_1024(kilobytes: u64) -> Spec<Config> {
+    let rate = Rate::gbps(100);
+    let (pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor) = (16, 8, 8, 64, 8);
+    let tree = FatTree {
+        pods,
+        tors_per_pod,
+        aggs_per_pod,
+        cores,
+        hosts_per_tor,
+        rate,
+        fabric_rate: rate,
+        core_rate: rate,
+        ..FatTree::default()
+    };
+    let mut bench = Bench::new(tree.build().expect("a valid fat tree"));
+    bench.packet = PacketParams::default();
+    bench.ack = AckParams { path: AckPath::Ecmp, ..AckParams::default() };
+    randomly(&mut bench, 1024, 1000 * kilobytes);
+    bench.mechanisms = Config::default().pfc(pfc(100_000_000, 90_000_000, Signal::Timed));
+    bench.spec(bench.mechanisms.clone())
+}
+
+/// A permutation without a host that sends to itself (Sattolo 1986), from hosts that begin within 160 ns.
+fn randomly(bench: &mut Bench, hosts: u32, bytes: u64) {
+    let mut to: Vec<u32> = (0..hosts).collect();
+    let mut rng = backwater_engine::rng::stream(1, "bench permutation", u64::from(hosts));
+    for last in (1..to.len()).rev() {
+        to.swap(last, rng.random_range(0..last));
+    }
+    for (src, dst) in (0..).zip(to) {
+        bench.flow(src, dst, bytes).start = Time(u64::from(src) * 79 % 160_000);
+    }
 }
 
 /// Case 2 of the study sfc-aidc-2025: three flows into h0 through three spines, and a victim that shares a spine with one.
