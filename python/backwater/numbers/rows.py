@@ -40,14 +40,14 @@ class Rows(Protocol):
     def above(self, name: str, limit: int) -> Rows:
         """Give the rows with more than a limit in a column."""
 
-    def by(self, name: str) -> Rows:
-        """Give the rows in the order of a column."""
+    def distinct(self, *names: str, by: str | None = None) -> list[tuple[Any, ...]]:
+        """Give the combinations of values that there are, in the order in which they first come.
 
-    def distinct(self, *names: str) -> list[tuple[Any, ...]]:
-        """Give the combinations of values that there are, in the order in which they first come."""
+        `by`: the column in whose order the rows are taken for that.
+        """
 
-    def first(self, name: str) -> Any:  # noqa: ANN401 - as the column has it
-        """Give a column's value in the first row."""
+    def first(self, name: str, by: str | None = None) -> Any:  # noqa: ANN401 - as the column has it
+        """Give a column's value in the first row, or in that with the least value of `by`."""
 
     def total(self, name: str) -> int:
         """Give the sum of a column of whole numbers; 0 of nothing."""
@@ -83,17 +83,18 @@ class Short:
         """Give the rows with more than a limit in a column."""
         return self._at(n for n, value in enumerate(self.columns[name]) if value > limit)
 
-    def by(self, name: str) -> Short:
-        """Give the rows in the order of a column."""
-        return self._at(sorted(range(len(self)), key=self.columns[name].__getitem__))
+    def _order(self, by: str | None) -> Iterable[int]:
+        places = range(len(self))
+        return places if by is None else sorted(places, key=self.columns[by].__getitem__)
 
-    def distinct(self, *names: str) -> list[tuple[Any, ...]]:
+    def distinct(self, *names: str, by: str | None = None) -> list[tuple[Any, ...]]:
         """Give the combinations of values that there are, in the order in which they first come."""
-        return list(dict.fromkeys(zip(*(self.columns[name] for name in names), strict=True)))
+        rows = list(zip(*(self.columns[name] for name in names), strict=True))
+        return list(dict.fromkeys(rows[n] for n in self._order(by)))
 
-    def first(self, name: str) -> Any:  # noqa: ANN401 - as the column has it
-        """Give a column's value in the first row."""
-        return self.columns[name][0]
+    def first(self, name: str, by: str | None = None) -> Any:  # noqa: ANN401 - as the column has it
+        """Give a column's value in the first row, or in that with the least value of `by`."""
+        return self.columns[name][next(iter(self._order(by)))]
 
     def total(self, name: str) -> int:
         """Give the sum of a column of whole numbers; 0 of nothing."""
@@ -106,12 +107,17 @@ class Short:
 
 @dataclass(frozen=True)
 class Long:
-    """Rows as a frame of polars."""
+    """Rows that polars reads a column at a time, so that millions of them need little memory."""
 
-    frame: pl.DataFrame
+    frame: pl.LazyFrame
+
+    def _column(self, value: str | pl.Expr) -> pl.Series:
+        return self.frame.select(value).collect(engine="streaming").to_series()
 
     def __len__(self) -> int:
-        return self.frame.height
+        import polars as pl
+
+        return int(self._column(pl.len()).item())
 
     def only(self, **equal: Any) -> Long:  # noqa: ANN401 - as the column has it
         """Give the rows whose columns have these values."""
@@ -119,31 +125,42 @@ class Long:
 
     def known(self, name: str) -> Long:
         """Give the rows that have a value in a column."""
-        return Long(self.frame.filter(self.frame[name].is_not_null()))
+        import polars as pl
+
+        return Long(self.frame.filter(pl.col(name).is_not_null()))
 
     def above(self, name: str, limit: int) -> Long:
         """Give the rows with more than a limit in a column."""
-        return Long(self.frame.filter(self.frame[name] > limit))
+        import polars as pl
 
-    def by(self, name: str) -> Long:
-        """Give the rows in the order of a column."""
-        return Long(self.frame.sort(name, maintain_order=True))
+        return Long(self.frame.filter(pl.col(name) > limit))
 
-    def distinct(self, *names: str) -> list[tuple[Any, ...]]:
+    def distinct(self, *names: str, by: str | None = None) -> list[tuple[Any, ...]]:
         """Give the combinations of values that there are, in the order in which they first come."""
-        return self.frame.select(names).unique(maintain_order=True).rows()
+        import polars as pl
 
-    def first(self, name: str) -> Any:  # noqa: ANN401 - as the column has it
-        """Give a column's value in the first row."""
-        return self.frame[name][0]
+        least = pl.lit(0) if by is None else pl.col(by)
+        numbered = self.frame.select(*names, least=least).with_row_index("place")
+        first = pl.col("place").get(pl.col("least").arg_min())
+        found = numbered.group_by(*names).agg(pl.col("least").min(), first).collect()
+        return found.sort("least", "place").select(names).rows()
+
+    def first(self, name: str, by: str | None = None) -> Any:  # noqa: ANN401 - as the column has it
+        """Give a column's value in the first row, or in that with the least value of `by`."""
+        import polars as pl
+
+        at = 0 if by is None else pl.col(by).arg_min()
+        return self._column(pl.col(name).get(at)).item()
 
     def total(self, name: str) -> int:
         """Give the sum of a column of whole numbers; 0 of nothing."""
-        return int(self.frame[name].sum())
+        import polars as pl
+
+        return int(self._column(pl.col(name).sum()).item())
 
     def ordered(self, name: str) -> pl.Series:
         """Give the values of a column in ascending order, without those that are missing."""
-        return self.frame[name].drop_nulls().sort()
+        return self._column(name).drop_nulls().sort()
 
 
 def rows(run: Run, table: str, *names: str) -> Rows:
@@ -157,7 +174,7 @@ def rows(run: Run, table: str, *names: str) -> Rows:
     frame = scan(run, table)
     if frame is None:
         return Short({name: [] for name in names})
-    return Long(frame.select(names).collect(engine="streaming"))
+    return Long(frame)
 
 
 def scan(run: Run, table: str) -> pl.LazyFrame | None:

@@ -31,7 +31,7 @@ def group_times(run: Run) -> list[dict[str, Any]]:
     flows = rows(run, "flows", "flow_id", "group", "state", *SUMS, *times)
     found = []
     # Flows are numbered in the order of the scenario, rows come in the order of completion.
-    for (group,) in flows.by("flow_id").distinct("group"):
+    for (group,) in flows.distinct("group", by="flow_id"):
         members = flows.only(group=group)
         complete = members.only(state="complete")
         found.append(
@@ -52,20 +52,20 @@ def group_times(run: Run) -> list[dict[str, Any]]:
 
 def groups(run: Run) -> list[str]:
     """Labels of the groups of flows, in the order of the scenario."""
-    flows = rows(run, "flows", "flow_id", "group").by("flow_id")
-    return [str(group) for (group,) in flows.distinct("group")]
+    flows = rows(run, "flows", "flow_id", "group")
+    return [str(group) for (group,) in flows.distinct("group", by="flow_id")]
 
 
 def waiting(run: Run) -> list[dict[str, Any]]:
     """Give, for each group with unfinished flows, the first of them and what it waited for."""
     names = ("src", "dst", "waits_for")
     flows = rows(run, "flows", "flow_id", "group", "state", *names)
-    unfinished = flows.only(state="unfinished").by("flow_id")
+    unfinished = flows.only(state="unfinished")
     found = []
-    for (group,) in unfinished.distinct("group"):
+    for (group,) in unfinished.distinct("group", by="flow_id"):
         first = unfinished.only(group=group)
-        told = {"group": group, "flow": first.first("flow_id")}
-        found.append(told | {name: first.first(name) for name in names})
+        told = {"group": group, "flow": first.first("flow_id", by="flow_id")}
+        found.append(told | {name: first.first(name, by="flow_id") for name in names})
     return found
 
 
@@ -102,8 +102,8 @@ def job_times(run: Run) -> list[dict[str, Any]]:
 
 def job_steps(run: Run) -> list[tuple[str, str]]:
     """The steps of jobs that have collectives, each as its job and its own label."""
-    found = rows(run, "collectives", "job", "step", "start_ps").by("start_ps")
-    return [(str(job), str(step)) for job, step in found.distinct("job", "step")]
+    found = rows(run, "collectives", "job", "step", "start_ps")
+    return [(str(job), str(step)) for job, step in found.distinct("job", "step", by="start_ps")]
 
 
 def round_times(run: Run) -> list[dict[str, Any]]:
@@ -112,9 +112,9 @@ def round_times(run: Run) -> list[dict[str, Any]]:
     `instances` is the spread of that time over the job's instances. Rounds that an instance has
     begun and not completed are left out.
     """
-    rounds = rows(run, "rounds", "job", "round", "start_ps", "end_ps", "duration_ps").by("round")
+    rounds = rows(run, "rounds", "job", "round", "start_ps", "end_ps", "duration_ps")
     found = []
-    for job, number in rounds.distinct("job", "round"):
+    for job, number in rounds.distinct("job", "round", by="round"):
         members = rounds.only(job=job, round=number)
         if len(members.known("end_ps")) == len(members):
             found.append(
