@@ -28,7 +28,8 @@ def drawn(part: object, width: int) -> list[str]:
 @SHARED
 @given(TEXTS, st.integers(9, 60))
 def test_a_text_is_broken_as_rich_breaks_it(text: str, width: int) -> None:
-    assert wrapped(text, width) == drawn(text, width)
+    long = any(len(word) > width for word in text.split())
+    assert wrapped(text, width) == (None if long else drawn(text, width))
 
 
 @SHARED
