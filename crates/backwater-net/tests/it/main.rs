@@ -2,9 +2,11 @@
 
 mod actors;
 mod control_delay;
+mod edges;
 mod hooks;
 mod hosts;
 mod latency;
+mod losses;
 mod own;
 mod queueing;
 mod transport;
