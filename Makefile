@@ -41,9 +41,20 @@ demo: $(VENV)/built
 	@echo "Results: $(DEMO_RESULTS)/table.json is the table above, $(DEMO_RESULTS)/runs holds every run"
 	@echo "(Parquet tables and a manifest each). Try next: $(BIN)/backwater --help"
 
+# What compiles leaves cores idle where one crate waits for another; the tests of Python fill them. Compilers take their share of
+# the jobs, so these are more than the targets.
 .PHONY: test
-test: $(VENV)/built lint tools
-	$(CARGO) test --workspace --quiet
+test: $(VENV)/built
+	@$(MAKE) --no-print-directory --jobs=8 --output-sync=target test-rust lint-python test-python
+
+# Examples are compiled by clippy.
+.PHONY: test-rust
+test-rust: lint-rust
+	$(CARGO) test --workspace --lib --tests --quiet
+	$(CARGO) test --workspace --doc --quiet
+
+.PHONY: test-python
+test-python: $(VENV)/built tools
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
 
 # What other programs make of captures and reports is tested where these are, and in continuous integration (CI is set) they must be.
@@ -55,7 +66,7 @@ tools:
 # mypy has one thread, so it runs beside the compiler.
 .PHONY: lint
 lint: $(VENV)/built
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-rust lint-python
+	@$(MAKE) --no-print-directory --jobs=8 --output-sync=target lint-rust lint-python
 
 .PHONY: lint-rust
 lint-rust: $(VENV)/built
