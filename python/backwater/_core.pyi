@@ -90,12 +90,12 @@ class Scenario:
     def values(self) -> list[dict[str, str]]:
         """Every value with where it came from, as {key, value, origin}."""
 
-    def sfc_facts(self) -> dict[str, Any]:
-        """What the scenario says of the question of `advise_sfc`, quantities as text.
+    def facts(self, mechanism: str) -> dict[str, Any]:
+        """What the scenario answers of the questions of a mechanism, quantities as text.
 
-        receiver, senders (None: no incast is known), rate, links, link_delay, switch_latency,
-        pfc_threshold (None: nothing limits the queue), pfc_threshold_key, threshold, pause and
-        interval (None: not given), packet, message.
+        None where it has no answer. Of `sfc`: receiver, senders (None: no incast is known), rate,
+        links, switches, link_delay, switch_latency, pfc_threshold (None: nothing limits the queue),
+        pfc_threshold_key, threshold, pause and interval (None: not given), packet, message.
         """
 
     def sketch(self, seed: int, most: int) -> dict[str, Any]:
@@ -199,30 +199,25 @@ def schema() -> str:
 def new_scenario() -> str:
     """A commented scenario to start from."""
 
-def advise_sfc(
-    *,
-    senders: int,
-    rate: str,
-    links: int,
-    switches: int,
-    link_delay: str,
-    switch_latency: str,
-    pfc_threshold: str,
-    threshold: str | None,
-    packet: str | None,
-    pause: str | None = None,
-    interval: str | None = None,
-    message: str | None = None,
-) -> dict[str, Any]:
-    """SFC headroom, largest threshold and legal pause times of an N:1 incast.
+def advice_forms() -> list[tuple[str, dict[str, Any]]]:
+    """What each mechanism that gives advice may be asked.
 
-    By the formula of the contribution to P802.1Qdw, and in `our_bound` by this project's.
+    A form is {about, options: [{name, help, whole, default}], scenario}.
     """
 
-def advise_pfc(
-    *, rate: str, link_delay: str, packet: str, control_packet: str, response: str, model: str
+def advise(
+    mechanism: str,
+    given: dict[str, Any],
+    facts: dict[str, Any] | None = None,
+    scenario: str = "",
 ) -> dict[str, Any]:
-    """PFC headroom of one port and class, itemised."""
+    """Answer a question: `given` are options of the mechanism's form, None where they are not.
+
+    What is not given comes from the `facts` of a scenario of this name, then from the form. Gives
+    {title, rows: [{name, value, unit, formula}], problems, feasible, cautions, summary} and numbers
+    by names that end in their unit. Of `sfc` these are by the contribution to P802.1Qdw, with
+    `packet` also in `with_serialisation`, and in `our_bound` by this project.
+    """
 
 def read_capture(
     path: str,

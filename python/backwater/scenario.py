@@ -173,12 +173,12 @@ class Scenario:
         """Every value with where it came from, as {key, value, origin}."""
         return self._core.values()
 
-    def sfc_facts(self) -> dict[str, Any]:
-        """What the scenario says of the question that `backwater advise sfc` answers.
+    def advice_facts(self, mechanism: str) -> dict[str, Any]:
+        """What the scenario answers of the questions of `backwater advise MECHANISM`.
 
-        Its largest incast that is known beforehand (None: none is), delays, thresholds.
+        From its largest incast that is known beforehand (None: none is), delays, thresholds.
         """
-        return self._core.sfc_facts()
+        return self._core.facts(mechanism)
 
     def run(
         self,

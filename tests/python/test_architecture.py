@@ -82,7 +82,9 @@ def test_circles_are_found() -> None:
     assert circles(edges) == [["b", "c"]]
 
 
-@pytest.mark.parametrize("crate", ["backwater-engine", "backwater-wire", "backwater-net", "backwater-mech", "backwater"])
+@pytest.mark.parametrize(
+    "crate", ["backwater-engine", "backwater-wire", "backwater-net", "backwater-mech", "backwater"]
+)
 def test_files_import_in_one_direction(crate: str) -> None:
     source = ROOT / "crates" / crate / "src"
     known = modules(source)

@@ -117,17 +117,20 @@ def test_headroom_suffices_and_is_tight_within_two_frames(shape: Shape) -> None:
 def test_advice_is_the_derivation(shape: Shape) -> None:
     senders, gbps, frame, delay = shape
     _, whole, frames = loop(shape)
-    ours = _core.advise_sfc(
-        senders=senders,
-        rate=f"{gbps} Gb/s",
-        links=3,
-        switches=3,
-        link_delay=f"{delay} ns",
-        switch_latency=f"{LATENCY} ns",
-        pfc_threshold="100 MB",
-        threshold="200 KB",
-        packet=f"{frame} B",
-        message=f"{MESSAGE} B",
+    ours = _core.advise(
+        "sfc",
+        {
+            "senders": senders,
+            "rate": f"{gbps} Gb/s",
+            "links": 3,
+            "switches": 3,
+            "link_delay": f"{delay} ns",
+            "switch_latency": f"{LATENCY} ns",
+            "pfc_threshold": "100 MB",
+            "threshold": "200 KB",
+            "packet": f"{frame} B",
+            "message": f"{MESSAGE} B",
+        },
     )["our_bound"]
     assert ours["frames"] == frames
     assert ours["loop_ps"] == pytest.approx(whole * 1000, abs=10)

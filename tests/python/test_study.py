@@ -285,16 +285,19 @@ def test_advice_is_the_document_s() -> None:
         (ROOT / "studies" / "sfc-aidc-2025" / "published.toml").read_text(encoding="utf-8")
     )
     for entry in published["advice"]:
-        advice = _core.advise_sfc(
-            senders=entry["senders"],
-            rate="200 Gb/s",
-            links=3,
-            switches=3,
-            link_delay="150 ns",
-            switch_latency="300 ns",
-            pfc_threshold="380 KB",
-            threshold=entry["threshold"],
-            packet=None,
+        advice = _core.advise(
+            "sfc",
+            {
+                "senders": entry["senders"],
+                "rate": "200 Gb/s",
+                "links": 3,
+                "switches": 3,
+                "link_delay": "150 ns",
+                "switch_latency": "300 ns",
+                "pfc_threshold": "380 KB",
+                "threshold": entry["threshold"],
+                "packet": None,
+            },
         )
         assert advice["headroom_bytes"] == entry["headroom_kB"] * 1000
         assert advice["threshold_max_bytes"] == entry["threshold_max_kB"] * 1000

@@ -50,7 +50,7 @@ impl Mechanism for Flowlet {
     const IDLE: &'static str = "never chose a path, since no packet of its classes had two";
     type Params = Params;
     type Shared = ();
-    type Switch = Table;
+    type Switch = FlowletTable;
     type Nic = Absent;
     type Flow = Absent;
 
@@ -60,9 +60,9 @@ impl Mechanism for Flowlet {
         Claims { path: true, ..Claims::NONE }
     }
 
-    fn switch(params: &Params, _: &SwitchShape) -> Option<Table> {
+    fn switch(params: &Params, _: &SwitchShape) -> Option<FlowletTable> {
         let classes = crate::class_bits_or_all(params.classes.as_deref());
-        Some(Table { gap: params.gap, classes, flowlets: HashMap::new(), looked_through: SMALL, chosen: 0 })
+        Some(FlowletTable { gap: params.gap, classes, flowlets: HashMap::new(), looked_through: SMALL, chosen: 0 })
     }
 }
 
@@ -74,7 +74,7 @@ struct Entry {
 }
 
 /// The flowlet table of a switch.
-pub struct Table {
+pub struct FlowletTable {
     /// delta
     gap: Time,
     /// classes that are switched so, a bit each
@@ -87,7 +87,7 @@ pub struct Table {
 }
 
 // The specification.
-impl SwitchSide for Table {
+impl SwitchSide for FlowletTable {
     fn choose(&mut self, cx: &mut SwitchCx<'_>, next_hops: &[Port], pkt: &Packet) -> Option<Port> {
         if !pkt.is_data() || self.classes & (1 << pkt.class.0) == 0 {
             return None;
@@ -110,7 +110,7 @@ impl SwitchSide for Table {
     }
 }
 
-impl Table {
+impl FlowletTable {
     /// An entry whose gap has passed says nothing any more: without it the table would hold all flows that ever were.
     fn forget_old(&mut self, t: Time) {
         if self.flowlets.len() >= self.looked_through {
@@ -141,7 +141,7 @@ mod tests {
     use backwater_net::config::SwitchParams;
     use backwater_net::packet::{Class, HostId, Queue};
 
-    fn bench() -> (SwitchBench, Table) {
+    fn bench() -> (SwitchBench, FlowletTable) {
         let bench = SwitchBench::new(&SwitchParams::default(), 8, Rate::gbps(100), 0);
         let table = Flowlet::switch(&Params { gap: Time::us(10), classes: None }, bench.shape()).unwrap();
         (bench, table)

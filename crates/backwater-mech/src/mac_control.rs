@@ -24,7 +24,7 @@ impl Signal {
     /// Of what is to be paused (bits as in [`Mechanism::pauses`]) that for which frames are sent.
     ///
     /// [`Mechanism::pauses`]: backwater_net::hooks::Mechanism::pauses
-    pub(crate) fn told(self, paused: u16) -> u16 {
+    pub(crate) fn by_frame(self, paused: u16) -> u16 {
         if self == Signal::Ideal { 0 } else { paused }
     }
 

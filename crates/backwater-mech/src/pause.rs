@@ -95,7 +95,7 @@ impl Mechanism for Pause {
     }
 
     fn pauses(params: &Params) -> u16 {
-        params.signal.told(1 << CLASSES)
+        params.signal.by_frame(1 << CLASSES)
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
@@ -121,6 +121,10 @@ impl Mechanism for Pause {
 
     fn unread(params: &Params) -> Vec<Unread> {
         params.signal.unread()
+    }
+
+    fn hold_style(params: &Params) -> Option<HoldStyle> {
+        Some(params.signal.style(params.quanta))
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {

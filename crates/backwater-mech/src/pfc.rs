@@ -41,11 +41,13 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicGate, NicShape, NicSide,
-    Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+    Absent, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism,
+    MemoryCx, NicCx, NicGate, NicShape, NicSide, Owner, Place, Question, Reach, SwitchCx, SwitchShape, SwitchSide,
+    Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
 
+mod advice;
 mod feeders;
 mod params;
 pub mod watchdog;
@@ -60,6 +62,7 @@ impl Mechanism for Pfc {
     const DEFINED_BY: &'static str = "IEEE 802.1Qbb-2011";
     const SUMMARY: &'static str = "pauses one class of a link when its ingress counter passes a threshold";
     const IDLE: &'static str = "never paused a neighbour";
+    const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
     type Shared = ();
     type Switch = Switch;
@@ -75,7 +78,7 @@ impl Mechanism for Pfc {
     }
 
     fn pauses(params: &Params) -> u16 {
-        params.signal.told(params.class_bits().into())
+        params.signal.by_frame(params.class_bits().into())
     }
 
     fn classes(params: &Params) -> u8 {
@@ -118,6 +121,18 @@ impl Mechanism for Pfc {
         };
         findings.extend(headroom_findings(&pausing(Some(xoff)), cx));
         findings
+    }
+
+    fn hold_style(params: &Params) -> Option<HoldStyle> {
+        Some(params.signal.style(params.quanta))
+    }
+
+    fn pause_threshold(params: &Params, cx: &MemoryCx<'_>) -> Option<(Bytes, &'static str)> {
+        params.pause_threshold(cx)
+    }
+
+    fn advise(question: &Question) -> Result<Advice, AdviceError> {
+        advice::answer(question)
     }
 
     fn unread(params: &Params) -> Vec<Unread> {
@@ -362,10 +377,10 @@ impl Switch {
     fn obey(&mut self, cx: &mut SwitchCx<'_>, changes: &[GateChange], look: Time, slot: Token) {
         let gate = |slot: usize| Gate::Egress(Port((slot / CLASSES) as u16), Queue((slot % CLASSES) as u8));
         for change in changes {
-            let heeded = self.watchdog.as_mut().is_none_or(|watchdog| watchdog.heeds(cx, *change));
+            let obeyed = self.watchdog.as_mut().is_none_or(|watchdog| watchdog.obeys(cx, *change));
             match *change {
-                GateChange::Shut(slot) if heeded => cx.shut(gate(slot)),
-                GateChange::Open(slot) if heeded => cx.open(gate(slot)),
+                GateChange::Shut(slot) if obeyed => cx.shut(gate(slot)),
+                GateChange::Open(slot) if obeyed => cx.open(gate(slot)),
                 _ => {}
             }
         }

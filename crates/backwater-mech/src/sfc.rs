@@ -16,7 +16,7 @@
 //! ```
 //!
 //! With N senders at line rate C into one port, and the loop T_loop from the queue passing Th to fewer bytes arriving
-//! (contribution dw-chen-sfc-computation-simulation; see [`crate::advise`]):
+//! (contribution dw-chen-sfc-computation-simulation; see `sfc/formula.rs`):
 //!
 //! ```text
 //! H = (N-1) C T_loop      Th + H <= PFC threshold      H/C < P < (Th+H)/C
@@ -25,17 +25,24 @@
 //! With `resume` and without `min_interval` at most one pause of a (source, queue) is outstanding, the contribution's
 //! suppression by "pause/resume messages": the next one can only come when the last has ended or been lifted.
 //!
-//! The congestion point stands in `sfc/point.rs`, the source in `source.rs`; what happens at the source's ToR in `edge.rs`, `proxy.rs`, `isolation.rs` and `cache.rs`.
+//! The congestion point stands in `sfc/point.rs`, the source in `source.rs`; what happens at the source's ToR in `edge.rs`, `proxy.rs`, `isolation.rs`
+//! and `cache.rs`. What it advises on stands in `advice.rs`, `formula.rs` (the document's numbers) and `bound.rs` (this project's); `incasts.rs` holds
+//! a scenario's settings against the former.
 //!
 //! **Where we differ:** clause 52.5 (variables, procedure, encoding) is not published; message size and class are choices. The
 //! trigger is the occupancy of the egress queue over all ingresses, so that a victim that shares only an ingress is not paused.
 
+mod advice;
+mod bound;
 mod cache;
 mod edge;
 mod ends;
+mod formula;
+mod incasts;
 mod isolation;
 mod point;
 mod proxy;
+mod question;
 mod source;
 mod wire;
 
@@ -45,8 +52,8 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Claims, Fate, Finding, Lane, Mechanism, NicShape, Place, Reach, SwitchCx, SwitchShape,
-    SwitchSide, Token, Unread, WireCx,
+    Absent, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Claims, Fate, Finding, HoldStyle, Incasts, Lane,
+    Mechanism, NicShape, Place, Question, Reach, Situation, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
 };
 use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Packet, Port, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -54,7 +61,8 @@ use edge::Edge;
 use point::CongestionPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use source::Source;
+use serde_json::{Map, Value};
+pub use source::EndStation;
 
 /// A message that pauses.
 pub const PAUSE: &str = "sfc-pause";
@@ -190,6 +198,20 @@ impl Params {
     }
 }
 
+/// A port merges the pauses of all mechanisms into one, and signals that in one way.
+fn signal_finding(params: &Params, cx: &CheckCx<'_>) -> Option<Finding> {
+    let kind = |style: HoldStyle| (style.quanta.is_some(), style.framed);
+    let own = kind(params.signal.style(params.quanta));
+    let (other, _) = cx.styles.iter().find(|(_, style)| kind(*style) != own)?;
+    let name = &cx.switches.first()?.name;
+    Some(Finding {
+        fatal: true,
+        key: "signal",
+        reason: format!("the proxy at {name} and [{other}] would signal pauses of one port differently"),
+        hint: format!("give both one value, as in {other}.signal"),
+    })
+}
+
 /// Source Flow Control.
 pub enum Sfc {}
 
@@ -199,10 +221,12 @@ impl Mechanism for Sfc {
     const SUMMARY: &'static str = "a congested queue pauses the sources of its packets for a time";
     const IDLE: &'static str = "never paused a source";
     const FRAMES: &'static [&'static str] = &[PAUSE, RESUME];
+    const VALUE: &'static str = "of SFC the pause time in ps";
+    const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
     type Shared = ();
     type Switch = Bridge;
-    type Nic = Source;
+    type Nic = EndStation;
     type Flow = Absent;
 
     fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
@@ -219,7 +243,7 @@ impl Mechanism for Sfc {
     }
 
     fn pauses(params: &Params) -> u16 {
-        if params.at_source == AtSource::Host { 0 } else { params.signal.told(params.class_bits().into()) }
+        if params.at_source == AtSource::Host { 0 } else { params.signal.by_frame(params.class_bits().into()) }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
@@ -228,6 +252,7 @@ impl Mechanism for Sfc {
         if params.at_source != AtSource::Host {
             // It keeps nothing from being dropped: no promise is broken.
             findings.extend(refresh_finding(params.signal, params.quanta, cx).map(|f| Finding { fatal: false, ..f }));
+            findings.extend(signal_finding(params, cx));
         }
         if params.isolation_rate.is_some() && params.at_source != AtSource::Isolation {
             let reason = "lanes that could empty at a rate are only where at_source = \"isolation\"";
@@ -248,6 +273,19 @@ impl Mechanism for Sfc {
                 BufferPer::Ingress => "the buffer of one ingress",
                 BufferPer::Switch | BufferPer::Egress | BufferPer::Queue => "the buffer",
             };
+            if params.at_source == AtSource::Isolation
+                && shape.ports.iter().any(|port| port.host.is_some())
+                && params.isolation_threshold >= switch.buffer
+                && params.class_bits() & !cx.kept != 0
+            {
+                let reason = format!(
+                    "{} is not below the buffer of {} ({}), and no PFC pauses the class there: what waits is dropped before its host is \
+                     paused",
+                    params.isolation_threshold, shape.name, switch.buffer
+                );
+                let hint = "lower it; or [pfc] for the classes of [sfc]".into();
+                findings.push(Finding { fatal: false, key: "isolation_threshold", reason, hint });
+            }
             if params.threshold >= switch.buffer {
                 let reason = format!(
                     "threshold ({}) is not below {what} of {} ({}): PFC or loss comes before any message",
@@ -258,6 +296,22 @@ impl Mechanism for Sfc {
             }
         }
         findings
+    }
+
+    fn hold_style(params: &Params) -> Option<HoldStyle> {
+        (params.at_source != AtSource::Host).then(|| params.signal.style(params.quanta))
+    }
+
+    fn check_incasts(params: &Params, incasts: &dyn Incasts) -> Vec<Finding> {
+        incasts::findings(params, incasts)
+    }
+
+    fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
+        advice::facts(params, situation)
+    }
+
+    fn advise(question: &Question) -> Result<Advice, AdviceError> {
+        advice::answer(question)
     }
 
     fn unread(params: &Params) -> Vec<Unread> {
@@ -283,8 +337,8 @@ impl Mechanism for Sfc {
         Some(Bridge { point: CongestionPoint::new(params, shape), edge: Edge::new(params, shape) })
     }
 
-    fn nic(params: &Params, shape: &NicShape) -> Option<Source> {
-        Some(Source::new(params, shape))
+    fn nic(params: &Params, shape: &NicShape) -> Option<EndStation> {
+        Some(EndStation::new(params, shape))
     }
 }
 

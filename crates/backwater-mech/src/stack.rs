@@ -1,6 +1,6 @@
 //! From a list of mechanisms to the types of a run: one `Option` per mechanism and side, called in the list's order.
 
-use backwater_net::hooks::{CheckCx, Claims, Finding, Mechanism, Preset};
+use backwater_net::hooks::{AdviceForm, CheckCx, Claims, Finding, Mechanism, Preset};
 use backwater_net::parameters::Parameters;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,17 @@ impl<P> Scoped<P> {
 
     /// For the node of this name and tier.
     pub fn of(&self, name: &str, tier: &str) -> &P {
-        self.at.iter().rev().find(|at| at.select.matches(name, tier)).map_or(&self.base, |at| &at.params)
+        self.by(self.at.iter().rposition(|at| at.select.matches(name, tier)))
+    }
+
+    /// Of an override by its number, or of the base.
+    pub fn by(&self, number: Option<usize>) -> &P {
+        number.and_then(|number| self.at.get(number)).map_or(&self.base, |at| &at.params)
+    }
+
+    /// For whom its overrides are.
+    pub fn selects(&self) -> Vec<&Select> {
+        self.at.iter().map(|at| &at.select).collect()
     }
 }
 
@@ -70,8 +80,14 @@ pub struct Entry {
     pub idle: &'static str,
     /// Kinds of control frames that it sends, beside MAC control.
     pub frames: &'static [&'static str],
+    /// What their column `value` holds.
+    pub value: &'static str,
+    /// Its counters, each with what it counts.
+    pub counters: &'static str,
     /// Named parameter sets.
     pub presets: &'static [Preset],
+    /// What it may be asked for advice on.
+    pub advice: Option<AdviceForm>,
     /// Schema of its parameters.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -85,7 +101,10 @@ impl Entry {
             summary: M::SUMMARY,
             idle: M::IDLE,
             frames: M::FRAMES,
+            value: M::VALUE,
+            counters: M::COUNTERS,
             presets: M::PRESETS,
+            advice: M::ADVICE,
             schema: |generator| generator.subschema_for::<M::Params>(),
         }
     }
@@ -125,15 +144,15 @@ pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, Awaits, Carrier, CheckCx, Claims, Count, Departure, Extra, Fate, Finding, FlowCx, FlowShape, FlowSide, Full,
-            Incoming, Lane, Loss, Mechanism, NicCx, NicShape, NicSide, Overhead, Owner, Place, RateKey, Reach, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
-            WireCx,
+            Ack, Advice, AdviceError, Awaits, Carrier, CheckCx, Claims, Count, Departure, Extra, Fate, Finding, FlowCx, FlowShape,
+            FlowSide, Full, HoldStyle, Incasts, Incoming, Lane, Loss, Mechanism, MemoryCx, NicCx, NicShape, NicSide, Overhead, Owner,
+            Place, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
         };
         use backwater_engine::Time;
         use backwater_net::attachment::Attachment;
         use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
         use backwater_net::{Bytes, Rate};
-        use $crate::stack::{Entry, Scoped, clashes, findings};
+        use $crate::stack::{Entry, Scoped, Select, clashes, findings};
 
         /// Numbers of the mechanisms in the stack.
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -251,6 +270,63 @@ macro_rules! mechanisms {
                     bits |= <$mechanism as Mechanism>::pauses(scoped.of(name, tier));
                 })+
                 bits
+            }
+
+            /// How each mechanism that pauses neighbours of this node signals it.
+            pub fn hold_styles(&self, name: &str, tier: &str) -> Vec<(&'static str, HoldStyle)> {
+                let mut all = Vec::new();
+                $(if let Some(scoped) = &self.$name {
+                    let style = <$mechanism as Mechanism>::hold_style(scoped.of(name, tier));
+                    all.extend(style.map(|style| (<$mechanism as Mechanism>::NAME, style)));
+                })+
+                all
+            }
+
+            /// The least bytes with which a mechanism pauses a neighbour of this node, and the key that decides: as
+            /// [`Mechanism::pause_threshold`].
+            pub fn pause_threshold(&self, name: &str, tier: &str, cx: &MemoryCx<'_>) -> Option<(Bytes, String)> {
+                let mut least: Option<(Bytes, String)> = None;
+                $(if let Some(scoped) = &self.$name {
+                    let own = <$mechanism as Mechanism>::pause_threshold(scoped.of(name, tier), cx);
+                    if let Some((bytes, key)) = own.filter(|own| least.as_ref().is_none_or(|least| own.0 < least.0)) {
+                        least = Some((bytes, format!("{}.{key}", <$mechanism as Mechanism>::NAME)));
+                    }
+                })+
+                least
+            }
+
+            /// For whom the overrides of each mechanism that is on are.
+            pub fn overrides(&self) -> Vec<(&'static str, Vec<&Select>)> {
+                let mut all = Vec::new();
+                $(if let Some(scoped) = &self.$name { all.push((<$mechanism as Mechanism>::NAME, scoped.selects())); })+
+                all
+            }
+
+            /// Whether the parameters of a mechanism, by the number of an override or its base, suit these incasts.
+            pub fn check_incasts(&self, mechanism: &str, number: Option<usize>, incasts: &dyn Incasts) -> Vec<Finding> {
+                $(if let Some(scoped) = self.$name.as_ref().filter(|_| mechanism == <$mechanism as Mechanism>::NAME) {
+                    return <$mechanism as Mechanism>::check_incasts(scoped.by(number), incasts);
+                })+
+                Vec::new()
+            }
+
+            /// What a situation at this node answers of the questions that a mechanism may be asked.
+            pub fn facts(
+                &self,
+                mechanism: &str,
+                (name, tier): (&str, &str),
+                situation: &Situation,
+            ) -> serde_json::Map<String, serde_json::Value> {
+                $(if mechanism == <$mechanism as Mechanism>::NAME {
+                    return <$mechanism as Mechanism>::facts(self.$name.as_ref().map(|scoped| scoped.of(name, tier)), situation);
+                })+
+                serde_json::Map::new()
+            }
+
+            /// The advice of a mechanism.
+            pub fn advise(mechanism: &str, question: &Question) -> Result<Advice, AdviceError> {
+                $(if mechanism == <$mechanism as Mechanism>::NAME { return <$mechanism as Mechanism>::advise(question); })+
+                Err(AdviceError::new(format!("there is no mechanism `{mechanism}`")))
             }
 
             /// Parameters that nothing reads at this node, as others have it, by mechanism.

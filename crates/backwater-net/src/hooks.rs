@@ -33,12 +33,16 @@ pub(crate) use crate::place::Owners;
 pub use crate::place::{Lane, Owner, Place};
 pub use crate::reach::{Margin, Reach, Unit};
 
+mod advice;
 mod mechanism;
 mod notes;
 mod port;
 
 pub use crate::parameters::Finding;
-pub use mechanism::{Carrier, CheckCx, Claims, Mechanism, Needs, Overhead, Preset, RateKey, Unread, WireCx};
+pub use advice::{
+    Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow, Hop, Incast, Incasts, Paths, Question, Situation, needed,
+};
+pub use mechanism::{Carrier, CheckCx, Claims, Mechanism, MemoryCx, Needs, Overhead, Preset, RateKey, Unread, WireCx};
 pub(crate) use notes::Notes;
 pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
 pub use port::{Departure, Extra};

@@ -2,7 +2,7 @@
 
 use crate::errors::{guarded, patiently};
 use crate::scenario::Scenario;
-use backwater::diverge::{Difference, Left, Pair, Said, Verdict};
+use backwater::diverge::{ControlMessage, Difference, Left, Pair, Verdict};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -86,7 +86,7 @@ fn left<'py>(py: Python<'py>, row: &Left) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict)
 }
 
-fn said<'py>(py: Python<'py>, row: &Said) -> PyResult<Bound<'py, PyDict>> {
+fn said<'py>(py: Python<'py>, row: &ControlMessage) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("time_ps", row.time.as_ps())?;
     dict.set_item("kind", row.kind)?;

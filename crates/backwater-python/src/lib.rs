@@ -33,8 +33,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe::items, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schema, module)?)?;
     module.add_function(wrap_pyfunction!(describe::new_scenario, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::advise_sfc, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::advise_pfc, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::advice_forms, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::advise, module)?)?;
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(capture::sample_frames, module)?)?;
     module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;

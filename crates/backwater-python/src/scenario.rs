@@ -1,12 +1,13 @@
 //! `Scenario`.
 
 use crate::capture::Capture;
+use crate::describe::python;
 use crate::errors::{call, patiently, whole_number};
 use crate::flows;
 use crate::simulation::{Begin, Simulation};
-use backwater::advise::sfc_facts;
+use backwater::advise::facts;
 use backwater::sketch::sketch;
-use backwater::{Resolved, ScenarioError};
+use backwater::{Checked, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub struct Scenario(Arc<Read>);
 pub struct Read {
     scenario: backwater::Scenario,
     /// Resolving reads nothing but the scenario, so once is enough.
-    resolved: OnceLock<Arc<Resolved>>,
+    resolved: OnceLock<Arc<Checked>>,
 }
 
 impl Scenario {
@@ -34,11 +35,11 @@ impl Scenario {
 }
 
 impl Read {
-    pub fn resolved(&self) -> Result<Arc<Resolved>, ScenarioError> {
+    pub fn resolved(&self) -> Result<Arc<Checked>, ScenarioError> {
         if let Some(resolved) = self.resolved.get() {
             return Ok(Arc::clone(resolved));
         }
-        let resolved = Arc::new(self.scenario.resolve()?);
+        let resolved = Arc::new(self.scenario.check()?);
         Ok(Arc::clone(self.resolved.get_or_init(|| resolved)))
     }
 }
@@ -162,25 +163,11 @@ impl Scenario {
         values.iter().map(value).collect()
     }
 
-    /// What the scenario says of the question that `advise_sfc` answers.
-    fn sfc_facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// What the scenario answers of the questions of a mechanism.
+    fn facts<'py>(&self, py: Python<'py>, mechanism: String) -> PyResult<Bound<'py, PyAny>> {
         let read = self.read();
-        let facts = patiently(py, None, move || sfc_facts(&*read.resolved()?))?;
-        let dict = PyDict::new(py);
-        dict.set_item("receiver", facts.receiver)?;
-        dict.set_item("senders", facts.senders)?;
-        dict.set_item("rate", facts.rate.to_string())?;
-        dict.set_item("links", facts.links)?;
-        dict.set_item("link_delay", facts.link_delay.to_string())?;
-        dict.set_item("switch_latency", facts.switch_latency.to_string())?;
-        dict.set_item("pfc_threshold", facts.pfc_threshold.map(|bytes| bytes.to_string()))?;
-        dict.set_item("pfc_threshold_key", facts.pfc_threshold_key)?;
-        dict.set_item("threshold", facts.threshold.map(|bytes| bytes.to_string()))?;
-        dict.set_item("pause", facts.pause.map(|time| time.to_string()))?;
-        dict.set_item("interval", facts.interval.map(|time| time.to_string()))?;
-        dict.set_item("packet", facts.packet.to_string())?;
-        dict.set_item("message", facts.message.to_string())?;
-        Ok(dict)
+        let facts = patiently(py, None, move || facts(&*read.resolved()?, &mechanism))?;
+        python(py, &facts)
     }
 
     /// What the scenario looks like: `nodes` (name, tier, host), `links` and the `flows` that are known beforehand.

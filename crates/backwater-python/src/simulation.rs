@@ -7,7 +7,7 @@ use backwater::capture::{Tap, ports};
 use backwater::file::{LoadCounts, LoadOf};
 use backwater::load::offers;
 use backwater::results::{End, Names, Tables, Tally, Verdict};
-use backwater::{Resolved, ScenarioError};
+use backwater::{Checked, ScenarioError};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
@@ -67,12 +67,12 @@ pub struct Status {
 impl Simulation {
     /// Builds the network of a scenario. `capture`: what is captured, and whether its file is begun, or only looked at whether it could be.
     pub fn build(
-        resolved: &Resolved,
+        resolved: &Checked,
         seed: u64,
         capture: Option<(&Capture, Begin)>,
     ) -> Result<Simulation, ScenarioError> {
         let spec = backwater::build(resolved, seed)?;
-        let tally = Tally::new(offers(resolved)?, &spec.packet, &spec.groups);
+        let tally = Tally::new(offers(resolved), &spec.packet, &spec.groups);
         let tables = Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally).judging(Verdict::new(&spec));
         let (end, flows_total) = (spec.stop_at, spec.flows_total);
         let at = capture.map_or(Ok(Vec::new()), |(capture, _)| ports(&spec.graph, &capture.options.ports))?;
@@ -276,7 +276,7 @@ impl Simulation {
         let offered = run.tables.tally().report(cut).into_iter().map(|one| {
             let group = PyDict::new(py);
             group.set_item("group", one.group)?;
-            group.set_item("asked", one.asked)?;
+            group.set_item("asked", one.target)?;
             group.set_item("offered", one.offered)?;
             group.set_item("counts", if one.counts == LoadCounts::Wire { "wire" } else { "payload" })?;
             group.set_item("of", if one.of == LoadOf::Sources { "sources" } else { "network" })?;

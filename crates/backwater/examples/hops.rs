@@ -203,7 +203,7 @@ fn fat_tree_320(microseconds: u64) -> Spec<Config> {
     let until = format!("{microseconds} us");
     let scenario = Scenario::from_file(&file)
         .and_then(|s| s.with_set("flow.background.until", &until)?.with_set("flow.incast.until", &until));
-    let resolved = scenario.and_then(|s| s.resolve()).unwrap_or_else(|e| panic!("{e}"));
+    let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
     build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -213,7 +213,7 @@ fn prefill_2048(kilobytes: u64) -> Spec<Config> {
     let size = format!("{kilobytes} KB");
     let scenario = Scenario::from_file(&file)
         .and_then(|s| s.with_set("job.prefill.rounds", "1")?.with_set("job.prefill.step.experts.size", &size));
-    let resolved = scenario.and_then(|s| s.resolve()).unwrap_or_else(|e| panic!("{e}"));
+    let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
     build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -1,27 +1,27 @@
 //! From a resolved scenario to what a run is built from.
 
-use crate::check::losses;
+use crate::check::{Checked, losses};
 use crate::error::ScenarioError;
-use crate::faults;
 use crate::file::{Arrivals, FlowGroup, Places, Slots};
 use crate::given::{RowsOf, is_parquet, place_of};
 use crate::hosts::MOST;
 use crate::jobs;
+use crate::layout::Layout;
 use crate::nics;
-use crate::plan::{Place, Plan, Who};
+use crate::plan::{Plan, Who};
+use crate::planned::Planned;
 use crate::resolved::Resolved;
 use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
+use backwater_net::Rate;
 use backwater_net::packet::{Class, HostId, class_bits};
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream, Way};
-use backwater_net::topology::Index;
 use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
     Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, Gaps, Group, Incasts, List, Row, Sender, Sizes, Table,
     Timing, To, Ways, placement,
 };
-use backwater_net::{HostQueues, Rate};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -29,9 +29,7 @@ use std::sync::Arc;
 const ALL: &str = "all";
 
 /// Makes the spec of a run; `seed` is the run's. Reads flow tables.
-pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, ScenarioError> {
-    let index = Index::new(&resolved.graph);
-    let place = Place::new(resolved, &index);
+pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, ScenarioError> {
     let mut run = Sources {
         seed,
         groups: Vec::new(),
@@ -40,43 +38,43 @@ pub fn build(resolved: &Resolved, seed: u64) -> Result<Spec<registry::Config>, S
         total: Some(0),
         streams: HashSet::new(),
     };
+    let resolved = &checked.resolved;
     let awaited = resolved.file.stop.when.as_deref().unwrap_or_default();
     // Tables first: the flows of group 0 have the identities that the file gives, those of later groups theirs by group.
-    let queues = nics::queues(resolved)?;
-    tables(&place, &queues, &mut run)?;
-    for (i, group) in resolved.file.flow.iter().enumerate().filter(|(_, g)| g.table.is_none()) {
+    tables(checked, &mut run)?;
+    for plan in &checked.plans {
         let before = run.sources.len();
-        run.add(&place, &Plan::new(&place, i, group)?)?;
-        run.assign(&place, group, before)?;
+        run.add(checked, plan)?;
+        run.assign(checked, &plan.group, before)?;
     }
-    run.jobs(&place)?;
+    run.jobs(checked)?;
     let causes = causes(resolved, &run.groups)?;
-    let switches = resolved.graph.switches().map(|node| {
-        let about = &resolved.graph.nodes[node.0 as usize];
+    let switches = checked.graph.switches().map(|node| {
+        let about = &checked.graph.nodes[node.0 as usize];
         resolved.switch.of(&about.name, &about.tier).clone()
     });
     Ok(Spec {
         seed,
-        graph: (*resolved.graph).clone(),
+        graph: (*checked.graph).clone(),
         packet: resolved.file.packet.clone(),
         ack: resolved.file.ack.clone(),
         transport: resolved.file.transport.clone(),
         switches: switches.collect(),
         nic: resolved.file.nic.params.clone(),
-        queues,
-        control_delays: nics::control_delays(&place)?,
+        queues: checked.queues,
+        control_delays: checked.control_delays.clone(),
         actors: resolved.mechanisms.clone(),
         awaited: awaited_groups(resolved, &run.groups, awaited)?,
         groups: run.groups,
         sources: run.sources,
         jobs: run.jobs,
         flows_total: run.total,
-        faults: faults::all(&place)?,
+        faults: checked.faults.clone(),
         stop_at: resolved.file.stop.at,
         deadlock_ends: resolved.file.stop.deadlock,
         stall: resolved.file.stop.stall,
         lossless: resolved.file.lossless,
-        series: series(resolved, &index),
+        series: series(checked),
         causes,
     })
 }
@@ -104,8 +102,8 @@ fn causes(resolved: &Resolved, groups: &[String]) -> Result<CausesSpec, Scenario
     Ok(CausesSpec { waits: groups.iter().map(wanted).collect(), pauses: output.pause_causes })
 }
 
-fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {
-    let output = &resolved.file.output;
+fn series(layout: &Layout) -> Option<SeriesSpec> {
+    let output = &layout.file.output;
     output.interval.filter(|_| output.any()).map(|interval| SeriesSpec {
         interval,
         queues: output.queues,
@@ -113,13 +111,13 @@ fn series(resolved: &Resolved, index: &Index<'_>) -> Option<SeriesSpec> {
         pauses: output.pauses,
         flows: output.flows,
         backlogs: output.backlogs,
-        nodes: output.nodes.iter().filter_map(|name| index.node(name)).collect(),
+        nodes: output.nodes.iter().filter_map(|name| layout.index.node(name)).collect(),
     })
 }
 
 /// Every flow table of the scenario and of the caller.
-fn tables(place: &Place<'_>, queues: &HostQueues, run: &mut Sources) -> Result<(), ScenarioError> {
-    let resolved = place.resolved;
+fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
+    let resolved = &planned.resolved;
     let mut read: Vec<(Group, Table)> = Vec::new();
     for (i, group) in resolved.file.flow.iter().enumerate() {
         let Some(file) = &group.table else { continue };
@@ -136,7 +134,7 @@ fn tables(place: &Place<'_>, queues: &HostQueues, run: &mut Sources) -> Result<(
                     .error(&key, format!("`{file}` has not been read"))
                     .hint("give its rows with `with_table`"));
             };
-            table::from_rows(&given.rows, file, place.index, &own)?
+            table::from_rows(&given.rows, file, &planned.index, &own)?
         } else {
             let path = resolved.base_dir.join(file);
             if !path.is_file() {
@@ -145,21 +143,21 @@ fn tables(place: &Place<'_>, queues: &HostQueues, run: &mut Sources) -> Result<(
                     error.hint("a flow table is a .csv or .parquet file; its name is relative to the scenario's")
                 );
             }
-            table::from_csv_file(&path, place.index, &own)?
+            table::from_csv_file(&path, &planned.index, &own)?
         };
         read.push((own, table));
     }
     for given in &resolved.tables {
         let RowsOf::Label(label) = &given.of else { continue };
         let own = run.named(label, Class(3), true);
-        let table = table::from_rows(&given.rows, label, place.index, &own)?;
+        let table = table::from_rows(&given.rows, label, &planned.index, &own)?;
         read.push((own, table));
     }
     for (own, table) in read {
         let classes: BTreeSet<u8> = table.rows().iter().map(|row| row.class.0).collect();
-        nics::keeps_off(resolved, queues, &classes)?;
+        nics::keeps_off(resolved, &planned.queues, &classes)?;
         if resolved.file.lossless {
-            losses::promised(resolved, &resolved.graph, class_bits(&classes))?;
+            losses::promised(resolved, &planned.graph, class_bits(&classes))?;
         }
         run.total = run.total.map(|n| n + table.rows().len() as u64);
         run.sources.push(Box::new(List::new(&own, Arc::new(table))));
@@ -190,23 +188,23 @@ impl Sources {
         Group { index: self.groups.len() as u32 - 1, stream, class, ect }
     }
 
-    fn add(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
+    fn add(&mut self, layout: &Layout, plan: &Plan) -> Result<(), ScenarioError> {
         if let Who::Incast(crowd) = &plan.who {
-            return self.events(place, plan, crowd);
+            return self.events(layout, plan, crowd);
         }
         match plan.group.arrivals {
-            Arrivals::Once => self.once(place, plan),
-            Arrivals::Bernoulli => self.streams(place, plan),
-            Arrivals::Periodic | Arrivals::Poisson => self.arriving(place, plan),
+            Arrivals::Once => self.once(layout, plan),
+            Arrivals::Bernoulli => self.streams(layout, plan),
+            Arrivals::Periodic | Arrivals::Poisson => self.arriving(layout, plan),
         }
     }
 
     /// Every job, a group for each of its steps.
-    fn jobs(&mut self, place: &Place<'_>) -> Result<(), ScenarioError> {
-        for (number, spec) in jobs::all(place, self.seed)?.into_iter().enumerate() {
+    fn jobs(&mut self, layout: &Layout) -> Result<(), ScenarioError> {
+        for (number, spec) in jobs::all(layout, self.seed)?.into_iter().enumerate() {
             let group = self.groups.len() as u32;
             self.groups.extend(spec.steps.iter().map(|step| format!("{}/{}", spec.label, step.label)));
-            let job = jobs::build(place, number, spec, group, self.seed)?;
+            let job = jobs::build(layout, number, spec, group, self.seed)?;
             self.total = self.total.zip(job.total()).map(|(a, b)| a + b);
             self.jobs.push(Box::new(job));
         }
@@ -214,7 +212,7 @@ impl Sources {
     }
 
     /// Gives the flows of a group, whose sources are those from `first` on, the hosts and classes that it says.
-    fn assign(&mut self, place: &Place<'_>, group: &FlowGroup, first: usize) -> Result<(), ScenarioError> {
+    fn assign(&mut self, layout: &Layout, group: &FlowGroup, first: usize) -> Result<(), ScenarioError> {
         let by_destination = group.classes.iter().flatten().map(|class| Class(*class)).collect();
         let classes = Classes {
             by_destination,
@@ -224,21 +222,21 @@ impl Sources {
         if !random && classes == Classes::default() {
             return Ok(());
         }
-        let order = random.then(|| placement(self.seed, place.index.hosts()));
+        let order = random.then(|| placement(self.seed, layout.index.hosts()));
         for source in self.sources.drain(first..).collect::<Vec<_>>() {
             self.sources.push(Box::new(Assigned { source, placement: order.clone(), classes: classes.clone() }));
         }
         Ok(())
     }
 
-    fn once(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
-        let group = self.group(plan.group);
-        let pairs = plan.pairs(self.seed, &group.stream, place.resolved)?;
+    fn once(&mut self, layout: &Layout, plan: &Plan) -> Result<(), ScenarioError> {
+        let group = self.group(&plan.group);
+        let pairs = plan.pairs(self.seed, &group.stream, layout)?;
         let count = plan.group.count.unwrap_or(1);
         let total = count.saturating_mul(pairs.len() as u64);
         if total > MOST as u64 {
             let reason = format!("{total} flows at once are too many, {MOST} are possible");
-            return Err(place.resolved.error(&format!("{}.count", plan.key), reason).hint("let them arrive over time"));
+            return Err(layout.error(&format!("{}.count", plan.key), reason).hint("let them arrive over time"));
         }
         let bytes = plan.group.size.unwrap_or_default().0;
         let rows = numbered(&group, plan, &pairs, count, bytes);
@@ -247,18 +245,18 @@ impl Sources {
         Ok(())
     }
 
-    fn streams(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
-        let packet = &place.resolved.file.packet;
+    fn streams(&mut self, layout: &Layout, plan: &Plan) -> Result<(), ScenarioError> {
+        let packet = &layout.file.packet;
         let frame = packet.payload + packet.header + packet.gap;
-        let Some(until) = plan.until(place.resolved) else { return Ok(()) };
+        let Some(until) = plan.until(layout) else { return Ok(()) };
         let load = plan.offered.share.unwrap_or_default();
-        let (all, per_source) = (self.pairs_of(place, plan)?, plan.who.pairs_of_sources());
+        let (all, per_source) = (self.pairs_of(layout, plan)?, plan.who.pairs_of_sources());
         let slots = all.iter().enumerate().map(|(i, (src, _))| {
-            let rate = place.rates.get(src.0 as usize).copied().unwrap_or_default();
+            let rate = layout.rate(*src);
             ((rate.time_for(frame), per_source.get(src).copied().unwrap_or(1)), i)
         });
         for ((slot, sharing), pairs) in gathered(slots) {
-            let group = self.group(plan.group);
+            let group = self.group(&plan.group);
             let pairs = Picked::of(&all, &pairs);
             let stream = Stream {
                 slot,
@@ -273,11 +271,11 @@ impl Sources {
         Ok(())
     }
 
-    fn arriving(&mut self, place: &Place<'_>, plan: &Plan<'_>) -> Result<(), ScenarioError> {
+    fn arriving(&mut self, layout: &Layout, plan: &Plan) -> Result<(), ScenarioError> {
         let per_source = plan.who.pairs_of_sources();
         let gap = |src: HostId| {
-            let rate = place.rates.get(src.0 as usize).copied().unwrap_or_default();
-            let gap = plan.gap(place.resolved, rate).unwrap_or(Time::NEVER);
+            let rate = layout.rate(src);
+            let gap = plan.gap(layout, rate).unwrap_or(Time::NEVER);
             Time(gap.0.saturating_mul(per_source.get(&src).copied().unwrap_or(1)).max(1))
         };
         let senders: Vec<Sender> = match &plan.who {
@@ -297,7 +295,7 @@ impl Sources {
                 from.iter().map(|src| Sender { src: *src, to: row(src), way: Way::default() }).collect()
             }
             _ => {
-                let pairs = self.pairs_of(place, plan)?;
+                let pairs = self.pairs_of(layout, plan)?;
                 let way = |i: usize| way_of(plan, i);
                 pairs
                     .iter()
@@ -308,23 +306,23 @@ impl Sources {
         };
         let gaps = gathered(senders.iter().enumerate().map(|(i, sender)| (gap(sender.src), i)));
         for (gap, numbers) in gaps {
-            let group = self.group(plan.group);
+            let group = self.group(&plan.group);
             let gaps = if plan.group.arrivals == Arrivals::Poisson { Gaps::Poisson(gap) } else { Gaps::Periodic(gap) };
-            let until = plan.until(place.resolved);
+            let until = plan.until(layout);
             let timing = Timing { start: plan.group.start, gaps, until, count: plan.group.count };
             let senders = numbers.iter().map(|i| senders[*i].clone()).collect();
             let sizes = plan.sizes.clone().unwrap_or(Sizes::Fixed(plan.group.size.unwrap_or_default()));
             let flows = Flows::new(self.seed, group, senders, timing, sizes)
-                .map_err(|e| place.resolved.error(&plan.key, e.to_string()))?;
+                .map_err(|e| layout.error(&plan.key, e.to_string()))?;
             self.total = self.total.zip(flows.total()).map(|(a, b)| a + b);
             self.sources.push(Box::new(flows));
         }
         Ok(())
     }
 
-    fn events(&mut self, place: &Place<'_>, plan: &Plan<'_>, crowd: &Crowd) -> Result<(), ScenarioError> {
+    fn events(&mut self, layout: &Layout, plan: &Plan, crowd: &Crowd) -> Result<(), ScenarioError> {
         let once = plan.group.arrivals == Arrivals::Once;
-        let gap = plan.gap(place.resolved, Rate(0));
+        let gap = plan.gap(layout, Rate(0));
         let timing = Timing {
             start: plan.group.start,
             gaps: match (plan.group.arrivals, gap) {
@@ -333,21 +331,21 @@ impl Sources {
                 (_, None) => Gaps::Periodic(Time::ZERO),
                 (_, Some(gap)) => Gaps::Periodic(Time(gap.0.max(1))),
             },
-            until: plan.until(place.resolved).filter(|_| !once),
+            until: plan.until(layout).filter(|_| !once),
             count: plan.group.count.or(once.then_some(1)),
         };
-        let group = self.group(plan.group);
+        let group = self.group(&plan.group);
         let sizes = plan.sizes.clone().unwrap_or(Sizes::Fixed(plan.group.size.unwrap_or_default()));
         let events = Incasts::new(self.seed, group, crowd.clone(), timing, sizes)
-            .map_err(|e| place.resolved.error(&plan.key, e.to_string()))?;
+            .map_err(|e| layout.error(&plan.key, e.to_string()))?;
         self.total = self.total.zip(events.total()).map(|(a, b)| a + b);
         self.sources.push(Box::new(events));
         Ok(())
     }
 
     /// The pairs of a group; a permutation is drawn by the group's label.
-    fn pairs_of(&self, place: &Place<'_>, plan: &Plan<'_>) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
-        plan.pairs(self.seed, &plan.group.label, place.resolved)
+    fn pairs_of(&self, layout: &Layout, plan: &Plan) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
+        plan.pairs(self.seed, &plan.group.label, layout)
     }
 }
 
@@ -358,7 +356,7 @@ fn gathered<K: Ord>(all: impl Iterator<Item = (K, usize)>) -> BTreeMap<K, Vec<us
     by
 }
 
-fn way_of(plan: &Plan<'_>, pair: usize) -> Way {
+fn way_of(plan: &Plan, pair: usize) -> Way {
     match &plan.who {
         Who::Pairs(_, ways) => ways.get(pair).cloned().unwrap_or_default(),
         _ => Way::default(),
@@ -373,7 +371,7 @@ impl Picked {
         Picked(numbers.iter().map(|i| (*i, pairs[*i])).collect())
     }
 
-    fn rows(&self, group: &Group, plan: &Plan<'_>) -> Table {
+    fn rows(&self, group: &Group, plan: &Plan) -> Table {
         let mut ways = Ways::default();
         let row = |(n, (i, (src, dst))): (usize, &(usize, (HostId, HostId)))| Row {
             id: group.flow_id(n as u64),
@@ -390,7 +388,7 @@ impl Picked {
 }
 
 /// `count` flows of each pair, all at the start.
-fn numbered(group: &Group, plan: &Plan<'_>, pairs: &[(HostId, HostId)], count: u64, bytes: u64) -> Table {
+fn numbered(group: &Group, plan: &Plan, pairs: &[(HostId, HostId)], count: u64, bytes: u64) -> Table {
     let mut ways = Ways::default();
     let mut rows = Vec::with_capacity(pairs.len() * count as usize);
     for (i, (src, dst)) in pairs.iter().enumerate() {

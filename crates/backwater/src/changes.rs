@@ -2,7 +2,7 @@
 //! whatever the order in which they were given, and a setting of a mechanism never switches the mechanism on.
 
 use crate::error::{ScenarioError, nearest};
-use crate::tree::{self, Layer, Misfit, Node, Origin, Source, Table, Value};
+use crate::tree::{self, Layer, Misfit, Node, Origin, SourceText, TomlTable, Value};
 use backwater_mech::registry::ENTRIES;
 
 /// A setting of a mechanism that is off. It changes nothing.
@@ -65,7 +65,7 @@ pub(crate) struct Merged {
 
 impl Changes {
     /// Merges all of it over the root of a file.
-    pub(crate) fn over(&self, file: &Node, variants: &Table, source: &Source) -> Result<Merged, Misfit> {
+    pub(crate) fn over(&self, file: &Node, variants: &TomlTable, source: &SourceText) -> Result<Merged, Misfit> {
         let mut root = file.clone();
         let switches = self.switches();
         for variant in self.variants.iter().filter_map(|name| variants.get(name)) {
@@ -142,14 +142,14 @@ fn turn(root: &mut Node, mechanism: &str, on: bool, layer: &Layer) {
 }
 
 /// Says that a mechanism is off, and by whom where somebody says so.
-fn off(root: &Node, mechanism: &str, source: &Source) -> String {
+fn off(root: &Node, mechanism: &str, source: &SourceText) -> String {
     match root.table().and_then(|table| table.get(mechanism)) {
         Some(node) => format!("`{mechanism}` is off, by {}", node.origin.shown(source)),
         None => format!("`{mechanism}` is off"),
     }
 }
 
-fn refusal(setting: &Setting, mechanism: &str, reason: &str, root: &Node, variants: &Table) -> ScenarioError {
+fn refusal(setting: &Setting, mechanism: &str, reason: &str, root: &Node, variants: &TomlTable) -> ScenarioError {
     let error = ScenarioError {
         key: Some(setting.key.clone()),
         value: Some(setting.value.clone()),

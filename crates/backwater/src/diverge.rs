@@ -4,7 +4,7 @@
 //! the first difference is what counts, since both come in the order of time. Nothing is kept but what one run is ahead of the other.
 
 use crate::error::ScenarioError;
-use crate::{Resolved, build};
+use crate::{Checked, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
@@ -42,7 +42,7 @@ pub struct Left {
 
 /// A control message, when it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct ControlMessage {
     /// When.
     pub time: Time,
     /// Its kind, such as `mac-control`.
@@ -68,7 +68,7 @@ pub struct Verdict {
     /// The first difference among the frames.
     pub frames: Option<Difference<Left>>,
     /// The first difference among the control messages.
-    pub control: Option<Difference<Said>>,
+    pub control: Option<Difference<ControlMessage>>,
     /// Frames that were the same.
     pub same: u64,
 }
@@ -79,16 +79,16 @@ struct Side {
     graph: Graph,
     peers: Vec<Vec<NodeId>>,
     over: bool,
-    rows: Rows,
+    rows: Unmatched,
 }
 
 #[derive(Default)]
-struct Rows {
+struct Unmatched {
     frames: VecDeque<FrameRow>,
     control: VecDeque<ControlRow>,
 }
 
-impl Sink for Rows {
+impl Sink for Unmatched {
     fn flow(&mut self, _: &FlowRow) {}
     fn control(&mut self, row: &ControlRow) {
         self.control.push_back(row.clone());
@@ -103,8 +103,8 @@ impl Sink for Rows {
 }
 
 impl Side {
-    fn new(resolved: &Resolved, seed: u64) -> Result<Side, ScenarioError> {
-        let spec = build(resolved, seed)?;
+    fn new(checked: &Checked, seed: u64) -> Result<Side, ScenarioError> {
+        let spec = build(checked, seed)?;
         let graph = spec.graph.clone();
         let mut network = stage::build(spec).map_err(ScenarioError::new)?;
         let ends = graph.ports().map_err(|error| ScenarioError::new(error.to_string()))?;
@@ -114,7 +114,7 @@ impl Side {
                 network.capture_at(NodeId(node as u32), Port(port as u16));
             }
         }
-        Ok(Side { network, graph, peers, over: false, rows: Rows::default() })
+        Ok(Side { network, graph, peers, over: false, rows: Unmatched::default() })
     }
 
     /// Goes on. A promise that is broken ends a run, and is no difference before the other has gone further.
@@ -158,8 +158,8 @@ impl Side {
         }
     }
 
-    fn said(&self, row: &ControlRow) -> Said {
-        Said {
+    fn control(&self, row: &ControlRow) -> ControlMessage {
+        ControlMessage {
             time: row.time,
             kind: row.kind,
             node: self.name(row.node),
@@ -177,44 +177,45 @@ pub struct Pair {
     verdict: Verdict,
 }
 
-/// How rows of one kind are taken, compared and told.
-struct Way<T, D> {
-    of: fn(&mut Rows) -> &mut VecDeque<T>,
+/// How rows of one kind are taken, compared and shown.
+struct Comparison<T, D> {
+    of: fn(&mut Unmatched) -> &mut VecDeque<T>,
     time: fn(&T) -> Time,
     same: fn(&T, &T) -> bool,
-    told: fn(&Side, &T) -> D,
+    shown: fn(&Side, &T) -> D,
 }
 
-const FRAMES: Way<FrameRow, Left> = Way {
+const FRAMES: Comparison<FrameRow, Left> = Comparison {
     of: |rows| &mut rows.frames,
     time: |row| row.time,
     same: |a, b| {
         let key = |row: &FrameRow| (row.time, row.node, row.port, row.packet.uid, row.packet.ds, row.packet.size);
         key(a) == key(b)
     },
-    told: Side::left,
+    shown: Side::left,
 };
 
-const CONTROL: Way<ControlRow, Said> =
-    Way { of: |rows| &mut rows.control, time: |row| row.time, same: |a, b| a == b, told: Side::said };
+const CONTROL: Comparison<ControlRow, ControlMessage> =
+    Comparison { of: |rows| &mut rows.control, time: |row| row.time, same: |a, b| a == b, shown: Side::control };
 
 /// Takes what both have got, until it differs.
-fn compare<T, D>(sides: &mut [Side; 2], way: &Way<T, D>, shared: &mut u64) -> Option<Difference<D>> {
+fn compare<T, D>(sides: &mut [Side; 2], comparison: &Comparison<T, D>, shared: &mut u64) -> Option<Difference<D>> {
     loop {
-        let heads = [0, 1].map(|i| (way.of)(&mut sides[i].rows).pop_front());
+        let heads = [0, 1].map(|i| (comparison.of)(&mut sides[i].rows).pop_front());
         match &heads {
             [None, None] => return None,
-            [Some(one), Some(other)] if (way.same)(one, other) => *shared += 1,
-            [None, Some(row)] if !sides[0].is_past((way.time)(row)) => {
-                (way.of)(&mut sides[1].rows).push_front(heads.into_iter().flatten().next()?);
+            [Some(one), Some(other)] if (comparison.same)(one, other) => *shared += 1,
+            [None, Some(row)] if !sides[0].is_past((comparison.time)(row)) => {
+                (comparison.of)(&mut sides[1].rows).push_front(heads.into_iter().flatten().next()?);
                 return None;
             }
-            [Some(row), None] if !sides[1].is_past((way.time)(row)) => {
-                (way.of)(&mut sides[0].rows).push_front(heads.into_iter().flatten().next()?);
+            [Some(row), None] if !sides[1].is_past((comparison.time)(row)) => {
+                (comparison.of)(&mut sides[0].rows).push_front(heads.into_iter().flatten().next()?);
                 return None;
             }
             [one, other] => {
-                let [a, b] = [(0, one), (1, other)].map(|(i, row)| row.as_ref().map(|row| (way.told)(&sides[i], row)));
+                let [a, b] =
+                    [(0, one), (1, other)].map(|(i, row)| row.as_ref().map(|row| (comparison.shown)(&sides[i], row)));
                 return Some((a, b));
             }
         }
@@ -223,7 +224,7 @@ fn compare<T, D>(sides: &mut [Side; 2], way: &Way<T, D>, shared: &mut u64) -> Op
 
 impl Pair {
     /// Of two scenarios and seeds, of one network.
-    pub fn new(a: (&Resolved, u64), b: (&Resolved, u64)) -> Result<Pair, ScenarioError> {
+    pub fn new(a: (&Checked, u64), b: (&Checked, u64)) -> Result<Pair, ScenarioError> {
         let sides = [Side::new(a.0, a.1)?, Side::new(b.0, b.1)?];
         let nodes = |side: &Side| side.graph.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
         if nodes(&sides[0]) != nodes(&sides[1]) || sides[0].peers != sides[1].peers {

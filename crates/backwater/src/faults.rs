@@ -3,55 +3,55 @@
 use crate::error::{ScenarioError, nearest};
 use crate::file::{FaultEntry, Frames};
 use crate::hosts;
-use crate::plan::Place;
+use crate::layout::Layout;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::spec::{Fault, FaultKind, FrameKind};
 
 /// All faults of the scenario.
-pub(crate) fn all(place: &Place<'_>) -> Result<Vec<Fault>, ScenarioError> {
-    place.resolved.file.fault.iter().enumerate().map(|(i, fault)| one(place, &format!("fault.{i}"), fault)).collect()
+pub(crate) fn all(layout: &Layout) -> Result<Vec<Fault>, ScenarioError> {
+    layout.file.fault.iter().enumerate().map(|(i, fault)| one(layout, &format!("fault.{i}"), fault)).collect()
 }
 
-fn one(place: &Place<'_>, key: &str, fault: &FaultEntry) -> Result<Fault, ScenarioError> {
+fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<Fault, ScenarioError> {
     let (at, kind) = match fault {
         FaultEntry::Loss { at, from, to, frame, probability } => {
             let (from, to) = match (from, to) {
                 (Some(from), Some(to)) => {
-                    let (from, to) = link(place, key, ("from", from), ("to", to))?;
+                    let (from, to) = link(layout, key, ("from", from), ("to", to))?;
                     (Some(from), Some(to))
                 }
                 (from, to) => {
-                    let find = |name, end: &Option<String>| end.as_ref().map(|end| node(place, key, (name, end)));
+                    let find = |name, end: &Option<String>| end.as_ref().map(|end| node(layout, key, (name, end)));
                     (find("from", from).transpose()?, find("to", to).transpose()?)
                 }
             };
-            let what = frame.as_ref().map(|frame| kind(place, key, frame)).transpose()?;
+            let what = frame.as_ref().map(|frame| kind(layout, key, frame)).transpose()?;
             (*at, FaultKind::Loss { from, to, what, probability: *probability })
         }
         FaultEntry::DropNth { at, from, to, frame, nth } => {
-            let (from, to) = link(place, key, ("from", from), ("to", to))?;
-            (*at, FaultKind::DropNth { from, to, what: kind(place, key, frame)?, nth: *nth })
+            let (from, to) = link(layout, key, ("from", from), ("to", to))?;
+            (*at, FaultKind::DropNth { from, to, what: kind(layout, key, frame)?, nth: *nth })
         }
         FaultEntry::LinkDown { at, a, b } => {
-            let (a, b) = link(place, key, ("a", a), ("b", b))?;
+            let (a, b) = link(layout, key, ("a", a), ("b", b))?;
             (*at, FaultKind::LinkDown { a, b })
         }
         FaultEntry::LinkUp { at, a, b } => {
-            let (a, b) = link(place, key, ("a", a), ("b", b))?;
+            let (a, b) = link(layout, key, ("a", a), ("b", b))?;
             (*at, FaultKind::LinkUp { a, b })
         }
         FaultEntry::RateChange { at, from, to, rate } => {
-            let (from, to) = link(place, key, ("from", from), ("to", to))?;
+            let (from, to) = link(layout, key, ("from", from), ("to", to))?;
             (*at, FaultKind::RateChange { from, to, rate: *rate })
         }
         FaultEntry::SlowReceiver { at, host, rate, xoff, xon, class } => {
-            let host = hosts::one(host, place.index)
-                .map_err(|(reason, hint)| place.resolved.error(&format!("{key}.host"), reason).hint(hint))?;
+            let host = hosts::one(host, &layout.index)
+                .map_err(|(reason, hint)| layout.error(&format!("{key}.host"), reason).hint(hint))?;
             if xon > xoff {
                 let reason = format!("xon ({xon}) is above xoff ({xoff})");
-                return Err(place.resolved.error(&format!("{key}.xon"), reason).hint("xon must not exceed xoff"));
+                return Err(layout.error(&format!("{key}.xon"), reason).hint("xon must not exceed xoff"));
             }
             (*at, FaultKind::SlowReceiver { host, rate: *rate, xoff: *xoff, xon: *xon, class: Class(*class) })
         }
@@ -60,7 +60,7 @@ fn one(place: &Place<'_>, key: &str, fault: &FaultEntry) -> Result<Fault, Scenar
 }
 
 /// The kinds of frames that `key.frame` may name.
-fn kind(place: &Place<'_>, key: &str, frame: &Frames) -> Result<FrameKind, ScenarioError> {
+fn kind(layout: &Layout, key: &str, frame: &Frames) -> Result<FrameKind, ScenarioError> {
     let name = frame.0.as_str();
     match name {
         "data" => return Ok(FrameKind::Data),
@@ -76,27 +76,23 @@ fn kind(place: &Place<'_>, key: &str, frame: &Frames) -> Result<FrameKind, Scena
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("kinds of frames: {}", known().collect::<Vec<_>>().join(", ")),
     };
-    Err(place.resolved.error(&format!("{key}.frame"), format!("there is no kind of frame `{name}`")).hint(hint))
+    Err(layout.error(&format!("{key}.frame"), format!("there is no kind of frame `{name}`")).hint(hint))
 }
 
-fn node(place: &Place<'_>, key: &str, (name, text): (&str, &str)) -> Result<NodeId, ScenarioError> {
-    place.index.node(text).ok_or_else(|| {
-        place
-            .resolved
+fn node(layout: &Layout, key: &str, (name, text): (&str, &str)) -> Result<NodeId, ScenarioError> {
+    layout.index.node(text).ok_or_else(|| {
+        layout
             .error(&format!("{key}.{name}"), format!("there is no node `{text}`"))
-            .hint(hosts::node_hint(text, place.index.graph()))
+            .hint(hosts::node_hint(text, layout.index.graph()))
     })
 }
 
 /// Two nodes that a link joins.
-fn link(place: &Place<'_>, key: &str, a: (&str, &str), b: (&str, &str)) -> Result<(NodeId, NodeId), ScenarioError> {
-    let (from, to) = (node(place, key, a)?, node(place, key, b)?);
-    if !place.neighbours().joined(from, to) {
+fn link(layout: &Layout, key: &str, a: (&str, &str), b: (&str, &str)) -> Result<(NodeId, NodeId), ScenarioError> {
+    let (from, to) = (node(layout, key, a)?, node(layout, key, b)?);
+    if !layout.neighbours().joined(from, to) {
         let reason = format!("no link joins `{}` and `{}`", a.1, b.1);
-        return Err(place
-            .resolved
-            .error(&format!("{key}.{}", b.0), reason)
-            .hint("faults happen on the links of the topology"));
+        return Err(layout.error(&format!("{key}.{}", b.0), reason).hint("faults happen on the links of the topology"));
     }
     Ok((from, to))
 }

@@ -3,8 +3,9 @@
 use crate::error::ScenarioError;
 use crate::file::{Arrivals, FlowGroup, Pattern, Places};
 use crate::hosts::{self, MOST};
+use crate::layout::Layout;
 use crate::matrix;
-use crate::plan::{Offered, Place, Plan, Who};
+use crate::plan::{Offered, Plan, Who};
 use crate::resolved::Resolved;
 use crate::ways::ways;
 use backwater_net::packet::HostId;
@@ -12,22 +13,22 @@ use backwater_net::workload::{Crowd, Distribution, Sizes, permutation, sizes};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-impl<'a> Plan<'a> {
+impl Plan {
     /// Of the `number`-th group.
-    pub(crate) fn new(place: &Place<'_>, number: usize, group: &'a FlowGroup) -> Result<Plan<'a>, ScenarioError> {
+    pub(crate) fn new(layout: &Layout, number: usize, group: &FlowGroup) -> Result<Plan, ScenarioError> {
         let key = format!("flow.{number}");
-        keys_fit(place.resolved, &key, group)?;
-        let who = who(place, &key, group)?;
-        let sizes = sizes_of(place.resolved, &key, group)?;
-        let mut plan = Plan { sizes, key, group, who, offered: Offered::default() };
-        plan.offered = plan.offered(place);
-        plan.ends(place.resolved)?;
-        plan.reaches(place)?;
+        keys_fit(layout, &key, group)?;
+        let who = who(layout, &key, group)?;
+        let sizes = sizes_of(layout, &key, group)?;
+        let mut plan = Plan { sizes, key, group: group.clone(), who, offered: Offered::default() };
+        plan.offered = plan.offered(layout);
+        plan.ends(layout)?;
+        plan.reaches(layout)?;
         Ok(plan)
     }
 
     fn ends(&self, resolved: &Resolved) -> Result<(), ScenarioError> {
-        let (group, key) = (self.group, &self.key);
+        let (group, key) = (&self.group, &self.key);
         let endless = match group.arrivals {
             Arrivals::Once => false,
             Arrivals::Bernoulli => self.until(resolved).is_none(),
@@ -40,8 +41,8 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    fn reaches(&self, place: &Place<'_>) -> Result<(), ScenarioError> {
-        let cut = |from: HostId, to: HostId| (!place.index.reaches(from, to)).then_some((from, to));
+    fn reaches(&self, layout: &Layout) -> Result<(), ScenarioError> {
+        let cut = |from: HostId, to: HostId| (!layout.index.reaches(from, to)).then_some((from, to));
         let found = match &self.who {
             Who::Pairs(pairs, _) => pairs.iter().find_map(|&(from, to)| cut(from, to)),
             Who::Permutation(hosts) => hosts.iter().find_map(|&h| cut(hosts[0], h)),
@@ -59,8 +60,8 @@ impl<'a> Plan<'a> {
             }
         };
         found.map_or(Ok(()), |(from, to)| {
-            let reason = format!("{} cannot reach {}: no links join them", place.name(from), place.name(to));
-            Err(place.resolved.error(&format!("{}.to", self.key), reason).hint("add a link, or choose other hosts"))
+            let reason = format!("{} cannot reach {}: no links join them", layout.name(from), layout.name(to));
+            Err(layout.error(&format!("{}.to", self.key), reason).hint("add a link, or choose other hosts"))
         })
     }
 
@@ -208,11 +209,11 @@ fn sizes_of(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<Option<
     Distribution::parse(&text).map_err(|e| error(format!("`{name}`: {e}"))).and_then(drawn)
 }
 
-fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioError> {
-    let resolved = place.resolved;
+fn who(layout: &Layout, key: &str, group: &FlowGroup) -> Result<Who, ScenarioError> {
+    let resolved = &layout.resolved;
     let set = |name: &str, hosts: Option<&crate::file::Hosts>| match hosts {
-        None => Ok((0..place.index.hosts()).map(HostId).collect()),
-        Some(hosts) => hosts::expand(hosts, place.index)
+        None => Ok((0..layout.index.hosts()).map(HostId).collect()),
+        Some(hosts) => hosts::expand(hosts, &layout.index)
             .map_err(|(reason, hint)| resolved.error(&format!("{key}.{name}"), reason).hint(hint)),
     };
     let (from, to): (Vec<HostId>, Vec<HostId>) = (set("from", group.from.as_ref())?, set("to", group.to.as_ref())?);
@@ -224,13 +225,13 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
         }
     }
     match group.pattern {
-        Pattern::Matrix => weighted(place, key, group, from),
+        Pattern::Matrix => weighted(layout, key, group, from),
         Pattern::Permutation | Pattern::Random | Pattern::Clusters | Pattern::Incast => {
             let mut receivers = to.clone();
             for (name, hosts) in [("from", &mut from.clone()), ("to", &mut receivers)] {
                 hosts.sort_unstable();
                 if let Some(twice) = hosts.windows(2).find(|w| w[0] == w[1]) {
-                    return fail(name, format!("{} is named twice", place.name(twice[0])), "name each host once");
+                    return fail(name, format!("{} is named twice", layout.name(twice[0])), "name each host once");
                 }
             }
             if group.pattern == Pattern::Incast {
@@ -238,21 +239,22 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
                 return match crowd.short() {
                     Some(host) => {
                         let beside = crowd.from.len() - usize::from(crowd.from.contains(&host));
-                        let reason = format!("{} senders, but only {beside} beside {}", crowd.fan_in, place.name(host));
+                        let reason =
+                            format!("{} senders, but only {beside} beside {}", crowd.fan_in, layout.name(host));
                         fail("fan_in", reason, "fewer, or more hosts in `from`")
                     }
                     None => Ok(Who::Incast(crowd)),
                 };
             }
             if group.pattern == Pattern::Clusters {
-                let sets = clusters(place, key, group, &from)?;
+                let sets = clusters(layout, key, group, &from)?;
                 return Ok(Who::Random(sets.map(|set| (set.to_vec(), set.into())).collect()));
             }
             if group.pattern == Pattern::Random {
                 let alone = from.iter().find(|h| to.len() == 1 && to[0] == **h);
                 return match alone {
                     Some(host) => {
-                        fail("to", format!("{} could send to nobody but itself", place.name(*host)), "add receivers")
+                        fail("to", format!("{} could send to nobody but itself", layout.name(*host)), "add receivers")
                     }
                     None => Ok(Who::Random(vec![(from, to.into())])),
                 };
@@ -270,19 +272,19 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
         Pattern::Pairs | Pattern::AllToAll | Pattern::Gather => {
             let pairs = match group.pattern {
                 Pattern::Gather => {
-                    let sets = clusters(place, key, group, &from)?;
+                    let sets = clusters(layout, key, group, &from)?;
                     sets.flat_map(|set| set[1..].iter().map(|from| (*from, set[0]))).collect()
                 }
-                _ => pairs(place, key, group, &from, &to)?,
+                _ => pairs(layout, key, group, &from, &to)?,
             };
             if group.arrivals != Arrivals::Once {
                 let mut seen = HashSet::with_capacity(pairs.len());
                 if let Some((src, dst)) = pairs.iter().find(|pair| !seen.insert(**pair)) {
-                    let reason = format!("{} sends to {} twice", place.name(*src), place.name(*dst));
+                    let reason = format!("{} sends to {} twice", layout.name(*src), layout.name(*dst));
                     return fail("from", reason, "give the pair a higher load instead");
                 }
             }
-            let ways = ways(place, key, group, &pairs)?;
+            let ways = ways(layout, key, group, &pairs)?;
             Ok(Who::Pairs(pairs, ways))
         }
     }
@@ -290,7 +292,7 @@ fn who(place: &Place<'_>, key: &str, group: &FlowGroup) -> Result<Who, ScenarioE
 
 /// The clusters of a group.
 fn clusters<'a>(
-    place: &Place<'_>,
+    layout: &Layout,
     key: &str,
     group: &FlowGroup,
     from: &'a [HostId],
@@ -298,20 +300,20 @@ fn clusters<'a>(
     let size = group.cluster.unwrap_or(1) as usize;
     if size < 2 || !from.len().is_multiple_of(size) {
         let reason = format!("{} hosts cannot be divided into clusters of {size}", from.len());
-        let error = place.resolved.error(&format!("{key}.cluster"), reason);
+        let error = layout.error(&format!("{key}.cluster"), reason);
         return Err(error.hint("2 or more, and as many as divide the hosts of `from`"));
     }
     Ok(from.chunks(size))
 }
 
 /// Senders with the receivers that a matrix gives them.
-fn weighted(place: &Place<'_>, key: &str, group: &FlowGroup, from: Vec<HostId>) -> Result<Who, ScenarioError> {
+fn weighted(layout: &Layout, key: &str, group: &FlowGroup, from: Vec<HostId>) -> Result<Who, ScenarioError> {
     let name = group.matrix.as_deref().unwrap_or_default();
-    let matrix = matrix::read(&place.resolved.base_dir.join(name), name, place.index).map_err(|error| {
+    let matrix = matrix::read(&layout.base_dir.join(name), name, &layout.index).map_err(|error| {
         // What is wrong within the file stands there.
         match error.file {
             Some(_) => error,
-            None => ScenarioError { hint: error.hint, ..place.resolved.error(&format!("{key}.matrix"), error.reason) },
+            None => ScenarioError { hint: error.hint, ..layout.error(&format!("{key}.matrix"), error.reason) },
         }
     })?;
     let from = if group.from.is_some() { from } else { matrix.keys().copied().collect() };
@@ -319,29 +321,25 @@ fn weighted(place: &Place<'_>, key: &str, group: &FlowGroup, from: Vec<HostId>) 
     for host in &from {
         let reason = match (matrix.contains_key(host), seen.insert(*host)) {
             (true, true) => continue,
-            (true, false) => format!("{} is named twice", place.name(*host)),
-            (false, _) => format!("the matrix has no receiver for {}", place.name(*host)),
+            (true, false) => format!("{} is named twice", layout.name(*host)),
+            (false, _) => format!("the matrix has no receiver for {}", layout.name(*host)),
         };
-        return Err(place
-            .resolved
-            .error(&format!("{key}.from"), reason)
-            .hint("senders are hosts with weights of their own"));
+        return Err(layout.error(&format!("{key}.from"), reason).hint("senders are hosts with weights of their own"));
     }
     if from.is_empty() {
-        return Err(place.resolved.error(&format!("{key}.matrix"), "has no pair with a weight").hint("SRC,DST,WEIGHT"));
+        return Err(layout.error(&format!("{key}.matrix"), "has no pair with a weight").hint("SRC,DST,WEIGHT"));
     }
     Ok(Who::Matrix(from, matrix))
 }
 
 fn pairs(
-    place: &Place<'_>,
+    layout: &Layout,
     key: &str,
     group: &FlowGroup,
     from: &[HostId],
     to: &[HostId],
 ) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
-    let fail =
-        |name: &str, reason: String, hint: &str| Err(place.resolved.error(&format!("{key}.{name}"), reason).hint(hint));
+    let fail = |name: &str, reason: String, hint: &str| Err(layout.error(&format!("{key}.{name}"), reason).hint(hint));
     let pairs: Vec<(HostId, HostId)> = if group.pattern == Pattern::AllToAll {
         if from.len().saturating_mul(to.len()) > MOST {
             let reason = format!("{} pairs are too many, {MOST} are possible", from.len() as u64 * to.len() as u64);
@@ -367,7 +365,7 @@ fn pairs(
     match pairs.iter().find(|(f, t)| f == t) {
         Some((host, _)) => fail(
             "to",
-            format!("{} would send to itself", place.name(*host)),
+            format!("{} would send to itself", layout.name(*host)),
             "source and destination are different hosts",
         ),
         None => Ok(pairs),

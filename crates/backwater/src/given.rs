@@ -30,7 +30,7 @@ pub struct TableFlow {
 
 /// Rows that the caller has read.
 #[derive(Clone)]
-pub(crate) struct Rows {
+pub(crate) struct GivenRows {
     pub of: RowsOf,
     pub rows: Arc<[TableFlow]>,
 }

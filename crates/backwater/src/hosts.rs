@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(crate) const MOST: usize = 20_000_000;
 
 /// The hosts of a set, in its order; an error is a reason and a hint.
-pub(crate) fn expand(hosts: &Hosts, index: &Index<'_>) -> Result<Vec<HostId>, (String, String)> {
+pub(crate) fn expand(hosts: &Hosts, index: &Index) -> Result<Vec<HostId>, (String, String)> {
     let mut out = Vec::new();
     for entry in hosts.entries() {
         out.extend(members(entry, index)?);
@@ -22,7 +22,7 @@ pub(crate) fn expand(hosts: &Hosts, index: &Index<'_>) -> Result<Vec<HostId>, (S
 }
 
 /// One host.
-pub(crate) fn one(host: &Host, index: &Index<'_>) -> Result<HostId, (String, String)> {
+pub(crate) fn one(host: &Host, index: &Index) -> Result<HostId, (String, String)> {
     match members(host, index)?[..] {
         [host] => Ok(host),
         _ => Err(("needs one host".into(), "as in \"h3\"".into())),
@@ -39,7 +39,7 @@ pub(crate) fn is_all(hosts: Option<&Hosts>) -> bool {
 }
 
 /// The hosts of one entry: `[at] FIRST[..LAST] [step N]`, or `all [step N]`.
-fn members(entry: &Host, index: &Index<'_>) -> Result<Vec<HostId>, (String, String)> {
+fn members(entry: &Host, index: &Index) -> Result<Vec<HostId>, (String, String)> {
     let text = match entry {
         Host::Number(n) => return Ok(vec![single(&n.to_string(), index)?]),
         Host::Text(text) => text.trim(),
@@ -73,7 +73,7 @@ fn members(entry: &Host, index: &Index<'_>) -> Result<Vec<HostId>, (String, Stri
 }
 
 /// The hosts at a switch, or at every `step`-th of a range of switches, switch by switch.
-fn attached(text: &str, step: usize, index: &Index<'_>) -> Result<Vec<HostId>, (String, String)> {
+fn attached(text: &str, step: usize, index: &Index) -> Result<Vec<HostId>, (String, String)> {
     let graph = index.graph();
     let switch = |name: &str| {
         let name = name.trim();
@@ -103,11 +103,11 @@ fn attached(text: &str, step: usize, index: &Index<'_>) -> Result<Vec<HostId>, (
     }
 }
 
-fn single(text: &str, index: &Index<'_>) -> Result<HostId, (String, String)> {
+fn single(text: &str, index: &Index) -> Result<HostId, (String, String)> {
     index.host(text.trim()).ok_or_else(|| (format!("there is no host `{}`", text.trim()), known(index)))
 }
 
-fn known(index: &Index<'_>) -> String {
+fn known(index: &Index) -> String {
     let name = |h: u32| index.node_of(HostId(h)).map_or("", |n| index.graph().nodes[n.0 as usize].name.as_str());
     match index.hosts().checked_sub(1) {
         None => "the topology has no hosts".to_owned(),

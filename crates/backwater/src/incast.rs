@@ -4,21 +4,21 @@
 //! which they may send, there may be more senders than are known, and the incast there is *open*. So are the others that
 //! send to it at another time or in another class, or over a slower link of their own.
 
-use crate::advise::Way;
-use crate::error::ScenarioError;
 use crate::file::Arrivals;
-use crate::plan::{Place, Plan, Who};
+use crate::plan::{Plan, Who};
+use crate::planned::Planned;
 use backwater_engine::Time;
+use backwater_net::Rate;
+use backwater_net::hooks::{Hop, Paths};
 use backwater_net::packet::{HostId, NodeId};
 use backwater_net::topology::NodeKind;
-use backwater_net::{Bytes, Rate};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A flow of a pair: which plan, which pair of it.
 type Flow = (u32, u32);
 
 /// Flows that start at once into one host.
-pub(crate) struct Incast {
+pub(crate) struct KnownIncast {
     pub receiver: HostId,
     pub class: u8,
     /// Rate of the receiver's link.
@@ -30,25 +30,11 @@ pub(crate) struct Incast {
     pub open: bool,
 }
 
-/// How an incast comes to its receiver's switch.
-pub(crate) struct Ways {
-    /// Links of the way with the most.
-    pub links: u64,
-    pub shortest: Way,
-    pub longest: Way,
-    /// Longest propagation delay of a link, longest latency of a switch, on any of the ways.
-    pub link_delay: Time,
-    pub latency: Time,
-    /// Senders whose data the links on the way can bring at once, at the rate of the receiver's link.
-    pub carried: u64,
-}
-
 /// Every known incast of at least two senders, by receiver: of several at one host the largest.
-pub(crate) fn incasts(place: &Place<'_>, plans: &[Plan<'_>]) -> Vec<Incast> {
-    let file = &place.resolved.file;
+pub(crate) fn incasts(planned: &Planned) -> Vec<KnownIncast> {
+    let (file, plans) = (&planned.file, &planned.plans);
     let packet = &file.packet;
-    let tables =
-        file.flow.iter().any(|g| g.table.is_some()) || !place.resolved.tables.is_empty() || !file.job.is_empty();
+    let tables = file.flow.iter().any(|g| g.table.is_some()) || !planned.tables.is_empty() || !file.job.is_empty();
     let mut open: HashSet<HostId> = HashSet::new();
     // Small, since all-to-all may have 20 million: receiver, sender, plan and pair.
     let mut known: Vec<(HostId, HostId, u32, u32)> = Vec::new();
@@ -66,23 +52,29 @@ pub(crate) fn incasts(place: &Place<'_>, plans: &[Plan<'_>]) -> Vec<Incast> {
     }
     // What begins together: receiver, class, start.
     let event = |flow: &(HostId, HostId, u32, u32)| {
-        let group = plans[flow.2 as usize].group;
+        let group = &plans[flow.2 as usize].group;
         (flow.0, group.class, group.start)
     };
-    let bytes = |plan: &Plan<'_>| {
+    let bytes = |plan: &Plan| {
         let size = plan.group.size.unwrap_or_default().0;
         let headers = size.div_ceil(packet.payload.0.max(1)).saturating_mul(packet.header.0);
         size.saturating_add(headers).saturating_mul(plan.group.count.unwrap_or(1))
     };
     known.sort_unstable_by_key(|flow| (event(flow), *flow));
-    let mut found: Vec<Incast> = Vec::new();
+    let mut found: Vec<KnownIncast> = Vec::new();
     for at_once in known.chunk_by(|a, b| event(a) == event(b)) {
         let Some((receiver, class, _)) = at_once.first().map(event) else { continue };
-        let rate = place.rates[receiver.0 as usize];
-        let mut one =
-            Incast { receiver, class, rate, senders: Vec::new(), bytes: 0, open: tables || open.contains(&receiver) };
+        let rate = planned.rates[receiver.0 as usize];
+        let mut one = KnownIncast {
+            receiver,
+            class,
+            rate,
+            senders: Vec::new(),
+            bytes: 0,
+            open: tables || open.contains(&receiver),
+        };
         for &(_, from, plan, pair) in at_once {
-            let fast = place.rates[from.0 as usize] >= rate;
+            let fast = planned.rates[from.0 as usize] >= rate;
             one.bytes = one.bytes.saturating_add(bytes(&plans[plan as usize]));
             one.open |= !fast;
             if fast && one.senders.last().is_none_or(|(last, _)| *last != from) {
@@ -91,7 +83,7 @@ pub(crate) fn incasts(place: &Place<'_>, plans: &[Plan<'_>]) -> Vec<Incast> {
         }
         match found.last_mut().filter(|last| last.receiver == receiver) {
             Some(last) if last.senders.len() >= one.senders.len() => last.open = true,
-            Some(last) => *last = Incast { open: true, ..one },
+            Some(last) => *last = KnownIncast { open: true, ..one },
             None => found.push(one),
         }
     }
@@ -101,18 +93,17 @@ pub(crate) fn incasts(place: &Place<'_>, plans: &[Plan<'_>]) -> Vec<Incast> {
 
 /// The network as ways are measured in it.
 pub(crate) struct Measure<'p> {
-    place: &'p Place<'p>,
+    planned: &'p Planned,
     /// Between neighbours: the rate of one link, of all together, and the propagation delay.
     links: HashMap<(NodeId, NodeId), (Rate, u64, Time)>,
     neighbours: HashMap<NodeId, Vec<NodeId>>,
-    message: Bytes,
 }
 
 impl<'p> Measure<'p> {
-    pub(crate) fn new(place: &'p Place<'p>, message: Bytes) -> Measure<'p> {
+    pub(crate) fn new(planned: &'p Planned) -> Measure<'p> {
         let mut links: HashMap<(NodeId, NodeId), (Rate, u64, Time)> = HashMap::new();
         let mut neighbours: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-        for link in &place.index.graph().links {
+        for link in &planned.graph.links {
             for (a, b) in [(link.a, link.b), (link.b, link.a)] {
                 let entry = links.entry((a, b)).or_insert_with(|| {
                     neighbours.entry(a).or_default().push(b);
@@ -121,11 +112,11 @@ impl<'p> Measure<'p> {
                 entry.1 = entry.1.saturating_add(link.rate.0);
             }
         }
-        Measure { place, links, neighbours, message }
+        Measure { planned, links, neighbours }
     }
 
     fn kind(&self, node: NodeId) -> NodeKind {
-        self.place.index.graph().nodes[node.0 as usize].kind
+        self.planned.graph.nodes[node.0 as usize].kind
     }
 
     /// From every node the next one on a shortest way to `host`.
@@ -156,23 +147,22 @@ impl<'p> Measure<'p> {
     }
 
     /// How the senders reach the receiver's switch; `None` where one does not.
-    pub(crate) fn ways(&self, incast: &Incast, plans: &[Plan<'_>]) -> Result<Option<Ways>, ScenarioError> {
-        let index = self.place.index;
-        let Some(receiver) = index.node_of(incast.receiver) else { return Ok(None) };
+    pub(crate) fn paths(&self, incast: &KnownIncast) -> Option<Paths> {
+        let index = &self.planned.index;
+        let receiver = index.node_of(incast.receiver)?;
         let next = self.towards(receiver);
         let mut all = Vec::with_capacity(incast.senders.len());
         for &(host, (plan, pair)) in &incast.senders {
-            let pinned = match &plans[plan as usize].who {
+            let pinned = match &self.planned.plans[plan as usize].who {
                 Who::Pairs(_, ways) => ways.get(pair as usize).and_then(|way| way.data.as_ref()),
                 _ => None,
             };
-            let way = match (pinned, index.node_of(host)) {
-                (Some(way), _) => way.to_vec(),
-                (None, Some(host)) => Measure::follow(&next, host),
-                (None, None) => return Ok(None),
+            let way = match pinned {
+                Some(way) => way.to_vec(),
+                None => Measure::follow(&next, index.node_of(host)?),
             };
             if way.last() != Some(&receiver) || way.len() < 3 {
-                return Ok(None);
+                return None;
             }
             all.push((way, pinned.is_some()));
         }
@@ -180,49 +170,27 @@ impl<'p> Measure<'p> {
     }
 
     /// The way from the host that is farthest from the first one.
-    pub(crate) fn longest_from_first_host(&self) -> Result<Option<Ways>, ScenarioError> {
-        let index = self.place.index;
-        let Some(receiver) = index.node_of(HostId(0)) else { return Ok(None) };
-        let next = self.towards(receiver);
+    pub(crate) fn longest_from_first_host(&self) -> Option<Paths> {
+        let index = &self.planned.index;
+        let next = self.towards(index.node_of(HostId(0))?);
         let hosts = (1..index.hosts()).filter_map(|host| index.node_of(HostId(host)));
         let ways = hosts.map(|host| Measure::follow(&next, host)).filter(|way| way.len() > 2);
-        match ways.max_by_key(Vec::len) {
-            Some(way) => self.measured(&[(way, false)], self.place.rates[0]),
-            None => Ok(None),
-        }
+        self.measured(&[(ways.max_by_key(Vec::len)?, false)], self.planned.rates[0])
     }
 
-    fn measured(&self, all: &[(Vec<NodeId>, bool)], rate: Rate) -> Result<Option<Ways>, ScenarioError> {
-        let graph = self.place.index.graph();
-        let packet = &self.place.resolved.file.packet;
-        let frame = packet.payload + packet.header;
-        let (mut links, mut link_delay, mut latency) = (0, Time::ZERO, Time::ZERO);
-        let mut ends: Option<(Way, Way)> = None;
+    fn measured(&self, all: &[(Vec<NodeId>, bool)], rate: Rate) -> Option<Paths> {
+        let graph = &self.planned.graph;
+        let hop = |step: &[NodeId]| {
+            let &(rate, _, delay) = self.links.get(&(step[0], step[1]))?;
+            let about = &graph.nodes[step[1].0 as usize];
+            Some(Hop { rate, delay, latency: self.planned.switch.of(&about.name, &about.tier).latency })
+        };
+        let mut different = HashSet::new();
         for (nodes, _) in all {
-            let hops = nodes.len() - 2;
-            let mut way = Way::default();
-            for step in nodes[..=hops].windows(2) {
-                let Some(&(rate, _, delay)) = self.links.get(&(step[0], step[1])) else { return Ok(None) };
-                let about = &graph.nodes[step[1].0 as usize];
-                let switch = self.place.resolved.switch.of(&about.name, &about.tier).latency;
-                way.links = Time(way.links.0.saturating_add(delay.0));
-                way.switches = Time(way.switches.0.saturating_add(switch.0));
-                way.frames = Time(way.frames.0.saturating_add(rate.time_for(frame).0));
-                way.messages = Time(way.messages.0.saturating_add(rate.time_for(self.message).0));
-                way.congested = switch;
-                (link_delay, latency) = (link_delay.max(delay), latency.max(switch));
-            }
-            links = links.max(hops as u64);
-            let time = way.loops()?.1;
-            ends = Some(match ends {
-                None => (way, way),
-                Some((short, long)) => {
-                    (if time < short.loops()?.1 { way } else { short }, if time > long.loops()?.1 { way } else { long })
-                }
-            });
+            different.insert(nodes[..nodes.len() - 1].windows(2).map(hop).collect::<Option<Vec<Hop>>>()?);
         }
         let carried = self.carried(all, rate);
-        Ok(ends.map(|(shortest, longest)| Ways { links, shortest, longest, link_delay, latency, carried }))
+        Some(Paths { different: different.into_iter().collect(), carried, pause_threshold: None })
     }
 
     /// Senders that the links out of their first switch, and then those into the last, can carry at `rate`.

@@ -5,7 +5,7 @@ use crate::file::{
     AlgorithmName, ChoiceName, CompleteAt, Host, Hosts, JobEntry, Placement, SizeOf, StepEntry, StepKind,
 };
 use crate::hosts;
-use crate::plan::Place;
+use crate::layout::Layout;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::workload::job::{
     Algorithm, Choice, Collective, Exchange, Flaw, Job, JobError, JobSpec, Links, MOST as AT_ONCE, MOST_AT_ONE_INSTANT,
@@ -20,33 +20,33 @@ const MOST: usize = 10_000_000;
 const SQUARE: &str = "as many lists of as many sizes as there are ranks in a group";
 
 /// The jobs of the scenario, in a run with `seed`.
-pub(crate) fn all(place: &Place<'_>, seed: u64) -> Result<Vec<JobSpec>, ScenarioError> {
-    let jobs = &place.resolved.file.job;
+pub(crate) fn all(layout: &Layout, seed: u64) -> Result<Vec<JobSpec>, ScenarioError> {
+    let jobs = &layout.file.job;
     for (i, job) in jobs.iter().enumerate() {
         if jobs[..i].iter().any(|other| other.label == job.label) {
             let reason = format!("another job is called `{}`", job.label);
-            return Err(place.resolved.error(&format!("job.{i}.label"), reason).hint("give each job its own label"));
+            return Err(layout.error(&format!("job.{i}.label"), reason).hint("give each job its own label"));
         }
     }
-    jobs.iter().enumerate().map(|(i, job)| Reader { place, key: format!("job.{i}"), job }.read(seed)).collect()
+    jobs.iter().enumerate().map(|(i, job)| Reader { layout, key: format!("job.{i}"), job }.read(seed)).collect()
 }
 
 /// A job whose flows begin with `group`; it has been checked.
 pub(crate) fn build(
-    place: &Place<'_>,
+    layout: &Layout,
     number: usize,
     spec: JobSpec,
     group: u32,
     seed: u64,
 ) -> Result<Job, ScenarioError> {
-    let job = &place.resolved.file.job[number];
-    let links = Links { rates: place.rates.clone().into(), packet: place.resolved.file.packet.clone() };
-    let reader = Reader { place, key: format!("job.{number}"), job };
+    let job = &layout.file.job[number];
+    let links = Links { rates: layout.rates.clone().into(), packet: layout.file.packet.clone() };
+    let reader = Reader { layout, key: format!("job.{number}"), job };
     Job::new(spec, group, seed, links).map_err(|error| reader.explained(&error))
 }
 
 struct Reader<'a> {
-    place: &'a Place<'a>,
+    layout: &'a Layout,
     /// `job.3`
     key: String,
     job: &'a JobEntry,
@@ -54,7 +54,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn fail<T>(&self, name: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<T, ScenarioError> {
-        Err(self.place.resolved.error(&format!("{}.{name}", self.key), reason).hint(hint))
+        Err(self.layout.error(&format!("{}.{name}", self.key), reason).hint(hint))
     }
 
     fn read(&self, seed: u64) -> Result<JobSpec, ScenarioError> {
@@ -101,9 +101,9 @@ impl Reader<'_> {
             steps,
         };
         let first = spec.hosts[0];
-        if let Some(far) = spec.hosts.iter().find(|host| !self.place.index.reaches(first, **host)) {
+        if let Some(far) = spec.hosts.iter().find(|host| !self.layout.index.reaches(first, **host)) {
             let reason =
-                format!("{} cannot reach {}: no links join them", self.place.name(first), self.place.name(*far));
+                format!("{} cannot reach {}: no links join them", self.layout.name(first), self.layout.name(*far));
             return self.fail("hosts", reason, "add a link, or choose other hosts");
         }
         Ok(spec)
@@ -113,15 +113,15 @@ impl Reader<'_> {
     fn hosts(&self, seed: u64) -> Result<Vec<HostId>, ScenarioError> {
         let job = self.job;
         let given = match &job.hosts {
-            None => (0..self.place.index.hosts()).map(HostId).collect(),
+            None => (0..self.layout.index.hosts()).map(HostId).collect(),
             Some(set) => {
-                hosts::expand(set, self.place.index).or_else(|(reason, hint)| self.fail("hosts", reason, hint))?
+                hosts::expand(set, &self.layout.index).or_else(|(reason, hint)| self.fail("hosts", reason, hint))?
             }
         };
         let mut sorted = given.clone();
         sorted.sort_unstable();
         if let Some(twice) = sorted.windows(2).find(|w| w[0] == w[1]) {
-            return self.fail("hosts", format!("{} is named twice", self.place.name(twice[0])), "name each host once");
+            return self.fail("hosts", format!("{} is named twice", self.layout.name(twice[0])), "name each host once");
         }
         let wanted = u64::from(job.ranks) * u64::from(job.instances);
         let servers: Vec<&[HostId]> = given.chunks_exact(job.ranks_per_server as usize).collect();
@@ -242,7 +242,7 @@ impl Reader<'_> {
                 (format!("{}.rounds", self.key), reason, "fewer rounds, or a step that computes or sends".to_owned())
             }
         };
-        self.place.resolved.error(&key, reason).hint(hint)
+        self.layout.error(&key, reason).hint(hint)
     }
 }
 

@@ -1,7 +1,9 @@
 //! TOML in, results out: scenario files, their checks, and the runs and advice made from them.
 //!
 //! ```text
-//! text ──▶ Scenario ── with_variant, with_mechanism, with_set, with_flows ──▶ resolve() ──▶ Resolved ── build() ──▶ Spec ──▶ Network
+//! text ──▶ Scenario ── with_variant, with_mechanism, with_set, with_flows ──▶ check() ──▶ Checked ── build() ──▶ Spec ──▶ Network
+//!
+//! Checked holds Planned, which holds Layout, which holds Resolved
 //! ```
 //!
 //! Nothing here panics on what a user gives, whatever it is: every failure is a [`ScenarioError`].
@@ -23,10 +25,12 @@ mod hosts;
 mod incast;
 mod items;
 mod jobs;
+mod layout;
 pub mod load;
 mod matrix;
 mod nics;
 mod plan;
+mod planned;
 mod resolved;
 pub mod results;
 mod scenario;
@@ -38,9 +42,12 @@ mod ways;
 
 pub use build::build;
 pub use changes::Skipped;
+pub use check::Checked;
 pub use error::{ScenarioError, Warning};
 pub use explain::{Explain, explain, keys, schema};
 pub use given::TableFlow;
 pub use items::{Item, items, new_scenario, version};
+pub use layout::Layout;
+pub use planned::Planned;
 pub use resolved::{Resolved, ResolvedValue};
 pub use scenario::Scenario;

@@ -24,7 +24,7 @@ pub(crate) type Matrix = BTreeMap<HostId, Arc<[(HostId, f64)]>>;
 const COLUMNS: [&str; 3] = ["src", "dst", "weight"];
 
 /// Reads the file of a matrix; `name` is what messages call it.
-pub(crate) fn read(path: &Path, name: &str, index: &Index<'_>) -> Result<Matrix, ScenarioError> {
+pub(crate) fn read(path: &Path, name: &str, index: &Index) -> Result<Matrix, ScenarioError> {
     let about = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     let hint = "CSV text with the columns src, dst and weight; its name is relative to the scenario's";
     match about {
@@ -39,7 +39,7 @@ pub(crate) fn read(path: &Path, name: &str, index: &Index<'_>) -> Result<Matrix,
     parse(&text, name, index)
 }
 
-fn parse(text: &str, name: &str, index: &Index<'_>) -> Result<Matrix, ScenarioError> {
+fn parse(text: &str, name: &str, index: &Index) -> Result<Matrix, ScenarioError> {
     let at = |line: Option<u64>, column: Option<usize>, value: &str, reason: String| ScenarioError {
         file: Some(name.to_owned()),
         line: line.and_then(|line| usize::try_from(line).ok()),
@@ -104,7 +104,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<Shown>, String> {
         let graph = graph();
-        let matrix = parse(text, "m.csv", &Index::new(&graph)).map_err(|e| e.to_string())?;
+        let matrix = parse(text, "m.csv", &Index::new(graph.clone().into())).map_err(|e| e.to_string())?;
         let row = |row: &Arc<[(HostId, f64)]>| row.iter().map(|(to, sum)| (to.0, *sum)).collect();
         Ok(matrix.iter().map(|(from, to)| (from.0, row(to))).collect())
     }

@@ -3,7 +3,7 @@
 use crate::error::{ScenarioError, Warning};
 use crate::file::File;
 use crate::hosts;
-use crate::plan::Place;
+use crate::layout::Layout;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_net::HostQueues;
@@ -14,18 +14,18 @@ use std::collections::BTreeSet;
 const LONGEST: Time = Time::ms(100);
 
 /// Hosts with a control delay of their own, in the order in which they count.
-pub(crate) fn control_delays(place: &Place<'_>) -> Result<Vec<(HostId, Time)>, ScenarioError> {
-    let nic = &place.resolved.file.nic;
+pub(crate) fn control_delays(layout: &Layout) -> Result<Vec<(HostId, Time)>, ScenarioError> {
+    let nic = &layout.file.nic;
     let within = |key: String, delay: Time| match delay > LONGEST {
-        true => Err(place.resolved.error(&key, format!("{delay} is too long")).hint(format!("{LONGEST} at most"))),
+        true => Err(layout.error(&key, format!("{delay} is too long")).hint(format!("{LONGEST} at most"))),
         false => Ok(()),
     };
     within("nic.control_delay".into(), nic.params.control_delay)?;
     let mut all = Vec::new();
     for (i, at) in nic.at.iter().enumerate() {
         within(format!("nic.at.{i}.control_delay"), at.control_delay)?;
-        let found = hosts::expand(&at.hosts, place.index)
-            .map_err(|(reason, hint)| place.resolved.error(&format!("nic.at.{i}.hosts"), reason).hint(hint))?;
+        let found = hosts::expand(&at.hosts, &layout.index)
+            .map_err(|(reason, hint)| layout.error(&format!("nic.at.{i}.hosts"), reason).hint(hint))?;
         all.extend(found.into_iter().map(|host| (host, at.control_delay)));
     }
     Ok(all)

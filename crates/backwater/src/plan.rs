@@ -12,7 +12,7 @@
 //! packets that are all full. Acknowledgements are not counted.
 
 use crate::file::{Arrivals, FlowGroup, LoadCounts, LoadOf};
-use crate::hosts::Neighbours;
+use crate::layout::Layout;
 use crate::matrix::Matrix;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
@@ -20,40 +20,9 @@ use backwater_net::Rate;
 use backwater_net::config::PacketParams;
 use backwater_net::packet::HostId;
 use backwater_net::spec::Way;
-use backwater_net::topology::Index;
 use backwater_net::workload::{Crowd, Sizes};
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
-
-/// What planning looks things up in.
-pub(crate) struct Place<'a> {
-    pub resolved: &'a Resolved,
-    pub index: &'a Index<'a>,
-    /// Rate of each host's link.
-    pub rates: Vec<Rate>,
-    neighbours: OnceLock<Neighbours>,
-}
-
-impl<'a> Place<'a> {
-    pub(crate) fn new(resolved: &'a Resolved, index: &'a Index<'a>) -> Place<'a> {
-        let mut rates = vec![Rate(0); index.hosts() as usize];
-        for link in &index.graph().links {
-            for host in [link.a, link.b].into_iter().filter_map(|node| index.host_of(node)) {
-                rates[host.0 as usize] = link.rate;
-            }
-        }
-        Place { resolved, index, rates, neighbours: OnceLock::new() }
-    }
-
-    pub(crate) fn neighbours(&self) -> &Neighbours {
-        self.neighbours.get_or_init(|| Neighbours::of(self.index.graph()))
-    }
-
-    /// A host's name.
-    pub(crate) fn name(&self, host: HostId) -> &str {
-        self.index.node_of(host).map_or("?", |node| self.index.graph().nodes[node.0 as usize].name.as_str())
-    }
-}
+use std::sync::Arc;
 
 /// Who sends to whom.
 pub(crate) enum Who {
@@ -85,10 +54,10 @@ impl Who {
 }
 
 /// One `[[flow]]` that is not a table.
-pub(crate) struct Plan<'a> {
+pub(crate) struct Plan {
     /// `flow.3`
     pub key: String,
-    pub group: &'a FlowGroup,
+    pub group: FlowGroup,
     pub who: Who,
     pub sizes: Option<Sizes>,
     pub offered: Offered,
@@ -105,7 +74,7 @@ pub(crate) struct Offered {
     pub share: Option<f64>,
 }
 
-impl Plan<'_> {
+impl Plan {
     /// When no more flows start.
     pub(crate) fn until(&self, resolved: &Resolved) -> Option<Time> {
         let stop = resolved.file.stop.at;
@@ -116,19 +85,19 @@ impl Plan<'_> {
     }
 
     /// Looks at the group's sources.
-    pub(crate) fn offered(&self, place: &Place<'_>) -> Offered {
+    pub(crate) fn offered(&self, layout: &Layout) -> Offered {
         if self.group.load.is_none() && self.group.interval.is_none() {
             return Offered::default();
         }
         let mut sources: Vec<_> = self.who.pairs_of_sources().into_keys().collect();
         // Sums of floating-point numbers depend on their order.
         sources.sort_unstable();
-        let links: f64 = sources.iter().map(|host| place.rates[host.0 as usize].0 as f64).sum();
+        let links: f64 = sources.iter().map(|host| layout.rates[host.0 as usize].0 as f64).sum();
         let scale = match self.group.load_of {
             LoadOf::Sources => 1.0,
-            LoadOf::Network => all_links(place) / links,
+            LoadOf::Network => all_links(layout) / links,
         };
-        let share = self.group.load.map(|load| load.0 * scale * self.overhead(place.resolved));
+        let share = self.group.load.map(|load| load.0 * scale * self.overhead(layout));
         Offered { sources: sources.len() as f64, links, share }
     }
 
@@ -182,8 +151,8 @@ impl Plan<'_> {
 }
 
 /// \[b/s\] of the links of all hosts.
-pub(crate) fn all_links(place: &Place<'_>) -> f64 {
-    place.rates.iter().map(|rate| rate.0 as f64).sum()
+pub(crate) fn all_links(layout: &Layout) -> f64 {
+    layout.rates.iter().map(|rate| rate.0 as f64).sum()
 }
 
 /// Length of a full packet on the wire over its payload.

@@ -1,14 +1,13 @@
 //! A scenario with every value settled: presets and overrides merged, read into types. Whether the values go together is for `check`.
 
-use crate::error::{ScenarioError, Warning};
+use crate::error::ScenarioError;
 use crate::file::File;
-use crate::given::Rows;
+use crate::given::GivenRows;
 use crate::schema;
-use crate::tree::{self, Conform, Layer, Node, Source, Table, Value, conform, hinted, table_json};
+use crate::tree::{self, Conform, Layer, Node, SourceText, TomlTable, Value, conform, hinted, table_json};
 use backwater_mech::registry::{self, ENTRIES};
 use backwater_mech::stack::Scoped;
 use backwater_net::config::SwitchParams;
-use backwater_net::topology::Graph;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -25,8 +24,7 @@ pub struct ResolvedValue {
     pub origin: String,
 }
 
-/// A scenario with every value settled and checked.
-#[derive(Clone)]
+/// A scenario with every value settled.
 pub struct Resolved {
     /// Everything but switches and mechanisms.
     pub file: File,
@@ -34,22 +32,18 @@ pub struct Resolved {
     pub switch: Scoped<SwitchParams>,
     /// The mechanisms.
     pub mechanisms: registry::Config,
-    /// Nodes and links.
-    pub graph: Arc<Graph>,
-    /// What its author may not have meant.
-    pub warnings: Vec<Warning>,
-    pub(crate) tables: Vec<Rows>,
+    pub(crate) tables: Vec<GivenRows>,
     pub(crate) base_dir: PathBuf,
     tree: Node,
-    source: Arc<Source>,
+    source: Arc<SourceText>,
 }
 
-/// Settles every value of a merged tree. Without graph and warnings, which the check leaves.
+/// Settles every value of a merged tree.
 pub(crate) fn resolve(
     mut root: Node,
-    source: Arc<Source>,
+    source: Arc<SourceText>,
     base_dir: &Path,
-    tables: &[Rows],
+    tables: &[GivenRows],
 ) -> Result<Resolved, ScenarioError> {
     if let Some(table) = root.table_mut() {
         expand(table, &source)?;
@@ -68,8 +62,6 @@ pub(crate) fn resolve(
         file,
         switch,
         mechanisms,
-        graph: Arc::new(Graph::default()),
-        warnings: Vec::new(),
         tables: tables.to_vec(),
         base_dir: base_dir.to_owned(),
         tree: root,
@@ -78,7 +70,7 @@ pub(crate) fn resolve(
 }
 
 /// Merges presets below and overrides above the tables that have them; mechanisms that are switched off go.
-fn expand(root: &mut Table, source: &Source) -> Result<(), ScenarioError> {
+fn expand(root: &mut TomlTable, source: &SourceText) -> Result<(), ScenarioError> {
     for entry in ENTRIES {
         match root.get(entry.name).map(|node| (&node.value, node.origin.clone())) {
             Some((Value::Bool(true), origin)) => {
@@ -93,7 +85,7 @@ fn expand(root: &mut Table, source: &Source) -> Result<(), ScenarioError> {
         let Some(name) = table.shift_remove("preset") else { continue };
         let Some(preset) = entry.presets.iter().find(|p| name.text() == Some(p.name)) else { continue };
         let layer = Layer::Preset(format!("{} of {}", preset.name, entry.name).into());
-        let own = Source::new(format!("preset {} of {}", preset.name, entry.name), preset.toml);
+        let own = SourceText::new(format!("preset {} of {}", preset.name, entry.name), preset.toml);
         let mut merged = tree::parse(&own, &layer)?;
         // What is over a preset cannot miss an entry: presets hold no lists of tables.
         let _ = tree::merge_tables(&mut merged, table, &mut Vec::new());
@@ -142,7 +134,12 @@ fn split(root: &Node) -> (Json, Map<String, Json>) {
     (Json::Object(plain), scoped)
 }
 
-fn read<T: DeserializeOwned>(json: Json, root: &Node, source: &Source, prefix: &[&str]) -> Result<T, ScenarioError> {
+fn read<T: DeserializeOwned>(
+    json: Json,
+    root: &Node,
+    source: &SourceText,
+    prefix: &[&str],
+) -> Result<T, ScenarioError> {
     serde_path_to_error::deserialize(json).map_err(|error| {
         let inner = error.path().iter().filter_map(|segment| match segment {
             serde_path_to_error::Segment::Seq { index } => Some(index.to_string()),

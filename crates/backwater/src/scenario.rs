@@ -1,12 +1,14 @@
 //! A scenario as read: a tree into which variants and overrides are merged until it is resolved.
 
 use crate::changes::{self, Changes, Merged, Setting, Skipped};
-use crate::check;
+use crate::check::Checked;
 use crate::error::{ScenarioError, nearest};
-use crate::given::{LARGEST, Rows, RowsOf, TableFlow, is_parquet, place_of};
-use crate::resolved::{self, Resolved};
+use crate::given::{GivenRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
+use crate::layout::Layout;
+use crate::planned::Planned;
+use crate::resolved;
 use crate::schema;
-use crate::tree::{self, Conform, Layer, Misfit, Node, Origin, Source, Table, Value, conform};
+use crate::tree::{self, Conform, Layer, Misfit, Node, Origin, SourceText, TomlTable, Value, conform};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,17 +17,17 @@ use std::sync::Arc;
 /// A scenario; every change gives a new one.
 #[derive(Clone)]
 pub struct Scenario {
-    source: Arc<Source>,
+    source: Arc<SourceText>,
     base_dir: PathBuf,
     /// Everything in the file but the variants.
     file: Arc<Node>,
-    variants: Arc<Table>,
+    variants: Arc<TomlTable>,
     changes: Changes,
     /// The file with all changes.
     root: Node,
     skipped: Vec<Skipped>,
     refused: Option<ScenarioError>,
-    tables: Vec<Rows>,
+    tables: Vec<GivenRows>,
 }
 
 impl Scenario {
@@ -34,7 +36,7 @@ impl Scenario {
         if text.len() as u64 > LARGEST {
             return Err(too_large(text.len() as u64).file(origin));
         }
-        let source = Arc::new(Source::new(origin, text));
+        let source = Arc::new(SourceText::new(origin, text));
         if let Some((at, c)) = text.char_indices().find(|(_, c)| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
             let reason = format!("not text: it holds the control character U+{:04X}", u32::from(c));
             return Err(ScenarioError { reason, ..source.place(at..at + 1) }.hint("a scenario is a TOML text file"));
@@ -116,7 +118,7 @@ impl Scenario {
         }
         let steps = tree::split_key(key).ok_or_else(|| {
             ScenarioError { reason: format!("`{key}` is not a dotted key"), ..error() }
-                .hint("as in --set pfc.xoff=\"380 KB\"")
+                .hint("as in --set switch.buffer=\"16 MB\"")
         })?;
         if steps.first().is_some_and(|s| s == "variant") {
             let reason = "variants are chosen, not set".to_owned();
@@ -132,7 +134,7 @@ impl Scenario {
             None => Node { value: Value::Text(value.trim().to_owned()), origin: origin.clone() },
         };
         for step in steps.into_iter().rev() {
-            node = Node { value: Value::Table(Table::from_iter([(step, node)])), origin: origin.clone() };
+            node = Node { value: Value::Table(TomlTable::from_iter([(step, node)])), origin: origin.clone() };
         }
         conform(
             &mut node,
@@ -174,7 +176,7 @@ impl Scenario {
 
     fn with_rows(&self, of: RowsOf, rows: Arc<[TableFlow]>) -> Scenario {
         let mut changed = self.clone();
-        changed.tables.push(Rows { of, rows });
+        changed.tables.push(GivenRows { of, rows });
         changed
     }
 
@@ -211,14 +213,13 @@ impl Scenario {
         paths.find(|path| !self.tables.iter().any(|read| matches!(&read.of, RowsOf::File(own) if own == path)))
     }
 
-    /// Merges everything and checks it, apart from the rows of flow tables, which [`build`](crate::build) reads.
-    pub fn resolve(&self) -> Result<Resolved, ScenarioError> {
+    /// Merges everything, plans it and checks it, apart from the rows of flow tables, which [`build`](crate::build) reads.
+    pub fn check(&self) -> Result<Checked, ScenarioError> {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
-        let mut resolved = resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables)?;
-        check::check(&mut resolved)?;
-        Ok(resolved)
+        let resolved = resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables)?;
+        Checked::new(Planned::new(Layout::new(resolved)?)?)
     }
 }
 
@@ -260,8 +261,8 @@ fn read(path: &Path) -> Result<String, ScenarioError> {
 }
 
 /// Takes `[variant.NAME]` out of the table and checks each, so that a mistake in one shows before it is run.
-fn variants_of(table: &mut Table, source: &Source) -> Result<Table, ScenarioError> {
-    let Some(node) = table.shift_remove("variant") else { return Ok(Table::new()) };
+fn variants_of(table: &mut TomlTable, source: &SourceText) -> Result<TomlTable, ScenarioError> {
+    let Some(node) = table.shift_remove("variant") else { return Ok(TomlTable::new()) };
     let error = node.origin.error_at_key(source).key("variant");
     let Value::Table(mut variants) = node.value else {
         return Err(ScenarioError { reason: "needs tables".into(), ..error }.hint("write [variant.NAME]"));

@@ -3,8 +3,8 @@
 //! Not here: ways that a run chooses by itself (ECMP, load balancing), and the flows of jobs, which are known only while it goes on.
 
 use crate::build::build;
+use crate::check::Checked;
 use crate::error::ScenarioError;
-use crate::resolved::Resolved;
 use backwater_net::topology::{Graph, NodeKind};
 use std::collections::BTreeMap;
 
@@ -62,8 +62,8 @@ pub struct Sketch {
 ///
 /// # Errors
 /// Whatever building the run may refuse.
-pub fn sketch(resolved: &Resolved, seed: u64, most: usize) -> Result<Sketch, ScenarioError> {
-    let spec = build(resolved, seed)?;
+pub fn sketch(checked: &Checked, seed: u64, most: usize) -> Result<Sketch, ScenarioError> {
+    let spec = build(checked, seed)?;
     let hosts: Vec<u32> = spec.graph.hosts().map(|node| node.0).collect();
     let mut complete = spec.jobs.is_empty();
     let mut found: BTreeMap<(u32, Vec<u32>), (u64, u64)> = BTreeMap::new();
@@ -138,7 +138,7 @@ mod tests {
 
     fn look(most: usize) -> Sketch {
         let scenario = Scenario::from_text(SCENARIO, "test", Path::new(".")).expect("it is a scenario");
-        sketch(&scenario.resolve().expect("it resolves"), 1, most).expect("it builds")
+        sketch(&scenario.check().expect("it resolves"), 1, most).expect("it builds")
     }
 
     /// Pinned ways have all nodes, others their ends; equal ones are one arrow.

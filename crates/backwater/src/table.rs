@@ -41,7 +41,7 @@ const MEANINGS: [&str; 5] = [
 ];
 
 /// Reads a CSV file as flows of `group`.
-pub fn from_csv_file(path: &Path, index: &Index<'_>, group: &Group) -> Result<Table, ScenarioError> {
+pub fn from_csv_file(path: &Path, index: &Index, group: &Group) -> Result<Table, ScenarioError> {
     let name = path.display().to_string();
     match File::open(path) {
         Ok(file) => from_csv(BufReader::new(file), &name, index, group),
@@ -50,11 +50,11 @@ pub fn from_csv_file(path: &Path, index: &Index<'_>, group: &Group) -> Result<Ta
 }
 
 /// Reads CSV text as flows of `group`; `origin` is what messages call it.
-pub fn from_csv(input: impl Read, origin: &str, index: &Index<'_>, group: &Group) -> Result<Table, ScenarioError> {
+pub fn from_csv(input: impl Read, origin: &str, index: &Index, group: &Group) -> Result<Table, ScenarioError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(Lines::new(input));
     let header = reader.headers().map_err(|error| unreadable(&error, origin))?.clone();
     let columns = Columns::find(&header).map_err(|wrong| wrong.at(origin, Some(1)))?;
-    let mut rows = Rows::new(index, group);
+    let mut rows = RowReader::new(index, group);
     let mut record = csv::StringRecord::new();
     while reader.read_record(&mut record).map_err(|error| unreadable(&error, origin))? {
         let line = record.position().map(|at| at.line());
@@ -64,8 +64,8 @@ pub fn from_csv(input: impl Read, origin: &str, index: &Index<'_>, group: &Group
 }
 
 /// Takes rows that were read elsewhere as flows of `group`; `origin` is what messages call them.
-pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index<'_>, group: &Group) -> Result<Table, ScenarioError> {
-    let mut rows = Rows::new(index, group);
+pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index, group: &Group) -> Result<Table, ScenarioError> {
+    let mut rows = RowReader::new(index, group);
     for (number, flow) in flows.iter().enumerate() {
         let (src, dst) = (HostId(flow.src), HostId(flow.dst));
         let (class, path, ack_path) = (flow.class, flow.path.as_deref(), flow.ack_path.as_deref());
@@ -181,7 +181,7 @@ impl Columns {
         self.0[column].and_then(|at| record.get(at)).unwrap_or("")
     }
 
-    fn flow<'r>(&self, record: &'r csv::StringRecord, index: &Index<'_>) -> Result<Flow<'r>, Wrong> {
+    fn flow<'r>(&self, record: &'r csv::StringRecord, index: &Index) -> Result<Flow<'r>, Wrong> {
         let text = |column| self.text(record, column);
         // Everything but class and ways.
         if let Some(empty) = (0..5).find(|column| text(*column).is_empty()) {
@@ -223,16 +223,16 @@ fn quantity(text: &str, column: &'static str, read: impl Fn(&str) -> Result<u64,
 }
 
 /// Rows as they are checked and gathered.
-struct Rows<'a> {
-    index: &'a Index<'a>,
+struct RowReader<'a> {
+    index: &'a Index,
     group: &'a Group,
     rows: Vec<Row>,
     ways: Ways,
 }
 
-impl<'a> Rows<'a> {
-    fn new(index: &'a Index<'a>, group: &'a Group) -> Rows<'a> {
-        Rows { index, group, rows: Vec::new(), ways: Ways::default() }
+impl<'a> RowReader<'a> {
+    fn new(index: &'a Index, group: &'a Group) -> RowReader<'a> {
+        RowReader { index, group, rows: Vec::new(), ways: Ways::default() }
     }
 
     fn add(&mut self, flow: &Flow<'_>) -> Result<(), Wrong> {

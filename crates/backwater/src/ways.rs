@@ -3,30 +3,31 @@
 use crate::error::ScenarioError;
 use crate::file::{FlowGroup, Waypoints};
 use crate::hosts;
-use crate::plan::Place;
+use crate::layout::Layout;
 use backwater_net::packet::{HostId, NodeId};
 use backwater_net::spec::Way;
 use std::sync::Arc;
 
-/// The way of each pair, where it is pinned.
+/// The way of each pair; none where no way is pinned.
 pub(crate) fn ways(
-    place: &Place<'_>,
+    layout: &Layout,
     key: &str,
     group: &FlowGroup,
     pairs: &[(HostId, HostId)],
 ) -> Result<Vec<Way>, ScenarioError> {
-    let mut ways = vec![Way::default(); pairs.len()];
     let data = match (&group.path, &group.via) {
         (Some(path), _) => Some(("path", path)),
         (None, Some(via)) => Some(("via", via)),
+        (None, None) if group.ack_path.is_none() => return Ok(Vec::new()),
         (None, None) => None,
     };
+    let mut ways = vec![Way::default(); pairs.len()];
     if let Some((name, waypoints)) = data {
-        let paths = pinned(place, key, name, waypoints, pairs.iter().copied())?;
+        let paths = pinned(layout, key, name, waypoints, pairs.iter().copied())?;
         ways.iter_mut().zip(paths).for_each(|(way, path)| way.data = Some(path));
     }
     if let Some(waypoints) = &group.ack_path {
-        let paths = pinned(place, key, "ack_path", waypoints, pairs.iter().map(|(src, dst)| (*dst, *src)))?;
+        let paths = pinned(layout, key, "ack_path", waypoints, pairs.iter().map(|(src, dst)| (*dst, *src)))?;
         ways.iter_mut().zip(paths).for_each(|(way, path)| way.acks = Some(path));
     }
     Ok(ways)
@@ -34,7 +35,7 @@ pub(crate) fn ways(
 
 /// The path of each pair by a key of its group.
 fn pinned(
-    place: &Place<'_>,
+    layout: &Layout,
     key: &str,
     name: &str,
     waypoints: &Waypoints,
@@ -45,15 +46,15 @@ fn pinned(
         && lists.len() != pairs.len()
     {
         let reason = format!("{} lists of nodes for {} pairs", lists.len(), pairs.len());
-        return Err(place.resolved.error(&key, reason).hint("one list for all, or one for each pair"));
+        return Err(layout.error(&key, reason).hint("one list for all, or one for each pair"));
     }
     let mut out = Vec::with_capacity(pairs.len());
     for (i, (src, dst)) in pairs.enumerate() {
         let names = waypoints.of(i).unwrap_or_default();
-        let way = if name == "via" { spelt_out(place, &key, names, src, dst)? } else { names.to_vec() };
-        let path = place.index.path(src, dst, way.iter().map(String::as_str)).map_err(|e| {
+        let way = if name == "via" { spelt_out(layout, &key, names, src, dst)? } else { names.to_vec() };
+        let path = layout.index.path(src, dst, way.iter().map(String::as_str)).map_err(|e| {
             let hint = "neighbours in a path are joined by a link; hosts may be left out at its ends";
-            place.resolved.error(&key, format!("from {} to {}: {e}", place.name(src), place.name(dst))).hint(hint)
+            layout.error(&key, format!("from {} to {}: {e}", layout.name(src), layout.name(dst))).hint(hint)
         })?;
         out.push(path);
     }
@@ -62,28 +63,25 @@ fn pinned(
 
 /// The nodes of the shortest way that passes the named ones in their order.
 fn spelt_out(
-    place: &Place<'_>,
+    layout: &Layout,
     key: &str,
     names: &[String],
     src: HostId,
     dst: HostId,
 ) -> Result<Vec<String>, ScenarioError> {
-    let graph = place.index.graph();
+    let graph = layout.index.graph();
     let name_of = |node: NodeId| graph.nodes[node.0 as usize].name.clone();
-    let mut stops: Vec<NodeId> = place.index.node_of(src).into_iter().collect();
+    let mut stops: Vec<NodeId> = layout.index.node_of(src).into_iter().collect();
     for name in names {
-        let Some(node) = place.index.node(name) else {
-            return Err(place
-                .resolved
-                .error(key, format!("there is no node `{name}`"))
-                .hint(hosts::node_hint(name, graph)));
+        let Some(node) = layout.index.node(name) else {
+            return Err(layout.error(key, format!("there is no node `{name}`")).hint(hosts::node_hint(name, graph)));
         };
         stops.push(node);
     }
-    stops.extend(place.index.node_of(dst));
+    stops.extend(layout.index.node_of(dst));
     let mut way: Vec<String> = stops.first().map(|n| name_of(*n)).into_iter().collect();
     for step in stops.windows(2).filter(|s| s[0] != s[1]) {
-        match place.neighbours().way(graph, step[0], step[1]) {
+        match layout.neighbours().way(graph, step[0], step[1]) {
             Ok(nodes) => way.extend(nodes.into_iter().skip(1).map(name_of)),
             Err(several) => {
                 let (a, b) = (name_of(step[0]), name_of(step[1]));
@@ -92,7 +90,7 @@ fn spelt_out(
                 } else {
                     ("no way leads", "choose nodes that links join")
                 };
-                return Err(place.resolved.error(key, format!("{what} from {a} to {b}")).hint(hint));
+                return Err(layout.error(key, format!("{what} from {a} to {b}")).hint(hint));
             }
         }
     }

@@ -212,6 +212,7 @@ impl Mechanism for Bcn {
     const SUMMARY: &'static str = "a congested queue tells the sources of sampled frames to lower or raise their rates";
     const IDLE: &'static str = "never told a source to change its rate";
     const FRAMES: &'static [&'static str] = &[NEGATIVE, POSITIVE, MAX, STOP];
+    const VALUE: &'static str = "of BCN the amount of Fb in B";
     type Params = Params;
     type Shared = ();
     type Switch = CongestionPoint;

@@ -207,6 +207,9 @@ impl Mechanism for CongestionIsolation {
         "Congestion Isolation: flows that congest a queue wait in one of their own, here and upstream";
     const IDLE: &'static str = "never isolated a flow";
     const FRAMES: &'static [&'static str] = &[CIM];
+    const VALUE: &'static str = "of a CIM how many were sent for the flow";
+    const COUNTERS: &'static str = "isolations (flows found), isolated_packets (moved to the congesting queue), cims_sent, \
+                                    cims_received, cims_ignored, entries_live (flows isolated at the end)";
     type Params = Params;
     type Shared = ();
     type Switch = Bridge;

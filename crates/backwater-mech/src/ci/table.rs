@@ -30,7 +30,7 @@ pub(super) struct Stream {
     refreshed: Option<Time>,
     cim_count: u16,
     /// when the last CIM was sent
-    told: Option<Time>,
+    last_cim: Option<Time>,
 }
 
 impl Stream {
@@ -46,12 +46,12 @@ impl Stream {
 
     /// Whether one more CIM may be sent.
     pub fn may_tell(&self, now: Time, params: &Params) -> bool {
-        self.cim_count < params.max_cim_tx && self.told.is_none_or(|told| now.since(told) >= params.cim_interval)
+        self.cim_count < params.max_cim_tx && self.last_cim.is_none_or(|last| now.since(last) >= params.cim_interval)
     }
 
     /// A CIM is sent. Returns its number.
     pub fn tell(&mut self, now: Time) -> u64 {
-        (self.cim_count, self.told) = (self.cim_count + 1, Some(now));
+        (self.cim_count, self.last_cim) = (self.cim_count + 1, Some(now));
         u64::from(self.cim_count)
     }
 }
@@ -162,7 +162,7 @@ impl Streams {
                 self.sweep(now);
                 self.sweep_at = FEW.max(2 * self.entries.len());
             }
-            let stream = Stream { queue, local: 0, followed: 0, refreshed: None, cim_count: 0, told: None };
+            let stream = Stream { queue, local: 0, followed: 0, refreshed: None, cim_count: 0, last_cim: None };
             self.entries.insert(Key(flow), stream);
         }
         self.entries.get_mut(&Key(flow)).expect("it was there, or has just been made")

@@ -3,7 +3,8 @@
 use crate::mac_control::{Counter, Signal};
 use backwater_derive::parameters;
 use backwater_engine::Time;
-use backwater_net::hooks::Finding;
+use backwater_net::hooks::{Finding, MemoryCx};
+use backwater_net::occupancy::shared_memory;
 use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -108,12 +109,30 @@ impl Params {
     /// ```
     ///
     /// What else there is lowers a dynamic one further. `None`: static, and without `xoff`.
-    pub fn first_pause(&self, rate: Rate, shared: Bytes) -> Option<Bytes> {
+    pub(super) fn first_pause(&self, rate: Rate, shared: Bytes) -> Option<Bytes> {
         let at = self.thresholds(rate);
         match self.threshold {
             Threshold::Static => self.xoff.map(|_| at.xoff),
             Threshold::Dynamic => Some(Bytes((shared.0 as f64 * at.alpha / (1.0 + at.alpha)) as u64)),
         }
+    }
+
+    /// The least of that at the ports of a switch, and the key that decides it.
+    pub(super) fn pause_threshold(&self, cx: &MemoryCx<'_>) -> Option<(Bytes, &'static str)> {
+        if cx.class.is_some_and(|class| !self.classes.contains(&class)) {
+            return None;
+        }
+        let (shared, beside, key) = match self.threshold {
+            Threshold::Static => (Bytes::ZERO, Bytes::ZERO, "xoff"),
+            // What comes in cannot know which memory it will take: nobody is paused by a share of it.
+            Threshold::Dynamic if !cx.switch.buffer_per.is_carved() => return None,
+            Threshold::Dynamic => {
+                let pools = shared_memory(cx.switch, cx.rates, cx.kept)?;
+                (Bytes(pools.into_iter().min()?), cx.switch.reserve, "alpha")
+            }
+        };
+        let limit = cx.rates.iter().filter_map(|rate| self.first_pause(*rate, shared)).min()?;
+        Some((limit + beside, key))
     }
 
     /// At a port of `rate`.

@@ -78,7 +78,7 @@ impl Watchdog {
     }
 
     /// The neighbour's pause of a queue begins or ends. Whether the queue obeys.
-    pub(super) fn heeds(&mut self, cx: &mut SwitchCx<'_>, change: GateChange) -> bool {
+    pub(super) fn obeys(&mut self, cx: &mut SwitchCx<'_>, change: GateChange) -> bool {
         let (GateChange::Shut(slot) | GateChange::Open(slot)) = change;
         if matches!(self.queues[slot], State::Storm(_)) {
             return false;

@@ -174,6 +174,7 @@ impl Mechanism for Qcn {
     const SUMMARY: &'static str = "a congested queue tells the sources of sampled frames to lower their rates";
     const IDLE: &'static str = "never told a source to slow down";
     const FRAMES: &'static [&'static str] = &[CNM];
+    const VALUE: &'static str = "of a CNM the quantised feedback, 1 to 63";
     type Params = Params;
     type Shared = ();
     type Switch = CongestionPoint;

@@ -15,7 +15,7 @@ use backwater_net::packet::{Class, Dscp, FlowRef, HostId, Packet};
 use std::collections::BTreeMap;
 
 /// A source's queue, and its flow in flow mode.
-type Source = (HostId, Dscp, Option<FlowRef>);
+type Recipient = (HostId, Dscp, Option<FlowRef>);
 
 /// A message that the switch gives to one of its own hosts.
 pub(super) type Own = (HostId, Option<FlowRef>, Message);
@@ -28,7 +28,7 @@ struct Known {
     end: Time,
     flow_mode: bool,
     /// who has been told, with which end, and a flow of theirs, unless that had ended
-    told: BTreeMap<Source, (Time, Option<FlowRef>)>,
+    notified: BTreeMap<Recipient, (Time, Option<FlowRef>)>,
 }
 
 impl Cache {
@@ -38,15 +38,15 @@ impl Cache {
         let key = (message.point, message.to, message.class);
         if message.pause != Time::ZERO {
             let end = now.after(message.pause);
-            let new = Known { end, flow_mode: message.flow_mode, told: BTreeMap::new() };
+            let new = Known { end, flow_mode: message.flow_mode, notified: BTreeMap::new() };
             let known = self.0.entry(key).or_insert(new);
             (known.end, known.flow_mode) = (end, message.flow_mode);
-            known.told.insert(who(source, flow, &message), (end, flow));
+            known.notified.insert(who(source, flow, &message), (end, flow));
             return Vec::new();
         }
         let Some(known) = self.0.remove(&key) else { return Vec::new() };
         let itself = who(source, flow, &message);
-        let others = known.told.into_iter().filter(|(who, (end, _))| *end > now && *who != itself);
+        let others = known.notified.into_iter().filter(|(who, (end, _))| *end > now && *who != itself);
         others.map(|((host, dscp, _), (_, flow))| (host, flow, Message { dscp, ..message })).collect()
     }
 
@@ -58,10 +58,10 @@ impl Cache {
             let pause = known.end.since(now);
             let message = Message { pause, class, flow_mode: known.flow_mode, point: *point, to, dscp };
             let who = who(source, flow, &message);
-            if known.end <= now || known.told.get(&who).is_some_and(|(end, _)| *end >= known.end) {
+            if known.end <= now || known.notified.get(&who).is_some_and(|(end, _)| *end >= known.end) {
                 continue;
             }
-            known.told.insert(who, (known.end, flow));
+            known.notified.insert(who, (known.end, flow));
             own.push((source, flow, message));
         }
         own
@@ -69,6 +69,6 @@ impl Cache {
 }
 
 /// Whom a message about a flow of `source` concerns.
-fn who(source: HostId, flow: Option<FlowRef>, message: &Message) -> Source {
+fn who(source: HostId, flow: Option<FlowRef>, message: &Message) -> Recipient {
     (source, message.dscp, flow.filter(|_| message.flow_mode))
 }

@@ -8,7 +8,7 @@ use backwater_engine::Time;
 pub(super) struct Ends(Vec<(PointId, Time)>);
 
 /// What a message has changed.
-pub(super) enum Told {
+pub(super) enum Change {
     /// Paused until then: the latest of all queues.
     Until(Time),
     /// The last pause has been lifted.
@@ -18,8 +18,8 @@ pub(super) enum Told {
 }
 
 impl Ends {
-    /// A message of `point`; a `pause` of zero resumes.
-    pub(super) fn told(&mut self, point: PointId, pause: Time, now: Time) -> Told {
+    /// Takes a message of `point`; a `pause` of zero resumes.
+    pub(super) fn record(&mut self, point: PointId, pause: Time, now: Time) -> Change {
         self.0.retain(|(_, end)| *end > now);
         let before = self.0.len();
         self.0.retain(|(known, _)| *known != point);
@@ -27,10 +27,10 @@ impl Ends {
             self.0.push((point, now.after(pause)));
         }
         match self.last() {
-            Some(end) => Told::Until(end),
+            Some(end) => Change::Until(end),
             // What has ended by itself needs no resume.
-            None if before > 0 => Told::Lifted,
-            None => Told::Nothing,
+            None if before > 0 => Change::Lifted,
+            None => Change::Nothing,
         }
     }
 

@@ -33,7 +33,7 @@
 //! can be back. R is of what the pause has held back and of nothing else: a flow is not shaped by it for longer.
 //! **What bounds a lane in time:** every message carries its pause time; a lost resume costs the rest of that.
 
-use super::ends::{Ends, Told};
+use super::ends::{Change, Ends};
 use super::{Granularity, IsolationPer, Message, Params};
 use backwater_engine::Time;
 use backwater_net::hooks::{Gate, HoldStyle, Lane, Place, SwitchCx, Token};
@@ -83,7 +83,7 @@ pub(super) struct Isolation {
     /// number of the next lane
     next: u32,
     /// classes of hosts that PFC pauses, because too much of theirs waits
-    asked: Vec<(Port, Class)>,
+    held_peers: Vec<(Port, Class)>,
 }
 
 impl Isolation {
@@ -97,7 +97,7 @@ impl Isolation {
             style: params.signal.style(params.quanta),
             lanes: BTreeMap::new(),
             next: 0,
-            asked: Vec::new(),
+            held_peers: Vec::new(),
         }
     }
 
@@ -113,14 +113,14 @@ impl Isolation {
             self.next += 1;
             Isolated::new(self.next)
         });
-        match isolated.ends.told(message.point, message.pause, now) {
-            Told::Until(end) => {
+        match isolated.ends.record(message.point, message.pause, now) {
+            Change::Until(end) => {
                 isolated.paused = true;
                 cx.shut(Gate::Lane(cx.lane(isolated.number)));
                 cx.arm(end, isolated.number);
             }
-            Told::Lifted => isolated.let_go(cx),
-            Told::Nothing => {}
+            Change::Lifted => isolated.let_go(cx),
+            Change::Nothing => {}
         }
     }
 
@@ -144,8 +144,8 @@ impl Isolation {
         }
         let lane = cx.lane(isolated.number);
         let held = self.held(cx, at.ingress, at.class) + pkt.bytes();
-        if held > self.threshold && !self.asked.contains(&(at.ingress, at.class)) {
-            self.asked.push((at.ingress, at.class));
+        if held > self.threshold && !self.held_peers.contains(&(at.ingress, at.class)) {
+            self.held_peers.push((at.ingress, at.class));
             cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
         }
         Some(lane)
@@ -153,7 +153,7 @@ impl Isolation {
 
     /// Whether it has to hear of packets that join their queues.
     pub(super) fn follows(&self) -> bool {
-        !self.asked.is_empty() || self.rate.is_some() && !self.lanes.is_empty()
+        !self.held_peers.is_empty() || self.rate.is_some() && !self.lanes.is_empty()
     }
 
     /// A packet has joined its egress queue, from a lane perhaps.
@@ -162,7 +162,7 @@ impl Isolation {
         if let Some(rate) = self.rate {
             self.pace(cx, at, pkt, rate);
         }
-        if self.asked.is_empty() {
+        if self.held_peers.is_empty() {
             return;
         }
         let held = self.held(cx, at.ingress, at.class);
@@ -170,7 +170,7 @@ impl Isolation {
             return;
         }
         let all = self.per == IsolationPer::Switch;
-        self.asked.retain(|(port, class)| {
+        self.held_peers.retain(|(port, class)| {
             let resumes = all || (*port, *class) == (at.ingress, at.class);
             if resumes {
                 cx.release_peer(*port, Some(*class));

@@ -15,7 +15,7 @@
 //! by another congested queue must not cut a longer one: a choice.
 
 use super::Message;
-use super::ends::{Ends, Told};
+use super::ends::{Change, Ends};
 use backwater_net::hooks::{HoldStyle, SwitchCx};
 use backwater_net::packet::{Class, Port};
 use std::collections::BTreeMap;
@@ -35,10 +35,10 @@ impl Proxy {
     /// Acts on a message for the host at `port`.
     pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, port: Port, message: Message) {
         let priority = message.dscp.priority();
-        match self.held.entry((port, priority)).or_default().told(message.point, message.pause, cx.now()) {
-            Told::Until(end) => cx.hold_queue(port, priority, end, self.style),
-            Told::Lifted => cx.release_queue(port, priority),
-            Told::Nothing => {}
+        match self.held.entry((port, priority)).or_default().record(message.point, message.pause, cx.now()) {
+            Change::Until(end) => cx.hold_queue(port, priority, end, self.style),
+            Change::Lifted => cx.release_queue(port, priority),
+            Change::Nothing => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The source of Source Flow Control: a NIC that obeys messages, and the pauses of its proxy. With several queues for a class
 //! either stops the one whose DSCP the message echoes.
 
-use super::ends::{Ends, Told};
+use super::ends::{Change, Ends};
 use super::{Message, Params};
 use crate::mac_control::{GateChange, Receiver};
 use backwater_engine::Time;
@@ -16,7 +16,7 @@ const MESSAGES: Token = CLASSES as Token;
 ///
 /// With a proxy it never sees a message, only PFC frames. Where `[pfc]` is on it is PFC that obeys them; elsewhere this
 /// does, at once and for the classes of SFC: a host of a network without PFC still knows the standard of 2011.
-pub struct Source {
+pub struct EndStation {
     /// gates that are shut, and until when each congested queue wants that
     paused: Vec<(NicGate, Ends)>,
     /// priorities whose PFC frames are obeyed, a bit each
@@ -24,10 +24,10 @@ pub struct Source {
     pauses: Receiver,
 }
 
-impl Source {
-    pub(super) fn new(params: &Params, shape: &NicShape) -> Source {
+impl EndStation {
+    pub(super) fn new(params: &Params, shape: &NicShape) -> EndStation {
         let pauses = Receiver::new(CLASSES, Time::ZERO);
-        Source { paused: Vec::new(), classes: shape.queues.carrying(params.class_bits()), pauses }
+        EndStation { paused: Vec::new(), classes: shape.queues.carrying(params.class_bits()), pauses }
     }
 
     fn message(&mut self, cx: &mut NicCx<'_>, gate: NicGate, message: Message) {
@@ -36,14 +36,14 @@ impl Source {
             self.paused.push((gate, Ends::default()));
             self.paused.len() - 1
         });
-        match self.paused[at].1.told(message.point, message.pause, cx.now()) {
-            Told::Until(end) => {
+        match self.paused[at].1.record(message.point, message.pause, cx.now()) {
+            Change::Until(end) => {
                 if known.is_none() {
                     cx.shut(gate);
                 }
                 cx.arm(end, MESSAGES);
             }
-            Told::Lifted | Told::Nothing => {
+            Change::Lifted | Change::Nothing => {
                 self.paused.swap_remove(at);
                 if known.is_some() {
                     cx.open(gate);
@@ -66,7 +66,7 @@ impl Source {
     }
 }
 
-impl NicSide for Source {
+impl NicSide for EndStation {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         if let Some(message) = Message::read(frame) {
             let gate = match (message.flow_mode, frame.flow) {
@@ -82,7 +82,7 @@ impl NicSide for Source {
         for hold in Hold::each(frame) {
             let Some(Class(class)) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
             let changes = self.pauses.receive(usize::from(class), hold, cx.now(), cx.shape().rate);
-            Source::obey(cx, changes, usize::from(class));
+            EndStation::obey(cx, changes, usize::from(class));
             fate = Fate::Consumed;
         }
         fate
@@ -92,7 +92,7 @@ impl NicSide for Source {
         let now = cx.now();
         if token != MESSAGES {
             let changes = self.pauses.wake(token as usize, now);
-            return Source::obey(cx, changes, token as usize);
+            return EndStation::obey(cx, changes, token as usize);
         }
         self.paused.retain(|(gate, ends)| {
             let over = ends.over(now);

@@ -1,12 +1,14 @@
 //! What a mechanism is to those who configure and check it: its parameters, claims, needs, and its sides at each node.
 
-use super::{Extra, FlowShape, FlowSide, NicShape, NicSide, Steering, SwitchShape, SwitchSide};
+use super::advice::{Advice, AdviceError, AdviceForm, Incasts, Question, Situation};
+use super::{Extra, FlowShape, FlowSide, HoldStyle, NicShape, NicSide, Steering, SwitchShape, SwitchSide};
 use crate::packet::{Class, Control, HostId};
 use crate::parameters::{Finding, Parameters};
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 use backwater_wire::address::Mac;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 /// Which flows of one host share a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -114,6 +116,23 @@ pub struct CheckCx<'a> {
     pub steered: u8,
     /// What any mechanism pauses on single links at these switches: bits as in [`Mechanism::pauses`].
     pub paused: u16,
+    /// Classes that some mechanism keeps from being dropped at these switches, a bit each.
+    pub kept: u8,
+    /// How each mechanism that pauses neighbours there signals it, by its name.
+    pub styles: &'a [(&'static str, HoldStyle)],
+}
+
+/// A switch's memory as pause thresholds are worked out in it.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryCx<'a> {
+    /// The switch's parameters.
+    pub switch: &'a crate::config::SwitchParams,
+    /// Rates of its ports.
+    pub rates: &'a [Rate],
+    /// Classes that some mechanism keeps from being dropped there, a bit each.
+    pub kept: u8,
+    /// The class of the frames; `None`: any that is paused.
+    pub class: Option<u8>,
 }
 
 impl Default for CheckCx<'_> {
@@ -127,6 +146,8 @@ impl Default for CheckCx<'_> {
             lossless: false,
             steered: 0,
             paused: 0,
+            kept: 0,
+            styles: &[],
         }
     }
 }
@@ -214,8 +235,14 @@ pub trait Mechanism {
     const IDLE: &'static str;
     /// Kinds of control frames that it sends, beside MAC control.
     const FRAMES: &'static [&'static str] = &[];
+    /// What the column `value` of the table of control messages holds of these, as in "of a CNM the quantised feedback".
+    const VALUE: &'static str = "";
+    /// Its counters of the table `counters`, each with what it counts.
+    const COUNTERS: &'static str = "";
     /// Named parameter sets.
     const PRESETS: &'static [Preset] = &[];
+    /// What [`Mechanism::advise`] may be asked; `None`: nothing.
+    const ADVICE: Option<AdviceForm> = None;
     /// What it claims for itself alone, as configured.
     fn claims(_params: &Self::Params) -> Claims {
         Claims::NONE
@@ -260,6 +287,31 @@ pub trait Mechanism {
     /// same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
         Vec::new()
+    }
+    /// How it signals to a switch's neighbours that they are to pause; `None`: it never asks them to.
+    fn hold_style(_params: &Self::Params) -> Option<HoldStyle> {
+        None
+    }
+    /// Bytes from one port, all in one queue, with which it pauses that port's neighbour: the least of all ports of a switch; all may
+    /// have come in at one port, as over an uplink. With it the key that decides. `None`: it pauses nothing there at a fixed number.
+    fn pause_threshold(_params: &Self::Params, _cx: &MemoryCx<'_>) -> Option<(Bytes, &'static str)> {
+        None
+    }
+    /// Whether its parameters suit the incasts at the switches that have them; what is fatal stops the run from starting.
+    fn check_incasts(_params: &Self::Params, _incasts: &dyn Incasts) -> Vec<Finding> {
+        Vec::new()
+    }
+    /// What a scenario answers of the questions in [`Mechanism::ADVICE`], by their keys; `params` are those at the receiver's
+    /// switch, where it is on.
+    fn facts(_params: Option<&Self::Params>, _situation: &Situation) -> Map<String, Value> {
+        Map::new()
+    }
+    /// Answers a question of the form [`Mechanism::ADVICE`].
+    ///
+    /// # Errors
+    /// Values that cannot be, or are missing.
+    fn advise(_question: &Question) -> Result<Advice, AdviceError> {
+        Err(AdviceError::new("this mechanism gives no advice"))
     }
     /// Parameters that nothing reads, as others have it.
     fn unread(_params: &Self::Params) -> Vec<Unread> {

@@ -6,18 +6,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Names, host numbers and neighbourhoods of a graph.
-pub struct Index<'g> {
-    graph: &'g Graph,
-    names: HashMap<&'g str, NodeId>,
+pub struct Index {
+    graph: Arc<Graph>,
+    names: HashMap<String, NodeId>,
     host_nodes: Vec<NodeId>,
     host_numbers: Vec<Option<HostId>>,
     joined: HashSet<(NodeId, NodeId)>,
     islands: Vec<u32>,
 }
 
-impl<'g> Index<'g> {
+impl Index {
     /// Of a graph that [`Graph::validate`] has found valid.
-    pub fn new(graph: &'g Graph) -> Index<'g> {
+    pub fn new(graph: Arc<Graph>) -> Index {
         let host_nodes: Vec<NodeId> = graph.hosts().collect();
         let mut host_numbers = vec![None; graph.nodes.len()];
         for (i, node) in host_nodes.iter().enumerate() {
@@ -25,18 +25,18 @@ impl<'g> Index<'g> {
         }
         let numbered = graph.nodes.iter().enumerate();
         Index {
-            graph,
-            names: numbered.map(|(i, node)| (node.name.as_str(), NodeId(i as u32))).collect(),
+            names: numbered.map(|(i, node)| (node.name.clone(), NodeId(i as u32))).collect(),
             host_nodes,
             host_numbers,
             joined: graph.links.iter().flat_map(|l| [(l.a, l.b), (l.b, l.a)]).collect(),
             islands: graph.islands(),
+            graph,
         }
     }
 
     /// The graph.
-    pub fn graph(&self) -> &'g Graph {
-        self.graph
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
     }
 
     /// Number of hosts.
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn hosts_by_number_and_by_name() {
         let graph = small();
-        let index = Index::new(&graph);
+        let index = Index::new(graph.into());
         assert_eq!(index.host("3"), Some(HostId(3)));
         assert_eq!(index.host("h3"), Some(HostId(3)));
         assert_eq!(index.host("4"), None);
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn paths_with_and_without_their_ends() {
         let graph = small();
-        let index = Index::new(&graph);
+        let index = Index::new(graph.into());
         let nodes = |text: &str| index.path(HostId(0), HostId(2), text.split(' '));
         let whole = nodes("h0 leaf0 spine1 leaf1 h2").unwrap();
         assert_eq!(nodes("leaf0 spine1 leaf1").unwrap(), whole);

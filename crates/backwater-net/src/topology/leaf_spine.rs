@@ -116,7 +116,7 @@ mod tests {
     fn on_rails_each_interface_of_a_server_has_a_leaf_of_its_own() {
         let graph = LeafSpine { leaves: 4, spines: 1, hosts_per_leaf: 3, rails: 2, ..LeafSpine::default() };
         let graph = graph.build().unwrap();
-        let index = crate::topology::Index::new(&graph);
+        let index = crate::topology::Index::new(graph.clone().into());
         let leaf = |host: u32| {
             let node = index.node_of(crate::packet::HostId(host)).unwrap();
             let link = graph.links.iter().find(|link| link.a == node).unwrap();

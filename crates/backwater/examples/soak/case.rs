@@ -1,6 +1,6 @@
 //! A scenario as a tree that can be drawn, mended and shrunk, with the files that it names.
 
-use backwater::{Resolved, Scenario, ScenarioError};
+use backwater::{Checked, Scenario, ScenarioError};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,11 +42,11 @@ impl Case {
     ///
     /// # Errors
     /// What the reader says.
-    pub fn resolve(&self, folder: &Folder) -> Result<Resolved, ScenarioError> {
+    pub fn resolve(&self, folder: &Folder) -> Result<Checked, ScenarioError> {
         for (name, content) in self.named_files() {
             fs::write(folder.0.join(name), content).map_err(|error| ScenarioError::new(error.to_string()))?;
         }
-        Scenario::from_text(&self.text(), "soak.toml", &folder.0)?.resolve()
+        Scenario::from_text(&self.text(), "soak.toml", &folder.0)?.check()
     }
 
     /// The value at a dotted key, whose numbers are entries of lists.

@@ -2,7 +2,7 @@
 
 use super::dice::Dice;
 use super::run::{How, Outcome, Passage, Rows, SAMPLES, Sum, What, run};
-use backwater::Resolved;
+use backwater::Checked;
 use backwater::file::{FaultEntry, Topology};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Counter;
@@ -39,7 +39,7 @@ fn holds(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> Held 
 ///
 /// # Errors
 /// The first law that does not hold.
-pub fn judge(resolved: &Resolved, most: u64, dice: &mut Dice) -> Result<Judged, Breach> {
+pub fn judge(resolved: &Checked, most: u64, dice: &mut Dice) -> Result<Judged, Breach> {
     let runs = |how, most, dice: &mut Dice| {
         run(resolved, how, most, dice).map_err(|seen| Breach { law: "what check accepts runs", seen })
     };
@@ -96,7 +96,7 @@ fn rows<T: PartialEq + std::fmt::Debug>(law: &'static str, table: &str, a: &[T],
 }
 
 struct Laws<'a> {
-    resolved: &'a Resolved,
+    resolved: &'a Checked,
     graph: &'a Graph,
     out: &'a Outcome,
     rows: &'a Rows,
@@ -112,7 +112,7 @@ struct Laws<'a> {
 }
 
 impl<'a> Laws<'a> {
-    fn new(resolved: &'a Resolved, out: &'a Outcome) -> Laws<'a> {
+    fn new(resolved: &'a Checked, out: &'a Outcome) -> Laws<'a> {
         let file = &resolved.file;
         let faults = |of: fn(&FaultEntry) -> bool| file.fault.iter().any(of);
         let links_fail = faults(|f| matches!(f, FaultEntry::LinkDown { .. } | FaultEntry::LinkUp { .. }));

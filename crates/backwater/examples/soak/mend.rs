@@ -3,7 +3,7 @@
 use super::case::{Case, Folder};
 use super::coverage::plain;
 use super::dice::Dice;
-use backwater::{Resolved, ScenarioError, build};
+use backwater::{Checked, ScenarioError, build};
 use backwater_mech::registry::Config;
 use backwater_net::Bytes;
 use backwater_net::spec::Spec;
@@ -23,7 +23,7 @@ pub struct Valid {
 ///
 /// # Errors
 /// Why the scenario is refused.
-pub fn check(case: &Case, folder: &Folder) -> Result<(Resolved, Spec<Config>), ScenarioError> {
+pub fn check(case: &Case, folder: &Folder) -> Result<(Checked, Spec<Config>), ScenarioError> {
     let resolved = case.resolve(folder)?;
     let spec = build(&resolved, resolved.seed())?;
     Ok((resolved, spec))

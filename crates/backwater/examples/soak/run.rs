@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use backwater::capture::{Capture, Options};
 use backwater::results::{Names, Tables};
-use backwater::{Resolved, build};
+use backwater::{Checked, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
@@ -176,7 +176,7 @@ impl Sink for All<'_> {
 ///
 /// # Errors
 /// If it cannot be built after all, or its rows not be written.
-pub fn run(resolved: &Resolved, how: How, most: u64, dice: &mut Dice) -> Result<Outcome, String> {
+pub fn run(resolved: &Checked, how: How, most: u64, dice: &mut Dice) -> Result<Outcome, String> {
     let mut spec =
         build(resolved, resolved.seed()).map_err(|error| format!("build refuses what check accepts: {error}"))?;
     recorded(&mut spec, how);

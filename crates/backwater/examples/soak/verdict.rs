@@ -7,7 +7,7 @@ use super::draw;
 use super::laws::{Breach, Judged, judge};
 use super::mend::{check, mend};
 use super::shrink::shrink;
-use backwater::{Resolved, Scenario};
+use backwater::{Checked, Scenario};
 use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -95,9 +95,9 @@ pub fn tried(case: &Case, effort: Effort, slices: &mut Dice, folder: &Folder) ->
 }
 
 /// What a resolved scenario is written as reads as the same.
-fn written_as_read(resolved: &Resolved, folder: &Folder) -> Result<(), Breach> {
+fn written_as_read(resolved: &Checked, folder: &Folder) -> Result<(), Breach> {
     let text = resolved.to_toml();
-    let again = Scenario::from_text(&text, "again.toml", folder.path()).and_then(|scenario| scenario.resolve());
+    let again = Scenario::from_text(&text, "again.toml", folder.path()).and_then(|scenario| scenario.check());
     match again {
         Ok(again) if again.to_toml() == text => Ok(()),
         Ok(_) => Err(Breach { law: "what is written reads as the same", seen: "another text".into() }),

@@ -23,7 +23,6 @@ use backwater_net::packet::{
     AckHeader, Body, Control, ControlHeader, DataHeader, DsField, Ecn, HostId, NodeId, Packet, Port,
 };
 use backwater_net::record::{FlowIdentity, FrameRow};
-use backwater_net::topology::index::Index;
 use backwater_net::topology::{Graph, GraphError, PortEnd};
 use backwater_wire::Emit;
 use backwater_wire::address::Mac;
@@ -58,8 +57,8 @@ impl Renderer {
     /// # Errors
     /// If the graph is not valid.
     pub fn new(graph: &Graph, mechanisms: &Config, payload: u64) -> Result<Renderer, GraphError> {
-        let index = Index::new(graph);
-        let hosts = (0..graph.nodes.len() as u32).map(|n| index.host_of(NodeId(n))).collect();
+        let mut hosts = vec![None; graph.nodes.len()];
+        graph.hosts().zip(0..).for_each(|(node, number)| hosts[node.0 as usize] = Some(HostId(number)));
         Ok(Renderer { mechanisms: mechanisms.clone(), payload: payload.max(1), hosts, ports: graph.ports()? })
     }
 

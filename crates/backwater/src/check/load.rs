@@ -1,56 +1,60 @@
 //! Whether a source offers more than its own link carries, all groups together, at any time.
 
-use super::{percent, rate_of};
+use super::percent;
 use crate::error::{ScenarioError, Warning};
-use crate::plan::{Place, Plan, Who};
+use crate::layout::Layout;
+use crate::plan::{Plan, Who};
+use crate::planned::Planned;
 use backwater_engine::Time;
 use backwater_net::packet::HostId;
 use std::collections::HashMap;
 
 /// One source's load from one group.
-struct Offer {
+struct SourceLoad {
     plan: usize,
     load: f64,
     from: Time,
     until: Time,
 }
 
-pub(super) fn check(place: &Place<'_>, plans: &[Plan<'_>]) -> Result<Vec<Warning>, ScenarioError> {
-    let mut offers: HashMap<HostId, Vec<Offer>> = HashMap::new();
+pub(super) fn check(planned: &Planned) -> Result<Vec<Warning>, ScenarioError> {
+    let (layout, plans) = (&planned.layout, &planned.plans);
+    let mut offers: HashMap<HostId, Vec<SourceLoad>> = HashMap::new();
     for (number, plan) in plans.iter().enumerate() {
         if plan.group.load.is_none() && plan.group.interval.is_none() {
             continue;
         }
         for host in plan.who.pairs_of_sources().into_keys() {
-            let Some(load) = plan.load(place.resolved, rate_of(&place.rates, host)) else { continue };
-            let until = plan.until(place.resolved).unwrap_or(Time::NEVER);
-            offers.entry(host).or_default().push(Offer { plan: number, load, from: plan.group.start, until });
+            let Some(load) = plan.load(layout, layout.rate(host)) else { continue };
+            let until = plan.until(layout).unwrap_or(Time::NEVER);
+            offers.entry(host).or_default().push(SourceLoad { plan: number, load, from: plan.group.start, until });
         }
     }
     let mut hosts: Vec<_> = offers.into_iter().collect();
     hosts.sort_unstable_by_key(|(host, _)| *host);
-    hosts.iter().try_for_each(|(host, offers)| source(place, plans, *host, offers))?;
-    Ok(plans.iter().filter_map(|plan| receivers(place, plan)).collect())
+    hosts.iter().try_for_each(|(host, offers)| source(layout, plans, *host, offers))?;
+    Ok(plans.iter().filter_map(|plan| receivers(layout, plan)).collect())
 }
 
 /// Whether events bring their receivers more than their links carry, which may be meant.
-fn receivers(place: &Place<'_>, plan: &Plan<'_>) -> Option<Warning> {
+fn receivers(layout: &Layout, plan: &Plan) -> Option<Warning> {
     let Who::Incast(crowd) = &plan.who else { return None };
-    let links: f64 = crowd.to.iter().map(|host| rate_of(&place.rates, *host).0 as f64).sum();
-    let share = plan.events_bps(place.resolved)? / links;
+    let links: f64 = crowd.to.iter().map(|host| layout.rate(*host).0 as f64).sum();
+    let share = plan.events_bps(layout)? / links;
     let key = format!("{}.{}", plan.key, if plan.group.load.is_some() { "load" } else { "interval" });
     (share > 1.0).then(|| Warning {
-        value: place.resolved.written(&key).unwrap_or_default(),
+        value: layout.written(&key).unwrap_or_default(),
         key,
         reason: format!("the events bring {} of what their {} receivers' links carry", percent(share), crowd.to.len()),
         hint: "more receivers in `to`, or less load; queues grow as long as it lasts".into(),
     })
 }
 
-fn source(place: &Place<'_>, plans: &[Plan<'_>], host: HostId, offers: &[Offer]) -> Result<(), ScenarioError> {
+fn source(layout: &Layout, plans: &[Plan], host: HostId, offers: &[SourceLoad]) -> Result<(), ScenarioError> {
     // The sum can only rise where a group begins.
     for begin in offers {
-        let at_once: Vec<&Offer> = offers.iter().filter(|o| o.from <= begin.from && begin.from < o.until).collect();
+        let at_once: Vec<&SourceLoad> =
+            offers.iter().filter(|o| o.from <= begin.from && begin.from < o.until).collect();
         let sum: f64 = at_once.iter().map(|o| o.load).sum();
         // Rounding of an interval to a ps must not refuse 100 %.
         if sum <= 1.0 + 1e-6 {
@@ -62,10 +66,10 @@ fn source(place: &Place<'_>, plans: &[Plan<'_>], host: HostId, offers: &[Offer])
         let parts: Vec<String> =
             at_once.iter().map(|o| format!("`{}` {}", plans[o.plan].group.label, percent(o.load))).collect();
         let of = if parts.len() > 1 { format!(": {}", parts.join(", ")) } else { String::new() };
-        let rate = rate_of(&place.rates, host);
-        let reason = format!("{} offers {} of its own link ({rate}){of}", place.name(host), percent(sum));
+        let rate = layout.rate(host);
+        let reason = format!("{} offers {} of its own link ({rate}){of}", layout.name(host), percent(sum));
         let hint = "headers, preamble and gap count; all groups of a source together offer at most 100 %";
-        return Err(place.resolved.error(&key, reason).hint(hint));
+        return Err(layout.error(&key, reason).hint(hint));
     }
     Ok(())
 }

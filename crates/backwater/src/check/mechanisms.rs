@@ -22,12 +22,13 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) 
     });
     let mut warnings: Vec<Warning> = unmet.collect();
     // Switch by switch, so that what is found can be shown where that switch's value stands.
-    let mut said: Vec<(String, bool)> = Vec::new();
+    let mut reported: Vec<(String, bool)> = Vec::new();
     let (packet, (shortest, rate)) = (&resolved.file.packet, super::quickest(resolved, graph));
     // A promise holds for whatever frames come; what is only warned of is what the full frames of a queue do.
     let full = packet.header + packet.payload + packet.gap;
     let overrun = packet.overrun(if resolved.file.lossless { shortest } else { full }, rate);
     for (shape, params) in shapes.iter().zip(&params) {
+        let styles = resolved.mechanisms.hold_styles(&shape.name, &shape.tier);
         let cx = CheckCx {
             switches: std::slice::from_ref(shape),
             switch_params: std::slice::from_ref(params),
@@ -36,13 +37,15 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) 
             lossless: resolved.file.lossless,
             steered: resolved.mechanisms.steering().map_or(0, |steering| steering.queues),
             paused: resolved.mechanisms.pauses(&shape.name, &shape.tier),
+            kept: resolved.mechanisms.lossless_classes(&shape.name, &shape.tier),
+            styles: &styles,
         };
         for (mechanism, finding) in resolved.mechanisms.check(&cx) {
             let key = key_for(&overrides, mechanism, finding.key, shape);
-            if said.iter().any(|(k, fatal)| *k == key && *fatal == finding.fatal) {
+            if reported.iter().any(|(k, fatal)| *k == key && *fatal == finding.fatal) {
                 continue;
             }
-            said.push((key.clone(), finding.fatal));
+            reported.push((key.clone(), finding.fatal));
             warnings.extend(judged(resolved, &key, finding, params)?);
         }
     }
@@ -60,7 +63,7 @@ fn unread(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
         let here = at(shape);
         unread.retain(|one| here.contains(one));
     }
-    let told = |(mechanism, one): (&str, backwater_net::hooks::Unread)| {
+    let warning = |(mechanism, one): (&str, backwater_net::hooks::Unread)| {
         let (key, by) = (format!("{mechanism}.{}", one.key), format!("{mechanism}.{}", one.by));
         let given = resolved.layer(&key)?;
         if resolved.layer(&by).is_some_and(|decides| decides.above(given)) {
@@ -73,7 +76,7 @@ fn unread(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
             key,
         })
     };
-    unread.into_iter().filter_map(told).collect()
+    unread.into_iter().filter_map(warning).collect()
 }
 
 /// Whether flows may be moved to a queue whose class nobody keeps from being dropped, in a scenario that promises losslessness.
@@ -150,7 +153,7 @@ fn judged(
     let mixed = mixed_units(resolved, key, params);
     if finding.fatal || mixed.is_some() {
         let reason = match &mixed {
-            Some((said, _)) => format!("{}; {said}", finding.reason),
+            Some((mixed_reason, _)) => format!("{}; {mixed_reason}", finding.reason),
             None => finding.reason,
         };
         let hint = match &mixed {
@@ -176,9 +179,9 @@ fn mixed_units(resolved: &Resolved, key: &str, params: &SwitchParams) -> Option<
     if binary(&size) == binary(&buffer) || !(size.contains('K') || size.contains('M') || size.contains('G')) {
         return None;
     }
-    let said = match binary(&size) {
+    let mixed_reason = match binary(&size) {
         true => format!("`{size}` is {bytes}, and the buffer is `{buffer}`"),
         false => format!("the buffer is `{buffer}`, and this is `{size}`"),
     };
-    Some((said, "KiB = 1024 B, KB = 1000 B: write both in the same unit".into()))
+    Some((mixed_reason, "KiB = 1024 B, KB = 1000 B: write both in the same unit".into()))
 }

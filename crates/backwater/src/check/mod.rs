@@ -1,20 +1,19 @@
-//! Whether the values of a scenario go together. Errors come in the order of a file: topology, frames, switches, mechanisms,
-//! flows, faults, output.
+//! Whether the values of a planned scenario go together. Errors come in the order of a file: frames, switches, mechanisms, flows, jobs,
+//! output.
 
+mod incasts;
 mod load;
 pub(crate) mod losses;
 mod mechanisms;
-mod sfc;
 mod transport;
 
 use crate::error::{ScenarioError, Warning, nearest};
-use crate::faults;
 use crate::file::FaultEntry;
-use crate::graph;
 use crate::hosts;
 use crate::jobs;
+use crate::layout::Layout;
 use crate::nics;
-use crate::plan::{Place, Plan};
+use crate::planned::Planned;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::stack::Select;
@@ -23,73 +22,53 @@ use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
 use backwater_net::topology::{Graph, Index, NodeKind};
 use backwater_net::{Bytes, Rate};
-use std::sync::Arc;
+use std::ops::Deref;
 
-/// Longest frame and longest header: more than any link layer has.
-const LARGEST_FRAME: u64 = 1 << 20;
-
-/// Checks everything, and leaves graph and warnings in `resolved`.
-pub(crate) fn check(resolved: &mut Resolved) -> Result<(), ScenarioError> {
-    let graph = Arc::new(graph::build(resolved)?);
-    let index = Index::new(&graph);
-    frames(resolved)?;
-    clock(resolved, &graph)?;
-    let without_effect = transport::check(resolved, &graph)?;
-    selectors(resolved, &graph)?;
-    let shapes = shapes(resolved, &graph)?;
-    switches(resolved, &shapes)?;
-    let warnings = mechanisms::check(resolved, &graph, &shapes)?;
-    let place = Place::new(resolved, &index);
-    nics::control_delays(&place)?;
-    nics::queues(resolved)?;
-    let mut plans = Vec::new();
-    let mut warnings = warnings;
-    warnings.extend(without_effect);
-    warnings.extend(losses::check(resolved, &graph)?);
-    warnings.extend(nics::idle(resolved));
-    for (i, group) in resolved.file.flow.iter().enumerate() {
-        if group.table.is_some() {
-            table_keys(resolved, i)?;
-        } else {
-            plans.push(Plan::new(&place, i, group)?);
-        }
-    }
-    warnings.extend(load::check(&place, &plans)?);
-    warnings.extend(sfc::check(&place, &plans, &shapes)?);
-    let seed = resolved.seed();
-    for (number, job) in jobs::all(&place, seed)?.into_iter().enumerate() {
-        jobs::build(&place, number, job, 0, seed)?;
-    }
-    if resolved.file.flow.is_empty() && resolved.tables.is_empty() && resolved.file.job.is_empty() {
-        warnings.push(Warning {
-            key: "flow".into(),
-            value: String::new(),
-            reason: "the scenario has no flows".into(),
-            hint: "add a [[flow]] or a [[job]]".into(),
-        });
-    }
-    faults::all(&place)?;
-    output(resolved, &index)?;
-    resolved.graph = graph.clone();
-    resolved.warnings = warnings;
-    Ok(())
+/// A planned scenario that may be run.
+pub struct Checked {
+    /// What is planned.
+    pub planned: Planned,
+    /// What its author may not have meant.
+    pub warnings: Vec<Warning>,
 }
 
-fn frames(resolved: &Resolved) -> Result<(), ScenarioError> {
-    let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
-    let sizes = [
-        ("packet.payload", packet.payload, 1),
-        ("packet.header", packet.header, 0),
-        ("packet.gap", packet.gap, 0),
-        ("ack.size", ack.size, 1),
-    ];
-    for (key, size, least) in sizes {
-        if size.0 < least || size.0 > LARGEST_FRAME {
-            let range = format!("{least} B to {}", Bytes(LARGEST_FRAME));
-            return Err(resolved.error(key, format!("{size} is no possible size")).hint(range));
-        }
+impl Deref for Checked {
+    type Target = Planned;
+
+    fn deref(&self) -> &Planned {
+        &self.planned
     }
-    Ok(())
+}
+
+impl Checked {
+    pub(crate) fn new(planned: Planned) -> Result<Checked, ScenarioError> {
+        let (resolved, graph): (&Resolved, &Graph) = (&planned.resolved, &planned.graph);
+        clock(resolved, graph)?;
+        let without_effect = transport::check(resolved, graph)?;
+        selectors(resolved, graph)?;
+        let shapes = shapes(&planned)?;
+        switches(resolved, &shapes)?;
+        let mut warnings = mechanisms::check(resolved, graph, &shapes)?;
+        warnings.extend(without_effect);
+        warnings.extend(losses::check(resolved, graph)?);
+        warnings.extend(nics::idle(resolved));
+        warnings.extend(load::check(&planned)?);
+        warnings.extend(incasts::check(&planned, &shapes)?);
+        let seed = resolved.seed();
+        for (number, job) in jobs::all(&planned, seed)?.into_iter().enumerate() {
+            jobs::build(&planned, number, job, 0, seed)?;
+        }
+        if resolved.file.flow.is_empty() && resolved.tables.is_empty() && resolved.file.job.is_empty() {
+            warnings.push(Warning {
+                key: "flow".into(),
+                value: String::new(),
+                reason: "the scenario has no flows".into(),
+                hint: "add a [[flow]] or a [[job]]".into(),
+            });
+        }
+        output(resolved, &planned.index)?;
+        Ok(Checked { planned, warnings })
+    }
 }
 
 /// Octets on the wire of the shortest frame that may be, and the rate of the link on which it takes the least time.
@@ -139,7 +118,7 @@ fn longest_frame(resolved: &Resolved, graph: &Graph) -> Bytes {
 fn selectors(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
     let switches = || graph.nodes.iter().filter(|n| n.kind == NodeKind::Switch);
     for (table, list) in overrides(resolved) {
-        for (i, Select { tier, node }) in list.iter().enumerate() {
+        for (i, Select { tier, node }) in list.into_iter().enumerate() {
             let key = format!("{table}.at.{i}");
             if tier.is_none() && node.is_none() {
                 let error = resolved.error(&key, "says neither `tier` nor `node`");
@@ -167,38 +146,37 @@ fn selectors(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
 }
 
 /// For whom the overrides of each table are.
-fn overrides(resolved: &Resolved) -> Vec<(String, Vec<Select>)> {
-    let mut all = vec![("switch".to_owned(), resolved.switch.at.iter().map(|at| at.select.clone()).collect())];
-    // As JSON, because the mechanisms are different types and the registry alone lists them.
-    let config = serde_json::to_value(&resolved.mechanisms).unwrap_or_default();
-    for (name, scoped) in config.as_object().into_iter().flatten() {
-        let at = scoped.get("at").and_then(|at| at.as_array()).into_iter().flatten();
-        let selects = at.filter_map(|at| serde_json::from_value(at.get("select")?.clone()).ok());
-        all.push((name.clone(), selects.collect()));
-    }
-    all
+fn overrides(resolved: &Resolved) -> Vec<(&'static str, Vec<&Select>)> {
+    let switch = ("switch", resolved.switch.selects());
+    std::iter::once(switch).chain(resolved.mechanisms.overrides()).collect()
 }
 
 /// The key that set a value for this switch: in the last override that matches, or in the table itself.
-fn key_for(overrides: &[(String, Vec<Select>)], table: &str, name: &str, shape: &SwitchShape) -> String {
-    let list = overrides.iter().find(|(t, _)| t == table).map_or(&[][..], |(_, list)| list);
-    match list.iter().rposition(|select| select.matches(&shape.name, &shape.tier)) {
-        Some(i) => format!("{table}.at.{i}.{name}"),
+fn key_for(overrides: &[(&'static str, Vec<&Select>)], table: &str, name: &str, shape: &SwitchShape) -> String {
+    let list = overrides.iter().find(|(t, _)| *t == table).map_or(&[][..], |(_, list)| list);
+    overridden(table, list.iter().rposition(|select| select.matches(&shape.name, &shape.tier)), name)
+}
+
+/// A key in an override by its number, or in the table itself.
+fn overridden(table: &str, number: Option<usize>, name: &str) -> String {
+    match number {
+        Some(number) => format!("{table}.at.{number}.{name}"),
         None => format!("{table}.{name}"),
     }
 }
 
 /// The switches as mechanisms see them at start.
-fn shapes(resolved: &Resolved, graph: &Graph) -> Result<Vec<SwitchShape>, ScenarioError> {
-    let ports = graph.ports().map_err(|e| resolved.error("topology", e.to_string()).hint(e.hint()))?;
-    let (index, longest) = (Index::new(graph), longest_frame(resolved, graph));
+fn shapes(layout: &Layout) -> Result<Vec<SwitchShape>, ScenarioError> {
+    let (graph, index) = (&layout.graph, &layout.index);
+    let ports = graph.ports().map_err(|e| layout.error("topology", e.to_string()).hint(e.hint()))?;
+    let longest = longest_frame(layout, graph);
     let switches = graph.switches().map(|node| {
         let about = &graph.nodes[node.0 as usize];
         let ports = ports[node.0 as usize].iter().map(|port| {
             let link = &graph.links[port.link as usize];
             PortShape { rate: link.rate, delay: link.delay, peer: port.peer, host: index.host_of(port.peer) }
         });
-        let params = resolved.switch.of(&about.name, &about.tier);
+        let params = layout.switch.of(&about.name, &about.tier);
         SwitchShape {
             node,
             name: about.name.clone(),
@@ -245,35 +223,7 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
     Ok(())
 }
 
-/// Keys that a table of flows brings itself.
-fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
-    let group = &resolved.file.flow[number];
-    let given = [
-        ("from", group.from.is_some()),
-        ("to", group.to.is_some()),
-        ("fan_in", group.fan_in.is_some()),
-        ("matrix", group.matrix.is_some()),
-        ("size", group.size.is_some()),
-        ("sizes", group.sizes.is_some()),
-        ("path", group.path.is_some()),
-        ("via", group.via.is_some()),
-        ("ack_path", group.ack_path.is_some()),
-        ("load", group.load.is_some()),
-        ("interval", group.interval.is_some()),
-        ("until", group.until.is_some()),
-        ("count", group.count.is_some()),
-        ("queue", group.queue.is_some()),
-    ];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((name, _)) => {
-            let error = resolved.error(&format!("flow.{number}.{name}"), "the table says it for each flow");
-            Err(error.hint("give `table` or the other keys"))
-        }
-        None => Ok(()),
-    }
-}
-
-fn output(resolved: &Resolved, index: &Index<'_>) -> Result<(), ScenarioError> {
+fn output(resolved: &Resolved, index: &Index) -> Result<(), ScenarioError> {
     let output = &resolved.file.output;
     if output.any() && output.interval.is_none() {
         let error = resolved.error("output.interval", "is missing, and a time series is on");
@@ -291,9 +241,4 @@ fn output(resolved: &Resolved, index: &Index<'_>) -> Result<(), ScenarioError> {
 /// A share as a percentage.
 fn percent(share: f64) -> String {
     crate::file::Share(share).to_string()
-}
-
-/// For messages: a rate.
-fn rate_of(rates: &[Rate], host: backwater_net::packet::HostId) -> Rate {
-    rates.get(host.0 as usize).copied().unwrap_or_default()
 }

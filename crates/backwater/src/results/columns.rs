@@ -1,6 +1,7 @@
 //! The result tables and what their columns mean: the text that stands in every batch and every Parquet file.
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use backwater_mech::registry::ENTRIES;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -145,7 +146,7 @@ const PORTS: &[Spec] = &[
 
 const CONTROL: &[Spec] = &[
     always("time_ps", DataType::Int64, "ps", "when the message was sent"),
-    always("kind", DataType::Utf8, "", "kind of message, such as mac-control, cnp, sfc-pause, cnm, bcn-negative, cim"),
+    always("kind", DataType::Utf8, "", "kind of message: mac-control"),
     always("node", DataType::Utf8, "", "name of the node that sent it"),
     maybe("port", DataType::UInt32, "", "port that it concerns; null: it is for a host, not for a neighbour"),
     maybe(
@@ -159,7 +160,7 @@ const CONTROL: &[Spec] = &[
         "value",
         DataType::UInt64,
         "see kind",
-        "its first word: of MAC control the pause time in quanta of 512 bit times, of SFC in ps; of a CNM the quantised feedback, 1 to 63; of BCN the amount of Fb in B; of a CIM how many were sent for the flow",
+        "its first word: of MAC control the pause time in quanta of 512 bit times",
     ),
 ];
 
@@ -213,12 +214,7 @@ const COUNTERS: &[Spec] = &[
     always("node", DataType::Utf8, "", "name of the node"),
     always("port", DataType::UInt32, "", "number of the port, from 0"),
     always("mechanism", DataType::Utf8, "", "mechanism that counted, by its table in the scenario"),
-    always(
-        "counter",
-        DataType::Utf8,
-        "",
-        "what was counted; ci: isolations (flows found), isolated_packets (moved to the congesting queue), cims_sent, cims_received, cims_ignored, entries_live (flows isolated at the end)",
-    ),
+    always("counter", DataType::Utf8, "", "what was counted"),
     always("value", DataType::UInt64, "", "its value at the end of the run"),
 ];
 
@@ -352,11 +348,31 @@ impl Table {
         }
     }
 
+    /// What mechanisms add to the description of a column, which depends on the kind of message or on the counter.
+    fn of_mechanisms(self, column: &str) -> String {
+        match (self, column) {
+            (Table::Control, "kind") => {
+                ENTRIES.iter().flat_map(|entry| entry.frames).map(|name| format!(", {name}")).collect()
+            }
+            (Table::Control, "value") => ENTRIES
+                .iter()
+                .filter(|entry| !entry.value.is_empty())
+                .map(|entry| format!("; {}", entry.value))
+                .collect(),
+            (Table::Counters, "counter") => {
+                let counting = ENTRIES.iter().filter(|entry| !entry.counters.is_empty());
+                counting.map(|entry| format!("; {}: {}", entry.name, entry.counters)).collect()
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Its Arrow schema; `description` and `unit` are in the metadata, the unit empty where there is none.
     pub fn schema(self) -> SchemaRef {
         let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let field = |spec: &Spec| {
-            let metadata = HashMap::from([text("description", spec.description), text("unit", spec.unit)]);
+            let description = format!("{}{}", spec.description, self.of_mechanisms(spec.name));
+            let metadata = HashMap::from([text("description", &description), text("unit", spec.unit)]);
             Field::new(spec.name, spec.kind.clone(), spec.nullable).with_metadata(metadata)
         };
         let fields: Vec<Field> = self.columns().iter().map(field).collect();

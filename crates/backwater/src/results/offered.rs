@@ -12,7 +12,7 @@ pub struct Offered {
     /// The label.
     pub group: String,
     /// Share of the capacity that was asked for.
-    pub asked: f64,
+    pub target: f64,
     /// Share of it that came.
     pub offered: f64,
     /// Which bytes count; if groups of the label differ, those on the wire.
@@ -97,7 +97,7 @@ impl Counted {
         }
         Some(Offered {
             group: first.label.clone(),
-            asked: self.offers.iter().map(|offer| offer.asked * room(offer)).sum::<f64>() / all,
+            target: self.offers.iter().map(|offer| offer.target * room(offer)).sum::<f64>() / all,
             offered: self.bytes as f64 * 8.0 / all,
             counts: self.counts,
             of: first.of,
@@ -117,7 +117,7 @@ mod tests {
 
     fn offer(label: &str, counts: LoadCounts, until: Option<Time>) -> Offer {
         let (of, capacity) = (LoadOf::Sources, 1e12);
-        Offer { label: label.into(), counts, of, capacity, asked: 0.4, from: Time::ZERO, until }
+        Offer { label: label.into(), counts, of, capacity, target: 0.4, from: Time::ZERO, until }
     }
 
     fn row(group: u32, bytes: u64, start: Time) -> FlowRow {
@@ -176,7 +176,7 @@ mod tests {
         let share = |one: &Offered| (one.offered * 1e9).round() / 1e9;
         assert_eq!((one.until, share(&one)), (Time::us(800), 0.25));
         let counted = payload(None).report(None).remove(0);
-        assert_eq!((counted.until, share(&counted), counted.asked), (Time::us(500), 0.4, 0.4));
+        assert_eq!((counted.until, share(&counted), counted.target), (Time::us(500), 0.4, 0.4));
         assert_eq!(payload(None).report(Some(Time::ZERO)), [], "nothing could have come yet");
     }
 }

@@ -142,26 +142,26 @@ impl Verdict {
         let rounds = |job: &&Rounds| {
             format!("job {}: {} of {} rounds complete", job.job, grouped(job.complete), grouped(job.all))
         };
-        let mut said: Vec<String> = open.iter().map(rounds).collect();
+        let mut parts: Vec<String> = open.iter().map(rounds).collect();
         let of = |number: u64| format!("{} of {} flows", grouped(number), grouped(self.flows));
         if missing > 0 {
             let when = if self.stops { " at `stop.at`" } else { "" };
-            said.push(format!("{} unfinished{when}", of(missing)));
+            parts.push(format!("{} unfinished{when}", of(missing)));
         }
         if self.failed > 0 {
-            said.push(format!("{} failed after `transport.retries` timeouts", of(self.failed)));
+            parts.push(format!("{} failed after `transport.retries` timeouts", of(self.failed)));
         }
         if let Some(never) =
             self.flows_total.map(|total| total.saturating_sub(self.flows)).filter(|n| *n > 0 && !self.stops)
         {
-            said.push(format!("{} never began", counted(never, "flow")));
+            parts.push(format!("{} never began", counted(never, "flow")));
         }
         let (cause, hint) = self.cause(&lost, end);
         Some(Finding {
             kind: "incomplete",
             mechanism: None,
             failure: true,
-            message: format!("{}: {cause}", said.join("; ")),
+            message: format!("{}: {cause}", parts.join("; ")),
             hint,
         })
     }
@@ -208,12 +208,12 @@ impl Verdict {
 fn never_acted(names: &Names, row: &ReachRow) -> Finding {
     let idle = ENTRIES.iter().find(|entry| entry.name == row.mechanism).map_or("never acted", |entry| entry.idle);
     let measured = row.reach.margin.map(|margin| {
-        let told = |value: u64| match margin.unit {
+        let shown = |value: u64| match margin.unit {
             Unit::Bytes => Bytes(value).to_string(),
             Unit::Time => Time(value).to_string(),
         };
         let at = row.node.map(|node| format!(", at {}", names.node(node))).unwrap_or_default();
-        format!(": peak {} of {} ({}{at})", told(margin.peak), told(margin.threshold), margin.of)
+        format!(": peak {} of {} ({}{at})", shown(margin.peak), shown(margin.threshold), margin.of)
     });
     Finding {
         kind: "never-acted",

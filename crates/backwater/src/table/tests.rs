@@ -11,7 +11,7 @@ fn group() -> Group {
 
 fn read(text: impl AsRef<[u8]>) -> Result<Table, ScenarioError> {
     let graph = graph();
-    from_csv(text.as_ref(), "flows.csv", &Index::new(&graph), &group())
+    from_csv(text.as_ref(), "flows.csv", &Index::new(graph.clone().into()), &group())
 }
 
 fn refused(text: impl AsRef<[u8]>) -> String {
@@ -85,11 +85,11 @@ fn what_is_no_table_is_refused_early() {
     assert!(refused(b"id,src,dst,bytes,start\n0,0,1,\xff,5\n").contains("not text"));
     // Endless, as a large file without line ends looks to its reader.
     let graph = graph();
-    let endless = from_csv(io::repeat(b'x'), "big", &Index::new(&graph), &group()).unwrap_err();
+    let endless = from_csv(io::repeat(b'x'), "big", &Index::new(graph.clone().into()), &group()).unwrap_err();
     assert!(endless.to_string().contains("longer than 64 KiB"), "{endless}");
     let quoted = io::Read::chain(&b"id,src,dst,bytes,start\n\""[..], io::repeat(b'"'));
-    assert!(from_csv(quoted, "big", &Index::new(&graph), &group()).is_err());
-    let missing = from_csv_file(Path::new("no/such.csv"), &Index::new(&graph), &group()).unwrap_err();
+    assert!(from_csv(quoted, "big", &Index::new(graph.clone().into()), &group()).is_err());
+    let missing = from_csv_file(Path::new("no/such.csv"), &Index::new(graph.clone().into()), &group()).unwrap_err();
     assert!(missing.to_string().starts_with("no/such.csv: cannot read the flow table"), "{missing}");
 }
 
@@ -105,14 +105,14 @@ fn an_endless_quoted_field_with_line_ends_is_refused() {
     }
     let graph = graph();
     let quoted = io::Read::chain(&b"id,src,dst,bytes,start\n\""[..], LinesForEver);
-    let error = from_csv(quoted, "big", &Index::new(&graph), &group()).unwrap_err();
+    let error = from_csv(quoted, "big", &Index::new(graph.clone().into()), &group()).unwrap_err();
     assert!(error.to_string().contains("quotation"), "{error}");
 }
 
 #[test]
 fn rows_that_were_read_elsewhere() {
     let graph = graph();
-    let index = Index::new(&graph);
+    let index = Index::new(graph.clone().into());
     let flow = TableFlow {
         id: 3,
         src: 0,
@@ -149,6 +149,7 @@ fn rows_without_a_class_have_the_group_s() {
     let graph = graph();
     let row =
         |id, class| TableFlow { id, src: 0, dst: 1, bytes: 1, start: Time::ZERO, class, path: None, ack_path: None };
-    let table = from_rows(&[row(0, None), row(1, Some(5))], "rows", &Index::new(&graph), &group()).unwrap();
+    let table =
+        from_rows(&[row(0, None), row(1, Some(5))], "rows", &Index::new(graph.clone().into()), &group()).unwrap();
     assert_eq!(table.rows().iter().map(|row| row.class).collect::<Vec<_>>(), [Class(3), Class(5)]);
 }

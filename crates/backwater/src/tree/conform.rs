@@ -3,7 +3,7 @@
 
 use super::scalar::{choice, number, plain, quantity};
 use super::walk::{Conform, at, wrong_kind};
-use super::{Layer, Node, Origin, Table, Value};
+use super::{Layer, Node, Origin, TomlTable, Value};
 use crate::error::{ScenarioError, nearest};
 use crate::file::Share;
 use backwater_engine::Time;
@@ -272,7 +272,7 @@ fn missing(
 }
 
 fn rename_aliases(
-    entries: &mut Table,
+    entries: &mut TomlTable,
     properties: &Map<String, Json>,
     path: &[String],
     cx: &Conform<'_>,

@@ -7,7 +7,7 @@ mod source;
 mod walk;
 
 pub(crate) use conform::{Kind, conform, hinted, kind_of, some_of};
-pub(crate) use source::{Layer, Origin, Source};
+pub(crate) use source::{Layer, Origin, SourceText};
 pub(crate) use walk::Conform;
 
 use crate::error::ScenarioError;
@@ -24,7 +24,7 @@ pub(crate) struct Node {
 }
 
 /// A table, in the order of the text.
-pub(crate) type Table = IndexMap<String, Node>;
+pub(crate) type TomlTable = IndexMap<String, Node>;
 
 /// A value. Dates do not exist: no key takes one.
 #[derive(Clone, Debug)]
@@ -34,15 +34,15 @@ pub(crate) enum Value {
     Float(f64),
     Text(String),
     List(Vec<Node>),
-    Table(Table),
+    Table(TomlTable),
 }
 
 impl Node {
-    pub(crate) fn table(&self) -> Option<&Table> {
+    pub(crate) fn table(&self) -> Option<&TomlTable> {
         if let Value::Table(table) = &self.value { Some(table) } else { None }
     }
 
-    pub(crate) fn table_mut(&mut self) -> Option<&mut Table> {
+    pub(crate) fn table_mut(&mut self) -> Option<&mut TomlTable> {
         if let Value::Table(table) = &mut self.value { Some(table) } else { None }
     }
 
@@ -56,7 +56,7 @@ impl Node {
 
     /// An empty table that is written nowhere of its own.
     pub(crate) fn empty(origin: Origin) -> Node {
-        Node { value: Value::Table(Table::new()), origin }
+        Node { value: Value::Table(TomlTable::new()), origin }
     }
 
     /// The node at a dotted path; of a path that leads further than the tree, the last one on it.
@@ -110,7 +110,7 @@ impl Node {
     }
 }
 
-pub(crate) fn table_json(table: &Table) -> Map<String, Json> {
+pub(crate) fn table_json(table: &TomlTable) -> Map<String, Json> {
     table.iter().map(|(key, node)| (key.clone(), node.json())).collect()
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn shown(value: &Json) -> String {
 }
 
 /// Reads a document; its tables and values come from `layer`.
-pub(crate) fn parse(source: &Source, layer: &Layer) -> Result<Table, ScenarioError> {
+pub(crate) fn parse(source: &SourceText, layer: &Layer) -> Result<TomlTable, ScenarioError> {
     let document = DeTable::parse(source.text()).map_err(|error| {
         let place = error.span().map_or_else(ScenarioError::default, |span| source.place(span));
         let reason = format!("not valid TOML: {}", error.message().lines().collect::<Vec<_>>().join(", "));
@@ -142,7 +142,7 @@ pub(crate) fn parse(source: &Source, layer: &Layer) -> Result<Table, ScenarioErr
 /// Reads one value; `None` where the text is no TOML value.
 pub(crate) fn parse_value(text: &str, layer: &Layer) -> Option<Result<Node, ScenarioError>> {
     let value = DeValue::parse(text).ok()?;
-    let source = Source::new("--set", "");
+    let source = SourceText::new("--set", "");
     Some(convert(
         value.get_ref(),
         Origin { layer: layer.clone(), key: 0..0, value: 0..0 },
@@ -154,11 +154,11 @@ pub(crate) fn parse_value(text: &str, layer: &Layer) -> Option<Result<Node, Scen
 
 fn convert_table(
     table: &DeTable<'_>,
-    source: &Source,
+    source: &SourceText,
     layer: &Layer,
     path: &mut Vec<String>,
-) -> Result<Table, ScenarioError> {
-    let mut out = Table::with_capacity(table.len());
+) -> Result<TomlTable, ScenarioError> {
+    let mut out = TomlTable::with_capacity(table.len());
     for (key, value) in table {
         path.push(key.get_ref().to_string());
         let origin = Origin { layer: layer.clone(), key: key.span(), value: value.span() };
@@ -171,7 +171,7 @@ fn convert_table(
 fn convert(
     value: &DeValue<'_>,
     origin: Origin,
-    source: &Source,
+    source: &SourceText,
     layer: &Layer,
     path: &mut Vec<String>,
 ) -> Result<Node, ScenarioError> {
@@ -241,7 +241,7 @@ pub(crate) fn merge(base: &mut Node, over: &Node, path: &mut Vec<String>) -> Res
     }
 }
 
-pub(crate) fn merge_tables(base: &mut Table, over: &Table, path: &mut Vec<String>) -> Result<(), Misfit> {
+pub(crate) fn merge_tables(base: &mut TomlTable, over: &TomlTable, path: &mut Vec<String>) -> Result<(), Misfit> {
     for (key, node) in over {
         path.push(key.clone());
         match base.get_mut(key) {
@@ -302,7 +302,7 @@ pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
     if key.contains(['\n', '\r', '=', '#', '[', '{']) {
         return None;
     }
-    let table = parse(&Source::new("--set", format!("{key} = 0")), &Layer::File).ok()?;
+    let table = parse(&SourceText::new("--set", format!("{key} = 0")), &Layer::File).ok()?;
     let mut steps = Vec::new();
     let mut level = &table;
     loop {

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 /// A text and what messages call it.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     name: String,
     text: String,
     /// Offsets of line starts.
     lines: Vec<usize>,
 }
 
-impl Source {
-    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
+impl SourceText {
+    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> SourceText {
         let text = text.into();
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
-        Source { name: name.into(), text, lines }
+        SourceText { name: name.into(), text, lines }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -91,7 +91,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// As `values()` shows it.
-    pub(crate) fn shown(&self, source: &Source) -> String {
+    pub(crate) fn shown(&self, source: &SourceText) -> String {
         let place = || format!("{}:{}", source.name(), source.line(self.value.start));
         match &self.layer {
             Layer::File => place(),
@@ -103,16 +103,16 @@ impl Origin {
     }
 
     /// An error at its value.
-    pub(crate) fn error(&self, source: &Source) -> ScenarioError {
+    pub(crate) fn error(&self, source: &SourceText) -> ScenarioError {
         self.error_at(source, self.value.clone())
     }
 
     /// An error at its key.
-    pub(crate) fn error_at_key(&self, source: &Source) -> ScenarioError {
+    pub(crate) fn error_at_key(&self, source: &SourceText) -> ScenarioError {
         self.error_at(source, self.key.clone())
     }
 
-    fn error_at(&self, source: &Source, span: Range<usize>) -> ScenarioError {
+    fn error_at(&self, source: &SourceText, span: Range<usize>) -> ScenarioError {
         let elsewhere = |name: String| ScenarioError { file: Some(name), ..ScenarioError::default() };
         match &self.layer {
             Layer::File | Layer::Variant(_) => source.place(span),

@@ -1,11 +1,11 @@
 //! What a walk through the tree knows, and errors at one of its nodes.
 
-use super::{Node, Source};
+use super::{Node, SourceText};
 use crate::error::ScenarioError;
 
 /// What the walk knows.
 pub(crate) struct Conform<'a> {
-    pub source: &'a Source,
+    pub source: &'a SourceText,
     /// Whether the tree is the whole scenario: required keys are missed, lists are lists.
     pub complete: bool,
     /// Whether a table may stand for a list, to change single entries of it by label or number.

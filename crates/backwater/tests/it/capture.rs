@@ -39,7 +39,7 @@ impl Sink for Rows {
 }
 
 fn run(scenario: &Scenario, options: &Options) -> (Vec<Seen>, Vec<ControlRow>) {
-    let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+    let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
     let spec = build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"));
     let at = ports(&spec.graph, &options.ports).unwrap_or_else(|e| panic!("{e}"));
     let mut file = Vec::new();
@@ -197,7 +197,7 @@ fn a_cnm_goes_to_the_source_of_the_sampled_frame() {
     }
 
     fn hosts() -> u32 {
-        let spec = build(&shipped("qcn-hot-spot.toml", &[]).resolve().unwrap(), 1).unwrap();
+        let spec = build(&shipped("qcn-hot-spot.toml", &[]).check().unwrap(), 1).unwrap();
         spec.graph.nodes.iter().filter(|node| node.name.starts_with('h')).count() as u32
     }
 }
@@ -205,7 +205,7 @@ fn a_cnm_goes_to_the_source_of_the_sampled_frame() {
 #[test]
 fn ports_are_named_in_five_ways() {
     let text = format!("{STAR}[[flow]]\nfrom = \"h2\"\nto = \"h0\"\nsize = \"1 KB\"\n");
-    let graph = build(&scenario(&text).resolve().unwrap(), 1).unwrap().graph;
+    let graph = build(&scenario(&text).check().unwrap(), 1).unwrap().graph;
     let count = |list: &str| ports(&graph, list).map(|found| found.len());
     assert_eq!(
         (count("all"), count("s0"), count("s0/1"), count("s0:h2"), count("h0, h1 ,h0")),

@@ -38,9 +38,9 @@ node = [
 fn whole(text: &str) -> Result<(), ScenarioError> {
     let scenario = Scenario::from_text(text, "net.toml", Path::new("tests"))?;
     for variant in scenario.variants() {
-        scenario.with_variant(&variant)?.resolve()?;
+        scenario.with_variant(&variant)?.check()?;
     }
-    build(&scenario.resolve()?, 1).map(|_| ())
+    build(&scenario.check()?, 1).map(|_| ())
 }
 
 fn star(more: &str) -> Result<(), ScenarioError> {
@@ -66,7 +66,7 @@ fn steps(step: &str) -> Result<(), ScenarioError> {
 }
 
 fn set(key: &str, value: &str) -> Result<(), ScenarioError> {
-    Scenario::from_text(STAR, "net.toml", Path::new("tests"))?.with_set(key, value)?.resolve().map(|_| ())
+    Scenario::from_text(STAR, "net.toml", Path::new("tests"))?.with_set(key, value)?.check().map(|_| ())
 }
 
 fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
@@ -449,7 +449,7 @@ fn files_that_are_no_text_or_too_long() {
 #[test]
 fn headroom_is_a_warning_unless_lossless_is_promised() {
     let text = format!("{STAR}[pfc]\nxoff = \"399 KB\"\n");
-    let resolved = Scenario::from_text(&text, "net.toml", Path::new(".")).unwrap().resolve().unwrap();
+    let resolved = Scenario::from_text(&text, "net.toml", Path::new(".")).unwrap().check().unwrap();
     let keys: Vec<&str> = resolved.warnings.iter().map(|w| w.key.as_str()).collect();
     assert_eq!(keys, ["pfc.xoff", "flow"]);
 }
@@ -459,7 +459,7 @@ fn parquet_tables_wait_for_their_rows() {
     let text = format!("{STAR}[[flow]]\ntable = \"big.parquet\"\n");
     let scenario = Scenario::from_text(&text, "net.toml", Path::new("/data")).unwrap();
     assert_eq!(scenario.flow_table().as_deref(), Some(Path::new("/data/big.parquet")));
-    assert!(build(&scenario.resolve().unwrap(), 1).is_err_and(|e| e.reason.contains("has not been read")));
+    assert!(build(&scenario.check().unwrap(), 1).is_err_and(|e| e.reason.contains("has not been read")));
     let row = |id| backwater::TableFlow {
         id,
         src: 0,
@@ -472,12 +472,9 @@ fn parquet_tables_wait_for_their_rows() {
     };
     let read = scenario.with_table(Path::new("/data/big.parquet"), vec![row(5), row(6)].into());
     assert_eq!(read.flow_table(), None);
-    assert_eq!(build(&read.resolve().unwrap(), 1).unwrap().flows_total, Some(2));
+    assert_eq!(build(&read.check().unwrap(), 1).unwrap().flows_total, Some(2));
     let twice = read.with_flows("other", vec![row(6), row(6)].into());
-    let error = build(&twice.resolve().unwrap(), 1).map(|_| ()).unwrap_err();
+    let error = build(&twice.check().unwrap(), 1).map(|_| ()).unwrap_err();
     assert!(error.reason.contains('6'), "{error}");
-    assert_eq!(
-        build(&read.with_flows("other", vec![row(6)].into()).resolve().unwrap(), 1).unwrap().flows_total,
-        Some(3)
-    );
+    assert_eq!(build(&read.with_flows("other", vec![row(6)].into()).check().unwrap(), 1).unwrap().flows_total, Some(3));
 }

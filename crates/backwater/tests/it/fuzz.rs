@@ -39,11 +39,11 @@ fn whole(text: &str) {
     };
     let variants = scenario.variants().into_iter().filter_map(|name| scenario.with_variant(&name).ok());
     for scenario in variants.collect::<Vec<_>>().iter().chain([&scenario]) {
-        match scenario.resolve() {
+        match scenario.check() {
             Err(error) => assert!(!error.reason.is_empty() && !error.to_string().is_empty()),
             Ok(resolved) => {
                 let again = Scenario::from_text(&resolved.to_toml(), "again.toml", Path::new("."));
-                let again = again.and_then(|s| s.resolve()).unwrap_or_else(|e| panic!("{e}\n{}", resolved.to_toml()));
+                let again = again.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}\n{}", resolved.to_toml()));
                 assert_eq!(again.to_toml(), resolved.to_toml());
                 let _ = build(&resolved, 1);
             }
@@ -58,7 +58,7 @@ fn good() -> String {
 #[test]
 fn the_file_that_is_changed_is_good() {
     let scenario = Scenario::from_text(&good(), "fuzz.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
-    scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+    scenario.check().unwrap_or_else(|e| panic!("{e}"));
 }
 
 fn word() -> impl Strategy<Value = String> {
@@ -162,7 +162,7 @@ proptest! {
     fn any_setting(key in "[a-z.0-9_\"' =\\[\\]-]{0,20}", known in proptest::sample::select(backwater::keys().to_vec()), value in word()) {
         let scenario = Scenario::from_text(&good(), "fuzz.toml", Path::new(".")).unwrap();
         for key in [key, known] {
-            let _ = scenario.with_set(&key, &value).and_then(|s| s.resolve()).and_then(|r| build(&r, 3));
+            let _ = scenario.with_set(&key, &value).and_then(|s| s.check()).and_then(|r| build(&r, 3));
         }
     }
 }

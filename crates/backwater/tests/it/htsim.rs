@@ -15,7 +15,7 @@ fn scenario() -> Scenario {
 }
 
 fn run(scenario: &Scenario, seed: u64) -> Rows {
-    let spec = build(&scenario.resolve().unwrap_or_else(|e| panic!("{e}")), seed).unwrap_or_else(|e| panic!("{e}"));
+    let spec = build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), seed).unwrap_or_else(|e| panic!("{e}"));
     let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
     let mut rows = Rows::default();
     while !stage::run(&mut network, 1 << 20, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}

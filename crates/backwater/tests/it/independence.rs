@@ -19,7 +19,7 @@ impl Sink for Times {
 
 fn run(text: &str, seed: u64) -> Times {
     let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
-    let mut network = stage::build(build(&scenario.resolve().unwrap(), seed).unwrap()).unwrap();
+    let mut network = stage::build(build(&scenario.check().unwrap(), seed).unwrap()).unwrap();
     let mut times = Times::default();
     while !stage::run(&mut network, 1 << 16, &mut times).unwrap().done {}
     network.finish(&mut times);
@@ -110,7 +110,7 @@ b = "h0"
 "#;
     let end = |text: &str| {
         let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
-        let mut network = stage::build(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+        let mut network = stage::build(build(&scenario.check().unwrap(), 1).unwrap()).unwrap();
         while !stage::run(&mut network, 1 << 16, &mut Times::default()).unwrap().done {}
         (network.progress().time, network.now())
     };
@@ -165,7 +165,7 @@ buffer_per = "none"
 /// Runs in slices of at most `events`; gives what came out and most flows that began within a slice.
 fn sliced(text: &str, events: u64) -> (Times, u64) {
     let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
-    let mut network = stage::build(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+    let mut network = stage::build(build(&scenario.check().unwrap(), 1).unwrap()).unwrap();
     let (mut times, mut most, mut before) = (Times::default(), 0, 0);
     loop {
         let progress = stage::run(&mut network, events, &mut times).unwrap();

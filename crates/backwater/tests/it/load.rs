@@ -1,7 +1,7 @@
 //! Open-loop workloads: what groups of flows offer against what was asked for, who takes part, and what is said of it.
 
 use backwater::load::offers;
-use backwater::{Resolved, Scenario, build};
+use backwater::{Checked, Scenario, build};
 use backwater_engine::Time;
 use backwater_net::spec::FlowSpec;
 use backwater_net::workload::FlowSource;
@@ -27,13 +27,13 @@ header = "48 B"
 gap = "0 B"
 "#;
 
-fn resolved(flows: &str) -> Resolved {
+fn resolved(flows: &str) -> Checked {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let scenario = Scenario::from_text(&format!("{FABRIC}{flows}"), "net.toml", folder);
-    scenario.and_then(|s| s.resolve()).unwrap_or_else(|e| panic!("{e}"))
+    scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn flows(resolved: &Resolved) -> Vec<FlowSpec> {
+fn flows(resolved: &Checked) -> Vec<FlowSpec> {
     let mut spec = build(resolved, 7).unwrap_or_else(|e| panic!("{e}"));
     let drain = |source: &mut Box<dyn FlowSource>| std::iter::from_fn(|| source.next_flow()).collect::<Vec<_>>();
     spec.sources.iter_mut().flat_map(drain).collect()
@@ -44,14 +44,14 @@ fn ratios(text: &str) -> Vec<f64> {
     let resolved = resolved(text);
     let (all, packet) = (flows(&resolved), resolved.file.packet.clone());
     let ratio = |(number, group): (usize, &backwater::file::FlowGroup)| {
-        let offer = offers(&resolved).unwrap().remove(number);
+        let offer = offers(&resolved).remove(number);
         let of_group = all.iter().filter(|f| f.group as usize == number);
         let bytes = of_group.map(|f| match group.load_counts {
             backwater::file::LoadCounts::Wire => packet.on_wire(f.bytes),
             backwater::file::LoadCounts::Payload => f.bytes,
         });
         let seconds = offer.until.unwrap().since(offer.from).as_secs_f64();
-        bytes.sum::<u64>() as f64 * 8.0 / (offer.capacity * seconds) / offer.asked
+        bytes.sum::<u64>() as f64 * 8.0 / (offer.capacity * seconds) / offer.target
     };
     resolved.file.flow.iter().enumerate().map(ratio).collect()
 }
@@ -165,7 +165,7 @@ load_of = "network"
 load_counts = "payload"
 until = "960 us"
 "#;
-    let resolved = Scenario::from_text(text, "net.toml", Path::new(".")).and_then(|s| s.resolve()).unwrap();
+    let resolved = Scenario::from_text(text, "net.toml", Path::new(".")).and_then(|s| s.check()).unwrap();
     let starts: BTreeSet<Time> = flows(&resolved).iter().map(|f| f.start).collect();
     let starts: Vec<Time> = starts.into_iter().collect();
     assert_eq!(starts[..2], [Time::ZERO, Time::us(96)]);
@@ -178,7 +178,7 @@ fn sources(from: &str) -> Result<Vec<u32>, String> {
     let text = format!("[[flow]]\nfrom = {from}\nto = \"h31\"\nsize = \"1 KB\"\n");
     let scenario = Scenario::from_text(&format!("{FABRIC}{text}"), "net.toml", Path::new("."));
     let resolved =
-        scenario.and_then(|s| s.resolve()).map_err(|e| format!("{}; {}", e.reason, e.hint.unwrap_or_default()))?;
+        scenario.and_then(|s| s.check()).map_err(|e| format!("{}; {}", e.reason, e.hint.unwrap_or_default()))?;
     Ok(flows(&resolved).iter().map(|f| f.src.0).collect())
 }
 

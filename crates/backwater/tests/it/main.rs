@@ -9,6 +9,7 @@ mod independence;
 mod jobs;
 mod keys;
 mod load;
+mod names;
 mod nics;
 mod ns3;
 mod promises;

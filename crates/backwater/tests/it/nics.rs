@@ -30,7 +30,7 @@ fn scenario(more: &str) -> Scenario {
 
 /// Completion times by flow, and the fingerprint.
 fn run(more: &str) -> (Vec<Time>, u64) {
-    let mut network = stage::build(build(&scenario(more).resolve().unwrap(), 1).unwrap()).unwrap();
+    let mut network = stage::build(build(&scenario(more).check().unwrap(), 1).unwrap()).unwrap();
     let mut rows = Rows::default();
     while !stage::run(&mut network, 1 << 16, &mut rows).unwrap().done {}
     let mut flows: Vec<_> = rows.flows.iter().map(|row| (row.id, row.fct_last_ack.unwrap())).collect();
@@ -42,16 +42,16 @@ fn run(more: &str) -> (Vec<Time>, u64) {
 fn control_delays_of_hosts() {
     let text = "[nic]\ncontrol_delay = \"2 us\"\n[[nic.at]]\nhosts = \"0..1\"\ncontrol_delay = \"50 us\"\n\
                 [[nic.at]]\nhosts = [\"h1\", 4]\ncontrol_delay = \"0 s\"\n";
-    let resolved = scenario(&format!("{text}{INCAST}")).resolve().unwrap();
+    let resolved = scenario(&format!("{text}{INCAST}")).check().unwrap();
     let spec = build(&resolved, 1).unwrap();
     assert_eq!(spec.nic.control_delay, Time::us(2));
     let own = |host, delay| (HostId(host), delay);
     let wanted = [own(0, Time::us(50)), own(1, Time::us(50)), own(1, Time::ZERO), own(4, Time::ZERO)];
     assert_eq!(spec.control_delays, wanted);
     let again = Scenario::from_text(&resolved.to_toml(), "net.toml", std::path::Path::new(".")).unwrap();
-    assert_eq!(build(&again.resolve().unwrap(), 1).unwrap().control_delays, wanted);
+    assert_eq!(build(&again.check().unwrap(), 1).unwrap().control_delays, wanted);
     assert!(resolved.values().iter().any(|v| v.key == "nic.at.0.control_delay" && v.value == "50 us"));
-    let set = scenario(text).with_set("nic.at.1.control_delay", "3 us").unwrap().resolve().unwrap();
+    let set = scenario(text).with_set("nic.at.1.control_delay", "3 us").unwrap().check().unwrap();
     assert_eq!(build(&set, 1).unwrap().control_delays[3], own(4, Time::us(3)));
 }
 
@@ -90,7 +90,7 @@ fn the_least_of_two_rates_counts() {
 
 #[test]
 fn limiters_side_by_side_are_for_the_same_flows() {
-    let refused = |more: &str| scenario(&format!("[nic]\nrate_limiters = \"least\"\n{more}{INCAST}")).resolve().err();
+    let refused = |more: &str| scenario(&format!("[nic]\nrate_limiters = \"least\"\n{more}{INCAST}")).check().err();
     assert!(refused("[ecn]\n[dcqcn]\n[qcn]\n").is_none());
     let error = refused("[ecn]\n[dcqcn]\n[qcn]\nper = \"class\"\n").unwrap();
     assert!(error.reason.contains("`qcn` has a rate limiter for each class, `dcqcn` for each flow"), "{error}");
@@ -101,7 +101,7 @@ fn limiters_side_by_side_are_for_the_same_flows() {
 }
 
 fn queues(text: &str) -> HostQueues {
-    build(&scenario(text).resolve().unwrap(), 1).unwrap().queues
+    build(&scenario(text).check().unwrap(), 1).unwrap().queues
 }
 
 /// The class's own priority first, then those that nothing else uses, upwards from it and round the end.
@@ -117,7 +117,7 @@ fn priorities_of_queues_are_those_that_nothing_else_uses() {
     let others = "[ecn]\n[dcqcn]\n[sfc]\nthreshold = \"1 MB\"\n[pfc]\nclasses = [3, 1]\nxoff = \"2 MB\"\n";
     let flows = format!("{others}{INCAST}class = 4\n");
     assert_eq!(queues(&format!("[nic]\nqueues = 4\n{flows}")), of(3, &[3, 5, 0, 2]));
-    let error = scenario(&format!("[nic]\nqueues = 5\n{flows}")).resolve().err().unwrap();
+    let error = scenario(&format!("[nic]\nqueues = 5\n{flows}")).check().err().unwrap();
     assert!(error.reason.contains("only 3 are free"), "{error}");
     assert!(error.hint.as_deref().unwrap_or_default().contains("use 1, 4, 6, 7: 4 queues"), "{error}");
 }
@@ -137,7 +137,7 @@ fn flows_of_a_table_are_kept_off_the_priorities_of_queues() {
     };
     let given = |class| {
         let read = scenario("[nic]\nqueues = 2\n").with_flows("given", vec![flow(class)].into());
-        build(&read.resolve().unwrap(), 1).map(|_| ())
+        build(&read.check().unwrap(), 1).map(|_| ())
     };
     assert!(given(Some(3)).is_ok() && given(Some(5)).is_ok() && given(None).is_ok());
     let error = given(Some(4)).unwrap_err();
@@ -160,7 +160,7 @@ fn a_second_queue_lets_a_second_message_pass() {
 #[test]
 fn queues_of_a_class_that_no_flow_has_are_warned_of() {
     let keys = |more: &str| -> Vec<String> {
-        let resolved = scenario(more).resolve().unwrap_or_else(|e| panic!("{e}"));
+        let resolved = scenario(more).check().unwrap_or_else(|e| panic!("{e}"));
         resolved.warnings.into_iter().map(|warning| warning.key).collect()
     };
     let queues = |class: u8| format!("[nic]\nqueues = 2\nqueue_class = {class}\n{INCAST}");
@@ -175,7 +175,7 @@ fn queues_of_a_class_that_no_flow_has_are_warned_of() {
 fn windows_need_acknowledgements() {
     for name in ["swift", "dctcp"] {
         let text = format!("[ack]\nenabled = false\n[ecn]\n[{name}]\n{INCAST}");
-        let error = scenario(&text).resolve().map(|_| ()).unwrap_err();
+        let error = scenario(&text).check().map(|_| ()).unwrap_err();
         assert!(error.key.as_deref() == Some(name) && error.reason.contains("acknowledgements"), "{error}");
     }
 }
@@ -185,7 +185,7 @@ fn windows_need_acknowledgements() {
 fn queues_keep_off_every_class_of_flows() {
     let nic = "[nic]\nqueues = 3\nqueue_class = 1\n";
     let extra = |more: &str| {
-        let resolved = scenario(&format!("{nic}{more}")).resolve().unwrap();
+        let resolved = scenario(&format!("{nic}{more}")).check().unwrap();
         build(&resolved, 1).unwrap().queues.extra()
     };
     let flow = "[[flow]]\nfrom = 0\nto = 1\nsize = \"1 B\"\nclass = 1\n";

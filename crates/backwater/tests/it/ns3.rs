@@ -38,7 +38,7 @@ impl Sink for Run {
 
 impl Run {
     fn new(scenario: &Scenario, seed: u64) -> Run {
-        let spec = build(&scenario.resolve().unwrap_or_else(|e| panic!("{e}")), seed).unwrap_or_else(|e| panic!("{e}"));
+        let spec = build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), seed).unwrap_or_else(|e| panic!("{e}"));
         let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
         let mut run = Run::default();
         while !stage::run(&mut network, 1 << 20, &mut run).unwrap_or_else(|e| panic!("{e:?}")).done {}

@@ -19,7 +19,7 @@ fn four_to_one(xoff: u64, more: &str) -> String {
 
 fn checked(text: &str) -> Result<Scenario, ScenarioError> {
     let scenario = Scenario::from_text(text, "net.toml", Path::new("."))?;
-    build(&scenario.resolve()?, 1)?;
+    build(&scenario.check()?, 1)?;
     Ok(scenario)
 }
 
@@ -29,7 +29,7 @@ fn refused(text: &str) -> (String, String) {
 }
 
 fn run(scenario: &Scenario) -> Progress {
-    let mut network = Network::new(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+    let mut network = Network::new(build(&scenario.check().unwrap(), 1).unwrap()).unwrap();
     let mut rows = Rows::default();
     while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
     network.progress()
@@ -99,7 +99,7 @@ fn a_watchdog_that_forwards_keeps_no_promise() {
     let (key, reason) = refused(&watched("forward"));
     assert_eq!(key, "pfc.watchdog_action", "{reason}");
     checked(&watched("forward").replace("lossless = true", "")).unwrap_or_else(|e| panic!("{e}"));
-    let warned = checked(&watched("drop")).unwrap_or_else(|e| panic!("{e}")).resolve().unwrap().warnings;
+    let warned = checked(&watched("drop")).unwrap_or_else(|e| panic!("{e}")).check().unwrap().warnings;
     assert!(warned.iter().any(|warning| warning.key == "pfc.watchdog"), "{warned:?}");
 }
 
@@ -112,7 +112,7 @@ fn a_nack_interval_below_the_round_trip_is_warned_of() {
         let transport = format!("[transport]\nrecovery = \"go-back-n\"\nnack_interval = \"{interval}\"\n");
         let text = four_to_one(40_000, "").replace("[switch]", &format!("[ack]\nsize = \"64 B\"\n{transport}[switch]"));
         let scenario = checked(&text).unwrap_or_else(|e| panic!("{e}"));
-        let warnings = scenario.resolve().unwrap().warnings;
+        let warnings = scenario.check().unwrap().warnings;
         warnings.into_iter().find(|warning| warning.key == "transport.nack_interval")
     };
     // 4 x 150 ns + 2 x 300 ns + 2 x (88.16 ns + 6.72 ns) = 1389.76 ns.
@@ -142,7 +142,7 @@ fn a_message_that_is_dropped_breaks_no_promise() {
 fn links_that_change_are_warned_of() {
     let warned = |fault: &str| {
         let scenario = checked(&four_to_one(42_990, fault)).unwrap_or_else(|e| panic!("{e}"));
-        let warnings = scenario.resolve().unwrap().warnings;
+        let warnings = scenario.check().unwrap().warnings;
         warnings.iter().any(|w| w.key == "lossless" && w.reason.contains("`fault.0` changes a link"))
     };
     let faster = "[[fault]]\nkind = \"rate-change\"\nat = \"2 us\"\nfrom = \"h1\"\nto = \"s0\"\nrate = \"800 Gb/s\"\n";
@@ -181,7 +181,7 @@ fn a_pause_lasts_until_it_is_told_anew() {
     let lost = |quanta| run(&checked(&unpromised(quanta)).unwrap_or_else(|e| panic!("{e}"))).drops;
     // 16 quanta are 81.92 ns, less than the frame of 88.16 ns that the next one may wait for.
     assert!(lost(16) > 0);
-    let warnings = checked(&unpromised(37)).unwrap().resolve().unwrap().warnings;
+    let warnings = checked(&unpromised(37)).unwrap().check().unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.key == "pfc.quanta"), "{warnings:?}");
 }
 
@@ -200,7 +200,7 @@ fn refreshed(pfc: &str, more: &str) -> String {
 #[test]
 fn short_quanta_break_no_promise_where_nothing_is_lost() {
     let warned = |text: &str| {
-        let warnings = checked(text).unwrap_or_else(|e| panic!("{e}")).resolve().unwrap().warnings;
+        let warnings = checked(text).unwrap_or_else(|e| panic!("{e}")).check().unwrap().warnings;
         warnings.iter().any(|warning| warning.key == "pfc.quanta")
     };
     let bounded = refreshed("quanta = 16\n", "");
@@ -220,7 +220,7 @@ fn short_quanta_of_a_proxy_leave_pfc_its_promise() {
         )
     };
     let scenario = checked(&refreshed("quanta = 60\n", &proxy(3, 1))).unwrap_or_else(|e| panic!("{e}"));
-    let warnings = scenario.resolve().unwrap().warnings;
+    let warnings = scenario.check().unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.key == "sfc.quanta"), "{warnings:?}");
     assert_eq!((run(&scenario).drops, run(&scenario).flows_done), (0, 8));
     // Its frames are told on the same links: for two classes 2 x 8 x 1270 bit times are 39.7 quanta.
@@ -238,7 +238,7 @@ fn a_value_that_nothing_reads_is_told_of() {
         for (key, value) in set {
             scenario = scenario.with_set(key, value).unwrap();
         }
-        let warnings = scenario.resolve().unwrap().warnings;
+        let warnings = scenario.check().unwrap().warnings;
         warnings.into_iter().filter(|w| w.reason.starts_with("without effect")).map(|w| w.key).collect()
     };
     assert_eq!(told("", &[]), [""; 0]);
@@ -259,7 +259,7 @@ fn lost_pauses_are_warned_of() {
     let warned = |pfc: &str, ends: &str, frame: &str| {
         let fault = format!("{pfc}[[fault]]\nkind = \"loss\"\n{ends}{frame}probability = 0.1\n");
         let scenario = checked(&four_to_one(42_990, &fault)).unwrap_or_else(|e| panic!("{e}"));
-        let warnings = scenario.resolve().unwrap().warnings;
+        let warnings = scenario.check().unwrap().warnings;
         warnings.iter().any(|w| w.key == "lossless" && w.reason.contains("`fault.0` loses pauses"))
     };
     let (from, to) = ("from = \"s0\"\n", "to = \"h1\"\n");
@@ -318,7 +318,7 @@ fn messages_that_fill_a_link_are_warned_of() {
     };
     let warned = |more: &str| {
         let scenario = checked(&text(more)).unwrap_or_else(|e| panic!("{e}"));
-        let said = scenario.resolve().unwrap().warnings.iter().any(|w| w.key == "sfc.min_interval");
+        let said = scenario.check().unwrap().warnings.iter().any(|w| w.key == "sfc.min_interval");
         (said, scenario)
     };
     assert!(warned("").0);

@@ -22,7 +22,7 @@ link_delay = "100 ns"
 "#;
 
 fn flows(text: &str, seed: u64) -> Vec<FlowSpec> {
-    let resolved = read(text).resolve().unwrap_or_else(|e| panic!("{e}"));
+    let resolved = read(text).check().unwrap_or_else(|e| panic!("{e}"));
     let mut spec = build(&resolved, seed).unwrap_or_else(|e| panic!("{e}"));
     let drain = |source: &mut Box<dyn FlowSource>| std::iter::from_fn(|| source.next_flow()).collect::<Vec<_>>();
     let all: Vec<FlowSpec> = spec.sources.iter_mut().flat_map(drain).collect();
@@ -36,12 +36,11 @@ fn flows(text: &str, seed: u64) -> Vec<FlowSpec> {
 fn the_starting_scenario_and_its_variants_are_good() {
     let scenario = read(new_scenario());
     assert_eq!(scenario.variants(), ["sfc", "dcqcn", "voq", "endless"]);
-    let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+    let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(resolved.warnings, []);
     assert_eq!(resolved.mechanisms.names(), ["pfc"]);
-    let names = |variant| {
-        scenario.with_variant(variant).unwrap().resolve().unwrap_or_else(|e| panic!("{e}")).mechanisms.names()
-    };
+    let names =
+        |variant| scenario.with_variant(variant).unwrap().check().unwrap_or_else(|e| panic!("{e}")).mechanisms.names();
     assert_eq!(names("sfc"), ["pfc", "sfc"]);
     assert_eq!(names("dcqcn"), ["ecn", "pfc", "dcqcn"]);
     assert!(names("endless").is_empty());
@@ -57,12 +56,12 @@ fn the_starting_scenario_and_its_variants_run() {
     let scenario = read(new_scenario());
     let all = scenario.variants().into_iter().map(|name| scenario.with_variant(&name).unwrap());
     for scenario in all.collect::<Vec<_>>().iter().chain([&scenario]) {
-        let spec = build(&scenario.resolve().unwrap(), 1).unwrap();
+        let spec = build(&scenario.check().unwrap(), 1).unwrap();
         let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
         let mut done = Done::default();
         while !stage::run(&mut network, 1_000_000, &mut done).unwrap_or_else(|e| panic!("{e:?}")).done {}
         network.finish(&mut done);
-        assert_eq!(done.0, 4, "{:?} {:?}", scenario.resolve().unwrap().mechanisms.names(), network.progress());
+        assert_eq!(done.0, 4, "{:?} {:?}", scenario.check().unwrap().mechanisms.names(), network.progress());
     }
 }
 
@@ -83,7 +82,7 @@ impl Sink for Done {
 fn a_million_hosts_are_checked_in_seconds() {
     let text = "[topology]\nkind = \"leaf-spine\"\nleaves = 1000\nspines = 8\nhosts_per_leaf = 1000\nrate = \"1 Gb/s\"\nlink_delay = \"1 us\"\n\
                 [pfc]\nxoff = \"1 MB\"\n[[flow]]\npattern = \"permutation\"\nsize = \"1 KB\"\n";
-    let resolved = read(text).resolve().unwrap();
+    let resolved = read(text).check().unwrap();
     assert_eq!(build(&resolved, 1).unwrap().flows_total, Some(1_000_000));
 }
 
@@ -93,9 +92,9 @@ fn the_scenarios_of_the_studies_are_good() {
     let files = std::fs::read_dir(studies).unwrap().map(|entry| entry.unwrap().path().join("scenario.toml"));
     for file in files.filter(|file| file.is_file()) {
         let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
-        scenario.resolve().and_then(|r| build(&r, 1)).map(|_| ()).unwrap_or_else(|e| panic!("{e}"));
+        scenario.check().and_then(|r| build(&r, 1)).map(|_| ()).unwrap_or_else(|e| panic!("{e}"));
         for variant in scenario.variants() {
-            let resolved = scenario.with_variant(&variant).and_then(|s| s.resolve());
+            let resolved = scenario.with_variant(&variant).and_then(|s| s.check());
             resolved.and_then(|r| build(&r, 1)).map(|_| ()).unwrap_or_else(|e| panic!("{variant}: {e}"));
         }
     }
@@ -109,11 +108,11 @@ fn resolved_text_reads_back_to_the_same() {
             scenario = scenario.with_variant(name).unwrap();
         }
         let scenario = scenario.with_set("switch.at", r#"[{ tier = "spine", buffer = "900 KB" }]"#).unwrap();
-        let first = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+        let first = scenario.check().unwrap_or_else(|e| panic!("{e}"));
         let text = first.to_toml();
-        let second = read(&text).resolve().unwrap_or_else(|e| panic!("{text}\n{e}"));
+        let second = read(&text).check().unwrap_or_else(|e| panic!("{text}\n{e}"));
         assert_eq!(second.to_toml(), text);
-        let plain = |r: &backwater::Resolved| r.values().into_iter().map(|v| (v.key, v.value)).collect::<Vec<_>>();
+        let plain = |r: &backwater::Checked| r.values().into_iter().map(|v| (v.key, v.value)).collect::<Vec<_>>();
         assert_eq!(plain(&first), plain(&second));
         assert!(second.values().iter().filter(|v| v.value != "absent").all(|v| v.origin != "default"), "{text}");
     }
@@ -126,7 +125,7 @@ fn every_value_says_where_it_comes_from() {
          [variant.big.switch]\nbuffer = \"64 MB\"\n"
     );
     let scenario = read(&text).with_variant("big").unwrap().with_set("pfc.xon", "100 KB").unwrap();
-    let values = scenario.resolve().unwrap_or_else(|e| panic!("{e}")).values();
+    let values = scenario.check().unwrap_or_else(|e| panic!("{e}")).values();
     let of = |key: &str| {
         let value = values.iter().find(|v| v.key == key).unwrap_or_else(|| panic!("no {key}"));
         format!("{} from {}", value.value, value.origin)
@@ -151,7 +150,7 @@ fn entries_of_lists_are_overridden_by_label_or_number() {
          [variant.large.flow.incast]\nsize = \"9 MB\"\n"
     );
     let scenario = read(&text).with_variant("large").unwrap().with_set("flow.1.size", "2 KB").unwrap();
-    let resolved = scenario.resolve().unwrap();
+    let resolved = scenario.check().unwrap();
     let size = |i: usize| resolved.file.flow[i].size.map(|s| s.to_string());
     assert_eq!((size(0), size(1)), (Some("9 MB".into()), Some("2 KB".into())));
 }
@@ -162,13 +161,13 @@ fn values_are_named_by_the_label_that_sets_them() {
     let labels = ["label = \"incast\"\n", "label = \"same\"\n", "label = \"same\"\n", "", "label = \"a.b\"\n"];
     let text = labels.iter().fold(STAR.to_owned(), |text, label| text + &group(label));
     let scenario = read(&text);
-    let keys = |s: &Scenario| s.resolve().unwrap().values().into_iter().map(|v| v.key).collect::<Vec<_>>();
+    let keys = |s: &Scenario| s.check().unwrap().values().into_iter().map(|v| v.key).collect::<Vec<_>>();
     let sizes: Vec<String> =
         keys(&scenario).into_iter().filter(|k| k.starts_with("flow.") && k.ends_with(".size")).collect();
     assert_eq!(sizes, ["flow.incast.size", "flow.1.size", "flow.2.size", "flow.3.size", "flow.\"a.b\".size"]);
     for key in sizes {
         let changed = scenario.with_set(&key, "7 KB").unwrap_or_else(|e| panic!("{e}"));
-        let values = changed.resolve().unwrap().values();
+        let values = changed.check().unwrap().values();
         let seven: Vec<&str> = values.iter().filter(|v| v.value == "7 KB").map(|v| v.key.as_str()).collect();
         assert_eq!(seven, [key.as_str()]);
         assert_eq!(backwater::explain(&key).unwrap().key, "flow.size");
@@ -221,7 +220,7 @@ fn paths_are_pinned_by_path_or_via() {
     let base = "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n";
     let names = |text: &str| {
         let resolved =
-            read(&format!("{base}[[flow]]\nfrom = [0, 1]\nto = [2, 3]\nsize = \"1 B\"\n{text}")).resolve().unwrap();
+            read(&format!("{base}[[flow]]\nfrom = [0, 1]\nto = [2, 3]\nsize = \"1 B\"\n{text}")).check().unwrap();
         let mut spec = build(&resolved, 1).unwrap();
         let mut all = Vec::new();
         while let Some(flow) = spec.sources[0].next_flow() {
@@ -272,14 +271,14 @@ fn an_explicit_topology_with_faults_and_series() {
         queues = true
         nodes = ["core"]
     "#;
-    let resolved = read(text).resolve().unwrap_or_else(|e| panic!("{e}"));
+    let resolved = read(text).check().unwrap_or_else(|e| panic!("{e}"));
     let spec = build(&resolved, resolved.seed()).unwrap();
     assert_eq!((spec.seed, spec.switches[0].latency), (7, Time::us(1)));
     assert_eq!(spec.graph.ports().unwrap()[1][0].link, 1);
     assert!(matches!(spec.faults[0].kind, FaultKind::DropNth { nth: 2, .. }));
     assert!(matches!(spec.faults[1].kind, FaultKind::SlowReceiver { host: HostId(1), .. }));
     assert_eq!(spec.series.map(|s| (s.queues, s.links, s.nodes.len())), Some((true, false, 1)));
-    assert_eq!(read(&resolved.to_toml()).resolve().unwrap().to_toml(), resolved.to_toml());
+    assert_eq!(read(&resolved.to_toml()).check().unwrap().to_toml(), resolved.to_toml());
 }
 
 /// Pauses that wait for each other end the run; what pauses sources, or gives up, keeps it going.
@@ -288,7 +287,7 @@ fn the_ring_deadlocks_and_its_variants_do_not() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring-deadlock.toml");
     let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
     let run = |scenario: &Scenario| {
-        let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+        let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(resolved.warnings, []);
         let mut network = stage::build(build(&resolved, 1).unwrap()).unwrap_or_else(|e| panic!("{e}"));
         let mut done = Done::default();

@@ -19,7 +19,7 @@ impl Sink for Rows {
 impl Rows {
     fn of(text: &str) -> Rows {
         let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
-        let mut network = stage::build(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+        let mut network = stage::build(build(&scenario.check().unwrap(), 1).unwrap()).unwrap();
         let mut rows = Rows::default();
         while !stage::run(&mut network, 1 << 16, &mut rows).unwrap().done {}
         rows
@@ -88,7 +88,7 @@ fn backlogs_move_nothing() {
     let run = |output: &str| {
         let text = format!("{}{output}{flow}", STAR.replace("at = \"12 us\"", "at = \"1 ms\""));
         let scenario = Scenario::from_text(&text, "test.toml", std::path::Path::new(".")).unwrap();
-        let mut network = stage::build(build(&scenario.resolve().unwrap(), 1).unwrap()).unwrap();
+        let mut network = stage::build(build(&scenario.check().unwrap(), 1).unwrap()).unwrap();
         while !stage::run(&mut network, 1 << 16, &mut Rows::default()).unwrap().done {}
         network.fingerprint()
     };

@@ -1,14 +1,13 @@
 //! What is said of settings of Source Flow Control, by `check` and by `advise`.
 
-use backwater::advise::{SfcFacts, sfc_facts};
-use backwater::{Resolved, Scenario};
-use backwater_engine::Time;
-use backwater_net::{Bytes, Rate};
+use backwater::advise::{Advice, advise, facts};
+use backwater::{Checked, Scenario};
+use serde_json::{Value, json};
 use std::path::Path;
 
-fn resolved(scenario: &Scenario, set: &[(&str, &str)]) -> Resolved {
+fn resolved(scenario: &Scenario, set: &[(&str, &str)]) -> Checked {
     let scenario = set.iter().fold(scenario.clone(), |s, (k, v)| s.with_set(k, v).unwrap_or_else(|e| panic!("{e}")));
-    scenario.resolve().unwrap_or_else(|e| panic!("{e}"))
+    scenario.check().unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn warned(scenario: &Scenario, set: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -93,22 +92,23 @@ fn a_narrow_way_makes_no_incast() {
 
 #[test]
 fn advice_reads_the_facts_of_a_scenario() {
-    let expected = SfcFacts {
-        receiver: Some("h0".into()),
-        senders: Some(3),
-        rate: Rate::gbps(200),
-        links: 3,
-        link_delay: Time::ns(150),
-        switch_latency: Time::ns(300),
-        pfc_threshold: Some(Bytes(380_000)),
-        pfc_threshold_key: "pfc.xoff",
-        threshold: Some(Bytes(200_000)),
-        pause: Some(Time::us(6)),
-        interval: Some(Time::us(6)),
-        packet: Bytes(4_064),
-        message: Bytes(64),
-    };
-    assert_eq!(sfc_facts(&resolved(&study(), &[])).unwrap(), expected);
+    let expected = json!({
+        "receiver": "h0",
+        "senders": 3,
+        "rate": "200 Gb/s",
+        "links": 3,
+        "switches": 3,
+        "link_delay": "150 ns",
+        "switch_latency": "300 ns",
+        "pfc_threshold": "380 KB",
+        "pfc_threshold_key": "pfc.xoff",
+        "threshold": "200 KB",
+        "pause": "6 us",
+        "interval": "6 us",
+        "packet": "4.064 KB",
+        "message": "64 B",
+    });
+    assert_eq!(Value::Object(facts(&resolved(&study(), &[]), "sfc").unwrap()), expected);
     // Without an incast, PFC and SFC.
     let off = [
         ("pfc", "false"),
@@ -117,17 +117,14 @@ fn advice_reads_the_facts_of_a_scenario() {
         ("flow.incast.from", "h8"),
         ("flow.incast.via", r#"["spine0"]"#),
     ];
-    let facts = sfc_facts(&resolved(&study(), &off)).unwrap();
-    let none = SfcFacts {
-        receiver: None,
-        senders: None,
-        threshold: None,
-        pause: None,
-        interval: None,
-        message: Bytes(116),
-        ..expected
-    };
-    assert_eq!(facts, SfcFacts { pfc_threshold: Some(Bytes(400_000)), pfc_threshold_key: "switch.buffer", ..none });
+    let mut without = expected;
+    for key in ["receiver", "senders", "threshold", "pause", "interval"] {
+        without[key] = Value::Null;
+    }
+    without["message"] = json!("116 B");
+    without["pfc_threshold"] = json!("400 KB");
+    without["pfc_threshold_key"] = json!("switch.buffer");
+    assert_eq!(Value::Object(facts(&resolved(&study(), &off), "sfc").unwrap()), without);
 }
 
 /// Where what comes in cannot know which memory it will take, a share of free memory pauses nobody. Elsewhere it is alpha / (1 + alpha)
@@ -135,27 +132,30 @@ fn advice_reads_the_facts_of_a_scenario() {
 #[test]
 fn a_dynamic_threshold_is_a_limit_only_where_it_pauses() {
     let limit = |per: &str| {
-        let facts = sfc_facts(&resolved(
-            &study(),
-            &[
-                ("lossless", "false"),
-                ("transport.recovery", "go-back-n"),
-                ("pfc.threshold", "dynamic"),
-                ("pfc.alpha", "0.25"),
-                ("switch.headroom", "0 B"),
-                ("switch.reserve", "0 B"),
-                ("switch.buffer_per", per),
-            ],
-        ));
+        let facts = facts(
+            &resolved(
+                &study(),
+                &[
+                    ("lossless", "false"),
+                    ("transport.recovery", "go-back-n"),
+                    ("pfc.threshold", "dynamic"),
+                    ("pfc.alpha", "0.25"),
+                    ("switch.headroom", "0 B"),
+                    ("switch.reserve", "0 B"),
+                    ("switch.buffer_per", per),
+                ],
+            ),
+            "sfc",
+        );
         let facts = facts.unwrap_or_else(|e| panic!("{e}"));
-        (facts.pfc_threshold, facts.pfc_threshold_key)
+        ["pfc_threshold", "pfc_threshold_key"].map(|key| facts[key].clone())
     };
-    assert_eq!(limit("ingress"), (Some(Bytes(80_000)), "pfc.alpha"));
-    assert_eq!(limit("switch"), (Some(Bytes(80_000)), "pfc.alpha"));
+    assert_eq!(limit("ingress"), [json!("80 KB"), json!("pfc.alpha")]);
+    assert_eq!(limit("switch"), [json!("80 KB"), json!("pfc.alpha")]);
     for per in ["egress", "queue"] {
-        assert_eq!(limit(per), (Some(Bytes(400_000)), "switch.buffer"));
+        assert_eq!(limit(per), [json!("400 KB"), json!("switch.buffer")]);
     }
-    assert_eq!(limit("none").0, None);
+    assert_eq!(limit("none")[0], Value::Null);
 }
 
 /// A million flows at once are no more than one incast a host.
@@ -193,4 +193,31 @@ fn room_for_isolated_flows_beyond_the_buffer_needs_pfc() {
     assert_eq!(keys(&isolation, &lossy), none, "far below the buffer");
     let unbounded = [lossy[0], lossy[1], lossy[2], ("sfc.isolation_threshold", "64 MB")];
     assert_eq!(keys(&isolation, &unbounded), ["sfc.isolation_threshold"]);
+}
+
+/// What an option gives counts before what the scenario says, and that before the form's default.
+#[test]
+fn a_question_is_answered_from_options_then_the_scenario_then_defaults() {
+    let given = |pairs: Value| pairs.as_object().cloned().unwrap();
+    let asked = |given, scenario| advise("sfc", given, scenario).unwrap_or_else(|e| panic!("{e}"));
+    let row = |advice: &Advice, name: &str| {
+        let row = advice.rows.iter().find(|row| row.name == name).unwrap();
+        (format!("{} {}", row.value, row.unit), row.formula.clone())
+    };
+    let facts =
+        || Some(("net.toml".to_owned(), given(json!({ "senders": 6, "rate": "100 Gb/s", "threshold": "50 KB" }))));
+    let advice = asked(given(json!({ "rate": "400 Gb/s" })), facts());
+    assert_eq!(advice.title, "Source Flow Control, 6 senders at 400 Gb/s into one port");
+    // The form's 3 links of 150 ns, there and back.
+    assert_eq!(row(&advice, "links").0, "900 ns");
+    assert_eq!(row(&advice, "threshold"), ("50 KB".into(), "as given".into()));
+    assert_eq!(advice.summary.last().unwrap(), "From net.toml: senders, threshold.");
+    // Without a scenario the study's threshold counts where it is legal, and else the largest that is.
+    let study = asked(given(json!({ "senders": 3 })), None);
+    assert_eq!(row(&study, "threshold"), ("200 KB".into(), "the study's".into()));
+    let six = asked(given(json!({ "senders": 6 })), None);
+    assert_eq!(row(&six, "threshold"), ("80 KB".into(), "the largest".into()));
+    let error = advise("sfc", given(json!({ "senders": "many" })), None).unwrap_err();
+    assert_eq!((error.key.as_deref(), error.value.as_deref()), (Some("senders"), Some("many")));
+    assert!(advise("ecn", given(json!({})), None).unwrap_err().reason.contains("gives no advice"));
 }

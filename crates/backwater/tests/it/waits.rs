@@ -12,7 +12,7 @@ const ON: [(&str, &str); 2] = [("output.waits", r#"["all"]"#), ("output.pause_ca
 
 fn run(scenario: &Scenario, set: &[(&str, &str)]) -> (Rows, u64) {
     let scenario = set.iter().fold(scenario.clone(), |s, (k, v)| s.with_set(k, v).unwrap_or_else(|e| panic!("{e}")));
-    let resolved = scenario.resolve().unwrap_or_else(|e| panic!("{e}"));
+    let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
     let mut network = stage::build(build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))).unwrap();
     let mut rows = Rows::default();
     while !stage::run(&mut network, 1 << 16, &mut rows).is_ok_and(|progress| progress.done) {
@@ -146,7 +146,7 @@ fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
             // The large one shows in less time what there is to see.
             let at = if file.ends_with("fat-tree-rpc.toml") { "60 us" } else { "300 us" };
             let set = [("stop.at", at)];
-            if scenario.with_set("stop.at", at).is_ok_and(|scenario| scenario.resolve().is_err()) {
+            if scenario.with_set("stop.at", at).is_ok_and(|scenario| scenario.check().is_err()) {
                 continue;
             }
             let rows = recorded(&scenario, &set);

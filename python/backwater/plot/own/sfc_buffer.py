@@ -82,7 +82,7 @@ def _points(
         sample = None if point is None else point.get("pfc_pauses")
         if not case.id.startswith(prefix) or sample is None or not sample.values:
             continue
-        facts = changed(outcome.study, key, outcome.changes).sfc_facts()
+        facts = changed(outcome.study, key, outcome.changes).advice_facts("sfc")
         number = max(sample.values)
         rows.append(
             {
@@ -94,10 +94,7 @@ def _points(
                 "fires": FIRES if number > 0 else SILENT,
             }
         )
-        names = ("senders", "rate", "links", "link_delay", "switch_latency", "pfc_threshold")
-        more = ("threshold", "packet", "message", "interval")
-        wanted = {name: facts[name] for name in (*names, *more)} | {"switches": facts["links"]}
-        asked.append(_core.advise_sfc(**wanted))
+        asked.append(_core.advise("sfc", {**facts, "pause": None}))
     return rows, asked
 
 

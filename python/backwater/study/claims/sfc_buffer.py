@@ -25,18 +25,21 @@ PAUSES = (3, 5, 6, 7, 9, 14)
 
 def advice(senders: int, interval: float | None = None, threshold: str = "200 KB") -> Any:  # noqa: ANN401 - the dictionary of the core
     """Give what `advise sfc` says of the study's network."""
-    return _core.advise_sfc(
-        senders=senders,
-        rate="200 Gb/s",
-        links=3,
-        switches=3,
-        link_delay="150 ns",
-        switch_latency="300 ns",
-        pfc_threshold="380 KB",
-        threshold=threshold,
-        packet="4064 B",
-        message="64 B",
-        interval=None if interval is None else f"{interval} us",
+    return _core.advise(
+        "sfc",
+        {
+            "senders": senders,
+            "rate": "200 Gb/s",
+            "links": 3,
+            "switches": 3,
+            "link_delay": "150 ns",
+            "switch_latency": "300 ns",
+            "pfc_threshold": "380 KB",
+            "threshold": threshold,
+            "packet": "4064 B",
+            "message": "64 B",
+            "interval": None if interval is None else f"{interval} us",
+        },
     )
 
 

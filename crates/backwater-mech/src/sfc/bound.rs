@@ -48,18 +48,17 @@
 //! P_max = (Th + (N m0 - 1) F) / C - L - k I*     m0 = ceil(L/t)
 //! ```
 
-use super::question::SfcQuestion;
-use super::too_large;
-use crate::error::ScenarioError;
+use super::question::Case;
 use backwater_engine::Time;
 use backwater_net::Bytes;
+use backwater_net::hooks::AdviceError;
 
 /// Frame length where none is given: of the study sfc-aidc-2025.
-pub const FRAME: Bytes = Bytes(4_064);
+pub(super) const FRAME: Bytes = Bytes(4_064);
 
 /// This project's bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SfcBound {
+pub(super) struct Bound {
     /// The frame reckoned with.
     pub frame: Bytes,
     /// From a frame's first bit at its sender to the stop that it causes there.
@@ -77,7 +76,7 @@ pub struct SfcBound {
 }
 
 /// The bound for an incast whose threshold is `threshold`.
-pub fn bound(q: &SfcQuestion, threshold: Bytes) -> Result<SfcBound, ScenarioError> {
+pub(super) fn bound(q: &Case, threshold: Bytes) -> Result<Bound, AdviceError> {
     let frame = q.packet.unwrap_or(FRAME);
     let (t, message) = (i128::from(q.rate.time_for(frame).0.max(1)), i128::from(q.rate.time_for(q.message).0));
     let (n, l, s) = (i128::from(q.senders), i128::from(q.links), i128::from(q.switches));
@@ -85,7 +84,7 @@ pub fn bound(q: &SfcQuestion, threshold: Bytes) -> Result<SfcBound, ScenarioErro
         let products = parts.map(|(a, b)| a.checked_mul(b));
         products.into_iter().try_fold(0i128, |sum, product| sum.checked_add(product?))
     };
-    let large = || too_large("the loop time");
+    let large = || AdviceError::too_large("the loop time");
     let (delay, latency) = (i128::from(q.link_delay.0), i128::from(q.switch_latency.0));
     let least = sum([(2 * l, delay), (2 * s, latency), (l, t + message)]).ok_or_else(large)?;
     let most = sum([(1, least), (l, message), (0, 0)]).ok_or_else(large)?;
@@ -97,7 +96,7 @@ pub fn bound(q: &SfcQuestion, threshold: Bytes) -> Result<SfcBound, ScenarioErro
         (frames - 1) * t / step * step
     });
     let untold = interval.map_or(0, |i| (ceil(i, n * t) - frames).max(0));
-    let over = || too_large("the pause time");
+    let over = || AdviceError::too_large("the pause time");
     let shortest = sum([(n * frames, t), ((n - 1) * untold, t), (-1, least + again)]).ok_or_else(over)?;
     let late = match (interval, q.pause) {
         (Some(i), Some(pause)) => ceil((i - least - i128::from(pause.0)).max(0), t),
@@ -105,12 +104,12 @@ pub fn bound(q: &SfcQuestion, threshold: Bytes) -> Result<SfcBound, ScenarioErro
         (None, _) => 0,
     };
     let headroom = sum([((n - 1) * (frames + late) + 1, i128::from(frame.0)), (0, 0), (0, 0)]).ok_or_else(over)?;
-    let headroom = Bytes(u64::try_from(headroom).map_err(|_| too_large("the headroom"))?);
+    let headroom = Bytes(u64::try_from(headroom).map_err(|_| AdviceError::too_large("the headroom"))?);
     let full = sum([(n * ceil(least, t) - 1, i128::from(frame.0)), (1, i128::from(threshold.0)), (0, 0)]);
     let full = u64::try_from(full.ok_or_else(over)?).map_err(|_| over())?;
     let longest = i128::from(q.rate.time_for(Bytes(full)).0) - least - again;
     let time = |ps: i128| u64::try_from(ps.max(0)).map(Time).map_err(|_| over());
-    Ok(SfcBound {
+    Ok(Bound {
         frame,
         loop_time: time(least)?,
         frames: u64::try_from(frames).map_err(|_| large())?,

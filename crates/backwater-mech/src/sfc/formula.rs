@@ -11,16 +11,16 @@
 //! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers come out exactly; that
 //! 2.4 us are 6 links and 5 switches is inferred. With serialisation every store-and-forward hop adds the time of its frame.
 
-use super::bound::{SfcBound, bound};
-use super::question::SfcQuestion;
-use super::{Advice, Row, too_large};
-use crate::error::ScenarioError;
+use super::bound::{Bound, bound};
+use super::question::Case;
 use backwater_engine::Time;
+use backwater_net::hooks::{Advice, AdviceError, AdviceRow as Row, Hop};
 use backwater_net::{Bytes, Rate};
+use serde_json::{Map, Value, json};
 
 /// What lies between a sender and the congested port, each link and switch once.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Way {
+pub(super) struct PathTime {
     /// Propagation over all links.
     pub links: Time,
     /// Latency of all switches.
@@ -33,20 +33,31 @@ pub(crate) struct Way {
     pub messages: Time,
 }
 
-impl Way {
+impl PathTime {
+    /// Of a path, on which data frames and messages have these lengths.
+    pub(super) fn of(path: &[Hop], frame: Bytes, message: Bytes) -> PathTime {
+        path.iter().fold(PathTime::default(), |way, hop| PathTime {
+            links: way.links.after(hop.delay),
+            switches: way.switches.after(hop.latency),
+            congested: hop.latency,
+            frames: way.frames.after(hop.rate.time_for(frame)),
+            messages: way.messages.after(hop.rate.time_for(message)),
+        })
+    }
+
     /// T_loop, without and with serialisation.
-    pub(crate) fn loops(&self) -> Result<(Time, Time), ScenarioError> {
+    pub(super) fn loops(&self) -> Result<(Time, Time), AdviceError> {
         let sum = |parts: &[u64]| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(*part));
         let bare = sum(&[self.links.0, self.links.0, self.switches.0, self.switches.0]).map(|t| t - self.congested.0);
         let long = bare.and_then(|t| sum(&[t, self.frames.0, self.messages.0]));
-        let times = bare.zip(long).ok_or_else(|| too_large("the loop time"))?;
+        let times = bare.zip(long).ok_or_else(|| AdviceError::too_large("the loop time"))?;
         Ok((Time(times.0), Time(times.1)))
     }
 }
 
 /// What follows from a loop time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SfcNumbers {
+pub(super) struct Numbers {
     /// From the queue passing the threshold until fewer bytes arrive.
     pub loop_time: Time,
     /// Bytes that still come.
@@ -61,19 +72,20 @@ pub struct SfcNumbers {
     pub longest_pause: Time,
 }
 
-impl SfcNumbers {
+impl Numbers {
     /// Of a headroom.
-    pub(crate) fn new(
+    pub(super) fn new(
         loop_time: Time,
         headroom: Bytes,
         rate: Rate,
         pfc_threshold: Bytes,
         threshold: Option<Bytes>,
-    ) -> Result<SfcNumbers, ScenarioError> {
+    ) -> Result<Numbers, AdviceError> {
         let largest = (pfc_threshold > headroom).then(|| pfc_threshold - headroom);
         let threshold = threshold.or(largest).unwrap_or(Bytes::ZERO);
-        let full = Bytes(threshold.0.checked_add(headroom.0).ok_or_else(|| too_large("threshold and headroom"))?);
-        Ok(SfcNumbers {
+        let full =
+            Bytes(threshold.0.checked_add(headroom.0).ok_or_else(|| AdviceError::too_large("threshold and headroom"))?);
+        Ok(Numbers {
             loop_time,
             headroom,
             largest_threshold: largest,
@@ -83,45 +95,57 @@ impl SfcNumbers {
         })
     }
 
+    /// By names that end in their unit.
+    fn named(&self) -> Map<String, Value> {
+        let pairs = [
+            ("headroom_bytes", json!(self.headroom.0)),
+            ("threshold_max_bytes", json!(self.largest_threshold.map(|bytes| bytes.0))),
+            ("pause_min_ps", json!(self.shortest_pause.as_ps())),
+            ("pause_max_ps", json!(self.longest_pause.as_ps())),
+        ];
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
     /// Whether the threshold leaves the headroom below the PFC threshold.
-    pub(crate) fn threshold_fits(&self) -> bool {
+    pub(super) fn threshold_fits(&self) -> bool {
         self.largest_threshold.is_some_and(|largest| self.threshold <= largest)
     }
 
     /// Whether sources are back before the queue is at the threshold again.
-    pub(crate) fn too_short(&self, pause: Time) -> bool {
+    pub(super) fn too_short(&self, pause: Time) -> bool {
         pause <= self.shortest_pause
     }
 
     /// Whether the queue runs empty before sources are back.
-    pub(crate) fn too_long(&self, pause: Time) -> bool {
+    pub(super) fn too_long(&self, pause: Time) -> bool {
         pause >= self.longest_pause
     }
 }
 
 /// Bytes that still come from `senders` at line rate into one port of that rate.
-pub(crate) fn headroom(senders: u64, rate: Rate, loop_time: Time) -> Result<Bytes, ScenarioError> {
+pub(super) fn headroom(senders: u64, rate: Rate, loop_time: Time) -> Result<Bytes, AdviceError> {
     let excess = u128::from(senders.saturating_sub(1)) * u128::from(rate.0);
-    let bits_ps = excess.checked_mul(u128::from(loop_time.0)).ok_or_else(|| too_large("the headroom"))?;
-    let bytes = u64::try_from(bits_ps.div_ceil(8_000_000_000_000)).map_err(|_| too_large("the headroom"))?;
+    let bits_ps = excess.checked_mul(u128::from(loop_time.0)).ok_or_else(|| AdviceError::too_large("the headroom"))?;
+    let bytes =
+        u64::try_from(bits_ps.div_ceil(8_000_000_000_000)).map_err(|_| AdviceError::too_large("the headroom"))?;
     Ok(Bytes(bytes))
 }
 
 /// The numbers, without and with serialisation (`None` where no frame length is given).
-pub fn numbers(question: &SfcQuestion) -> Result<(SfcNumbers, Option<SfcNumbers>), ScenarioError> {
+pub(super) fn numbers(question: &Case) -> Result<(Numbers, Option<Numbers>), AdviceError> {
     let q = question;
     if q.senders == 0 || q.links == 0 || q.switches == 0 {
-        return Err(ScenarioError::new("senders, links and switches are at least 1"));
+        return Err(AdviceError::new("senders, links and switches are at least 1"));
     }
     if q.rate.0 == 0 {
-        return Err(ScenarioError::new("a rate of 0 carries nothing").key("rate").hint("as in 200 Gb/s"));
+        return Err(AdviceError::new("a rate of 0 carries nothing").key("rate").hint("as in 200 Gb/s"));
     }
     if q.packet == Some(Bytes::ZERO) {
-        return Err(ScenarioError::new("a frame has at least 1 B").key("packet").hint("as in 4064 B"));
+        return Err(AdviceError::new("a frame has at least 1 B").key("packet").hint("as in 4064 B"));
     }
-    let times = |n: u64, t: Time| n.checked_mul(t.0).map(Time).ok_or_else(|| too_large("the loop time"));
+    let times = |n: u64, t: Time| n.checked_mul(t.0).map(Time).ok_or_else(|| AdviceError::too_large("the loop time"));
     let packet = q.packet.unwrap_or_default();
-    let way = Way {
+    let way = PathTime {
         links: times(q.links, q.link_delay)?,
         switches: times(q.switches, q.switch_latency)?,
         congested: q.switch_latency,
@@ -131,13 +155,13 @@ pub fn numbers(question: &SfcQuestion) -> Result<(SfcNumbers, Option<SfcNumbers>
     let (bare, long) = way.loops()?;
     let of = |time: Time| {
         let headroom = headroom(q.senders, q.rate, time)?;
-        SfcNumbers::new(time, headroom, q.rate, q.pfc_threshold, q.threshold)
+        Numbers::new(time, headroom, q.rate, q.pfc_threshold, q.threshold)
     };
     Ok((of(bare)?, q.packet.map(|_| of(long)).transpose()?))
 }
 
 /// Headroom, largest threshold and legal pause times, as rows.
-pub fn sfc(question: &SfcQuestion) -> Result<Advice, ScenarioError> {
+pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
     let q = question;
     let (plain, serialised) = numbers(q)?;
     let (l, s) = (q.links, q.switches);
@@ -167,11 +191,56 @@ pub fn sfc(question: &SfcQuestion) -> Result<Advice, ScenarioError> {
     describe_bound(q, &ours, plain.threshold, &mut rows);
     let title = format!("Source Flow Control, {} senders at {} into one port", q.senders, q.rate);
     let cautions = cautions(q, &ours);
-    Ok(Advice { title, rows, feasible: problems.is_empty(), problems, cautions })
+    let feasible = problems.is_empty();
+    let summary = if feasible { summary(&rows) } else { Vec::new() };
+    let mut numbers = plain.named();
+    if let Some(serialised) = &serialised {
+        numbers.insert("with_serialisation".into(), Value::Object(serialised.named()));
+    }
+    numbers.insert("our_bound".into(), named_bound(&ours));
+    Ok(Advice { title, rows, feasible, problems, cautions, summary, numbers })
+}
+
+fn named_bound(bound: &Bound) -> Value {
+    json!({
+        "frame_bytes": bound.frame.0,
+        "loop_ps": bound.loop_time.as_ps(),
+        "frames": bound.frames,
+        "headroom_bytes": bound.headroom.0,
+        "threshold_max_bytes": bound.largest_threshold.map(|bytes| bytes.0),
+        "pause_min_ps": bound.shortest_pause.as_ps(),
+        "pause_max_ps": bound.longest_pause.as_ps(),
+    })
+}
+
+/// What it comes to: by the document's formula, by the same with serialisation, and by this project's bound.
+fn summary(rows: &[Row]) -> Vec<String> {
+    let value = |name: &str, end: &str| {
+        let row = rows.iter().find(|row| row.name.strip_suffix(end) == Some(name))?;
+        Some(row.quantity())
+    };
+    let sentence = |who: &str, end: &str, pause: [&str; 2], of_threshold: &str| {
+        Some(format!(
+            "{who}headroom {}; threshold at most {}; pause {} to {} at a threshold of {}.",
+            value("headroom", end)?,
+            value("largest threshold", end)?.trim_end(),
+            value(pause[0], end)?,
+            value(pause[1], end)?,
+            value("threshold", of_threshold)?,
+        ))
+    };
+    let own = ["pause longer than", "pause shorter than"];
+    let serialised = " with serialisation";
+    let all = [
+        sentence("\nThe contribution dw-chen-sfc-computation-simulation: ", "", own, ""),
+        sentence("The same, serialised: ", serialised, own, serialised),
+        sentence("This project's bound: ", ", our bound", ["pause at least", "pause at most"], ""),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// What this project's bound says, row by row.
-fn describe_bound(q: &SfcQuestion, b: &SfcBound, threshold: Bytes, rows: &mut Vec<Row>) {
+fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
     let mut row = |name: &str, quantity: String, formula: String| {
         rows.push(Row::new(format!("{name}, our bound"), quantity, formula))
     };
@@ -194,12 +263,12 @@ fn describe_bound(q: &SfcQuestion, b: &SfcBound, threshold: Bytes, rows: &mut Ve
     row("pause at most", b.longest_pause.to_string(), full);
 }
 
-fn with_interval(q: &SfcQuestion) -> String {
+fn with_interval(q: &Case) -> String {
     q.interval.map_or_else(String::new, |interval| format!(", messages every {interval}"))
 }
 
 /// Where the setting in mind meets the document's formula or not, but not this project's bound.
-fn cautions(q: &SfcQuestion, b: &SfcBound) -> Vec<String> {
+fn cautions(q: &Case, b: &Bound) -> Vec<String> {
     let mut cautions = Vec::new();
     if let Some(threshold) = q.threshold.filter(|threshold| b.largest_threshold.is_none_or(|most| *threshold > most)) {
         cautions.push(format!(
@@ -224,7 +293,7 @@ fn cautions(q: &SfcQuestion, b: &SfcBound) -> Vec<String> {
     cautions
 }
 
-fn describe(q: &SfcQuestion, n: &SfcNumbers, suffix: &str, rows: &mut Vec<Row>) {
+fn describe(q: &Case, n: &Numbers, suffix: &str, rows: &mut Vec<Row>) {
     let mut row = |name: &str, quantity: String, formula: String| {
         rows.push(Row::new(format!("{name}{suffix}"), quantity, formula))
     };
@@ -234,7 +303,7 @@ fn describe(q: &SfcQuestion, n: &SfcNumbers, suffix: &str, rows: &mut Vec<Row>) 
     let most = n.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
     row("largest threshold", most, format!("PFC threshold {} - headroom", q.pfc_threshold));
     if n.largest_threshold.is_some() || q.threshold.is_some() {
-        let from = if q.threshold.is_some() { "as given" } else { "the largest" };
+        let from = if q.threshold.is_some() { q.origin } else { "the largest" };
         row("threshold", n.threshold.to_string(), from.into());
         row("pause longer than", n.shortest_pause.to_string(), "headroom / rate".into());
         row("pause shorter than", n.longest_pause.to_string(), "(threshold + headroom) / rate".into());
@@ -244,7 +313,7 @@ fn describe(q: &SfcQuestion, n: &SfcNumbers, suffix: &str, rows: &mut Vec<Row>) 
     }
 }
 
-fn problems(q: &SfcQuestion, n: &SfcNumbers, prefix: &str) -> Vec<String> {
+fn problems(q: &Case, n: &Numbers, prefix: &str) -> Vec<String> {
     let Some(largest) = n.largest_threshold else {
         return vec![format!(
             "{prefix}no threshold is legal: the headroom of {} senders ({}) alone is not below the PFC threshold ({}), so PFC \
@@ -283,11 +352,11 @@ fn problems(q: &SfcQuestion, n: &SfcNumbers, prefix: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::question::MESSAGE;
+    use super::super::question::{GIVEN, MESSAGE};
     use super::*;
 
-    fn study(senders: u64, threshold: Option<u64>) -> SfcQuestion {
-        SfcQuestion {
+    fn study(senders: u64, threshold: Option<u64>) -> Case {
+        Case {
             senders,
             rate: Rate::gbps(200),
             links: 3,
@@ -300,6 +369,7 @@ mod tests {
             interval: None,
             packet: None,
             message: MESSAGE,
+            origin: GIVEN,
         }
     }
 
@@ -318,7 +388,7 @@ mod tests {
 
     #[test]
     fn serialisation_adds_a_frame_and_a_message_per_hop() {
-        let (_, with) = numbers(&SfcQuestion { packet: Some(Bytes(4064)), ..study(3, None) }).unwrap();
+        let (_, with) = numbers(&Case { packet: Some(Bytes(4064)), ..study(3, None) }).unwrap();
         let with = with.unwrap();
         // 3 x 162.56 ns of data and 3 x 4.64 ns of message.
         assert_eq!(with.loop_time, Time(2_400_000 + 3 * 162_560 + 3 * 4_640));
@@ -329,24 +399,24 @@ mod tests {
     /// 162.56 - 3195.36 ns = 6558.24 ns, and 41 frames of headroom; 59 frames and 200 KB leave 14.3957 us.
     #[test]
     fn the_bound_by_hand() {
-        let question = SfcQuestion { message: Bytes(64), ..study(3, Some(200_000)) };
+        let question = Case { message: Bytes(64), ..study(3, Some(200_000)) };
         let ours = bound(&question, Bytes(200_000)).unwrap();
         assert_eq!((ours.loop_time, ours.frames), (Time(3_195_360), 20));
         assert_eq!((ours.headroom, ours.largest_threshold), (Bytes(41 * 4064), Some(Bytes(380_000 - 41 * 4064))));
         assert_eq!(ours.shortest_pause, Time(6_558_240));
         assert_eq!(ours.longest_pause, Time(8_000_000 + 59 * 162_560 - 3_195_360));
         // Messages every 2 us: the second comes 13 frames after the first of a burst, and so does the end of the pause.
-        let often = bound(&SfcQuestion { interval: Some(Time::us(2)), ..question.clone() }, Bytes(200_000)).unwrap();
+        let often = bound(&Case { interval: Some(Time::us(2)), ..question.clone() }, Bytes(200_000)).unwrap();
         assert_eq!(often.shortest_pause, Time(6_558_240 - 13 * 162_560));
         // Every 15 us: 3 x 31 frames begin in it, 11 of each 31 untold; two of three thirds of the time must be paused.
-        let seldom = bound(&SfcQuestion { interval: Some(Time::us(15)), ..question }, Bytes(200_000)).unwrap();
+        let seldom = bound(&Case { interval: Some(Time::us(15)), ..question }, Bytes(200_000)).unwrap();
         assert_eq!(seldom.shortest_pause, Time(6_558_240 + 2 * 11 * 162_560));
     }
 
     /// The document's own setting of three senders, 6 us at 200 KB, is legal by its formula and not by the bound.
     #[test]
     fn both_formulas_speak() {
-        let with = |pause| sfc(&SfcQuestion { pause: Some(Time::us(pause)), ..study(3, Some(200_000)) }).unwrap();
+        let with = |pause| advice(&Case { pause: Some(Time::us(pause)), ..study(3, Some(200_000)) }).unwrap();
         let (own, long) = (with(6), with(12));
         assert!(own.feasible && own.cautions.len() == 1 && own.cautions[0].contains("grows"), "{:?}", own.cautions);
         assert!(long.feasible && long.cautions.is_empty(), "{:?}", long.cautions);
@@ -356,26 +426,22 @@ mod tests {
 
     #[test]
     fn infeasible_says_so_and_why() {
-        let advice = sfc(&study(17, None)).unwrap();
-        assert!(!advice.feasible);
-        assert!(
-            advice.problems[0].contains("960 KB") && advice.problems[0].contains("380 KB"),
-            "{:?}",
-            advice.problems
-        );
-        let advice = sfc(&study(3, Some(300_000))).unwrap();
-        assert!(!advice.feasible && advice.problems[0].contains("at most 260 KB"), "{:?}", advice.problems);
-        assert!(sfc(&study(3, None)).unwrap().feasible);
+        let said = advice(&study(17, None)).unwrap();
+        assert!(!said.feasible);
+        assert!(said.problems[0].contains("960 KB") && said.problems[0].contains("380 KB"), "{:?}", said.problems);
+        let said = advice(&study(3, Some(300_000))).unwrap();
+        assert!(!said.feasible && said.problems[0].contains("at most 260 KB"), "{:?}", said.problems);
+        assert!(advice(&study(3, None)).unwrap().feasible);
     }
 
     /// Document 000, cases 7 to 9: of 12, 30, 50 and 3 us only 12 us are between 4.8 and 12.8 us.
     #[test]
-    fn a_pause_outside_its_range_is_told() {
-        let with = |pause| sfc(&SfcQuestion { pause: Some(pause), ..study(3, Some(200_000)) }).unwrap();
+    fn a_pause_outside_its_range_is_a_problem() {
+        let with = |pause| advice(&Case { pause: Some(pause), ..study(3, Some(200_000)) }).unwrap();
         assert!(with(Time::us(12)).feasible);
         for (pause, why) in [(30, "runs empty"), (50, "runs empty"), (3, "back before the queue")] {
-            let advice = with(Time::us(pause));
-            assert!(!advice.feasible && advice.problems[0].contains(why), "{pause} us: {:?}", advice.problems);
+            let said = with(Time::us(pause));
+            assert!(!said.feasible && said.problems[0].contains(why), "{pause} us: {:?}", said.problems);
         }
         for (edge, fine) in [(4_800, false), (4_801, true), (12_799, true), (12_800, false)] {
             assert_eq!(with(Time::ns(edge)).feasible, fine, "{edge} ns: the ends do not belong to the range");
@@ -384,9 +450,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_an_error() {
-        assert!(sfc(&SfcQuestion { rate: Rate(0), ..study(3, None) }).is_err());
-        assert!(sfc(&SfcQuestion { links: u64::MAX, ..study(3, None) }).is_err());
-        assert!(sfc(&SfcQuestion { senders: u64::MAX, link_delay: Time::NEVER, ..study(3, None) }).is_err());
-        assert!(sfc(&study(0, None)).is_err());
+        assert!(advice(&Case { rate: Rate(0), ..study(3, None) }).is_err());
+        assert!(advice(&Case { links: u64::MAX, ..study(3, None) }).is_err());
+        assert!(advice(&Case { senders: u64::MAX, link_delay: Time::NEVER, ..study(3, None) }).is_err());
+        assert!(advice(&study(0, None)).is_err());
     }
 }

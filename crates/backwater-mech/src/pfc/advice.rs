@@ -1,6 +1,6 @@
 //! Priority-based Flow Control: the headroom of one port and class, itemised.
 //!
-//! Two models. *Simulator* is exact for this simulator ([`backwater_mech::pfc::headroom`]). *Standard* is the worst case of
+//! Two models. *Simulator* is exact for this simulator ([`headroom`]). *Standard* is the worst case of
 //! IEEE 802.1Q annex N, in bit times:
 //!
 //! ```text
@@ -10,17 +10,54 @@
 //! The first frame blocks the PFC frame at the port that asks; the second has just begun at the peer when it hears. Frames
 //! count with 8 bytes of preamble and 12 of gap.
 
-use super::{Advice, Row};
-use crate::error::ScenarioError;
+use crate::headroom::headroom;
+use crate::mac_control::Signal;
 use backwater_engine::Time;
-use backwater_mech::mac_control::Signal;
-use backwater_mech::pfc::headroom;
 use backwater_net::config::PacketParams;
+use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow as Row, Question, needed};
 use backwater_net::{Bytes, Rate};
+
+const fn option(name: &'static str, help: &'static str, default: &'static str) -> AdviceOption {
+    AdviceOption { name, help, whole: false, default: Some(default) }
+}
+
+/// What may be asked.
+pub(super) const FORM: AdviceForm = AdviceForm {
+    about: "PFC headroom of one port and class, itemised.",
+    options: &[
+        option("rate", "Rate of every link.", "200 Gb/s"),
+        option("link_delay", "Propagation delay of a link.", "150 ns"),
+        option("packet", "Largest frame.", "4064 B"),
+        option("control_packet", "Size of a PFC frame.", "64 B"),
+        option("response", "Time from a pause's arrival to the stop.", "0 ns"),
+        option("model", "simulator: what this simulator needs; standard: 802.1Q's.", "simulator"),
+    ],
+    scenario: false,
+};
+
+/// Reads the question and answers it.
+pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
+    let model = match needed("model", question.text("model"))?.as_str() {
+        "simulator" => Model::Simulator,
+        "standard" => Model::Standard,
+        other => {
+            let error = AdviceError::new(format!("`{other}` is not a model")).key("model");
+            return Err(error.hint("models are `simulator` and `standard`"));
+        }
+    };
+    advice(&Link {
+        rate: needed("rate", question.quantity("rate")?)?,
+        link_delay: needed("link_delay", question.quantity("link_delay")?)?,
+        packet: needed("packet", question.quantity("packet")?)?,
+        control_packet: needed("control_packet", question.quantity("control_packet")?)?,
+        response: needed("response", question.quantity("response")?)?,
+        model,
+    })
+}
 
 /// What the headroom is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PfcModel {
+enum Model {
     /// This simulator: exact.
     Simulator,
     /// 802.1Q annex N: the worst case of real equipment.
@@ -29,19 +66,19 @@ pub enum PfcModel {
 
 /// One port and class.
 #[derive(Clone, Debug)]
-pub struct PfcQuestion {
+struct Link {
     /// Rate of the link.
-    pub rate: Rate,
+    rate: Rate,
     /// Propagation delay of the link.
-    pub link_delay: Time,
+    link_delay: Time,
     /// Largest frame, headers included.
-    pub packet: Bytes,
+    packet: Bytes,
     /// Length of a PFC frame.
-    pub control_packet: Bytes,
+    control_packet: Bytes,
     /// Time from a pause's arrival to the stop. Standard: zero stands for the bound of IEEE 802.3.
-    pub response: Time,
+    response: Time,
     /// What it is for.
-    pub model: PfcModel,
+    model: Model,
 }
 
 /// Preamble and inter-frame gap, IEEE 802.3 clause 4A.4.2.
@@ -59,30 +96,30 @@ const BOUNDS: [(u64, u64, u64); 6] = [
 ];
 
 /// PFC headroom of one port and class, itemised.
-pub fn pfc(question: &PfcQuestion) -> Result<Advice, ScenarioError> {
+fn advice(question: &Link) -> Result<Advice, AdviceError> {
     let q = question;
     if q.rate.0 == 0 {
-        return Err(ScenarioError::new("a rate of 0 carries nothing").key("rate").hint("as in 200 Gb/s"));
+        return Err(AdviceError::new("a rate of 0 carries nothing").key("rate").hint("as in 200 Gb/s"));
     }
     for (key, size) in [("packet", q.packet), ("control_packet", q.control_packet)] {
         if size.0 == 0 || size.0 > 1 << 20 {
-            return Err(ScenarioError::new(format!("{size} is no frame")).key(key).hint("1 B to 1 MB"));
+            return Err(AdviceError::new(format!("{size} is no frame")).key(key).hint("1 B to 1 MB"));
         }
     }
     // Beyond any cable; keeps all sums countable.
     let longest = Time::ms(1_000);
     for (key, time) in [("link_delay", q.link_delay), ("response", q.response)] {
         if time > longest {
-            return Err(ScenarioError::new(format!("{time} is too long")).key(key).hint(format!("at most {longest}")));
+            return Err(AdviceError::new(format!("{time} is too long")).key(key).hint(format!("at most {longest}")));
         }
     }
     match q.model {
-        PfcModel::Simulator => simulator(q),
-        PfcModel::Standard => standard(q),
+        Model::Simulator => simulator(q),
+        Model::Standard => standard(q),
     }
 }
 
-fn simulator(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
+fn simulator(q: &Link) -> Result<Advice, AdviceError> {
     let gap = PacketParams::default().gap;
     let (frame, pause) = (q.rate.time_for(q.packet + gap), q.rate.time_for(q.control_packet + gap));
     let stop = frame + pause + q.link_delay + q.response;
@@ -105,14 +142,14 @@ fn simulator(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
         Row::new("headroom", total, "sum of the three"),
     ];
     let title = format!("PFC headroom of a port and class in this simulator, {} and {}", q.rate, q.link_delay);
-    Ok(Advice { title, rows, problems: Vec::new(), feasible: true, cautions: Vec::new() })
+    Ok(Advice { title, rows, feasible: true, ..Advice::default() })
 }
 
-fn standard(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
+fn standard(q: &Link) -> Result<Advice, AdviceError> {
     let bounds = BOUNDS.iter().find(|(gbps, ..)| Rate::gbps(*gbps) == q.rate);
     let Some((_, response, interface)) = bounds else {
         let known: Vec<String> = BOUNDS.iter().map(|(g, ..)| g.to_string()).collect();
-        let error = ScenarioError::new(format!("no bounds of interfaces are known for {}", q.rate)).key("rate");
+        let error = AdviceError::new(format!("no bounds of interfaces are known for {}", q.rate)).key("rate");
         return Err(error.hint(format!("known: {} Gb/s; or take the simulator's model", known.join(", "))));
     };
     let bit_times = |time: Time| {
@@ -145,15 +182,15 @@ fn standard(q: &PfcQuestion) -> Result<Advice, ScenarioError> {
         Row::new("headroom", Bytes(sum.div_ceil(8)), "sum / 8"),
     ];
     let title = format!("PFC headroom of a port and class by IEEE 802.1Q annex N, {} and {}", q.rate, q.link_delay);
-    Ok(Advice { title, rows, problems: Vec::new(), feasible: true, cautions: Vec::new() })
+    Ok(Advice { title, rows, feasible: true, ..Advice::default() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ask(gbps: u64, delay: Time, packet: u64, model: PfcModel) -> PfcQuestion {
-        PfcQuestion {
+    fn ask(gbps: u64, delay: Time, packet: u64, model: Model) -> Link {
+        Link {
             rate: Rate::gbps(gbps),
             link_delay: delay,
             packet: Bytes(packet),
@@ -163,9 +200,9 @@ mod tests {
         }
     }
 
-    fn total(question: &PfcQuestion) -> f64 {
-        let advice = pfc(question).unwrap();
-        let row = advice.rows.last().unwrap();
+    fn total(question: &Link) -> f64 {
+        let said = advice(question).unwrap();
+        let row = said.rows.last().unwrap();
         assert_eq!((row.name.as_str(), row.unit.as_str()), ("headroom", "KB"));
         row.value.parse().unwrap()
     }
@@ -175,7 +212,7 @@ mod tests {
     fn annex_n_by_hand() {
         for (gbps, short, long) in [(10, 24.5, 25.7), (25, 25.3, 28.3), (40, 32.4, 37.3), (100, 74.9, 87.0)] {
             for (metres, expected) in [(3, short), (100, long)] {
-                let got = total(&ask(gbps, Time::ns(5 * metres), 9216, PfcModel::Standard));
+                let got = total(&ask(gbps, Time::ns(5 * metres), 9216, Model::Standard));
                 assert!((got - expected).abs() <= 0.05, "{gbps} Gb/s, {metres} m: {got} KB instead of {expected}");
             }
         }
@@ -185,9 +222,9 @@ mod tests {
     fn items_add_up_to_the_mechanisms_own_headroom() {
         for (gbps, delay, packet) in [(200, 150, 4158), (10, 0, 1538), (100, 5000, 9216), (400, 77, 64)] {
             let (rate, delay) = (Rate::gbps(gbps), Time::ns(delay));
-            let advice = pfc(&ask(gbps, delay, packet, PfcModel::Simulator)).unwrap();
+            let said = advice(&ask(gbps, delay, packet, Model::Simulator)).unwrap();
             let value = |name: &str| {
-                let row = advice.rows.iter().find(|r| r.name == name).unwrap();
+                let row = said.rows.iter().find(|r| r.name == name).unwrap();
                 format!("{} {}", row.value, row.unit).parse::<Bytes>().unwrap()
             };
             let items = ["frame that passed xoff", "sent meanwhile", "last frame"].map(value);
@@ -198,9 +235,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_an_error() {
-        assert!(pfc(&ask(0, Time::ZERO, 1500, PfcModel::Simulator)).is_err());
-        assert!(pfc(&ask(13, Time::ZERO, 1500, PfcModel::Standard)).is_err());
-        assert!(pfc(&ask(10, Time::NEVER, 1500, PfcModel::Simulator)).is_err());
-        assert!(pfc(&ask(10, Time::ZERO, 0, PfcModel::Simulator)).is_err());
+        assert!(advice(&ask(0, Time::ZERO, 1500, Model::Simulator)).is_err());
+        assert!(advice(&ask(13, Time::ZERO, 1500, Model::Standard)).is_err());
+        assert!(advice(&ask(10, Time::NEVER, 1500, Model::Simulator)).is_err());
+        assert!(advice(&ask(10, Time::ZERO, 0, Model::Simulator)).is_err());
     }
 }

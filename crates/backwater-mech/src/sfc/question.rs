@@ -1,11 +1,11 @@
-//! What `advise sfc` is asked: an N:1 incast, and the values in mind.
+//! What `advise` is asked of Source Flow Control: an N:1 incast, and the values in mind.
 
 use backwater_engine::Time;
 use backwater_net::{Bytes, Rate};
 
 /// An N:1 incast.
 #[derive(Clone, Debug)]
-pub struct SfcQuestion {
+pub(super) struct Case {
     /// Senders into one port.
     pub senders: u64,
     /// Rate of every link.
@@ -30,7 +30,12 @@ pub struct SfcQuestion {
     pub packet: Option<Bytes>,
     /// Length of an SFC message on the wire; [`MESSAGE`] unless there is reason for another.
     pub message: Bytes,
+    /// Where the threshold comes from.
+    pub origin: &'static str,
 }
 
 /// Length of an SFC message on the wire \[bytes\]: the default of `sfc.message_size`.
-pub const MESSAGE: Bytes = Bytes(116);
+pub(super) const MESSAGE: Bytes = Bytes(116);
+
+/// A threshold that was asked about, or is the scenario's.
+pub(super) const GIVEN: &str = "as given";

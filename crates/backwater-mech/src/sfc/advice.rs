@@ -1,0 +1,128 @@
+//! What `advise` may be asked of Source Flow Control, and what a scenario answers.
+
+use super::Params;
+use super::formula::advice;
+use super::question::{Case, GIVEN, MESSAGE};
+use backwater_net::Bytes;
+use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, Question, Situation, needed};
+use serde_json::{Map, Value, json};
+
+/// The threshold of the 3:1 cases of the study sfc-aidc-2025, whose network the defaults are.
+const STUDY_THRESHOLD: Bytes = Bytes(200_000);
+
+const fn option(name: &'static str, help: &'static str, default: Option<&'static str>) -> AdviceOption {
+    AdviceOption { name, help, whole: false, default }
+}
+
+const fn count(name: &'static str, help: &'static str, default: Option<&'static str>) -> AdviceOption {
+    AdviceOption { name, help, whole: true, default }
+}
+
+/// What may be asked. The defaults are the network of the study sfc-aidc-2025.
+pub(super) const FORM: AdviceForm = AdviceForm {
+    about: "Headroom, largest threshold and legal range of pause times of Source Flow Control.\n\n\
+            What neither an option nor a scenario gives is the network of the study sfc-aidc-2025. Ends with\n\
+            code 1 if there is no legal setting, or if the one in mind is not legal. That is by the formula\n\
+            of the contribution to P802.1Qdw; beside it stands this project's bound, which counts\n\
+            serialisation and whole frames and only cautions.",
+    options: &[
+        count("senders", "Senders into one port. Default: of the scenario's incast.", None),
+        option("rate", "Rate of every link. Default: the scenario's, or 200 Gb/s.", Some("200 Gb/s")),
+        count("links", "Links from a sender to the receiver's switch. Default: the scenario's, or 3.", Some("3")),
+        count("switches", "Switches on the way, the congested one too. Default: the scenario's, or 3.", Some("3")),
+        option("link_delay", "Propagation delay of a link. Default: the scenario's, or 150 ns.", Some("150 ns")),
+        option("switch_latency", "Processing delay of a switch. Default: the scenario's, or 300 ns.", Some("300 ns")),
+        option("pfc_threshold", "Where PFC pauses an ingress. Default: the scenario's, or 380 KB.", Some("380 KB")),
+        option(
+            "threshold",
+            "The SFC threshold you have in mind. Default: the scenario's, or 200 KB, or the largest legal one if that is less.",
+            None,
+        ),
+        option("pause", "The pause time you have in mind. Default: the scenario's.", None),
+        option("interval", "Time between two messages to one sender. Default: the scenario's, or the pause.", None),
+        option("packet", "Largest frame; with it serialisation is counted too. Default: the scenario's.", None),
+    ],
+    scenario: true,
+};
+
+/// Reads the question and answers it.
+pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
+    let Some(senders) = question.count("senders")? else { return Err(no_senders(question)) };
+    let mut incast = Case {
+        senders,
+        rate: needed("rate", question.quantity("rate")?)?,
+        links: needed("links", question.count("links")?)?,
+        switches: needed("switches", question.count("switches")?)?,
+        link_delay: needed("link_delay", question.quantity("link_delay")?)?,
+        switch_latency: needed("switch_latency", question.quantity("switch_latency")?)?,
+        pfc_threshold: needed("pfc_threshold", question.quantity("pfc_threshold")?)?,
+        threshold: question.quantity("threshold")?,
+        pause: question.quantity("pause")?,
+        interval: question.quantity("interval")?,
+        packet: question.quantity("packet")?,
+        message: question.quantity("message")?.unwrap_or(MESSAGE),
+        origin: GIVEN,
+    };
+    if incast.threshold.is_none() && question.scenario.is_none() {
+        let study = Case { threshold: Some(STUDY_THRESHOLD), origin: "the study's", ..incast.clone() };
+        if advice(&study)?.feasible {
+            incast = study;
+        }
+    }
+    let mut advice = advice(&incast)?;
+    advice.summary.extend(taken(question));
+    Ok(advice)
+}
+
+fn no_senders(question: &Question) -> AdviceError {
+    match &question.scenario {
+        None => AdviceError::new("--senders is missing").hint("how many send into one port, or --scenario FILE"),
+        Some((file, _)) => {
+            AdviceError::new(format!("{file}: no flows are known to start at once from several hosts into one"))
+                .hint("say how many there may be with --senders")
+        }
+    }
+}
+
+/// What was taken from the scenario, in a line.
+fn taken(question: &Question) -> Option<String> {
+    let (file, _) = question.scenario.as_ref()?;
+    let keys = FORM.options.iter().map(|option| option.name).chain(["message"]);
+    let name = |key: &str| match (key, question.fact("pfc_threshold_key").and_then(Value::as_str)) {
+        // A dynamic threshold of PFC is the limit, or without PFC the memory itself.
+        ("pfc_threshold", Some(key)) if key != "pfc.xoff" => format!("limit ({key})"),
+        _ => key.replace('_', " "),
+    };
+    let names: Vec<String> = keys.filter(|key| question.is_from_scenario(key)).map(name).collect();
+    let receiver = question.fact("receiver").and_then(Value::as_str).filter(|_| question.is_from_scenario("senders"));
+    let into = receiver.map_or_else(String::new, |receiver| format!(" (into {receiver})"));
+    Some(format!("From {file}{into}: {}.", names.join(", ")))
+}
+
+/// What a scenario says, quantities as text.
+pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
+    let hops = || situation.paths.different.iter().flatten();
+    let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
+    let limit = situation.paths.pause_threshold.clone();
+    let limit = limit.or_else(|| Some((situation.buffer?, "switch.buffer".to_owned())));
+    let facts = json!({
+        "receiver": situation.incast.as_ref().map(|(receiver, _)| receiver),
+        "senders": situation.incast.as_ref().map(|(_, senders)| senders),
+        "rate": situation.rate.to_string(),
+        "links": links,
+        "switches": links,
+        "link_delay": hops().map(|hop| hop.delay).max().unwrap_or_default().to_string(),
+        "switch_latency": hops().map(|hop| hop.latency).max().unwrap_or_default().to_string(),
+        "pfc_threshold": limit.as_ref().map(|(bytes, _)| bytes.to_string()),
+        "pfc_threshold_key": limit.map_or_else(|| "switch.buffer".to_owned(), |(_, key)| key),
+        "threshold": params.map(|sfc| sfc.threshold.to_string()),
+        "pause": params.and_then(|sfc| sfc.pause).map(|time| time.to_string()),
+        "interval": params.and_then(|sfc| sfc.min_interval).map(|time| time.to_string()),
+        "packet": situation.frame.to_string(),
+        "message": params.map_or(MESSAGE, |sfc| sfc.message_size).to_string(),
+    });
+    match facts {
+        Value::Object(facts) => facts,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,105 @@
+//! Whether settings are legal for the incasts that a scenario is known to have, by the formulas of [`super::formula`], with the
+//! serialisation of frames and messages counted.
+//!
+//! What is warned of is illegal whatever else goes on: thresholds and least pause times are held against the fewest senders
+//! and the shortest loop, greatest pause times against the most senders and the longest loop, and not at all where others may
+//! send to the receiver too, or where a message ends the pause (`resume`). Only the last hop is looked at.
+
+use super::Params;
+use super::formula::{Numbers, PathTime, headroom};
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::config::BufferPer;
+use backwater_net::hooks::{AdviceError, Finding, Incast, Incasts};
+use backwater_net::packet::class_bits;
+
+/// Looks at the largest incast and at the smallest, which tell most.
+pub(super) fn findings(params: &Params, incasts: &dyn Incasts) -> Vec<Finding> {
+    let mut all = incasts.all();
+    all.retain(|incast| params.classes.contains(&incast.class) && incast.bytes > params.threshold);
+    let (Some(smallest), Some(largest)) = (all.first(), all.last()) else { return Vec::new() };
+    let mut findings: Vec<Finding> = Vec::new();
+    for incast in [largest, smallest].into_iter().take(all.len()) {
+        let mut found = Vec::from_iter(crowding(params, incast, incasts));
+        found.extend(illegal(params, incast, incasts).unwrap_or_else(|error| {
+            let hint = error.hint.unwrap_or_default();
+            vec![Finding { fatal: true, key: "threshold", reason: error.reason, hint }]
+        }));
+        found.retain(|finding| findings.iter().all(|known| known.key != finding.key));
+        findings.extend(found);
+    }
+    findings
+}
+
+/// Whether messages that nothing keeps from being dropped may fill the memory of what is kept, in a scenario that promises losslessness:
+/// those to all senders, one an interval each, take all of a link.
+fn crowding(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Option<Finding> {
+    let bounded = incast.switch.buffer_per != BufferPer::None;
+    let apart = incast.lossless != 0 && incast.lossless & class_bits(&[params.message_class]) == 0;
+    let interval = params.min_interval.or(params.pause).filter(|_| incasts.is_lossless() && bounded && apart)?;
+    let one = incast.rate.time_for(params.message_size + incasts.gap());
+    let all = Time(one.0.saturating_mul(incast.senders));
+    (interval <= all).then(|| Finding {
+        fatal: false,
+        key: "min_interval",
+        reason: format!(
+            "messages to the {} senders into {} take {all} of a link and may come again after {interval}: in class {}, which nothing \
+             keeps from being dropped, they fill the memory of what is kept",
+            incast.senders, incast.shape.name, params.message_class
+        ),
+        hint: format!("more than {all}; or message_class among the classes that are paused"),
+    })
+}
+
+/// What is illegal for an incast.
+fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Result<Vec<Finding>, AdviceError> {
+    let Some(paths) = incasts.paths(incast) else { return Ok(Vec::new()) };
+    let way = |path: &Vec<_>| {
+        PathTime::of(path, incasts.frame(), params.message_size).loops().map(|(_, serialised)| serialised)
+    };
+    let loops = paths.different.iter().map(way).collect::<Result<Vec<Time>, _>>()?;
+    let (Some(shortest), Some(longest)) = (loops.iter().min(), loops.iter().max()) else { return Ok(Vec::new()) };
+    let limit = paths.pause_threshold.map(|(bytes, _)| bytes);
+    let numbers = |senders: u64, time: Time| {
+        let headroom = headroom(senders, incast.rate, time)?;
+        Numbers::new(time, headroom, incast.rate, limit.unwrap_or(Bytes::MAX), Some(params.threshold))
+    };
+    let least = numbers(paths.carried.min(incast.senders), *shortest)?;
+    let most = numbers(incast.senders, *longest)?;
+    let who = format!("{} senders into {} at {}", incast.senders, incast.receiver, incast.rate);
+    // What is beyond these limits is wrong. Within them PFC may still fire: `advise` counts every sender as if it shared no link.
+    let hint = |legal: String| {
+        format!("{legal}, at the very least; `backwater advise sfc --scenario FILE` says what is enough")
+    };
+    let warning = |key, reason, legal| Finding { fatal: false, key, reason, hint: hint(legal) };
+    let mut found = Vec::new();
+    if let Some(limit) = limit.filter(|_| !least.threshold_fits()) {
+        let reason = format!(
+            "with {who} another {} come before they have heard, and threshold ({}) and headroom together are above the PFC \
+             threshold ({limit}): PFC may fire first",
+            least.headroom, params.threshold
+        );
+        let legal = match least.largest_threshold {
+            Some(largest) => format!("at most {largest} for this incast"),
+            None => "no threshold is legal for this incast".into(),
+        };
+        found.push(warning("threshold", reason, legal));
+    }
+    let Some(pause) = params.pause else { return Ok(found) };
+    let range = format!("longer than {} and shorter than {} for this incast", least.shortest_pause, most.longest_pause);
+    if least.too_short(pause) {
+        let reason = format!(
+            "with {who} the headroom takes {} to leave: after {pause} they are back before the queue has fallen to the threshold",
+            least.shortest_pause
+        );
+        found.push(warning("pause", reason, range.clone()));
+    }
+    if most.too_long(pause) && !incast.open && !params.resume {
+        let reason = format!(
+            "with {who} threshold and headroom take {} to leave: the queue runs empty before they are back after {pause}",
+            most.longest_pause
+        );
+        found.push(warning("pause", reason, range));
+    }
+    Ok(found)
+}

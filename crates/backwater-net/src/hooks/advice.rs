@@ -1,0 +1,263 @@
+//! What a mechanism says before a run of the settings that it should have: advice that is asked for, and whether its own settings
+//! suit the incasts that a scenario is known to have.
+
+use super::SwitchShape;
+use crate::config::SwitchParams;
+use crate::units::{Bytes, Rate};
+use backwater_engine::Time;
+use backwater_engine::quantity::QuantityError;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::str::FromStr;
+
+/// What a mechanism may be asked: the command `backwater advise NAME`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct AdviceForm {
+    /// What the command says of itself: a line, and paragraphs after blank lines.
+    pub about: &'static str,
+    /// Its options, in the order of its help.
+    pub options: &'static [AdviceOption],
+    /// Whether a scenario may give what no option does ([`Mechanism::facts`](super::Mechanism::facts)).
+    pub scenario: bool,
+}
+
+/// One option of such a command.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct AdviceOption {
+    /// Its key, such as `link_delay`.
+    pub name: &'static str,
+    /// Its help.
+    pub help: &'static str,
+    /// Whether it is a whole number from 1 on; otherwise it is text, such as a quantity with its unit.
+    pub whole: bool,
+    /// Its value where neither an option nor a scenario gives one.
+    pub default: Option<&'static str>,
+}
+
+/// A question: what options give, then what a scenario gives, then the form's defaults.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What is asked.
+    pub form: AdviceForm,
+    /// Values of options: text, or whole numbers.
+    pub given: Map<String, Value>,
+    /// The scenario's name and what it says, where one is named.
+    pub scenario: Option<(String, Map<String, Value>)>,
+}
+
+impl Question {
+    /// Whether a value comes from the scenario.
+    pub fn is_from_scenario(&self, key: &str) -> bool {
+        !self.given.contains_key(key) && self.fact(key).is_some()
+    }
+
+    /// What the scenario says.
+    pub fn fact(&self, key: &str) -> Option<&Value> {
+        self.scenario.as_ref()?.1.get(key).filter(|value| !value.is_null())
+    }
+
+    /// A value as text.
+    pub fn text(&self, key: &str) -> Option<String> {
+        let value = self.given.get(key).or_else(|| self.fact(key)).map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        let default = || self.form.options.iter().find(|option| option.name == key)?.default;
+        value.or_else(|| default().map(str::to_owned))
+    }
+
+    /// A quantity such as `200 Gb/s`; `None`: nobody gives it.
+    ///
+    /// # Errors
+    /// The text is no such quantity.
+    pub fn quantity<T: FromStr<Err = QuantityError>>(&self, key: &'static str) -> Result<Option<T>, AdviceError> {
+        let read = |text: String| {
+            text.parse().map_err(|error: QuantityError| AdviceError {
+                key: Some(key),
+                value: Some(error.value),
+                reason: error.reason,
+                hint: Some(error.hint),
+            })
+        };
+        self.text(key).map(read).transpose()
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// The text is none.
+    pub fn count(&self, key: &'static str) -> Result<Option<u64>, AdviceError> {
+        let read = |text: String| {
+            let error = AdviceError::new(format!("`{text}` is not a whole number from 0 to 2^64 - 1")).key(key);
+            text.parse().map_err(|_| AdviceError { value: Some(text), ..error })
+        };
+        self.text(key).map(read).transpose()
+    }
+}
+
+/// Asks for what has to be given.
+///
+/// # Errors
+/// It is not.
+pub fn needed<T>(key: &'static str, value: Option<T>) -> Result<T, AdviceError> {
+    value.ok_or_else(|| AdviceError::new("is missing").key(key))
+}
+
+/// An advice.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// What is advised on.
+    pub title: String,
+    /// The numbers.
+    pub rows: Vec<AdviceRow>,
+    /// Why there is no legal setting, or what is wrong with the one in mind.
+    pub problems: Vec<String>,
+    /// Whether there is a legal setting, and the one in mind is one.
+    pub feasible: bool,
+    /// What speaks against the setting in mind without making it illegal.
+    pub cautions: Vec<String>,
+    /// What it comes to, in sentences, and what was taken from the scenario.
+    pub summary: Vec<String>,
+    /// The numbers for programs, by names that end in their unit.
+    #[serde(flatten)]
+    pub numbers: Map<String, Value>,
+}
+
+/// One line of an advice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AdviceRow {
+    /// What it is.
+    pub name: String,
+    /// The number.
+    pub value: String,
+    /// Its unit.
+    pub unit: String,
+    /// How it came about.
+    pub formula: String,
+}
+
+impl AdviceRow {
+    /// A line whose value is a quantity as it prints, such as `4.8 us`.
+    pub fn new(name: impl Into<String>, quantity: impl ToString, formula: impl Into<String>) -> AdviceRow {
+        let text = quantity.to_string();
+        let (value, unit) = text.split_once(' ').unwrap_or((&text, ""));
+        AdviceRow { name: name.into(), value: value.into(), unit: unit.into(), formula: formula.into() }
+    }
+
+    /// Its value with its unit, as in a sentence.
+    pub fn quantity(&self) -> String {
+        format!("{} {}", self.value, self.unit)
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdviceError {
+    /// The value that cannot be used.
+    pub key: Option<&'static str>,
+    /// Its text.
+    pub value: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+    /// What would be right.
+    pub hint: Option<String>,
+}
+
+impl AdviceError {
+    /// An error about no key.
+    pub fn new(reason: impl Into<String>) -> AdviceError {
+        AdviceError { reason: reason.into(), ..AdviceError::default() }
+    }
+
+    /// A number that is beyond counting.
+    pub fn too_large(what: &str) -> AdviceError {
+        AdviceError::new(format!("{what} is too large to be counted")).hint("give smaller values")
+    }
+
+    /// About a key.
+    pub fn key(self, key: &'static str) -> AdviceError {
+        AdviceError { key: Some(key), ..self }
+    }
+
+    /// With a hint.
+    pub fn hint(self, hint: impl Into<String>) -> AdviceError {
+        AdviceError { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// One link of a path, and the switch at its far end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hop {
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Propagation delay of the link.
+    pub delay: Time,
+    /// Latency of the switch.
+    pub latency: Time,
+}
+
+/// How the data of several senders comes to one switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paths {
+    /// Each different path from a sender to that switch, its links in order.
+    pub different: Vec<Vec<Hop>>,
+    /// Senders whose data the links of these paths can bring at once, at the rate of the receiver's link.
+    pub carried: u64,
+    /// Bytes of the incast's class from one port, all in one queue, with which a mechanism pauses that port at that switch, and the
+    /// key that decides it.
+    pub pause_threshold: Option<(Bytes, String)>,
+}
+
+/// Flows that start at once from several hosts into one.
+#[derive(Clone, Copy, Debug)]
+pub struct Incast<'a> {
+    /// Its number among those that are known.
+    pub number: usize,
+    /// The receiver's name.
+    pub receiver: &'a str,
+    /// The receiver's switch.
+    pub shape: &'a SwitchShape,
+    /// That switch's parameters.
+    pub switch: &'a SwitchParams,
+    /// Classes that some mechanism keeps from being dropped there, a bit each.
+    pub lossless: u8,
+    /// Class of the data.
+    pub class: u8,
+    /// Rate of the receiver's link.
+    pub rate: Rate,
+    /// Number of senders.
+    pub senders: u64,
+    /// Everything that they send, headers included.
+    pub bytes: Bytes,
+    /// Whether others may send to the receiver as well.
+    pub open: bool,
+}
+
+/// The incasts that a scenario is known to have at switches where a mechanism has one set of parameters.
+pub trait Incasts {
+    /// All of them, those with the fewest senders first.
+    fn all(&self) -> Vec<Incast<'_>>;
+    /// How the data of one comes to its switch; `None`: not all of it does.
+    fn paths(&self, incast: &Incast<'_>) -> Option<Paths>;
+    /// Longest data frame.
+    fn frame(&self) -> Bytes;
+    /// \[bytes\] per frame that only the link counts.
+    fn gap(&self) -> Bytes;
+    /// Whether the scenario promises losslessness.
+    fn is_lossless(&self) -> bool;
+}
+
+/// What a scenario says of its largest known incast or, without one, of the path from its first host's farthest one.
+#[derive(Clone, Debug)]
+pub struct Situation {
+    /// Name of the receiver, and the number of senders, where an incast is known.
+    pub incast: Option<(String, u64)>,
+    /// Rate of the receiver's link.
+    pub rate: Rate,
+    /// How data comes to the receiver's switch.
+    pub paths: Paths,
+    /// Memory of that switch; `None`: it has no end.
+    pub buffer: Option<Bytes>,
+    /// Longest data frame.
+    pub frame: Bytes,
+}

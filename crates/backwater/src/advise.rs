@@ -1,0 +1,94 @@
+//! Advice of mechanisms on their settings, and what a scenario answers of their questions.
+
+use crate::check::Checked;
+use crate::error::ScenarioError;
+use crate::incast::{Measure, incasts};
+use backwater_mech::registry::{Config, ENTRIES};
+use backwater_net::Rate;
+use backwater_net::config::BufferPer;
+pub use backwater_net::hooks::{Advice, AdviceForm, AdviceRow};
+use backwater_net::hooks::{MemoryCx, Question, Situation};
+use backwater_net::packet::HostId;
+use serde_json::{Map, Value};
+
+/// What may be asked, by mechanism; first of those that a scenario can answer for.
+pub fn forms() -> Vec<(&'static str, AdviceForm)> {
+    let mut forms: Vec<_> = ENTRIES.iter().filter_map(|entry| Some((entry.name, entry.advice?))).collect();
+    forms.sort_by_key(|(_, form)| !form.scenario);
+    forms
+}
+
+/// The advice of a mechanism. `given`: values of the options of its form, by their keys; `scenario`: its name and [`facts`].
+///
+/// # Errors
+/// Values that cannot be, or are missing.
+pub fn advise(
+    mechanism: &str,
+    given: Map<String, Value>,
+    scenario: Option<(String, Map<String, Value>)>,
+) -> Result<Advice, ScenarioError> {
+    let form = form(mechanism)?;
+    Config::advise(mechanism, &Question { form, given, scenario }).map_err(|error| ScenarioError {
+        key: error.key.map(str::to_owned),
+        value: error.value,
+        reason: error.reason,
+        hint: error.hint,
+        ..ScenarioError::default()
+    })
+}
+
+fn form(mechanism: &str) -> Result<AdviceForm, ScenarioError> {
+    let forms = forms();
+    let known = || forms.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let found = forms.iter().find(|(name, _)| *name == mechanism);
+    let error = || ScenarioError::new(format!("`{mechanism}` gives no advice")).hint(format!("there is: {}", known()));
+    found.map(|(_, form)| *form).ok_or_else(error)
+}
+
+/// What a scenario answers of the questions of a mechanism, by their keys. Its situation is that of the largest known incast; without
+/// one the path is that from the host that is farthest from the first.
+///
+/// # Errors
+/// There is no such path.
+pub fn facts(checked: &Checked, mechanism: &str) -> Result<Map<String, Value>, ScenarioError> {
+    form(mechanism)?;
+    let index = &checked.index;
+    let mut all = incasts(checked);
+    // Of equal ones the first.
+    all.sort_by_key(|incast| std::cmp::Reverse(incast.senders.len()));
+    let incast = all.first();
+    let receiver = incast.map_or(HostId(0), |incast| incast.receiver);
+    let home = checked.graph.links.iter().find_map(|link| match index.node_of(receiver) {
+        Some(host) if host == link.a => Some(link.b),
+        Some(host) if host == link.b => Some(link.a),
+        _ => None,
+    });
+    let Some(home) = home else {
+        return Err(ScenarioError::new("the scenario has no hosts with a link").key("topology"));
+    };
+    let measure = Measure::new(checked);
+    let paths = match incast {
+        Some(incast) => measure.paths(incast),
+        None => measure.longest_from_first_host(),
+    };
+    let Some(mut paths) = paths else {
+        let error = ScenarioError::new("the scenario's hosts are not joined through a switch").key("topology");
+        return Err(error.hint("give the delays as options instead"));
+    };
+    let about = &checked.graph.nodes[home.0 as usize];
+    let (name, tier) = (about.name.as_str(), about.tier.as_str());
+    let switch = checked.switch.of(name, tier);
+    let links = checked.graph.links.iter().filter(|link| [link.a, link.b].contains(&home));
+    let rates: Vec<Rate> = links.map(|link| link.rate).collect();
+    let kept = checked.mechanisms.lossless_classes(name, tier);
+    let memory = MemoryCx { switch, rates: &rates, kept, class: incast.map(|incast| incast.class) };
+    paths.pause_threshold = checked.mechanisms.pause_threshold(name, tier, &memory);
+    let situation = Situation {
+        incast: incast.map(|incast| (checked.name(incast.receiver).to_owned(), incast.senders.len() as u64)),
+        rate: checked.rate(receiver),
+        paths,
+        buffer: Some(switch.buffer).filter(|_| switch.buffer_per != BufferPer::None),
+        frame: checked.file.packet.payload + checked.file.packet.header,
+    };
+    Ok(checked.mechanisms.facts(mechanism, (name, tier), &situation))
+}

@@ -1,0 +1,100 @@
+//! A scenario whose flows, queues and faults are planned. Whether all of it goes together is for `check`.
+
+use crate::error::ScenarioError;
+use crate::faults;
+use crate::layout::Layout;
+use crate::nics;
+use crate::plan::Plan;
+use crate::resolved::Resolved;
+use backwater_engine::Time;
+use backwater_net::packet::HostId;
+use backwater_net::spec::Fault;
+use backwater_net::{Bytes, HostQueues};
+use std::ops::Deref;
+
+/// Longest frame and longest header: more than any link layer has.
+const LARGEST_FRAME: u64 = 1 << 20;
+
+/// A network, and what is to happen in it.
+pub struct Planned {
+    /// The network.
+    pub layout: Layout,
+    /// Every `[[flow]]` that is not a table.
+    pub(crate) plans: Vec<Plan>,
+    /// The queues of every host.
+    pub(crate) queues: HostQueues,
+    /// Hosts with a control delay of their own, in the order in which they count.
+    pub(crate) control_delays: Vec<(HostId, Time)>,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Planned {
+    pub(crate) fn new(layout: Layout) -> Result<Planned, ScenarioError> {
+        frames(&layout)?;
+        let control_delays = nics::control_delays(&layout)?;
+        let queues = nics::queues(&layout)?;
+        let mut plans = Vec::new();
+        for (number, group) in layout.file.flow.iter().enumerate() {
+            match &group.table {
+                Some(_) => table_keys(&layout, number)?,
+                None => plans.push(Plan::new(&layout, number, group)?),
+            }
+        }
+        let faults = faults::all(&layout)?;
+        Ok(Planned { layout, plans, queues, control_delays, faults })
+    }
+}
+
+impl Deref for Planned {
+    type Target = Layout;
+
+    fn deref(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+/// Sizes that cannot be, by which planning would divide.
+fn frames(resolved: &Resolved) -> Result<(), ScenarioError> {
+    let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
+    let sizes = [
+        ("packet.payload", packet.payload, 1),
+        ("packet.header", packet.header, 0),
+        ("packet.gap", packet.gap, 0),
+        ("ack.size", ack.size, 1),
+    ];
+    for (key, size, least) in sizes {
+        if size.0 < least || size.0 > LARGEST_FRAME {
+            let range = format!("{least} B to {}", Bytes(LARGEST_FRAME));
+            return Err(resolved.error(key, format!("{size} is no possible size")).hint(range));
+        }
+    }
+    Ok(())
+}
+
+/// Keys that a table of flows brings itself.
+fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
+    let group = &resolved.file.flow[number];
+    let given = [
+        ("from", group.from.is_some()),
+        ("to", group.to.is_some()),
+        ("fan_in", group.fan_in.is_some()),
+        ("matrix", group.matrix.is_some()),
+        ("size", group.size.is_some()),
+        ("sizes", group.sizes.is_some()),
+        ("path", group.path.is_some()),
+        ("via", group.via.is_some()),
+        ("ack_path", group.ack_path.is_some()),
+        ("load", group.load.is_some()),
+        ("interval", group.interval.is_some()),
+        ("until", group.until.is_some()),
+        ("count", group.count.is_some()),
+        ("queue", group.queue.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((name, _)) => {
+            let error = resolved.error(&format!("flow.{number}.{name}"), "the table says it for each flow");
+            Err(error.hint("give `table` or the other keys"))
+        }
+        None => Ok(()),
+    }
+}
