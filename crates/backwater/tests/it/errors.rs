@@ -1,7 +1,8 @@
 //! Every kind of bad input gives one clear error: place, line, value, reason, hint. The complete texts stand in
-//! `errors.expected` beside it; `BLESS=1 cargo test` writes it anew, so that a change is a diff that a person reads.
+//! `errors.expected` beside it; `UPDATE_EXPECT=1 cargo test` writes it anew, so that a change is a diff that a person reads.
 
 use backwater::{Scenario, ScenarioError, build};
+use expect_test::expect_file;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -420,15 +421,7 @@ fn every_error_reads_well() {
             }
         }
     }
-    let path = Path::new("tests/it/errors.expected");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(path, &text).unwrap();
-    }
-    let expected = std::fs::read_to_string(path).unwrap_or_default();
-    for (got, wanted) in text.split("\n\n").zip(expected.split("\n\n")) {
-        assert_eq!(got, wanted);
-    }
-    assert_eq!(text, expected);
+    expect_file!["errors.expected"].assert_eq(&text);
 }
 
 #[test]
