@@ -25,7 +25,7 @@
 
 use backwater_derive::parameters;
 use backwater_net::Bytes;
-use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Reach};
+use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach};
 use backwater_net::packet::{DataHeader, Packet};
 
 /// Parameters of DCTCP.
@@ -63,12 +63,12 @@ impl Mechanism for Dctcp {
     type Nic = Absent;
     type Flow = Sender;
 
-    fn claims(_: &Params) -> Claims {
-        Claims { flow_rate: true, ..Claims::NONE }
-    }
-
-    fn needs(_: &Params) -> Needs {
-        Needs { marks: true, acks: true, window: true }
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { marks: true, acks: true, window: true },
+            ..Profile::default()
+        }
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {

@@ -17,7 +17,9 @@ use crate::average::Averages;
 use crate::red::AboveMaximum;
 use backwater_derive::parameters;
 use backwater_engine::Time;
-use backwater_net::hooks::{Absent, Margin, Mechanism, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Unread};
+use backwater_net::hooks::{
+    Absent, Margin, Mechanism, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
+};
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
 use rand::RngExt;
@@ -98,7 +100,9 @@ impl Mechanism for Marker {
     type Nic = Absent;
     type Flow = Absent;
 
-    const MARKS: bool = true;
+    fn profile(_: &Params) -> Profile {
+        Profile { marks: true, ..Profile::default() }
+    }
 
     fn unread(params: &Params) -> Vec<Unread> {
         match params.mark_at {

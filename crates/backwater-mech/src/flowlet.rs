@@ -20,7 +20,7 @@
 
 use backwater_derive::parameters;
 use backwater_engine::Time;
-use backwater_net::hooks::{Absent, Claims, Mechanism, Reach, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Absent, Claims, Mechanism, Profile, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{FlowRef, Packet, Port};
 use rand::RngExt;
 use std::collections::HashMap;
@@ -54,10 +54,8 @@ impl Mechanism for Flowlet {
     type Nic = Absent;
     type Flow = Absent;
 
-    const CHOOSES: bool = true;
-
-    fn claims(_: &Params) -> Claims {
-        Claims { path: true, ..Claims::NONE }
+    fn profile(_: &Params) -> Profile {
+        Profile { claims: Claims { path: true, ..Claims::NONE }, ..Profile::default() }
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<FlowletTable> {

@@ -21,9 +21,9 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Of what is to be paused (bits as in [`Mechanism::pauses`]) that for which frames are sent.
+    /// Of what is to be paused (bits as in [`Profile::pauses`]) that for which frames are sent.
     ///
-    /// [`Mechanism::pauses`]: backwater_net::hooks::Mechanism::pauses
+    /// [`Profile::pauses`]: backwater_net::hooks::Profile::pauses
     pub(crate) fn by_frame(self, paused: u16) -> u16 {
         if self == Signal::Ideal { 0 } else { paused }
     }

@@ -22,7 +22,7 @@ use backwater_engine::Time;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicGate, NicShape, NicSide,
-    Owner, Place, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+    Owner, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
@@ -86,16 +86,13 @@ impl Mechanism for Pause {
     type Nic = Nic;
     type Flow = Absent;
 
-    fn claims(_: &Params) -> Claims {
-        Claims { link_pause: true, ..Claims::NONE }
-    }
-
-    fn lossless_classes(_: &Params) -> u8 {
-        u8::MAX
-    }
-
-    fn pauses(params: &Params) -> u16 {
-        params.signal.by_frame(1 << CLASSES)
+    fn profile(params: &Params) -> Profile {
+        Profile {
+            claims: Claims { link_pause: true, ..Claims::NONE },
+            lossless_classes: u8::MAX,
+            pauses: params.signal.by_frame(1 << CLASSES),
+            ..Profile::default()
+        }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

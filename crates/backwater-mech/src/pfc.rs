@@ -15,15 +15,6 @@
 //! Headroom as this model has it, for a full reverse link and a blocked egress ([`headroom`]): after the frame that passed
 //! xoff, the PFC frame waits for one frame, travels, is obeyed after the response time, and the frame just begun still comes.
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | XOFF | `xoff` | bytes | none | the study |
-//! | XON | `xon` | bytes | `xoff` less 8 KB | choice: two frames of 4 KB |
-//! | alpha | `alpha` | – | 1/8 | HPCC's ns-3 switch (shift 3) |
-//! | – | `xon_offset` | bytes | 3 KB | HPCC's ns-3 switch |
-//! | C0 | `reference_rate` | rate | – | HPCC's ns-3 switch: at a port of rate C, XOFF, XON and alpha are as given times C / C0 |
-//! | time\[i\] | `quanta` | 512 bit times | 65535 | 802.3 annex 31D |
-//!
 //! A bridge may give up on a neighbour that pauses for too long: [`watchdog`].
 //!
 //! **Not modelled:** DCBX.
@@ -42,8 +33,8 @@ use backwater_net::Bytes;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism,
-    MemoryCx, NicCx, NicGate, NicShape, NicSide, Owner, Place, Question, Reach, SwitchCx, SwitchShape, SwitchSide,
-    Token, Unread,
+    MemoryCx, NicCx, NicGate, NicShape, NicSide, Owner, Place, Profile, Question, Reach, SwitchCx, SwitchShape,
+    SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
 
@@ -69,20 +60,15 @@ impl Mechanism for Pfc {
     type Nic = Nic;
     type Flow = Absent;
 
-    fn claims(_: &Params) -> Claims {
-        Claims { link_pause: true, ..Claims::NONE }
-    }
-
-    fn lossless_classes(params: &Params) -> u8 {
-        params.class_bits()
-    }
-
-    fn pauses(params: &Params) -> u16 {
-        params.signal.by_frame(params.class_bits().into())
-    }
-
-    fn classes(params: &Params) -> u8 {
-        params.class_bits()
+    fn profile(params: &Params) -> Profile {
+        let classes = params.class_bits();
+        Profile {
+            claims: Claims { link_pause: true, ..Claims::NONE },
+            lossless_classes: classes,
+            pauses: params.signal.by_frame(classes.into()),
+            classes,
+            ..Profile::default()
+        }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -53,7 +53,8 @@ use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Claims, Fate, Finding, HoldStyle, Incasts, Lane,
-    Mechanism, NicShape, Place, Question, Reach, Situation, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
+    Mechanism, NicShape, Place, Profile, Question, Reach, Situation, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+    WireCx,
 };
 use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Packet, Port, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -147,7 +148,7 @@ pub struct Params {
     pub at_source: AtSource,
     /// With isolation: what may wait in lanes before a host's class is paused by PFC when more of it comes to wait. It resumes two frames below.
     #[param(
-        default = Bytes(200_000), range = Bytes::ZERO.., up_to = "below the PFC threshold, where PFC is on",
+        symbol = "Tf", default = Bytes(200_000), range = Bytes::ZERO.., up_to = "below the PFC threshold, where PFC is on",
         source = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large"
     )]
     pub isolation_threshold: Bytes,
@@ -155,7 +156,7 @@ pub struct Params {
     #[param(default = IsolationPer::Port, source = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR")]
     pub isolation_per: IsolationPer,
     /// With isolation: rate at which each lane lets go what a pause has held back. Absent: as fast as the egress queue takes it.
-    #[param(range = Rate(1_000_000).., source = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served")]
+    #[param(symbol = "R", range = Rate(1_000_000).., source = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served")]
     pub isolation_rate: Option<Rate>,
     /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
     #[param(
@@ -233,17 +234,16 @@ impl Mechanism for Sfc {
         wire::octets(frame, cx, octets)
     }
 
-    fn claims(params: &Params) -> Claims {
-        // In a lane a packet waits elsewhere than in its queue, and two queues of one flow would be served each by itself.
-        Claims { steering: params.at_source == AtSource::Isolation, ..Claims::NONE }
-    }
-
-    fn classes(params: &Params) -> u8 {
-        params.class_bits() | class_bits(&[params.message_class])
-    }
-
-    fn pauses(params: &Params) -> u16 {
-        if params.at_source == AtSource::Host { 0 } else { params.signal.by_frame(params.class_bits().into()) }
+    fn profile(params: &Params) -> Profile {
+        let (own, at_tor) = (params.class_bits(), params.at_source != AtSource::Host);
+        Profile {
+            // In a lane a packet waits elsewhere than in its queue, and two queues of one flow would be served each by itself.
+            claims: Claims { steering: params.at_source == AtSource::Isolation, ..Claims::NONE },
+            pauses: if at_tor { params.signal.by_frame(own.into()) } else { 0 },
+            classes: own | class_bits(&[params.message_class]),
+            longest_message: params.message_size,
+            ..Profile::default()
+        }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
@@ -327,10 +327,6 @@ impl Mechanism for Sfc {
             unread.extend(Unread::all(&["target"], "pause", "resume = true, or without pause"));
         }
         unread
-    }
-
-    fn longest_message(params: &Params) -> Bytes {
-        params.message_size
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {

@@ -18,7 +18,7 @@
 //! transport.
 
 use backwater_derive::parameters;
-use backwater_net::hooks::{Absent, Claims, Mechanism, Reach, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Absent, Claims, Mechanism, Profile, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{Packet, Port};
 use rand::RngExt;
 use schemars::JsonSchema;
@@ -60,11 +60,8 @@ impl Mechanism for Spray {
     type Nic = Absent;
     type Flow = Absent;
 
-    const CHOOSES: bool = true;
-    const REORDERS: bool = true;
-
-    fn claims(_: &Params) -> Claims {
-        Claims { path: true, ..Claims::NONE }
+    fn profile(_: &Params) -> Profile {
+        Profile { claims: Claims { path: true, ..Claims::NONE }, reorders: true, ..Profile::default() }
     }
 
     fn switch(params: &Params, _: &SwitchShape) -> Option<Sprayer> {

@@ -1,6 +1,6 @@
 //! From a list of mechanisms to the types of a run: one `Option` per mechanism and side, called in the list's order.
 
-use backwater_net::hooks::{AdviceForm, CheckCx, Claims, Finding, Mechanism, Preset};
+use backwater_net::hooks::{AdviceForm, CheckCx, Finding, Mechanism, Preset, Profile};
 use backwater_net::parameters::Parameters;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -130,29 +130,40 @@ pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_
 }
 
 /// The pairs of configured mechanisms that claim the same.
-pub(crate) fn clashes(claims: &[(&'static str, Claims)]) -> Vec<(&'static str, &'static str, &'static str)> {
+pub(crate) fn clashes(profiles: &[(&'static str, Profile)]) -> Vec<(&'static str, &'static str, &'static str)> {
     let mut found = Vec::new();
-    for (i, (a, first)) in claims.iter().enumerate() {
-        for (b, second) in &claims[i + 1..] {
-            found.extend(first.clash(*second).into_iter().map(|what| (*a, *b, what)));
+    for (i, (a, first)) in profiles.iter().enumerate() {
+        for (b, second) in &profiles[i + 1..] {
+            found.extend(first.claims.clash(second.claims).into_iter().map(|what| (*a, *b, what)));
         }
     }
     found
+}
+
+/// What configured mechanisms need and nobody does.
+pub(crate) fn unmet(profiles: &[(&'static str, Profile)], acks: bool) -> Vec<(&'static str, &'static str)> {
+    let marks = profiles.iter().any(|(_, profile)| profile.marks);
+    let mut unmet = Vec::new();
+    for (name, Profile { needs, .. }) in profiles {
+        unmet.extend((needs.marks && !marks).then_some((*name, "no mechanism marks packets")));
+        unmet.extend((needs.acks && !acks).then_some((*name, "receivers do not acknowledge")));
+    }
+    unmet
 }
 
 /// Generates `Config`, `SwitchStack`, `NicStack`, `FlowStack` and `ENTRIES` from the registry's lines.
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, Advice, AdviceError, Awaits, Carrier, CheckCx, Claims, Count, Departure, Extra, Fate, Finding, FlowCx, FlowShape,
+            Ack, Advice, AdviceError, Awaits, Carrier, CheckCx, Count, Departure, Extra, Fate, Finding, FlowCx, FlowShape,
             FlowSide, Full, HoldStyle, Incasts, Incoming, Lane, Loss, Mechanism, MemoryCx, NicCx, NicShape, NicSide, Overhead, Owner,
-            Place, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
+            Place, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
         };
         use backwater_engine::Time;
         use backwater_net::attachment::Attachment;
         use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
         use backwater_net::{Bytes, Rate};
-        use $crate::stack::{Entry, Scoped, Select, clashes, findings};
+        use $crate::stack::{Entry, Scoped, Select, clashes, findings, unmet};
 
         /// Numbers of the mechanisms in the stack.
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -181,30 +192,47 @@ macro_rules! mechanisms {
 
             /// Octets that mechanisms add to frames.
             pub fn overhead(&self) -> Overhead {
-                let mut all = Overhead::default();
+                self.profiles().iter().fold(Overhead::default(), |all, (_, own)| Overhead {
+                    data: all.data + own.overhead.data,
+                    ack: all.ack + own.overhead.ack,
+                })
+            }
+
+            /// What each mechanism that is on does where nothing is overridden.
+            pub fn profiles(&self) -> Vec<(&'static str, Profile)> {
+                let mut all = Vec::new();
                 $(if let Some(scoped) = &self.$name {
-                    let own = <$mechanism as Mechanism>::overhead(&scoped.base);
-                    (all.data, all.ack) = (all.data + own.data, all.ack + own.ack);
+                    let mut own = <$mechanism as Mechanism>::profile(&scoped.base);
+                    own.claims.attachment = <$mechanism as Mechanism>::EXTRA.attachment;
+                    all.push((<$mechanism as Mechanism>::NAME, own));
                 })+
+                all
+            }
+
+            /// The same at a node.
+            pub fn profiles_at(&self, name: &str, tier: &str) -> Vec<Profile> {
+                let mut all = Vec::new();
+                $(all.extend(self.$name.as_ref().map(|scoped| <$mechanism as Mechanism>::profile(scoped.of(name, tier))));)+
+                all
+            }
+
+            /// The same at any node: one for each set of parameters.
+            pub fn profiles_anywhere(&self) -> Vec<Profile> {
+                let mut all = Vec::new();
+                $(all.extend(self.$name.iter().flat_map(Scoped::all).map(<$mechanism as Mechanism>::profile));)+
                 all
             }
 
             /// Pairs of mechanisms that claim the same thing, and what.
             pub fn clashes(&self) -> Vec<(&'static str, &'static str, &'static str)> {
-                let mut claims: Vec<(&'static str, Claims)> = Vec::new();
-                $(if let Some(scoped) = &self.$name {
-                    let attachment = <$mechanism as Mechanism>::EXTRA.attachment;
-                    let own = Claims { attachment, ..<$mechanism as Mechanism>::claims(&scoped.base) };
-                    claims.push((<$mechanism as Mechanism>::NAME, own));
-                })+
-                clashes(&claims)
+                clashes(&self.profiles())
             }
 
             /// Mechanisms that decide about the rate of a flow, and which flows share a limiter of theirs.
             pub fn rate_limiters(&self, flow: &FlowShape) -> Vec<(&'static str, RateKey)> {
                 let mut all = Vec::new();
                 $(if let Some(scoped) = &self.$name {
-                    if <$mechanism as Mechanism>::claims(&scoped.base).flow_rate {
+                    if <$mechanism as Mechanism>::profile(&scoped.base).claims.flow_rate {
                         let key = <$mechanism as Mechanism>::rate_key(&scoped.base, flow);
                         all.push((<$mechanism as Mechanism>::NAME, key));
                     }
@@ -214,34 +242,17 @@ macro_rules! mechanisms {
 
             /// Mechanisms that cannot work as configured, and what each lacks. `acks`: receivers acknowledge.
             pub fn unmet(&self, acks: bool) -> Vec<(&'static str, &'static str)> {
-                let marks = false $(|| <$mechanism as Mechanism>::MARKS && self.$name.is_some())+;
-                let mut unmet = Vec::new();
-                $(if let Some(scoped) = &self.$name {
-                    let needs = <$mechanism as Mechanism>::needs(&scoped.base);
-                    if needs.marks && !marks {
-                        unmet.push((<$mechanism as Mechanism>::NAME, "no mechanism marks packets"));
-                    }
-                    if needs.acks && !acks {
-                        unmet.push((<$mechanism as Mechanism>::NAME, "receivers do not acknowledge"));
-                    }
-                })+
-                unmet
+                unmet(&self.profiles(), acks)
             }
 
             /// A mechanism whose flows send within a window, which acknowledgements open, if there is one.
             pub fn windowed(&self) -> Option<&'static str> {
-                let mut name = None;
-                $(if self.$name.as_ref().is_some_and(|scoped| <$mechanism as Mechanism>::needs(&scoped.base).window) {
-                    name = Some(<$mechanism as Mechanism>::NAME);
-                })+
-                name
+                self.profiles().iter().rfind(|(_, profile)| profile.needs.window).map(|(name, _)| *name)
             }
 
             /// A mechanism that lets packets of a flow overtake each other, if there is one.
             pub fn reorders(&self) -> Option<&'static str> {
-                let mut name = None;
-                $(if self.$name.is_some() && <$mechanism as Mechanism>::REORDERS { name = Some(<$mechanism as Mechanism>::NAME); })+
-                name
+                self.profiles().iter().rfind(|(_, profile)| profile.reorders).map(|(name, _)| *name)
             }
 
             /// What is wrong with the parameters, by mechanism.
@@ -256,20 +267,12 @@ macro_rules! mechanisms {
 
             /// The longest message of any mechanism at this node.
             pub fn longest_message(&self, name: &str, tier: &str) -> Bytes {
-                let mut longest = Bytes::ZERO;
-                $(if let Some(scoped) = &self.$name {
-                    longest = longest.max(<$mechanism as Mechanism>::longest_message(scoped.of(name, tier)));
-                })+
-                longest
+                self.profiles_at(name, tier).iter().map(|profile| profile.longest_message).max().unwrap_or(Bytes::ZERO)
             }
 
-            /// What mechanisms may pause by MAC control at this node: bits as in [`Mechanism::pauses`].
+            /// What mechanisms may pause by MAC control at this node: bits as in [`Profile::pauses`].
             pub fn pauses(&self, name: &str, tier: &str) -> u16 {
-                let mut bits = 0;
-                $(if let Some(scoped) = &self.$name {
-                    bits |= <$mechanism as Mechanism>::pauses(scoped.of(name, tier));
-                })+
-                bits
+                self.profiles_at(name, tier).iter().fold(0, |bits, profile| bits | profile.pauses)
             }
 
             /// How each mechanism that pauses neighbours of this node signals it.
@@ -341,11 +344,7 @@ macro_rules! mechanisms {
 
             /// Classes that some mechanism promises never to drop at this node, a bit each.
             pub fn lossless_classes(&self, name: &str, tier: &str) -> u8 {
-                let mut bits = 0;
-                $(if let Some(scoped) = &self.$name {
-                    bits |= <$mechanism as Mechanism>::lossless_classes(scoped.of(name, tier));
-                })+
-                bits
+                self.profiles_at(name, tier).iter().fold(0, |bits, profile| bits | profile.lossless_classes)
             }
 
             /// The octets of a control frame, and how it travels; `None`: it is of no mechanism.
@@ -357,7 +356,7 @@ macro_rules! mechanisms {
             /// The octets of the tag of a data frame, and its EtherType; `None`: nobody writes one.
             pub fn tag_octets(&self, tag: u64, octets: &mut Vec<u8>) -> Option<u16> {
                 $(if let Some(scoped) = &self.$name {
-                    if <$mechanism as Mechanism>::claims(&scoped.base).packet_tag {
+                    if <$mechanism as Mechanism>::profile(&scoped.base).claims.packet_tag {
                         return <$mechanism as Mechanism>::tag_octets(tag, octets);
                     }
                 })+
@@ -366,23 +365,13 @@ macro_rules! mechanisms {
 
             /// Classes that some mechanism pauses, or in which its frames travel, at any node: a bit each.
             pub fn classes(&self) -> u8 {
-                let mut bits = 0;
-                $(if let Some(scoped) = &self.$name {
-                    bits |= scoped.all().fold(0, |bits, params| bits | <$mechanism as Mechanism>::classes(params));
-                })+
-                bits
+                self.profiles_anywhere().iter().fold(0, |bits, profile| bits | profile.classes)
             }
 
             /// Between which queues mechanisms move flows at any node.
             pub fn steering(&self) -> Option<Steering> {
-                let mut all: Option<Steering> = None;
-                $(if let Some(scoped) = &self.$name {
-                    let one = std::iter::once(&scoped.base).chain(scoped.at.iter().map(|at| &at.params));
-                    for steering in one.filter_map(<$mechanism as Mechanism>::steering) {
-                        all = Some(steering.and(all));
-                    }
-                })+
-                all
+                let all = self.profiles_anywhere();
+                all.iter().filter_map(|profile| profile.steering).fold(None, |all, one| Some(one.and(all)))
             }
 
             /// The sides at one switch.
@@ -677,7 +666,7 @@ macro_rules! mechanisms {
             type Shared = Shared;
             const OWNERS: usize = ENTRIES.len();
             fn chooses(&self) -> bool {
-                false $(|| self.$name.is_some() && <$mechanism as Mechanism>::CHOOSES)+
+                self.profiles().iter().any(|(_, profile)| profile.claims.path)
             }
             fn extra(&self) -> Extra {
                 let mut all = Extra::NONE;

@@ -29,7 +29,7 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Reach, Unit,
+    Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Profile, Reach, Unit,
 };
 use backwater_net::packet::Packet;
 
@@ -107,12 +107,12 @@ impl Mechanism for Swift {
     type Nic = Absent;
     type Flow = Sender;
 
-    fn claims(_: &Params) -> Claims {
-        Claims { flow_rate: true, ..Claims::NONE }
-    }
-
-    fn needs(_: &Params) -> Needs {
-        Needs { marks: false, acks: true, window: true }
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { acks: true, window: true, ..Needs::default() },
+            ..Profile::default()
+        }
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {

@@ -26,7 +26,7 @@
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Reach, Unit,
+    Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Profile, Reach, Unit,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -125,12 +125,12 @@ min_rate = "1 Gb/s"
     type Nic = Absent;
     type Flow = Sender;
 
-    fn claims(_: &Params) -> Claims {
-        Claims { flow_rate: true, ..Claims::NONE }
-    }
-
-    fn needs(_: &Params) -> Needs {
-        Needs { marks: false, acks: true, window: false }
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { acks: true, ..Needs::default() },
+            ..Profile::default()
+        }
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {

@@ -9,7 +9,7 @@ use crate::slab::Ix;
 pub const WORDS: usize = 16;
 
 /// What one packet carries for the mechanism that attaches it. Its octets on the wire are another matter
-/// ([`crate::hooks::Mechanism::overhead`]).
+/// ([`crate::hooks::Profile::overhead`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attachment(pub [u64; WORDS]);
 

@@ -42,7 +42,9 @@ pub use crate::parameters::Finding;
 pub use advice::{
     Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow, Hop, Incast, Incasts, Paths, Question, Situation, needed,
 };
-pub use mechanism::{Carrier, CheckCx, Claims, Mechanism, MemoryCx, Needs, Overhead, Preset, RateKey, Unread, WireCx};
+pub use mechanism::{
+    Carrier, CheckCx, Claims, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, Unread, WireCx,
+};
 pub(crate) use notes::Notes;
 pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
 pub use port::{Departure, Extra};
@@ -407,7 +409,7 @@ impl FlowCx<'_> {
 #[allow(unused_variables)]
 pub trait SwitchSide {
     /// Load balancing: picks one of `candidates` (two or more) for a packet whose path is not pinned; `None` leaves it to the next opinion,
-    /// in the end to ECMP. Called for mechanisms with [`Mechanism::CHOOSES`] only.
+    /// in the end to ECMP. Called for mechanisms that claim the path ([`Claims`]) only.
     #[inline(always)]
     fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
         None

@@ -40,7 +40,8 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, RateKey, SwitchShape, Unread, WireCx,
+    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Preset, Profile, RateKey, SwitchShape, Unread,
+    WireCx,
 };
 use backwater_net::packet::{Control, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -240,16 +241,17 @@ impl Mechanism for Bcn {
         wire::tag_octets(tag, octets)
     }
 
-    fn claims(_: &Params) -> Claims {
-        Claims { flow_rate: true, packet_tag: true, ..Claims::NONE }
+    fn profile(params: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, packet_tag: true, ..Claims::NONE },
+            classes: class_bits(&[params.message_class]),
+            longest_message: params.message_size,
+            ..Profile::default()
+        }
     }
 
     fn rate_key(_: &Params, flow: &FlowShape) -> RateKey {
         RateKey::Dest(flow.dst)
-    }
-
-    fn classes(params: &Params) -> u8 {
-        class_bits(&[params.message_class])
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
@@ -268,10 +270,6 @@ impl Mechanism for Bcn {
             Rate(0) => Unread::all(&["self_increase_interval"], "self_increase", "self_increase above 0"),
             _ => Vec::new(),
         }
-    }
-
-    fn longest_message(params: &Params) -> Bytes {
-        params.message_size
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {

@@ -45,8 +45,8 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Carrier, CheckCx, Claims, Count, Fate, Finding, Full, Margin, Mechanism, NicShape, Order, Place, Reach, Steering,
-    SwitchCx, SwitchShape, SwitchSide, WireCx,
+    Carrier, CheckCx, Claims, Count, Fate, Finding, Full, Margin, Mechanism, NicShape, Order, Place, Profile, Reach,
+    Steering, SwitchCx, SwitchShape, SwitchSide, WireCx,
 };
 use backwater_net::packet::{Body, CLASSES, Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue, class_bits};
 use rand::RngExt;
@@ -216,26 +216,22 @@ impl Mechanism for CongestionIsolation {
     type Nic = Station;
     type Flow = backwater_net::hooks::Absent;
 
-    const MARKS: bool = true;
-
-    fn claims(_: &Params) -> Claims {
-        Claims { steering: true, ..Claims::NONE }
-    }
-
-    fn classes(params: &Params) -> u8 {
-        let queues = Self::steering(params).map_or(0, |steering| steering.queues);
-        queues | class_bits(&[params.cim_tx_priority])
+    fn profile(params: &Params) -> Profile {
+        let roles = params.roles();
+        let queues = (0..CLASSES).filter(|q| roles[*q] != Role::Other).fold(0, |bits, q| bits | 1 << q);
+        let steering = Steering { queues, order: params.in_order, hosts: params.end_stations && params.cim };
+        Profile {
+            claims: Claims { steering: true, ..Claims::NONE },
+            marks: true,
+            classes: queues | class_bits(&[params.cim_tx_priority]),
+            steering: (queues != 0).then_some(steering),
+            longest_message: Bytes(u64::from(params.cim_size())),
+            ..Profile::default()
+        }
     }
 
     fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
         wire::octets(frame, cx, octets)
-    }
-
-    fn steering(params: &Params) -> Option<Steering> {
-        let roles = params.roles();
-        let queues = (0..CLASSES).filter(|q| roles[*q] != Role::Other).fold(0, |bits, q| bits | 1 << q);
-        Some(Steering { queues, order: params.in_order, hosts: params.end_stations && params.cim })
-            .filter(|steering| steering.queues != 0)
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
@@ -256,10 +252,6 @@ impl Mechanism for CongestionIsolation {
             }
         }
         findings
-    }
-
-    fn longest_message(params: &Params) -> Bytes {
-        Bytes(u64::from(params.cim_size()))
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {

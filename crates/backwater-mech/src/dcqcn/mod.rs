@@ -29,7 +29,7 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{
     Absent, Ack, Carrier, Claims, Fate, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape, NicSide,
-    Preset, Reach, Token, WireCx,
+    Preset, Profile, Reach, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -202,16 +202,13 @@ shared_alpha = true
         wire::octets(frame, cx, octets)
     }
 
-    fn claims(_: &Params) -> Claims {
-        Claims { flow_rate: true, ..Claims::NONE }
-    }
-
-    fn needs(params: &Params) -> Needs {
-        Needs { marks: true, acks: params.law == Law::Ns3, window: false }
-    }
-
-    fn classes(params: &Params) -> u8 {
-        class_bits(&params.cnp_class)
+    fn profile(params: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { marks: true, acks: params.law == Law::Ns3, window: false },
+            classes: class_bits(&params.cnp_class),
+            ..Profile::default()
+        }
     }
 
     fn nic(params: &Params, _: &NicShape) -> Option<NotificationPoint> {

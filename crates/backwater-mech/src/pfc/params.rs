@@ -81,15 +81,15 @@ pub struct Params {
     pub response: Time,
     /// Watchdog of switches: a queue that its neighbour pauses without a break for this long, and that is not empty, is given up. Absent: off.
     #[param(
-        range = Time(1).., source = "SONiC PFC watchdog: 200 ms; absent: choice, 802.1Q has none",
+        symbol = "T", range = Time(1).., source = "SONiC PFC watchdog: 200 ms; absent: choice, 802.1Q has none",
         why = "a watchdog that waits for no time would give up every queue"
     )]
     pub watchdog: Option<Time>,
     /// Watchdog: how long the neighbour's pause then does not count. Absent: as long as `watchdog`.
-    #[param(range = Time(1).., source = "SONiC PFC watchdog: as its detection time, 200 ms", why = "it would be restored at once")]
+    #[param(symbol = "R", range = Time(1).., source = "SONiC PFC watchdog: as its detection time, 200 ms", why = "it would be restored at once")]
     pub watchdog_restore: Option<Time>,
     /// Watchdog: `drop` (what waits is dropped, and what comes until it is restored) or `forward` (the queue sends in spite of the pause). With `lossless` the first frame dropped ends the run, and `forward` is refused.
-    #[param(default = Action::Drop, source = "SONiC PFC watchdog: drop")]
+    #[param(symbol = "action", default = Action::Drop, source = "SONiC PFC watchdog: drop")]
     pub watchdog_action: Action,
 }
 

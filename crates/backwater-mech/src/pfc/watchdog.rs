@@ -11,12 +11,6 @@
 //!
 //! A paused queue that is empty when T has passed does no harm: it is looked at again after another T.
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | T | `watchdog` | time | off | SONiC: 200 ms, 100 ms to 5 s |
-//! | R | `watchdog_restore` | time | T | SONiC: 200 ms, 100 ms to 60 s |
-//! | action | `watchdog_action` | – | `drop` | SONiC: drop |
-//!
 //! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm.
 //! **Where we differ:** SONiC polls, and restores only when no pause has come for R; here R is fixed, and T is exact.
 

@@ -44,7 +44,7 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, RateKey, SwitchShape, WireCx,
+    Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Profile, RateKey, SwitchShape, WireCx,
 };
 use backwater_net::packet::{Control, class_bits};
 use backwater_net::{Bytes, Rate};
@@ -185,8 +185,13 @@ impl Mechanism for Qcn {
         wire::octets(frame, cx, octets)
     }
 
-    fn claims(_: &Params) -> Claims {
-        Claims { flow_rate: true, ..Claims::NONE }
+    fn profile(params: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            classes: class_bits(&[params.cnm_transmit_priority]),
+            longest_message: cp::cnm_size(params),
+            ..Profile::default()
+        }
     }
 
     fn rate_key(params: &Params, flow: &FlowShape) -> RateKey {
@@ -195,10 +200,6 @@ impl Mechanism for Qcn {
             Per::Destination => RateKey::Dest(flow.dst),
             Per::Class => RateKey::Class(flow.class),
         }
-    }
-
-    fn classes(params: &Params) -> u8 {
-        class_bits(&[params.cnm_transmit_priority])
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
@@ -215,10 +216,6 @@ impl Mechanism for Qcn {
             }
         }
         findings
-    }
-
-    fn longest_message(params: &Params) -> Bytes {
-        cp::cnm_size(params)
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {

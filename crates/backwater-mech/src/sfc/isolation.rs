@@ -10,11 +10,6 @@
 //! held is what waits in lanes of s's port and class c, or (per switch) in all lanes
 //! ```
 //!
-//! | symbol | field | unit | default | source |
-//! |---|---|---|---|---|
-//! | Tf | `isolation_threshold` | bytes | 200 KB | choice |
-//! | R | `isolation_rate` | bit/s | none: all as fast as the egress queue takes it | choice |
-//!
 //! With `granularity = "flow"` a lane is that of the flow that the message names. With `"class"` a congested queue tells a source
 //! once, whichever of its flows passes: the lane takes all that the host sends in that class to the same destination, which
 //! at a last hop is what the congested queue sees of it. Where `points = "all"`, what goes to other destinations through the

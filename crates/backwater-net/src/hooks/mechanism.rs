@@ -88,6 +88,33 @@ pub struct Overhead {
     pub ack: Bytes,
 }
 
+/// What a mechanism, as configured, does to others and asks of them. Written as what differs from nothing:
+/// `Profile { marks: true, ..Profile::default() }`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// What it claims for itself alone. What claims the path picks one of several ([`SwitchSide::choose`]): data is then not pinned to
+    /// one beforehand.
+    pub claims: Claims,
+    /// What it cannot work without.
+    pub needs: Needs,
+    /// Whether it marks packets.
+    pub marks: bool,
+    /// Whether packets of a flow overtake each other by its doing.
+    pub reorders: bool,
+    /// Classes that it promises never to drop: a bit each.
+    pub lossless_classes: u8,
+    /// What it may tell a switch's neighbours to pause by frames of MAC control: a bit for each class, and bit 8 for the whole link.
+    pub pauses: u16,
+    /// Classes that it pauses on single links, or in which its own frames travel: a bit each.
+    pub classes: u8,
+    /// Between which queues it moves flows, if it does.
+    pub steering: Option<Steering>,
+    /// Its longest frame beside MAC control; zero: it sends none.
+    pub longest_message: Bytes,
+    /// Octets that it adds to every data packet and acknowledgement.
+    pub overhead: Overhead,
+}
+
 /// A named set of parameter values with its source, as TOML text of the mechanism's table.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
@@ -114,7 +141,7 @@ pub struct CheckCx<'a> {
     pub lossless: bool,
     /// Queues between which some mechanism moves flows, a bit each.
     pub steered: u8,
-    /// What any mechanism pauses on single links at these switches: bits as in [`Mechanism::pauses`].
+    /// What any mechanism pauses on single links at these switches: bits as in [`Profile::pauses`].
     pub paused: u16,
     /// Classes that some mechanism keeps from being dropped at these switches, a bit each.
     pub kept: u8,
@@ -243,46 +270,10 @@ pub trait Mechanism {
     const PRESETS: &'static [Preset] = &[];
     /// What [`Mechanism::advise`] may be asked; `None`: nothing.
     const ADVICE: Option<AdviceForm> = None;
-    /// What it claims for itself alone, as configured.
-    fn claims(_params: &Self::Params) -> Claims {
-        Claims::NONE
-    }
-    /// Whether it marks packets.
-    const MARKS: bool = false;
-    /// Whether it picks one of several paths for a packet ([`SwitchSide::choose`]): data is then not pinned to one beforehand.
-    const CHOOSES: bool = false;
-    /// Whether packets of a flow overtake each other by its doing.
-    const REORDERS: bool = false;
     /// Hooks of every packet's way that it has beside those that are always called.
     const EXTRA: Extra = Extra::NONE;
-    /// Octets that it adds to every data packet and acknowledgement.
-    fn overhead(_params: &Self::Params) -> Overhead {
-        Overhead::default()
-    }
-    /// What it cannot work without, as configured.
-    fn needs(_params: &Self::Params) -> Needs {
-        Needs::default()
-    }
-    /// Classes that it promises never to drop: a bit each.
-    fn lossless_classes(_params: &Self::Params) -> u8 {
-        0
-    }
-    /// Its longest frame beside MAC control; zero: it sends none.
-    fn longest_message(_params: &Self::Params) -> Bytes {
-        Bytes::ZERO
-    }
-    /// What it may tell a switch's neighbours to pause by frames of MAC control: a bit for each class, and bit 8 for the whole link.
-    fn pauses(_params: &Self::Params) -> u16 {
-        0
-    }
-    /// Classes that it pauses on single links, or in which its own frames travel: a bit each.
-    fn classes(_params: &Self::Params) -> u8 {
-        0
-    }
-    /// Between which queues it moves flows, if it does.
-    fn steering(_params: &Self::Params) -> Option<Steering> {
-        None
-    }
+    /// What it does to others and asks of them, as configured.
+    fn profile(params: &Self::Params) -> Profile;
     /// Looks for values that cannot work or hold a promise; all are within their declared ranges. `params` belong to the switch of the
     /// same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {

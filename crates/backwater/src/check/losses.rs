@@ -1,10 +1,10 @@
 //! Whether frames may be lost: against the promise of losslessness, or for good, since nothing sends them again.
 //!
-//! A class is *kept* at a switch if a mechanism says that it never lets it be dropped ([`Mechanism::lossless_classes`]), or if the
+//! A class is *kept* at a switch if a mechanism says that it never lets it be dropped ([`Profile::lossless_classes`]), or if the
 //! switch's memory has no end. What is not kept shares the memory of what is: an acknowledgement in a class of its own finds it full
 //! as data does. Messages of mechanisms are not looked at: they are few, those who send them count with their loss, and it ends no run.
 //!
-//! [`Mechanism::lossless_classes`]: backwater_net::hooks::Mechanism::lossless_classes
+//! [`Profile::lossless_classes`]: backwater_net::hooks::Profile::lossless_classes
 
 use crate::error::{ScenarioError, Warning};
 use crate::file::{FaultEntry, Frames};
