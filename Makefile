@@ -30,6 +30,7 @@ help:
 	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
 	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
 	@echo "make bench   instructions and time per packet-hop"
+	@echo "make reference  write docs/reference.md from the schema"
 	@echo "make lock    renew requirements.lock from pyproject.toml"
 	@echo "make clean   remove what was built; results stay"
 
@@ -85,6 +86,10 @@ lint-python: $(VENV)/built
 .PHONY: bench
 bench: $(VENV)/built
 	bash benches/run.sh
+
+.PHONY: reference
+reference:
+	BLESS=1 $(CARGO) test --package backwater --test it --quiet reference
 
 # Without SOAK it goes on until Ctrl-C.
 SOAK ?=

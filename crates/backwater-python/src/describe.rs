@@ -19,6 +19,7 @@ pub fn explain<'py>(py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyDict>> 
     let dict = PyDict::new(py);
     dict.set_item("key", facts.key)?;
     dict.set_item("meaning", facts.meaning)?;
+    dict.set_item("symbol", facts.symbol)?;
     dict.set_item("unit", facts.unit)?;
     dict.set_item("default", facts.default)?;
     dict.set_item("range", facts.range)?;

@@ -15,6 +15,8 @@ pub struct Explain {
     pub key: String,
     /// What it is.
     pub meaning: String,
+    /// What its source calls it.
+    pub symbol: Option<String>,
     /// Kind of quantity and its units.
     pub unit: Option<String>,
     /// Value where none is given; `absent` where nothing is.
@@ -181,6 +183,7 @@ impl At {
         Explain {
             key: self.path.join("."),
             meaning: text("description").unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),
+            symbol: text("x-symbol"),
             unit: unit.or_else(|| unit_of(&kind)),
             default,
             range: text("x-range")

@@ -114,7 +114,7 @@ def _show_facts(facts: dict[str, Any]) -> None:
     view.add_column(overflow="fold")
     aliases = ", ".join(facts["aliases"])
     for name, value in {**facts, "also called": aliases}.items():
-        shown = name in ("default", "source", "also called")
+        shown = name in ("symbol", "default", "source", "also called")
         if (shown or (name in ("unit", "range") and not choice)) and value:
             view.add_row(name, value)
     if view.row_count:

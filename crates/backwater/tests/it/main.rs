@@ -13,6 +13,7 @@ mod names;
 mod nics;
 mod ns3;
 mod promises;
+mod reference;
 mod rows;
 mod scenarios;
 mod series;
