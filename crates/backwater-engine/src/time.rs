@@ -7,11 +7,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A point in simulated time or a length of it, in picoseconds; 2^64 ps are 213 days.
 ///
 /// Written in scenarios as a string with a unit: `ps`, `ns`, `us`, `ms`, `s`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
 pub struct Time(pub u64);
 
 const UNITS: &[Unit] =

@@ -56,7 +56,7 @@ use backwater_net::hooks::{
     Mechanism, NicShape, Place, Profile, Question, Reach, Situation, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
     WireCx,
 };
-use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, Packet, Port, class_bits};
+use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, NodeId, Packet, Port, Queue, class_bits};
 use backwater_net::{Bytes, Rate};
 use edge::Edge;
 use point::CongestionPoint;
@@ -64,6 +64,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use source::EndStation;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// A message that pauses.
 pub const PAUSE: &str = "sfc-pause";
@@ -339,7 +340,8 @@ impl Mechanism for Sfc {
 }
 
 /// What an SFCM says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
 struct Message {
     pause: Time,
     class: Class,
@@ -352,27 +354,16 @@ struct Message {
     to: HostId,
 }
 
-/// The queue that sends a message (CPID): node, port, queue.
-type PointId = (u32, u16, u8);
+/// The queue that sends a message (CPID).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
+struct PointId(NodeId, Port, Queue);
 
 impl Message {
     fn frame(self, flow: Option<FlowRef>, size: u32) -> Control {
-        let kind = if self.pause == Time::ZERO { RESUME } else { PAUSE };
-        let point = u64::from(self.point.0) << 32 | u64::from(self.point.1) << 8 | u64::from(self.point.2);
-        let (to, dscp) = (u64::from(self.to.0), u64::from(self.dscp.0));
-        let words = [self.pause.0, u64::from(self.class.0), u64::from(self.flow_mode), point, to, dscp];
-        Control { kind, size, flow, about: None, words }
-    }
-
-    fn read(frame: &Control) -> Option<Message> {
-        (frame.kind == PAUSE || frame.kind == RESUME).then(|| Message {
-            pause: Time(frame.words[0]),
-            class: Class(frame.words[1] as u8),
-            dscp: Dscp(frame.words[5] as u8),
-            flow_mode: frame.words[2] != 0,
-            point: ((frame.words[3] >> 32) as u32, (frame.words[3] >> 8) as u16, frame.words[3] as u8),
-            to: HostId(frame.words[4] as u32),
-        })
+        let pause = self.pause;
+        let kind = if pause == Time::ZERO { RESUME } else { PAUSE };
+        Control { flow, ..Control::carrying(kind, size, pause.0, &self) }
     }
 }
 
@@ -407,7 +398,7 @@ impl SwitchSide for Bridge {
     }
 
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, _: Port, to: Option<HostId>, frame: &Control) -> Fate {
-        match (to, Message::read(frame)) {
+        match (to, frame.message()) {
             (Some(host), Some(message)) => self.edge.take(cx, host, frame.flow, message),
             _ => Fate::Passed,
         }

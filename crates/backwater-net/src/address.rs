@@ -8,7 +8,7 @@
 //!
 //! All are locally administered or private. Bridges do not change them on the way, as IEEE 802.1Q has it.
 
-use crate::packet::{HostId, NodeId, Port};
+use crate::packet::{FlowRef, HostId, NodeId, Port};
 use backwater_wire::address::{Cpid, Mac};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -46,6 +46,11 @@ pub fn switch_ip(node: NodeId) -> Ipv4Addr {
 pub fn ip6(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets();
     Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+}
+
+/// Queue pair of a flow: 24 bits of a hash of its identity.
+pub fn queue_pair(flow: FlowRef) -> u32 {
+    flow.tag & 0xff_ffff
 }
 
 /// Congestion point identifier of a queue of a switch.

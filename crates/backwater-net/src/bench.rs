@@ -197,7 +197,7 @@ pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
 /// An ECN-capable data packet of `payload` and 64 bytes of header, of the flow `flow`.
 pub fn data(src: HostId, dst: HostId, flow: u32, class: Class, payload: u32) -> Packet {
     let flow = FlowRef { slot: flow, tag: flow };
-    let frame = Control { kind: "", size: payload + 64, flow: Some(flow), about: None, words: [0; 6] };
+    let frame = Control { flow: Some(flow), ..Control::carrying("", payload + 64, 0, &()) };
     let header = ControlHeader { from: NodeId(0), to: Some(dst), content: 0 };
     Packet {
         body: Body::Data(DataHeader { src, payload, offset: 0 }),

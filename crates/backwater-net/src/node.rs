@@ -231,17 +231,9 @@ where
     }
 
     /// Puts a row into the table of control messages.
-    pub fn log(&mut self, port: Option<u16>, class: Option<Class>, to: Option<HostId>, frame: &Control) {
+    pub fn log(&mut self, port: Option<u16>, class: Option<Class>, to: Option<HostId>, kind: &'static str, value: u64) {
         let (time, node, port) = (self.world.now, self.id(), port.map(PortNo));
-        self.world.rows.control.push(ControlRow {
-            time,
-            kind: frame.kind,
-            node,
-            port,
-            class,
-            to,
-            value: frame.words[0],
-        });
+        self.world.rows.control.push(ControlRow { time, kind, node, port, class, to, value });
     }
 
     /// The packet that carries a control frame of this node's to a host or, with `None`, to the neighbour.
@@ -331,7 +323,7 @@ where
         if !p.up {
             return;
         }
-        self.log(Some(port), hold.class, None, &Control { words: [u64::from(hold.quanta); 6], ..frame });
+        self.log(Some(port), hold.class, None, frame.kind, frame.value);
         if framed {
             // MAC control that waits is overtaken by what is newer for the same class.
             let p = self.port(port);
@@ -359,7 +351,7 @@ where
         let now = self.world.now;
         let p = self.port(port);
         let rate = p.serialiser.rate();
-        p.arrivals.fold(now.0, mix(frame.words[0] ^ frame.words[1] << 20 ^ frame.words[3] << 40));
+        p.arrivals.fold(now.0, mix(Hold::digest(frame)));
         let fate = self.hear(port, frame);
         for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
             let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };

@@ -3,21 +3,27 @@
 use crate::units::Bytes;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
+use std::any::TypeId;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// A node of the topology: a switch or a host.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
 pub struct NodeId(pub u32);
 
 /// A host, counted from 0 in the order of the topology.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
 pub struct HostId(pub u32);
 
 /// A port of one node, counted from 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
 pub struct Port(pub u16);
 
 /// A traffic class, 0 to 7: the priority that a frame carries on the link (802.1Q PCP). 7 is served first by default.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
 pub struct Class(pub u8);
 
 /// Those of some numbers that are classes, a bit each.
@@ -26,7 +32,8 @@ pub fn class_bits<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> u8 {
 }
 
 /// One of the 8 queues of an egress port.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
 pub struct Queue(pub u8);
 
 impl From<Queue> for Class {
@@ -116,7 +123,8 @@ pub enum Body {
 /// A differentiated services code point. The class selectors (RFC 2474, 4.2.2) are those used here: CS p, which is 8 p, is what a
 /// host writes into what it sends from its queue of priority p. Which class the network serves it in is another matter: several
 /// may be one class.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
 pub struct Dscp(pub u8);
 
 impl Dscp {
@@ -311,23 +319,96 @@ impl Packet {
     }
 }
 
-/// A control frame: its kind, its length on the wire and a payload that only its mechanism reads.
+/// What a control frame can say: any struct of plain numbers, flags and enums without fields, of at most
+/// [`Control::ROOM`] octets. It derives [`TryFromBytes`], [`IntoBytes`], [`KnownLayout`] and [`Immutable`], and is
+/// `repr(C, packed)`, since padding has no value.
+pub trait Message: TryFromBytes + IntoBytes + KnownLayout + Immutable + Copy + 'static {}
+
+impl<M: TryFromBytes + IntoBytes + KnownLayout + Immutable + Copy + 'static> Message for M {}
+
+/// A message of any type, which lies in the frame itself: [`Control::carrying`] puts it in, [`Control::message`] takes it out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Content {
+    of: TypeId,
+    octets: [u8; Control::ROOM],
+}
+
+/// A control frame: its kind, its length on the wire and a message that only its mechanism reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Control {
-    /// Name in result tables, such as `cnp`. Mechanisms recognise their frames by it.
+    /// Name in result tables, such as `cnp`. Faults and captures know frames by it; mechanisms by the type of the message.
     pub kind: &'static str,
     /// \[bytes\] Frame length including FCS.
     pub size: u32,
+    /// What the table of control messages shows of the message; its meaning is the kind's.
+    pub value: u64,
     /// The flow that it speaks of.
     pub flow: Option<FlowRef>,
     /// Destination and class of the packet that gave rise to it, as far as it repeats that packet's header: a host whose flow is over
     /// finds the controller that it keeps by them.
     pub about: Option<(HostId, Class)>,
-    /// The mechanism's own words, at most 64 bytes.
-    pub words: [u64; 6],
+    /// What it says.
+    pub content: Content,
 }
 
 impl Control {
     /// Length of the shortest Ethernet frame with FCS (IEEE 802.3 clause 4A.4.2, minFrameSize 512 bit), bytes.
     pub const MIN_FRAME: u32 = 64;
+
+    /// \[octets\] Longest message. A longer one does not compile.
+    pub const ROOM: usize = 48;
+
+    /// A frame that says `message`, speaks of no flow and repeats no header. Where nothing is to be said, the message is `()`.
+    pub fn carrying<M: Message>(kind: &'static str, size: u32, value: u64, message: &M) -> Control {
+        const { assert!(size_of::<M>() <= Control::ROOM, "the message is longer than Control::ROOM") };
+        let mut octets = [0; Control::ROOM];
+        octets[..size_of::<M>()].copy_from_slice(message.as_bytes());
+        Control { kind, size, value, flow: None, about: None, content: Content { of: TypeId::of::<M>(), octets } }
+    }
+
+    /// What it says; `None`: its message is of another type.
+    pub fn message<M: Message>(&self) -> Option<M> {
+        let (message, _) = M::try_read_from_prefix(&self.content.octets).ok()?;
+        (self.content.of == TypeId::of::<M>()).then_some(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+    #[repr(u8)]
+    enum Way {
+        There,
+        Back,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+    #[repr(C, packed)]
+    struct Said {
+        way: Way,
+        at: Time,
+        class: Class,
+        urgent: bool,
+        rest: [u8; 37],
+    }
+
+    /// Another type of the same octets.
+    #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+    #[repr(C, packed)]
+    struct Other([u8; 48]);
+
+    #[test]
+    fn a_frame_hands_back_what_was_put_in_to_who_knows_the_type() {
+        let said = Said { way: Way::Back, at: Time(u64::MAX - 7), class: Class(5), urgent: true, rest: [0xA5; 37] };
+        assert_eq!(size_of::<Said>(), Control::ROOM);
+        for said in [said, Said { way: Way::There, urgent: false, ..said }] {
+            let frame = Control::carrying("said", 64, 9, &said);
+            assert_eq!(frame.message(), Some(said));
+            assert_eq!((frame.message::<Other>(), frame.message::<()>()), (None, None));
+            assert_eq!((frame.kind, frame.size, frame.value, frame.flow, frame.about), ("said", 64, 9, None, None));
+        }
+        assert_eq!(Control::carrying("nothing", 64, 0, &()).message(), Some(()));
+    }
 }

@@ -182,7 +182,7 @@ pub struct ControlRow {
     pub class: Option<Class>,
     /// Host that it is for.
     pub to: Option<HostId>,
-    /// First word of the content, whose meaning is the kind's: of MAC control the pause time in quanta.
+    /// What the frame declares ([`Control::value`]), whose meaning is the kind's: of MAC control the pause time in quanta.
     pub value: u64,
 }
 

@@ -10,9 +10,11 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use std::str::FromStr;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A number of octets. Written `"400 KB"`; KB = 1000 B, KiB = 1024 B.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
 pub struct Bytes(pub u64);
 
 /// Bits per second. Written `"200 Gb/s"`.

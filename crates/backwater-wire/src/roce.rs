@@ -299,7 +299,8 @@ impl Emit for Aeth {
 }
 
 /// A congestion notification packet, BTH and what follows it without the ICRC (annex A17.9.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C, packed)]
 pub struct Cnp {
     /// Queue pair of the sender of the marked flow, 24 bits.
     pub destination: u32,

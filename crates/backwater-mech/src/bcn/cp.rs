@@ -5,11 +5,35 @@ use backwater_net::Bytes;
 use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{CLASSES, Class, Control, NodeId, Packet, class_bits};
 use rand::RngExt;
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// What a message asks for.
+#[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Negative,
+    Positive,
+    Max,
+    Stop,
+}
+
+impl Kind {
+    /// Its name in result tables.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Negative => NEGATIVE,
+            Kind::Positive => POSITIVE,
+            Kind::Max => MAX,
+            Kind::Stop => STOP,
+        }
+    }
+}
 
 /// What a message says.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
 pub(super) struct Message {
-    pub kind: &'static str,
+    pub kind: Kind,
     /// the queue's name
     pub cpid: u64,
     /// \[bytes\]
@@ -29,20 +53,8 @@ impl Message {
         self.qoff as f64 - w * self.qdelta as f64
     }
 
-    pub fn frame(&self, w: f64) -> Control {
-        let strength = self.fb(w).abs() as u64;
-        // Only a STOP has a random part, and by itself it says that congestion is severe.
-        let last = if self.kind == STOP { self.random } else { self.severe.into() };
-        let words = [strength, self.cpid, self.qoff as u64, self.qdelta as u64, self.qeq, last];
-        Control { kind: self.kind, size: 0, flow: None, about: None, words }
-    }
-
-    pub fn read(frame: &Control) -> Option<Message> {
-        let [_, cpid, qoff, qdelta, qeq, last] = frame.words;
-        let (severe, random) = if frame.kind == STOP { (true, last) } else { (last != 0, 0) };
-        let ours = [NEGATIVE, POSITIVE, MAX, STOP].contains(&frame.kind);
-        let (qoff, qdelta) = (qoff as i64, qdelta as i64);
-        ours.then_some(Message { kind: frame.kind, cpid, qoff, qdelta, qeq, severe, random })
+    pub fn frame(&self, size: Bytes, w: f64) -> Control {
+        Control::carrying(self.kind.name(), size.0 as u32, self.fb(w).abs() as u64, self)
     }
 }
 
@@ -143,11 +155,11 @@ impl CongestionPoint {
         let qeq = self.qeq as u64;
         let message = |kind, qoff, qdelta| Message { kind, cpid: name, qoff, qdelta, qeq, severe, random: 0 };
         let message = if severe && self.params.bcn_00 {
-            Message { random: cx.rng().random(), ..message(STOP, 0, 0) }
+            Message { random: cx.rng().random(), ..message(Kind::Stop, 0, 0) }
         } else if severe && self.params.bcn_max {
-            message(MAX, -self.qeq, 2 * self.qeq)
+            message(Kind::Max, -self.qeq, 2 * self.qeq)
         } else {
-            let mild = message(NEGATIVE, qoff, qdelta);
+            let mild = message(Kind::Negative, qoff, qdelta);
             let fb = mild.fb(self.params.w);
             let wanted = match self.params.sign_rule {
                 SignRule::Fb => fb < 0.0 || (fb > 0.0 && pkt.tag == name),
@@ -157,11 +169,10 @@ impl CongestionPoint {
             if !wanted {
                 return;
             }
-            Message { kind: if fb < 0.0 { NEGATIVE } else { POSITIVE }, ..mild }
+            Message { kind: if fb < 0.0 { Kind::Negative } else { Kind::Positive }, ..mild }
         };
-        let size = self.params.message_size.0 as u32;
-        let about = Some((pkt.dst, pkt.class));
-        let frame = Control { size, flow: Some(pkt.flow), about, ..message.frame(self.params.w) };
+        let (flow, about) = (Some(pkt.flow), Some((pkt.dst, pkt.class)));
+        let frame = Control { flow, about, ..message.frame(self.params.message_size, self.params.w) };
         self.sent += 1;
         cx.route(data.src, Class(self.params.message_class), frame);
     }

@@ -1,7 +1,7 @@
 //! The reaction point: a rate limiter for one destination of a source.
 
-use super::cp::Message;
-use super::{Params, STOP};
+use super::Params;
+use super::cp::{Kind, Message};
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::hooks::{Fate, FlowCx, FlowShape, FlowSide};
@@ -70,7 +70,7 @@ impl FlowSide for ReactionPoint {
     }
 
     fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
-        let Some(message) = Message::read(frame) else { return Fate::Passed };
+        let Some(message) = frame.message::<Message>() else { return Fate::Passed };
         if self.params.response_time == Time::ZERO {
             self.on_bcn(cx, &message);
         } else {
@@ -107,7 +107,7 @@ impl ReactionPoint {
             return;
         }
         let fb = message.fb(self.params.w);
-        if message.kind == STOP {
+        if message.kind == Kind::Stop {
             self.begin();
             self.stop(cx.now(), message);
         } else if fb < 0.0 {

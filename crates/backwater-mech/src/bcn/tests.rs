@@ -1,6 +1,6 @@
 //! BCN on the bench: samples, clamps, both sign rules, the tag, severe congestion, and the reaction point by hand.
 
-use super::cp::{Message, cpid};
+use super::cp::{Kind, Message, cpid};
 use super::*;
 use backwater_net::bench::{FlowBench, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
@@ -48,7 +48,7 @@ impl At {
     /// A hundred frames, the last of which is the sample that counts: its message.
     fn sample(&mut self, queue: u64, tag: u64) -> Option<Message> {
         assert!((0..99).all(|_| self.frame(queue, tag).is_none()), "150 KB are 100 frames");
-        self.frame(queue, tag).map(|frame| Message::read(&frame).expect("a message of BCN"))
+        self.frame(queue, tag).map(|frame| frame.message().expect("a message of BCN"))
     }
 
     /// Brings the queue to where a sample sees no change from.
@@ -65,7 +65,7 @@ fn feedback_of_offset_and_change() {
     let mut at = At::new(&exact());
     let first = at.sample(30_000, 0).expect("a queue above Qeq that has grown");
     // Qoff = 24000 - 30000, Qdelta = 30000 - 0, Fb = -6000 - 2 x 30000.
-    assert_eq!((first.kind, first.qoff, first.qdelta, first.fb(2.0)), (NEGATIVE, -6_000, 30_000, -66_000.0));
+    assert_eq!((first.kind, first.qoff, first.qdelta, first.fb(2.0)), (Kind::Negative, -6_000, 30_000, -66_000.0));
     assert_eq!((first.cpid, first.qeq), (at.name, 24_000));
     // The same queue again: Qdelta = 0.
     let second = at.sample(30_000, 0).expect("still above Qeq");
@@ -98,8 +98,8 @@ fn clamps_bound_the_feedback() {
 fn tag_rule() {
     for (tag, positive) in [(0, false), (1, false), (cpid(NodeId(4), 27), true), (cpid(NodeId(5), 27), false)] {
         let mut at = At::settled(&exact(), 10_000);
-        assert_eq!(at.sample(10_000, tag).map(|m| m.kind), positive.then_some(POSITIVE), "{tag:x}");
-        assert_eq!(at.sample(40_000, tag).map(|m| m.kind), Some(NEGATIVE));
+        assert_eq!(at.sample(10_000, tag).map(|m| m.kind), positive.then_some(Kind::Positive), "{tag:x}");
+        assert_eq!(at.sample(40_000, tag).map(|m| m.kind), Some(Kind::Negative));
     }
     // Fb = 0 is never told.
     let mut at = At::settled(&exact(), 24_000);
@@ -116,15 +116,15 @@ fn sign_rules_differ_where_length_and_change_disagree() {
     };
     use SignRule::{Fb, Q};
     // Below Qeq and growing: Fb = 4000 - 20000 < 0.
-    assert_eq!((kinds(Fb, 10_000, 20_000, false), kinds(Q, 10_000, 20_000, false)), (Some(NEGATIVE), None));
-    assert_eq!(kinds(Q, 10_000, 20_000, true), Some(NEGATIVE));
+    assert_eq!((kinds(Fb, 10_000, 20_000, false), kinds(Q, 10_000, 20_000, false)), (Some(Kind::Negative), None));
+    assert_eq!(kinds(Q, 10_000, 20_000, true), Some(Kind::Negative));
     // Above Qeq and falling: Fb = -2000 + 8000 > 0.
-    assert_eq!((kinds(Fb, 30_000, 26_000, false), kinds(Q, 30_000, 26_000, false)), (None, Some(POSITIVE)));
+    assert_eq!((kinds(Fb, 30_000, 26_000, false), kinds(Q, 30_000, 26_000, false)), (None, Some(Kind::Positive)));
     // At Qeq without change a message would say (0, 0), which is a STOP.
     assert_eq!(kinds(Q, 24_000, 24_000, true), None);
     for rule in [Fb, Q] {
-        assert_eq!(kinds(rule, 30_000, 30_000, false), Some(NEGATIVE));
-        assert_eq!(kinds(rule, 10_000, 10_000, true), Some(POSITIVE));
+        assert_eq!(kinds(rule, 30_000, 30_000, false), Some(Kind::Negative));
+        assert_eq!(kinds(rule, 10_000, 10_000, true), Some(Kind::Positive));
         assert_eq!(kinds(rule, 10_000, 10_000, false), None);
     }
 }
@@ -133,33 +133,33 @@ fn sign_rules_differ_where_length_and_change_disagree() {
 #[test]
 fn severe_congestion() {
     for (bcn_00, bcn_max, above) in
-        [(false, false, NEGATIVE), (false, true, MAX), (true, false, STOP), (true, true, STOP)]
+        [(false, false, Kind::Negative), (false, true, Kind::Max), (true, false, Kind::Stop), (true, true, Kind::Stop)]
     {
         let params = Params { bcn_00, bcn_max, ..exact() };
         let mut at = At::settled(&params, 112_500);
-        assert_eq!(at.sample(112_500, 0).map(|m| (m.kind, m.severe)), Some((NEGATIVE, false)));
+        assert_eq!(at.sample(112_500, 0).map(|m| (m.kind, m.severe)), Some((Kind::Negative, false)));
         let message = at.sample(112_501, 0).expect("a message");
         // Where nothing is done about it and nobody says where it begins, no congestion is severe.
-        assert_eq!((message.kind, message.severe), (above, above != NEGATIVE));
+        assert_eq!((message.kind, message.severe), (above, above != Kind::Negative));
         match above {
-            STOP => assert_eq!((message.qoff, message.qdelta), (0, 0)),
-            MAX => assert_eq!((message.qoff, message.qdelta), (-24_000, 48_000)),
+            Kind::Stop => assert_eq!((message.qoff, message.qdelta), (0, 0)),
+            Kind::Max => assert_eq!((message.qoff, message.qdelta), (-24_000, 48_000)),
             _ => assert_eq!((message.qoff, message.qdelta), (-24_000, 1)),
         }
         // The queue is remembered: not grown since.
         assert_eq!(at.sample(101_000, 0).map(|m| m.qdelta), Some(-11_501));
     }
     let mut at = At::settled(&Params { bcn_max: true, qsc: Some(Bytes(50_000)), ..exact() }, 50_001);
-    assert_eq!(at.sample(50_001, 0).map(|m| m.kind), Some(MAX));
+    assert_eq!(at.sample(50_001, 0).map(|m| m.kind), Some(Kind::Max));
 }
 
 /// The bits of a message on the wire, mild and severe, tell where the queue is between Qeq and Qsc, whatever the message asks for.
 #[test]
 fn what_a_message_says_of_congestion() {
-    let cx = WireCx { speaker: Mac::default(), flow: (Mac::default(), Mac::default()), queue_pair: 0, packet: &[] };
+    let cx = WireCx { speaker: Mac::default(), flow: (Mac::default(), Mac::default()), packet: &[] };
     let said = |params: &Params, queue: u64| {
         let mut at = At::settled(params, queue - 1_000);
-        let frame = at.sample(queue, at.name)?.frame(params.w);
+        let frame = at.sample(queue, at.name)?.frame(Bytes(64), params.w);
         let mut octets = Vec::new();
         Bcn::octets(&frame, &cx, &mut octets)?;
         let message = backwater_wire::bcn::Bcn::parse(&octets).ok()?;
@@ -228,16 +228,16 @@ fn equilibrium_follows_the_memory() {
 }
 
 fn negative(fb_frames: i64) -> Message {
-    Message { kind: NEGATIVE, cpid: 7, qoff: -1500 * fb_frames, qdelta: 0, qeq: 24_000, severe: false, random: 0 }
+    Message { kind: Kind::Negative, cpid: 7, qoff: -1500 * fb_frames, qdelta: 0, qeq: 24_000, severe: false, random: 0 }
 }
 
 fn positive(fb_frames: i64) -> Message {
-    Message { kind: POSITIVE, qoff: 1500 * fb_frames, ..negative(0) }
+    Message { kind: Kind::Positive, qoff: 1500 * fb_frames, ..negative(0) }
 }
 
 /// BCN(0,0) whose random time is this share of the greatest.
 fn stop(share: f64) -> Message {
-    Message { kind: STOP, random: (share * 2f64.powi(64)) as u64, ..negative(0) }
+    Message { kind: Kind::Stop, random: (share * 2f64.powi(64)) as u64, ..negative(0) }
 }
 
 struct Rp {
@@ -259,7 +259,7 @@ impl Rp {
     }
 
     fn bcn(&mut self, message: Message) -> f64 {
-        assert_eq!(self.rp.on_control(&mut self.bench.cx(), &message.frame(2.0)), Fate::Consumed);
+        assert_eq!(self.rp.on_control(&mut self.bench.cx(), &message.frame(Bytes(64), 2.0)), Fate::Consumed);
         self.mbps()
     }
 

@@ -17,8 +17,7 @@ fn cpid(word: u64) -> Cpid {
 }
 
 pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
-    let message = Message::read(frame)?;
-
+    let message: Message = frame.message()?;
     let (source, destination) = cx.flow;
     let header = [&destination.0[..], &source.0, &ether_type::IPV4.to_be_bytes()].concat();
     let sampled = cx.sample(&header, Bcn::MOST_FRAME);

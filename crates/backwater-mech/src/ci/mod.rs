@@ -54,6 +54,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use station::Station;
 use table::Streams;
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Kind of the congestion isolation message.
 pub const CIM: &str = "cim";
@@ -73,8 +74,22 @@ pub enum CeMarking {
 }
 
 /// How a CIM is encapsulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    TryFromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+)]
 #[serde(rename_all = "kebab-case")]
+#[repr(u8)]
 pub enum CimType {
     /// In an Ethernet frame.
     L2,
@@ -307,30 +322,28 @@ fn map_findings(params: &Params) -> Vec<Finding> {
 }
 
 /// What a CIM says of its flow, beside the flow's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
 struct Message {
-    /// CIMs sent for the flow, this one included
-    count: u64,
     /// the bridge that sends it, its source address
     source: NodeId,
     /// the congesting queue, which is also its priority
     congesting: Queue,
     /// the flow of acknowledgements
     back: bool,
+    form: CimType,
+    /// how much of the flow's packet goes along
+    most: Bytes,
 }
 
 impl Message {
-    fn frame(self, flow: FlowRef, params: &Params) -> Control {
-        let (source, congesting) = (u64::from(self.source.0), u64::from(self.congesting.0));
-        let form = (params.cim_type as u64, params.min_header_octets.0);
-        let words = [self.count, source, congesting, u64::from(self.back), form.0, form.1];
-        Control { kind: CIM, size: params.cim_size(), flow: Some(flow), about: None, words }
+    fn new(source: NodeId, congesting: Queue, back: bool, params: &Params) -> Message {
+        Message { source, congesting, back, form: params.cim_type, most: params.min_header_octets }
     }
 
-    fn read(frame: &Control) -> Option<Message> {
-        let [count, source, congesting, back, ..] = frame.words;
-        let (source, congesting) = (NodeId(source as u32), Queue(congesting as u8));
-        (frame.kind == CIM).then_some(Message { count, source, congesting, back: back != 0 })
+    /// `count`: CIMs sent for the flow, this one included.
+    fn frame(&self, count: u64, flow: FlowRef, params: &Params) -> Control {
+        Control { flow: Some(flow), ..Control::carrying(CIM, params.cim_size(), count, self) }
     }
 }
 
@@ -423,15 +436,14 @@ impl SwitchSide for Bridge {
     }
 
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
-        let Some(message) = Message::read(frame) else { return Fate::Passed };
-        let neighbour = to.is_none() && cx.shape().ports[usize::from(from.0)].peer == message.source;
-        let queue = message.congesting;
+        let Some(Message { source, congesting: queue, back, .. }) = frame.message() else { return Fate::Passed };
+        let neighbour = to.is_none() && cx.shape().ports[usize::from(from.0)].peer == source;
         let known = self.roles[usize::from(queue.0) % CLASSES] == Role::Congesting;
         let port = &mut self.ports[usize::from(from.0)];
         match frame.flow {
             Some(flow) if neighbour && known && self.params.cim => {
                 port.counts.cims_received += 1;
-                port.streams.cim_create((flow, message.back), queue, cx.now());
+                port.streams.cim_create((flow, back), queue, cx.now());
             }
             _ => port.counts.cims_ignored += 1,
         }
@@ -515,10 +527,10 @@ impl Bridge {
         let full = cx.seen().egress(at.egress, at.queue) > self.params.cim_threshold;
         if self.params.cim && listens && full && stream.may_tell(now, &self.params) {
             let count = stream.tell(now);
-            let message = Message { count, source: cx.shape().node, congesting: at.queue, back: flow.1 };
+            let message = Message::new(cx.shape().node, at.queue, flow.1, &self.params);
             self.ports[usize::from(at.ingress.0)].counts.cims_sent += 1;
             let class = Class(self.params.cim_tx_priority);
-            cx.emit(at.ingress, class, message.frame(flow.0, &self.params));
+            cx.emit(at.ingress, class, message.frame(count, flow.0, &self.params));
         }
     }
 

@@ -27,7 +27,7 @@ impl Station {
 
 impl NicSide for Station {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(message) = Message::read(frame) else { return Fate::Passed };
+        let Some(message) = frame.message::<Message>() else { return Fate::Passed };
         // Acknowledgements are answered in the class of what they acknowledge: there is nothing to be isolated.
         let Some(flow) = frame.flow.filter(|_| !message.back) else {
             self.ignored += 1;

@@ -49,8 +49,9 @@ impl Stand {
 
     fn hear(&mut self, from: Port, to: Option<HostId>, source: NodeId, flow: Option<u32>) -> Fate {
         let flow = flow.map(|flow| FlowRef { slot: flow, tag: flow });
-        let message = Message { count: 1, source, congesting: CQ, back: false };
-        let frame = Control { flow, ..message.frame(FlowRef { slot: 0, tag: 0 }, &Params::default()) };
+        let params = Params::default();
+        let message = Message::new(source, CQ, false, &params);
+        let frame = Control { flow, ..message.frame(1, FlowRef { slot: 0, tag: 0 }, &params) };
         self.bridge.on_control(&mut self.bench.cx(), from, to, &frame)
     }
 
@@ -184,13 +185,10 @@ fn cims_are_few_and_far_between() {
         assert!(stand.isolates(7));
         sent.extend(stand.cims().into_iter().map(|cim| (us, cim)));
     }
-    let frame = |count| Control {
-        kind: CIM,
-        size: 88,
-        flow: Some(FlowRef { slot: 7, tag: 7 }),
-        about: None,
-        words: [count, 3, 2, 0, 0, 48],
-    };
+    let source = NodeId(3);
+    let said = Message { source, congesting: Queue(2), back: false, form: CimType::L2, most: Bytes(48) };
+    let flow = Some(FlowRef { slot: 7, tag: 7 });
+    let frame = |count| Control { flow, ..Control::carrying(CIM, 88, count, &said) };
     let expected = [(0, 1), (10, 2), (20, 3)].map(|(us, count)| (us, (IN, Class(6), frame(count))));
     assert_eq!(sent, expected);
     assert_eq!(stand.count(IN, "cims_sent"), 3);
@@ -357,7 +355,7 @@ fn an_end_station_sends_in_the_other_priority() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(100));
     let mut station = CongestionIsolation::nic(&params, bench.shape()).expect("end stations take part");
     let flow = FlowRef { slot: 7, tag: 7 };
-    let frame = Message { count: 1, source: NodeId(9), congesting: CQ, back: false }.frame(flow, &Params::default());
+    let frame = Message::new(NodeId(9), CQ, false, &params).frame(1, flow, &params);
     assert_eq!(station.on_control(&mut bench.cx(), &frame), Fate::Consumed);
     assert_eq!(
         bench.notes(),

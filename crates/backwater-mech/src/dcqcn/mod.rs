@@ -23,7 +23,6 @@
 
 pub mod ns3;
 pub mod paper;
-mod wire;
 
 use backwater_derive::parameters;
 use backwater_engine::Time;
@@ -32,7 +31,9 @@ use backwater_net::hooks::{
     Preset, Profile, Reach, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet, class_bits};
-use backwater_net::{Bytes, Rate};
+use backwater_net::{Bytes, Rate, address};
+use backwater_wire::Emit;
+use backwater_wire::roce::{Bth, Cnp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -198,8 +199,9 @@ shared_alpha = true
         },
     ];
 
-    fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
-        wire::octets(frame, cx, octets)
+    fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        frame.message::<Cnp>()?.append(octets).ok()?;
+        Some(Carrier::Roce)
     }
 
     fn profile(params: &Params) -> Profile {
@@ -292,7 +294,8 @@ impl NotificationPoint {
     }
 
     fn send(&mut self, cx: &mut NicCx<'_>, flow: FlowRef, src: HostId, class: Class) {
-        let frame = Control { kind: CNP, size: self.size, flow: Some(flow), about: None, words: [0; 6] };
+        let cnp = Cnp { destination: address::queue_pair(flow), p_key: Bth::DEFAULT_PARTITION };
+        let frame = Control { flow: Some(flow), ..Control::carrying(CNP, self.size, 0, &cnp) };
         self.sent += 1;
         cx.reply(src, self.class.unwrap_or(class), frame);
         self.flows.insert(flow, LastCnp { at: cx.now(), src, class, owed: false });
@@ -332,7 +335,7 @@ impl FlowSide for ReactionPoint {
     }
 
     fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
-        if frame.kind != CNP {
+        if frame.message::<Cnp>().is_none() {
             return Fate::Passed;
         }
         match self {

@@ -5,7 +5,10 @@ use backwater_net::bench::{FlowBench, NicBench, data};
 use backwater_net::hooks::NicNote;
 
 const LINE: Rate = Rate::gbps(40);
-const CNP_FRAME: Control = Control { kind: CNP, size: 78, flow: None, about: None, words: [0; 6] };
+
+fn cnp() -> Control {
+    Control::carrying(CNP, 78, 0, &Cnp { destination: 7, p_key: Bth::DEFAULT_PARTITION })
+}
 
 fn flow(params: &Params) -> (FlowBench, ReactionPoint) {
     let bench = FlowBench::new(LINE);
@@ -42,7 +45,7 @@ fn play(bench: &mut FlowBench, rp: &mut ReactionPoint, armed: &mut Vec<(Time, u1
 fn paper_cut_recovery_and_additive_increase() {
     let (mut bench, mut rp) = flow(&Params::default());
     assert_eq!(gbps(&rp), 40.0);
-    rp.on_control(&mut bench.cx(), &CNP_FRAME);
+    rp.on_control(&mut bench.cx(), &cnp());
     assert_eq!(gbps(&rp), 20.0);
     let mut armed = Vec::new();
     let rates = play(&mut bench, &mut rp, &mut armed, Time::us(4 * 55));
@@ -57,16 +60,16 @@ fn paper_cut_recovery_and_additive_increase() {
 fn paper_alpha_recursion() {
     let g = 1.0 / 256.0;
     let (mut bench, mut rp) = flow(&Params { rate_timer: Time::ms(1_000), ..Params::default() });
-    rp.on_control(&mut bench.cx(), &CNP_FRAME);
+    rp.on_control(&mut bench.cx(), &cnp());
     let mut armed = Vec::new();
     play(&mut bench, &mut rp, &mut armed, Time::us(3 * 55));
     // alpha stayed 1 at the CNP, (1-g) 1 + g, and has decayed three times since.
     let alpha = f64::powi(1.0 - g, 3);
-    rp.on_control(&mut bench.cx(), &CNP_FRAME);
+    rp.on_control(&mut bench.cx(), &cnp());
     assert!((gbps(&rp) - 20.0 * (1.0 - alpha / 2.0)).abs() < 1e-6);
     let after = (1.0 - g) * alpha + g;
     let before = gbps(&rp);
-    rp.on_control(&mut bench.cx(), &CNP_FRAME);
+    rp.on_control(&mut bench.cx(), &cnp());
     assert!((gbps(&rp) - before * (1.0 - after / 2.0)).abs() < 1e-6);
 }
 
@@ -80,13 +83,13 @@ fn paper_hyper_increase_needs_both_counters() {
         rp.on_send(&mut bench.cx(), &mut pkt);
     };
     let (mut bench, mut rp) = flow(&params);
-    rp.on_control(&mut bench.cx(), &CNP_FRAME);
+    rp.on_control(&mut bench.cx(), &cnp());
     send(&mut bench, &mut rp);
     // max(T, BC) = 1 = F: additive at once. Rt = 40.04.
     assert!((gbps(&rp) - 30.02).abs() < 1e-9);
     // Now with a timer: T = 2 after 110 us, then BC catches up.
     let (mut bench, mut rp) = flow(&Params { rate_timer: Time::us(55), alpha_timer: Time::ms(1_000), ..params });
-    rp.on_control(&mut bench.cx(), &CNP_FRAME);
+    rp.on_control(&mut bench.cx(), &cnp());
     let mut armed = Vec::new();
     let rates = play(&mut bench, &mut rp, &mut armed, Time::us(110));
     // Rt = 40.04, 40.08
@@ -100,11 +103,11 @@ fn paper_hyper_increase_needs_both_counters() {
 #[test]
 fn paper_cnp_restarts_everything() {
     let (mut bench, mut rp) = flow(&Params::default());
-    rp.on_control(&mut bench.cx(), &CNP_FRAME);
+    rp.on_control(&mut bench.cx(), &cnp());
     let mut armed = Vec::new();
     play(&mut bench, &mut rp, &mut armed, Time::us(54));
     bench.now = Time::us(54);
-    rp.on_control(&mut bench.cx(), &CNP_FRAME);
+    rp.on_control(&mut bench.cx(), &cnp());
     assert_eq!(gbps(&rp), 10.0);
     // The timer of the first CNP is stale at 55 us; the next stage is at 109 us.
     assert!(play(&mut bench, &mut rp, &mut armed, Time::us(108)).is_empty());
@@ -115,7 +118,7 @@ fn paper_cnp_restarts_everything() {
 fn rate_never_falls_below_the_least() {
     let (mut bench, mut rp) = flow(&Params::default());
     for _ in 0..30 {
-        rp.on_control(&mut bench.cx(), &CNP_FRAME);
+        rp.on_control(&mut bench.cx(), &cnp());
     }
     assert_eq!(rp.rate(), Some(Rate(100_000_000)));
 }

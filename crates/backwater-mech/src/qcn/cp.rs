@@ -1,9 +1,9 @@
 //! The congestion point of IEEE 802.1Q clause 32: one per egress queue.
 
-use super::{CNM, Params};
-use backwater_net::Bytes;
+use super::{CNM, Message, Params};
 use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{CLASSES, Class, Control, Packet, class_bits};
+use backwater_net::{Bytes, address};
 use rand::RngExt;
 
 /// Octets of a CNM beside the returned ones: two addresses 12, VLAN tag 4, EtherType 2, PDU 24, FCS 4.
@@ -122,16 +122,17 @@ impl CongestionPoint {
         if qntz > 0
             && let Some(data) = pkt.data()
         {
-            let cpid = u64::from(cx.shape().node.0) << 32 | number as u64;
-            let (offset, delta) = (self.qsp.0.wrapping_sub(qlen), qlen.wrapping_sub(old));
-            let words = [qntz, cpid, offset, delta, u64::from(at.class.0), 0];
+            let message = Message {
+                feedback: qntz as u8,
+                cpid: address::cpid(cx.shape().node, at.egress, at.queue.0),
+                q_offset: self.qsp.0.wrapping_sub(qlen) as i64,
+                q_delta: qlen.wrapping_sub(old) as i64,
+                priority: at.class,
+            };
             self.sent += 1;
-            let about = Some((pkt.dst, pkt.class));
-            cx.route(
-                data.src,
-                self.priority,
-                Control { kind: CNM, size: self.size, flow: Some(pkt.flow), about, words },
-            );
+            let (flow, about) = (Some(pkt.flow), Some((pkt.dst, pkt.class)));
+            let frame = Control { flow, about, ..Control::carrying(CNM, self.size, qntz, &message) };
+            cx.route(data.src, self.priority, frame);
         }
         let mut next = interval(self.base, qntz) as f64;
         if self.jitter > 0.0 {

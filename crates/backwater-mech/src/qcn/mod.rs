@@ -46,12 +46,14 @@ use backwater_net::config::BufferPer;
 use backwater_net::hooks::{
     Absent, Carrier, CheckCx, Claims, Finding, FlowShape, Mechanism, Profile, RateKey, SwitchShape, WireCx,
 };
-use backwater_net::packet::{Control, class_bits};
+use backwater_net::packet::{Class, Control, class_bits};
 use backwater_net::{Bytes, Rate};
+use backwater_wire::address::Cpid;
 use cp::CongestionPoint;
 use rp::ReactionPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Kind of the congestion notification message.
 pub const CNM: &str = "cnm";
@@ -163,6 +165,21 @@ pub struct Params {
     /// RP: whether periods are halved in `hyper-active` increase only, or each `after-recovery`.
     #[param(default = Halve::HyperActive, source = "IEEE 802.1Q clause 32; after-recovery: QCN pseudo-code of 2007")]
     pub halve: Halve,
+}
+
+/// What a CNM says.
+#[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
+struct Message {
+    /// qntz
+    feedback: u8,
+    cpid: Cpid,
+    /// \[bytes\] cnmQOffset
+    q_offset: i64,
+    /// \[bytes\] cnmQDelta
+    q_delta: i64,
+    /// of the sampled frame
+    priority: Class,
 }
 
 /// Quantized Congestion Notification.

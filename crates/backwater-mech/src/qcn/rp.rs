@@ -1,6 +1,6 @@
 //! The reaction point of IEEE 802.1Q clause 32.
 
-use super::{CNM, Halve, Params};
+use super::{Halve, Message, Params};
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::hooks::{Fate, FlowCx, FlowShape, FlowSide};
@@ -96,10 +96,8 @@ impl FlowSide for ReactionPoint {
     }
 
     fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
-        if frame.kind != CNM {
-            return Fate::Passed;
-        }
-        self.on_cnm(cx, frame.words[0]);
+        let Some(cnm) = frame.message::<Message>() else { return Fate::Passed };
+        self.on_cnm(cx, cnm.feedback);
         Fate::Consumed
     }
 
@@ -115,7 +113,7 @@ impl FlowSide for ReactionPoint {
 }
 
 impl ReactionPoint {
-    fn on_cnm(&mut self, cx: &mut FlowCx<'_>, qntz: u64) {
+    fn on_cnm(&mut self, cx: &mut FlowCx<'_>, qntz: u8) {
         let Group { byte_reset, time_reset, gd, min_dec_fac, min_rate, max_rate, .. } = self.group;
         if !self.enabled {
             (self.enabled, self.rc, self.rt) = (true, max_rate, max_rate);
@@ -126,7 +124,7 @@ impl ReactionPoint {
             self.bytes_left = byte_reset as i64;
         }
         (self.byte_stage, self.time_stage, self.hyper) = (0, 0, false);
-        let factor = (1.0 - qntz as f64 * gd).max(min_dec_fac);
+        let factor = (1.0 - f64::from(qntz) * gd).max(min_dec_fac);
         self.rc = ((self.rc as f64 * factor) as u64).max(min_rate);
         self.start_timer(cx, time_reset);
     }

@@ -82,7 +82,7 @@ impl At {
         At { bench, cp }
     }
 
-    /// `frames` of 1500 B from host 0 find `queue` bytes before port 3: at which of them (from 1) a CNM was sent, and its words.
+    /// `frames` of 1500 B from host 0 find `queue` bytes before port 3: at which of them (from 1) a CNM was sent, and the CNM.
     fn enqueue(&mut self, frames: u32, queue: u64, of: fn(Packet) -> Packet) -> Vec<(u32, Control)> {
         self.bench.set_egress(Port(3), Queue(3), queue);
         let mut sent = Vec::new();
@@ -108,10 +108,11 @@ fn samples_come_by_the_table() {
     assert_eq!(sent.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [100]);
     let cnm = sent[0].1;
     // -cpFb = 52000 + 2 x 78000 > 130000: 63. Next interval 18.5 KB: 13 frames, and the same queue has not grown: 25.
-    assert_eq!((cnm.kind, cnm.size, cnm.words[0]), (CNM, 64, 63));
-    assert_eq!((cnm.words[2] as i64, cnm.words[3] as i64), (-52_000, 78_000), "cnmQOffset and cnmQDelta");
+    assert_eq!((cnm.kind, cnm.size, cnm.value), (CNM, 64, 63));
+    let said: Message = cnm.message().expect("a message of QCN");
+    assert_eq!((said.feedback, said.q_offset, said.q_delta), (63, -52_000, 78_000), "qntz, cnmQOffset and cnmQDelta");
     let sent = at.enqueue(13, 78_000, |data| data);
-    assert_eq!(sent.iter().map(|(n, cnm)| (*n, cnm.words[0])).collect::<Vec<_>>(), [(13, 25)]);
+    assert_eq!(sent.iter().map(|(n, cnm)| (*n, cnm.value)).collect::<Vec<_>>(), [(13, 25)]);
     // 25 >> 3 = 3: 37.5 KB, 25 frames. No feedback at the set point, and then 150 KB again.
     assert_eq!(at.enqueue(25, 26_000, |data| data), []);
     assert_eq!(at.enqueue(99, 78_000, |data| data), []);
@@ -173,8 +174,10 @@ impl Rp {
         Rp { bench, rp, armed: Vec::new() }
     }
 
-    fn cnm(&mut self, qntz: u64) -> f64 {
-        let frame = Control { kind: CNM, size: 64, flow: None, about: None, words: [qntz, 0, 0, 0, 0, 0] };
+    fn cnm(&mut self, feedback: u8) -> f64 {
+        let (cpid, priority) = (Cpid::default(), C3);
+        let cnm = Message { feedback, cpid, q_offset: 0, q_delta: 0, priority };
+        let frame = Control::carrying(CNM, 64, feedback.into(), &cnm);
         assert_eq!(self.rp.on_control(&mut self.bench.cx(), &frame), Fate::Consumed);
         self.mbps()
     }
@@ -218,7 +221,7 @@ fn decrease_by_all_feedback() {
     for qntz in 1..64 {
         let mut rp = Rp::new(&Params::default());
         assert_eq!(rp.rp.rate(), None, "without a CNM nothing limits");
-        assert_eq!(rp.cnm(qntz), 10000.0 * (1.0 - qntz as f64 / 128.0));
+        assert_eq!(rp.cnm(qntz), 10000.0 * (1.0 - f64::from(qntz) / 128.0));
     }
     // With Gd = 1/64 the greatest feedback would leave 1/64: rpgMinDecFac stops at half.
     let mut rp = Rp::new(&Params { rpg_gd: 6, ..Params::default() });

@@ -36,8 +36,9 @@ impl Cache {
     pub(super) fn remember(&mut self, source: HostId, flow: Option<FlowRef>, message: Message, now: Time) -> Vec<Own> {
         self.0.retain(|_, known| known.end > now);
         let key = (message.point, message.to, message.class);
-        if message.pause != Time::ZERO {
-            let end = now.after(message.pause);
+        let pause = message.pause;
+        if pause != Time::ZERO {
+            let end = now.after(pause);
             let new = Known { end, flow_mode: message.flow_mode, notified: BTreeMap::new() };
             let known = self.0.entry(key).or_insert(new);
             (known.end, known.flow_mode) = (end, message.flow_mode);

@@ -8,8 +8,8 @@ use backwater_net::hooks::{Gate, HoldStyle, Note};
 
 const C3: Class = Class(3);
 const TIMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
-const FAR: PointId = (77, 3, 3);
-const OTHER: PointId = (78, 0, 3);
+const FAR: PointId = PointId(NodeId(77), Port(3), Queue(3));
+const OTHER: PointId = PointId(NodeId(78), Port(0), Queue(3));
 
 fn params() -> Params {
     Params {
@@ -299,7 +299,7 @@ fn the_cache_speaks_the_language_of_whoever_acts() {
         match at_source {
             AtSource::Host => {
                 let [Note::Route(HostId(1), Class(7), frame)] = &notes[..] else { panic!("{notes:?}") };
-                assert_eq!(Message::read(frame), Some(Message { pause: Time::us(60), ..message }));
+                assert_eq!(frame.message(), Some(Message { pause: Time::us(60), ..message }));
             }
             _ => assert_eq!(notes, [Note::HoldQueue(OWNER, Port(1), C3, Time::us(64), TIMED)]),
         }

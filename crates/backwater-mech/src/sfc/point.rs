@@ -109,5 +109,5 @@ impl CongestionPoint {
 }
 
 fn point_id(cx: &SwitchCx<'_>, at: &Place) -> PointId {
-    (cx.shape().node.0, at.egress.0, at.queue.0)
+    PointId(cx.shape().node, at.egress, at.queue)
 }

@@ -10,8 +10,8 @@ use backwater_net::packet::Queue;
 
 const C3: Class = Class(3);
 const TIMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
-const FAR: PointId = (77, 3, 3);
-const OTHER: PointId = (78, 0, 3);
+const FAR: PointId = PointId(NodeId(77), Port(3), Queue(3));
+const OTHER: PointId = PointId(NodeId(78), Port(0), Queue(3));
 
 /// The contribution's thresholds: 1000 KB and 200 KB, the pause computed, explicit resume.
 fn params() -> Params {
@@ -94,7 +94,7 @@ fn messages_count_also_when_their_flow_has_ended() {
 #[test]
 fn other_frames_and_hosts_that_obey_pass() {
     let mut tor = Tor::new();
-    let cnp = Control { kind: "cnp", size: 64, flow: None, about: None, words: [0; 6] };
+    let cnp = Control::carrying("cnp", 64, 0, &());
     assert_eq!(tor.sfc.on_control(&mut tor.bench.cx(), Port(0), Some(HostId(1)), &cnp), Fate::Passed);
     let native = Params { at_source: AtSource::Host, ..params() };
     tor.sfc = Sfc::switch(&native, tor.bench.shape()).expect("SFC acts at switches");
@@ -130,7 +130,7 @@ fn at_most_one_pause_of_a_source_and_queue_is_outstanding() {
     // Host 9 is at another switch.
     let pauses = |notes: Vec<Note>| {
         let pause = |note: &Note| match note {
-            Note::Route(HostId(9), Class(7), frame) => Message::read(frame).expect("an SFC message").pause,
+            Note::Route(HostId(9), Class(7), frame) => frame.message::<Message>().expect("an SFC message").pause,
             other => panic!("{other:?}"),
         };
         notes.iter().map(pause).collect::<Vec<_>>()

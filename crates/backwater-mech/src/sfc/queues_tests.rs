@@ -10,13 +10,14 @@ use backwater_net::{HostQueues, Rate};
 
 const C3: Class = Class(3);
 const SECOND: Class = Class(5);
+const POINT: PointId = PointId(NodeId(9), Port(3), Queue(3));
 
 fn params(at_source: AtSource) -> Params {
     Params { target: Some(Bytes(50_000)), resume: true, at_source, signal: Signal::OnOff, ..tests::params() }
 }
 
 fn message(priority: Class, pause: Time) -> Control {
-    Message { pause, class: C3, dscp: Dscp::of(priority), flow_mode: false, point: (9, 3, 3), to: HostId(3) }
+    Message { pause, class: C3, dscp: Dscp::of(priority), flow_mode: false, point: POINT, to: HostId(3) }
         .frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
 }
 
@@ -24,7 +25,7 @@ fn message(priority: Class, pause: Time) -> Control {
 fn told(bench: &mut SwitchBench) -> Vec<(Class, Time)> {
     let one = |note: &Note| match note {
         Note::Route(HostId(9), Class(7), frame) => {
-            let message = Message::read(frame).expect("an SFC message");
+            let message = frame.message::<Message>().expect("an SFC message");
             assert_eq!(message.class, C3, "on the way it is the network's class");
             (message.dscp.priority(), message.pause)
         }
@@ -90,8 +91,7 @@ fn cache_tells_the_queue_that_a_packet_comes_from() {
     let mut sfc = Sfc::switch(&cached, bench.shape()).expect("SFC acts at switches");
     let style = HoldStyle { quanta: None, framed: true };
     let to = |pause| {
-        let message =
-            Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (9, 3, 3), to: HostId(9) };
+        let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: POINT, to: HostId(9) };
         message.frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
     };
     sfc.on_control(&mut bench.cx(), Port(3), Some(HostId(0)), &to(Time::us(6)));

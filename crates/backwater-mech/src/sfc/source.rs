@@ -68,7 +68,7 @@ impl EndStation {
 
 impl NicSide for EndStation {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        if let Some(message) = Message::read(frame) {
+        if let Some(message) = frame.message::<Message>() {
             let gate = match (message.flow_mode, frame.flow) {
                 (false, _) => Some(NicGate::Class(message.dscp.priority())),
                 (true, flow) => flow.map(NicGate::Flow),

@@ -60,7 +60,7 @@ impl At {
 
     fn messages(&mut self) -> Vec<(u32, Time)> {
         let one = |note: &Note| match note {
-            Note::Route(to, Class(7), frame) => (to.0, Message::read(frame).expect("an SFC message").pause),
+            Note::Route(to, Class(7), frame) => (to.0, frame.message::<Message>().expect("an SFC message").pause),
             other => panic!("SFC only sends messages, not {other:?}"),
         };
         self.bench.notes().iter().map(one).collect()
@@ -138,8 +138,14 @@ fn source_stops_while_one_queue_wants_it() {
     let gate = NicGate::Class(C3);
     let mut told = |now, node, pause| {
         bench.now = now;
-        let message =
-            Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (node, 3, 3), to: HostId(3) };
+        let message = Message {
+            pause,
+            class: C3,
+            dscp: Dscp::of(C3),
+            flow_mode: false,
+            point: PointId(NodeId(node), Port(3), Queue(3)),
+            to: HostId(3),
+        };
         source.on_control(&mut bench.cx(), &message.frame(None, 116));
         bench.notes()
     };
@@ -163,8 +169,15 @@ fn source_stops_until_the_latest_message_ends() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(200));
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
     let message = |pause| {
-        Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: (4, 3, 3), to: HostId(3) }
-            .frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
+        Message {
+            pause,
+            class: C3,
+            dscp: Dscp::of(C3),
+            flow_mode: false,
+            point: PointId(NodeId(4), Port(3), Queue(3)),
+            to: HostId(3),
+        }
+        .frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
     };
     let gate = NicGate::Class(C3);
     assert_eq!(source.on_control(&mut bench.cx(), &message(Time::us(6))), Fate::Consumed);

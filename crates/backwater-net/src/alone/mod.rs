@@ -245,7 +245,7 @@ impl<N: Alone> Lone<N> {
 
 /// A data frame of `size` bytes, known by its number.
 fn frame(dst: u32, class: u8, size: u64, number: u64) -> Packet {
-    let control = Control { kind: "test", size: size as u32, flow: None, about: None, words: [0; 6] };
+    let control = Control::carrying("test", size as u32, 0, &());
     let header = ControlHeader { from: NodeId(0), to: Some(HostId(dst)), content: 0 };
     let data = DataHeader { src: HostId(1), payload: (size - HEADER) as u32, offset: number };
     Packet { body: Body::Data(data), ..Packet::control(&control, header, Class(class), number << 6) }

@@ -221,8 +221,6 @@ pub struct WireCx<'a> {
     pub speaker: Mac,
     /// Addresses of the flow that it speaks of: source and destination. Zeros where none is named, or it has ended.
     pub flow: (Mac, Mac),
-    /// Identity of that flow, low 24 bits: its queue pair.
-    pub queue_pair: u32,
     /// The first octets of a packet of that flow as its source sends it, from its IP header on: IP, UDP and BTH. Empty where none is
     /// named.
     pub packet: &'a [u8],

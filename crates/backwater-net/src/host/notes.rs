@@ -25,14 +25,14 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         for note in std::mem::take(&mut self.world.notes.nic) {
             match note {
                 NicNote::Route(to, class, frame) => {
-                    self.log(None, Some(class), Some(to), &frame);
+                    self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     let found = frame.flow.and_then(|f| self.node.tables.flows.find_received(f));
                     let path = found.map_or(NO_PATH, |at| self.node.tables.flows.recv[at].back);
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
                 NicNote::Emit(class, frame) => {
-                    self.log(Some(PORT), Some(class), None, &frame);
+                    self.log(Some(PORT), Some(class), None, frame.kind, frame.value);
                     let pkt = self.carry(None, class, &frame, NO_PATH, 0);
                     self.express(pkt);
                 }
@@ -60,7 +60,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     self.world.queue.push(at.max(self.world.now), controller_order(event, key), event);
                 }
                 FlowNote::Send(to, class, frame) => {
-                    self.log(None, Some(class), Some(to), &frame);
+                    self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     let own = frame.flow.and_then(|flow| self.own_flow(flow)).filter(|flow| flow.dst == to);
                     let path = own.map_or(NO_PATH, |flow| flow.path);
                     let pkt = self.carry(Some(to), class, &frame, path, 0);

@@ -8,6 +8,7 @@ use crate::hooks::{HoldStyle, Owner};
 use crate::packet::{CLASSES, Class, Control};
 use crate::units::Rate;
 use backwater_engine::Time;
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Kind of the frame in result tables.
 pub const MAC_CONTROL: &str = "mac-control";
@@ -32,47 +33,61 @@ pub struct Hold {
     pub lasting: bool,
 }
 
+/// What a frame of MAC control says: the same of each class that it names, or of the link.
+#[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
+struct MacControl {
+    /// Bits as in [`bit`], one or several: what the priority enable vector is for (annex 31D).
+    of: u16,
+    quanta: u16,
+    lasting: bool,
+}
+
+impl MacControl {
+    fn frame(self) -> Control {
+        Control::carrying(MAC_CONTROL, Control::MIN_FRAME, self.quanta.into(), &self)
+    }
+}
+
 impl Hold {
     /// The frame.
     pub fn frame(self) -> Control {
         self.frame_with(0)
     }
 
-    /// The frame that says the same of other classes as well, a bit each: what the priority enable vector is for (annex 31D).
+    /// The frame that says the same of other classes as well, a bit each.
     pub(crate) fn frame_with(self, others: u8) -> Control {
-        let class = self.class.map_or(LINK as u64, |c| u64::from(c.0));
-        let words = [class, u64::from(self.quanta), u64::from(self.lasting), u64::from(others), 0, 0];
-        Control { kind: MAC_CONTROL, size: Control::MIN_FRAME, flow: None, about: None, words }
+        let of = bit(self.class) | u16::from(others);
+        MacControl { of, quanta: self.quanta, lasting: self.lasting }.frame()
     }
 
-    /// What a frame says of each class that it names, or of the link.
+    /// What a frame says of each class that it names, or of the link; nothing if it is of another kind.
     pub fn each(frame: &Control) -> impl Iterator<Item = Hold> + use<> {
-        let others = frame.words[3] as u8;
-        Hold::read(frame).into_iter().flat_map(move |first| {
-            let classes = (0..CLASSES as u8).filter(move |class| others & (1 << class) != 0);
-            std::iter::once(first).chain(classes.map(move |class| Hold { class: Some(Class(class)), ..first }))
+        frame.message::<MacControl>().into_iter().flat_map(|MacControl { of, quanta, lasting }| {
+            let named = (0..=CLASSES as u8).filter(move |number| of & (1 << number) != 0);
+            let class = |number| (usize::from(number) != LINK).then_some(Class(number));
+            named.map(move |number| Hold { class: class(number), quanta, lasting })
         })
     }
 
     /// Takes out of a frame what it says of these classes, bits as in [`bit`]. Returns whether anything is left.
     pub(crate) fn strike(frame: &mut Control, classes: u16) -> bool {
-        let Some(first) = Hold::read(frame) else { return true };
-        let left = Hold::each(frame).fold(0, |bits, hold| bits | bit(hold.class)) & !classes;
-        if left != 0 && first.class.is_some() {
-            let lowest = left.trailing_zeros();
-            let class = Some(Class(lowest as u8));
-            *frame = Hold { class, ..first }.frame_with((left & !(1 << lowest)) as u8);
-        }
-        left != 0
+        let Some(said) = frame.message::<MacControl>() else { return true };
+        let of = said.of & !classes;
+        *frame = MacControl { of, ..said }.frame();
+        of != 0
     }
 
     /// Reads a frame, of several classes the first; `None` if it is of another kind.
     pub fn read(frame: &Control) -> Option<Hold> {
-        (frame.kind == MAC_CONTROL).then(|| Hold {
-            class: (frame.words[0] != LINK as u64).then_some(Class(frame.words[0] as u8)),
-            quanta: frame.words[1] as u16,
-            lasting: frame.words[2] != 0,
-        })
+        Hold::each(frame).next()
+    }
+
+    /// What a fingerprint takes in of a frame: the first class (8: the link), the quanta, and the other classes, a bit each.
+    pub(crate) fn digest(frame: &Control) -> u64 {
+        let Some(MacControl { of, quanta, .. }) = frame.message() else { return 0 };
+        let others = of & of.wrapping_sub(1);
+        u64::from(of.trailing_zeros()) ^ u64::from(quanta) << 20 ^ u64::from(others) << 40
     }
 
     /// When the pause ends by itself if it arrives now over a link of `rate`.
@@ -292,7 +307,7 @@ mod tests {
         let mut link = Hold { class: None, ..hold(0) }.frame();
         assert!(Hold::strike(&mut link, 0xFF) && Hold::read(&link).is_some_and(|h| h.class.is_none()));
         assert!(!Hold::strike(&mut link, bit(None)));
-        let mut other = Control { kind: "cnp", ..frame };
+        let mut other = Control::carrying("cnp", Control::MIN_FRAME, 0, &());
         assert!(Hold::strike(&mut other, u16::MAX) && Hold::each(&other).next().is_none(), "not of this kind");
     }
 

@@ -24,13 +24,13 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         for note in std::mem::take(&mut self.world.notes.switch) {
             match note {
                 Note::Emit(port, class, frame) => {
-                    self.log(Some(port.0), Some(class), None, &frame);
+                    self.log(Some(port.0), Some(class), None, frame.kind, frame.value);
                     let pkt = self.carry(None, class, &frame, NO_PATH, 0);
                     let ix = self.world.slab.insert(pkt);
                     self.originate(port, ix);
                 }
                 Note::Route(to, class, frame) => {
-                    self.log(None, Some(class), Some(to), &frame);
+                    self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     self.route_from_switch(to, class, &frame);
                 }
                 Note::HoldPeer(owner, port, class, until, style) => {
@@ -51,8 +51,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                 Note::Open(owner, gate) => self.set_gate(owner, gate, false),
                 Note::Flush(port, queue) => self.flush(port, queue),
                 Note::Report(kind, port, class, value) => {
-                    let frame = Control { kind, size: 0, flow: None, about: None, words: [value, 0, 0, 0, 0, 0] };
-                    self.log(Some(port.0), Some(class), None, &frame);
+                    self.log(Some(port.0), Some(class), None, kind, value);
                 }
                 Note::Arm(owner, at, token) => {
                     let switch = self.node.number;

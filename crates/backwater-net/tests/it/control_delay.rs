@@ -28,7 +28,8 @@ enum How {
 }
 
 fn message(kind: &'static str, pkt: Option<&Packet>) -> Control {
-    Control { kind, size: 64, flow: pkt.map(|pkt| pkt.flow), about: pkt.map(|pkt| (pkt.dst, pkt.class)), words: [0; 6] }
+    let (flow, about) = (pkt.map(|pkt| pkt.flow), pkt.map(|pkt| (pkt.dst, pkt.class)));
+    Control { flow, about, ..Control::carrying(kind, 64, 0, &()) }
 }
 
 impl Makes for Tests {

@@ -41,7 +41,7 @@ impl Kind {
 type Log<T> = Rc<RefCell<Vec<T>>>;
 
 fn frame(kind: &'static str, flow: Option<FlowRef>) -> Control {
-    Control { kind, size: 64, flow, about: None, words: [0; 6] }
+    Control { flow, ..Control::carrying(kind, 64, 0, &()) }
 }
 
 /// Every packet says at which byte it begins; each switch adds its number and what its port had sent before.
@@ -333,7 +333,7 @@ impl NicSide for Asks {
             return Fate::Passed;
         }
         self.heard.borrow_mut().push(("request", cx.now()));
-        assert_eq!((cx.shape().host, frame.words[0]), (HostId(1), 12_000));
+        assert_eq!((cx.shape().host, frame.message()), (HostId(1), Some(Bytes(12_000))));
         cx.reply(HostId(0), Class(7), frame_of("grant", frame.flow));
         cx.emit(Class(7), frame_of("hello", None));
         Fate::Consumed
@@ -349,7 +349,7 @@ impl FlowSide for Asking {
         (!self.granted).then_some(Bytes(0))
     }
     fn on_start(&mut self, cx: &mut FlowCx<'_>) {
-        let request = Control { words: [cx.backlog().0, 0, 0, 0, 0, 0], ..frame("request", cx.flow()) };
+        let request = Control { flow: cx.flow(), ..Control::carrying("request", 64, 0, &cx.backlog()) };
         cx.send(cx.shape().dst, Class(7), request);
     }
     fn on_control(&mut self, _: &mut FlowCx<'_>, frame: &Control) -> Fate {

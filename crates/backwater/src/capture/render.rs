@@ -136,9 +136,8 @@ impl Renderer {
             flow = (host_mac(of.src), host_mac(of.dst));
             self.sample(frame, of, &mut sampled);
         }
-        let queue_pair = frame.flow.map_or(0, |flow| flow.tag & 0xff_ffff);
         let mut body = Vec::new();
-        let cx = WireCx { speaker: self.mac_of(speaker), flow, queue_pair, packet: &sampled };
+        let cx = WireCx { speaker: self.mac_of(speaker), flow, packet: &sampled };
         let carrier = Config::octets(frame, &cx, &mut body).unwrap_or_else(|| {
             body.clear();
             body.extend(frame.kind.as_bytes());
@@ -167,7 +166,10 @@ impl Renderer {
                 let (ds, ports) = (ds.octet(), (port, port));
                 Datagram { addresses, ds, ports, payload: &body, roce: false }.append(octets);
             }
-            Carrier::Roce => datagram(addresses, ds, roce_ports(queue_pair), &body, true).append(octets),
+            Carrier::Roce => {
+                let ports = roce_ports(frame.flow.map_or(0, |flow| flow.tag));
+                datagram(addresses, ds, ports, &body, true).append(octets);
+            }
         }
     }
 

@@ -160,7 +160,7 @@ const CONTROL: &[Spec] = &[
         "value",
         DataType::UInt64,
         "see kind",
-        "its first word: of MAC control the pause time in quanta of 512 bit times",
+        "what it says: of MAC control the pause time in quanta of 512 bit times",
     ),
 ];
 
