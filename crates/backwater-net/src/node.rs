@@ -90,7 +90,7 @@ where
 
     /// Whether a frame is on the wire whose end no event says. Where something has come to wait for that, one will from now on. At the
     /// instant of the end it is the event's order that decides, as it would if it had been pushed at the start.
-    #[inline(always)]
+    #[inline(never)]
     fn is_taken(&mut self, port: u16) -> bool {
         let event = Event::Sent { port: self.global(port) };
         let p = &self.ports[usize::from(port)];
@@ -146,7 +146,7 @@ where
         let (p, header) = (&mut self.ports[usize::from(port)], &self.world.slab[pkt].pkt);
         let (size, uid, is_data, is_mac) = (header.size, header.uid, header.is_data(), header.is_mac());
         let sent = self.world.now + p.serialiser.time(size + self.world.rules.gap);
-        p.busy = true;
+        (p.busy, p.current) = (true, pkt);
         p.tx_frames += 1;
         p.tx_bytes += u64::from(size);
         p.tx_data_frames += u64::from(is_data);
@@ -163,19 +163,26 @@ where
         if !at_end && !is_mac {
             self.depart_at_start(port, pkt);
         }
-        let global = self.global(port);
-        let p = &self.ports[usize::from(port)];
-        let awaited = at_end || p.special || p.ordered || p.mac_waits || self.waits(port);
-        let p = self.port(port);
-        if awaited {
-            (p.current, p.wire) = (pkt, wire);
+        if at_end || self.is_awaited(port) {
+            let global = self.global(port);
             self.world.push(sent, Event::Sent { port: global });
+            if wire != 0 {
+                self.port(port).wire = wire;
+            }
         } else {
-            (p.busy, p.free_at) = (false, sent);
+            let p = self.port(port);
+            (p.busy, p.current, p.free_at) = (false, NIL, sent);
         }
         if wire & LOST == 0 {
             self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
+    }
+
+    /// Whether something happens when the frame on the wire of this port has left, or waits for that.
+    #[inline(always)]
+    fn is_awaited(&self, port: u16) -> bool {
+        let p = &self.ports[usize::from(port)];
+        p.special || p.ordered || p.mac_waits || self.waits(port)
     }
 
     #[inline(never)]
