@@ -10,6 +10,7 @@ pub mod dctcp;
 pub mod ecn;
 pub mod flowlet;
 mod headroom;
+pub mod hpcc;
 pub mod mac_control;
 pub mod pause;
 pub mod pfc;

@@ -15,4 +15,5 @@ crate::stack::mechanisms! {
     dctcp => crate::dctcp::Dctcp,
     swift => crate::swift::Swift,
     timely => crate::timely::Timely,
+    hpcc => crate::hpcc::Hpcc,
 }

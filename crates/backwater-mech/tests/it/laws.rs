@@ -9,7 +9,7 @@ use backwater_mech::pfc::{Action, Threshold, headroom};
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, Granularity, Points};
 use backwater_mech::stack::Scoped;
-use backwater_mech::{bcn, ci, dcqcn, dctcp, flowlet, qcn, spray, swift, timely};
+use backwater_mech::{bcn, ci, dcqcn, dctcp, flowlet, hpcc, qcn, spray, swift, timely};
 use backwater_net::config::{
     AckPath, Architecture, BufferPer, LatencyAt, PacketParams, Recovery, ReleaseAt, SwitchParams, TransportParams,
     Window,
@@ -148,6 +148,8 @@ enum Rates {
     Swift(u64),
     /// TIMELY that leaves its first branch at so many us
     Timely(u64),
+    /// HPCC with a round trip of so many us
+    Hpcc(u64),
 }
 
 /// How flows are isolated: thresholds so low that they are, and change queues often.
@@ -317,6 +319,8 @@ fn extras() -> impl Strategy<Value = Extras> {
             Rates::Swift(20),
             Rates::Timely(2),
             Rates::Timely(20),
+            Rates::Hpcc(2),
+            Rates::Hpcc(20),
         ])),
         (select(vec![1u32, 1, 4]), any::<bool>(), select(vec![0u64, 0, 900, 30_000])),
         (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
@@ -342,7 +346,8 @@ fn extras() -> impl Strategy<Value = Extras> {
             }
             let (ack_class, ack_first, acks, ecmp) = acks;
             // A window does not open without acknowledgements; the reader of scenarios refuses that.
-            let acks = acks || matches!(rates, Some(Rates::Dctcp(_) | Rates::Swift(_) | Rates::Timely(_)));
+            let acks =
+                acks || matches!(rates, Some(Rates::Dctcp(_) | Rates::Swift(_) | Rates::Timely(_) | Rates::Hpcc(_)));
             Extras {
                 sfc,
                 rates,
@@ -515,6 +520,10 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
             let (t_low, min_rate) = (Time::us(t_low), Rate(100_000_000));
             let params = timely::Params { t_low, min_rtt: Time::us(5), min_rate, ..timely::Params::default() };
             config.timely = Some(Scoped::everywhere(params));
+        }
+        Some(Rates::Hpcc(base_rtt)) => {
+            let params = hpcc::Params { base_rtt: Time::us(base_rtt), ..hpcc::Params::default() };
+            config.hpcc = Some(Scoped::everywhere(params));
         }
         Some(Rates::Bcn(bcn_00)) => {
             let (qeq, qsc) = (Some(Bytes(5_000)), Some(Bytes(15_000)));

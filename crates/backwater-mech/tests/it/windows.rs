@@ -1,10 +1,11 @@
-//! Oracles of senders' controls: the sawtooth of DCTCP's paper, the delay that Swift is to hold, and how far TIMELY lets queues grow.
+//! Oracles of senders' controls: the sawtooth of DCTCP's paper, the delay that Swift is to hold, how far TIMELY lets queues grow, and
+//! the share of the link to which HPCC uses it.
 
 use crate::common::{Bench, On, step};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
-use backwater_mech::{dctcp, swift, timely};
+use backwater_mech::{dctcp, hpcc, swift, timely};
 use backwater_net::config::{PacketParams, Recovery};
 use backwater_net::packet::Port;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec};
@@ -183,5 +184,33 @@ fn timely_lets_queues_grow_to_its_lower_bound_and_little_more() {
             println!("{n} flows, {event:?}: up to {peak:.1} us, {rates:.2?}");
             assert!((50.0 - 4.36..70.0).contains(&peak), "{n} flows, {event:?}: {peak}");
         }
+    }
+}
+
+/// An incast settles where ComputeWind leaves rates alone. With n R = C U it says R = R eta / U + R_AI, so U = eta + n R_AI / C, which is
+/// below 1 here. U is what the port sends, as a share of C, and the least that waited at two times, as a share of C T: what is sent lies
+/// below U by at most what waits on average. That is less than in front of a server with random arrivals (M/D/1), for paced flows are
+/// more even; and less than half of what waits if all flows send at the same time, n - 1 frames. Differences between flows become
+/// less by eta / U each round trip.
+#[test]
+fn hpcc_uses_eta_of_the_link_and_leaves_its_queue_near_empty() {
+    // Gb/s, us
+    let (c, t, eta, r_ai) = (100.0, 13.0, 0.95, 0.05);
+    let in_flight = c * t * 1e3 / 8.0;
+    for n in [2u32, 8, 64] {
+        let config = Config { hpcc: Some(Scoped::everywhere(hpcc::Params::default())), ..Config::default() };
+        let mut bench = long_lived(n, Rate::gbps(100), Time::us(1), config);
+        let (queue, rates) = run(&mut bench, Time::ms(10), Time::ms(15), Time::us(5));
+        let (sum, index) = (rates.iter().sum::<f64>(), fairness(&rates));
+        let (share, frame) = (sum / c, FRAME as f64);
+        // The frame on the wire counts as queued, but not for HPCC.
+        let waiting = mean(&queue) - share * frame;
+        let u = eta + f64::from(n) * r_ai / c;
+        println!("{n} flows: U {u:.4}; {sum:.2} Gb/s, {waiting:.0} B wait, index {index:.4}");
+        assert!(share < u + 0.001 && share > u - waiting / in_flight - 0.001, "{n} flows: {share} of the link");
+        let random = share * share / (2.0 * (1.0 - share)) * frame;
+        let together = f64::from(n - 1) / 2.0 * frame;
+        assert!(waiting < random.min(together), "{n} flows: {waiting} B of {random}, {together}");
+        assert!(n < 64 || index > 0.99, "{n} flows: {rates:?}");
     }
 }

@@ -111,8 +111,10 @@ fn unknown_keys_name_the_nearest() {
 #[test]
 fn lists() {
     let names = |what| items(what).unwrap().into_iter().map(|i| i.name).collect::<Vec<_>>();
-    let all =
-        ["pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn", "spray", "flowlet", "ci", "dctcp", "swift", "timely"];
+    let all = [
+        "pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn", "spray", "flowlet", "ci", "dctcp", "swift", "timely",
+        "hpcc",
+    ];
     assert_eq!(names("mechanisms"), all);
     assert_eq!(names("topologies"), ["star", "dumbbell", "parking-lot", "leaf-spine", "fat-tree", "explicit"]);
     assert!(names("workloads").contains(&"poisson".to_owned()));
@@ -127,7 +129,9 @@ fn lists() {
 #[test]
 fn the_schema_is_json_and_has_no_parameter_that_hides_a_key_of_the_file() {
     let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
-    for table in ["switch", "pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn", "ci", "dctcp", "swift", "timely"] {
+    for table in
+        ["switch", "pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn", "ci", "dctcp", "swift", "timely", "hpcc"]
+    {
         let at = &schema["properties"][table]["properties"]["at"];
         assert_eq!(at["type"], "array", "{table}");
     }

@@ -54,13 +54,13 @@ fn rate_limiters(dice: &mut Dice, case: &mut Case) {
         case.remove("bcn");
         return;
     }
-    one_of(dice, case, &["dcqcn", "qcn", "bcn", "dctcp", "swift", "timely"]);
+    one_of(dice, case, &["dcqcn", "qcn", "bcn", "dctcp", "swift", "timely", "hpcc"]);
 }
 
 fn transport(case: &mut Case) {
     let reliable = case.get("transport.recovery").is_some() && !is(case, "transport.recovery", "none");
     let go_back = is(case, "transport.recovery", "go-back-n");
-    if reliable || ["swift", "dctcp", "timely", "transport.window"].iter().any(|key| case.get(key).is_some()) {
+    if reliable || ["swift", "dctcp", "timely", "hpcc", "transport.window"].iter().any(|key| case.get(key).is_some()) {
         case.remove("ack.enabled");
     }
     if case.tree.contains_key("spray") && reliable {

@@ -1,0 +1,283 @@
+//! HPCC — Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019.
+//!
+//! Every switch writes into a data packet what its egress port has done (in-band network telemetry, INT), and the acknowledgement takes that
+//! back. The sender knows the load of each link on the way, and sets its window so that the busiest is used to a share of eta.
+//!
+//! ```text
+//! switch, as a data packet begins to leave: appends ts, txBytes (before this packet), qLen (without it), B
+//! per acknowledgement with the hops L, those of the acknowledgement before being Lp                    MeasureInflight, section 3.3
+//!   per hop:  tau = ts - Lp.ts;   u' = min(qLen, Lp.qLen) / (B T) + (txBytes - Lp.txBytes) / (tau B)
+//!   u' and tau of the hop with the largest u';   tau = min(tau, T);   U = (1 - tau/T) U + (tau/T) u'
+//! ComputeWind:  U >= eta or incStage >= maxStage:  W = Wc eta / U + W_AI;  incStage' = 0
+//!               otherwise:                         W = Wc + W_AI;          incStage' = incStage + 1
+//! once per round trip (ack.seq > lastUpdateSeq):   Wc = W;  incStage = incStage';  lastUpdateSeq = snd_nxt
+//! always                                           R = W / T, by which packets are paced; min_rate <= R <= line rate
+//! ```
+//!
+//! The first acknowledgement only stores its hops. U begins at 1, W with a T at line rate. W = R T, so the rule is kept in rates: R_AI = W_AI / T.
+//!
+//! In the multiplicative branch n equal flows settle at n R = C U and R = R eta / U + R_AI, so U = eta + n R_AI / C. Below 1 there is next to
+//! no queue. Above, rates swing about that point.
+//!
+//! Five hops of 8 octets and their number, 42 octets, are in every data packet and acknowledgement, used or not, as in the HPCC ns-3 code.
+//!
+//! **Not modelled:** the widths and units of INT's fields (24-bit ns, 128 B, 80 B): values are exact, and rates are in kb/s; PINT; an
+//! own rate for each hop (MULTI_RATE). Switches behind the fifth write nothing.
+//! **Where we differ:** hops that are not those of the acknowledgement before, since the way has changed, are stored and not subtracted. In the
+//! HPCC ns-3 code they are.
+
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_engine::fingerprint::mix;
+use backwater_net::attachment::{Attachment, WORDS};
+use backwater_net::hooks::{
+    Absent, Ack, Claims, Departure, Extra, FlowCx, FlowShape, FlowSide, Mechanism, Needs, Overhead, Preset, Profile,
+    Reach, SwitchCx, SwitchShape, SwitchSide,
+};
+use backwater_net::packet::{DataHeader, Packet};
+use backwater_net::{Bytes, Rate};
+
+/// Most hops that a packet carries.
+const HOPS: usize = 5;
+/// INT in a frame: five hops of 8 octets, and their number.
+const INT: Bytes = Bytes(42);
+
+/// Parameters of HPCC.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Round trip of the idle network, for all flows alike; a little more than the longest.
+    #[param(
+        symbol = "T", default = Time::us(13), range = Time(1)..,
+        source = "SIGCOMM 2019: 13 us, for its fat tree", why = "loads are measured against it"
+    )]
+    pub base_rtt: Time,
+    /// Share of the busiest link that flows are to use.
+    #[param(symbol = "eta", default = 0.95, range = >0.0..=1.0, source = "SIGCOMM 2019")]
+    pub eta: f64,
+    /// Additive increases in a row, a round trip each, before a multiplicative one; 0: all are multiplicative.
+    #[param(symbol = "maxStage", default = 5, range = 0.., source = "SIGCOMM 2019; HPCC ns-3 config: 0")]
+    pub max_stage: u32,
+    /// Additive increase of the rate.
+    #[param(
+        symbol = "W_AI / T", default = Rate(50_000_000), range = Rate(1)..,
+        source = "SIGCOMM 2019: 80 B per 13 us; HPCC ns-3 run.py: 0.4 Mb/s per Gb/s",
+        why = "flows that share a link would never become equal"
+    )]
+    pub r_ai: Rate,
+    /// Least rate.
+    #[param(
+        default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate",
+        source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
+    )]
+    pub min_rate: Rate,
+}
+
+/// HPCC.
+pub enum Hpcc {}
+
+impl Mechanism for Hpcc {
+    const NAME: &'static str = "hpcc";
+    const DEFINED_BY: &'static str = "Li et al., SIGCOMM 2019";
+    const SUMMARY: &'static str = "sets each flow's window by the load that switches write into its packets";
+    const IDLE: &'static str = "never lowered a rate";
+    const PRESETS: &'static [Preset] = &[
+        Preset { name: "paper", source: "Li et al., SIGCOMM 2019", toml: "" },
+        Preset {
+            name: "ns3-hpcc",
+            source: "HPCC ns-3 code, config for 100 Gb/s",
+            toml: "max_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\n",
+        },
+    ];
+    const EXTRA: Extra = Extra { port_events: true, may_start: false, attachment: true };
+    type Params = Params;
+    type Shared = ();
+    type Switch = Telemetry;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { acks: true, window: true, ..Needs::default() },
+            overhead: Overhead { data: INT, ack: INT },
+            ..Profile::default()
+        }
+    }
+
+    fn switch(_: &Params, _: &SwitchShape) -> Option<Telemetry> {
+        Some(Telemetry)
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        Some(Sender {
+            rate: shape.line,
+            committed: shape.line,
+            line: shape.line,
+            u: 1.0,
+            stage: 0,
+            sent: 0,
+            last_update: 0,
+            previous: None,
+            cuts: 0,
+            params: Box::new(params.clone()),
+        })
+    }
+}
+
+/// What one switch has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Hop {
+    /// ts
+    at: Time,
+    /// txBytes
+    tx_bytes: u64,
+    /// qLen \[bytes\]
+    queued: u32,
+    /// B \[kb/s\]
+    rate: u32,
+}
+
+/// INT of one packet. The last word has the number of hops in its lowest octet, and above it a hash of the ports.
+struct Int<'a>(&'a mut [u64; WORDS]);
+
+impl Int<'_> {
+    const LAST: usize = WORDS - 1;
+
+    fn append(&mut self, port: u64, hop: Hop) {
+        let hops = (self.0[Int::LAST] & 0xFF) as usize;
+        if hops >= HOPS {
+            return;
+        }
+        let words = [hop.at.0, hop.tx_bytes, u64::from(hop.rate) << 32 | u64::from(hop.queued)];
+        self.0[3 * hops..3 * hops + 3].copy_from_slice(&words);
+        self.0[Int::LAST] = mix(self.0[Int::LAST] ^ mix(port)) & !0xFF | (hops as u64 + 1);
+    }
+}
+
+/// The hops of an attachment.
+fn hops(carried: &Attachment) -> impl Iterator<Item = Hop> + '_ {
+    let Attachment(words) = carried;
+    let hop = |w: &[u64]| Hop { at: Time(w[0]), tx_bytes: w[1], queued: w[2] as u32, rate: (w[2] >> 32) as u32 };
+    words.chunks_exact(3).map(hop).take((words[Int::LAST] & 0xFF) as usize)
+}
+
+/// A switch writes INT.
+pub struct Telemetry;
+
+/// The sender of one flow.
+pub struct Sender {
+    /// R
+    rate: Rate,
+    /// Wc / T
+    committed: Rate,
+    line: Rate,
+    /// U
+    u: f64,
+    /// incStage
+    stage: u32,
+    /// \[bytes\] snd_nxt
+    sent: u64,
+    /// \[bytes\] lastUpdateSeq
+    last_update: u64,
+    /// L of the acknowledgement before
+    previous: Option<Attachment>,
+    /// round trips after which the rate was lower
+    cuts: u64,
+    params: Box<Params>,
+}
+
+// The specification.
+impl SwitchSide for Telemetry {
+    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+        let (Some(Attachment(words)), true) = (carried, pkt.is_data()) else { return };
+        let queued = cx.seen().egress_port(from.port).saturating_sub(pkt.bytes());
+        let hop = Hop {
+            at: cx.now(),
+            tx_bytes: from.tx_bytes,
+            queued: u32::try_from(queued.0).unwrap_or(u32::MAX),
+            rate: u32::try_from((from.rate.0 / 1000).max(1)).unwrap_or(u32::MAX),
+        };
+        Int(words).append(u64::from(cx.shape().node.0) << 16 | u64::from(from.port.0), hop);
+    }
+}
+
+impl FlowSide for Sender {
+    #[inline(always)]
+    fn rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
+
+    #[inline(always)]
+    fn window(&self) -> Option<Bytes> {
+        let bits = u128::from(self.rate.0) * u128::from(self.params.base_rtt.0) / 1_000_000_000_000;
+        Some(Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)))
+    }
+
+    #[inline(always)]
+    fn on_send(&mut self, _: &mut FlowCx<'_>, pkt: &mut Packet) {
+        self.sent = self.sent.max(pkt.data().map_or(0, DataHeader::end));
+    }
+
+    #[inline(always)]
+    fn attach(&mut self, _: &Packet) -> Option<Attachment> {
+        Some(Attachment::default())
+    }
+
+    fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack<'_>) {
+        let Some(carried) = ack.carried else { return };
+        let Some(previous) = self.previous.replace(*carried) else {
+            self.last_update = self.sent;
+            return;
+        };
+        let same_way = previous.0[Int::LAST] == carried.0[Int::LAST];
+        if same_way && self.measure_inflight(&previous, carried) {
+            self.compute_rate(ack.received > self.last_update);
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.cuts, margin: None }
+    }
+}
+
+impl Sender {
+    /// MeasureInflight. Returns whether there was something to measure: no time passes between packets that have overtaken each other.
+    fn measure_inflight(&mut self, previous: &Attachment, carried: &Attachment) -> bool {
+        let t = self.params.base_rtt.0 as f64;
+        let mut largest = (0.0, None);
+        for (old, new) in hops(previous).zip(hops(carried)) {
+            let Some(tau) = new.at.0.checked_sub(old.at.0).filter(|tau| *tau > 0) else { continue };
+            // B of new.rate kb/s: bits a picosecond.
+            let (b, tau) = (f64::from(new.rate) * 1e-9, tau as f64);
+            let tx_rate = new.tx_bytes.saturating_sub(old.tx_bytes) as f64 * 8.0 / tau;
+            let u = f64::from(new.queued.min(old.queued)) * 8.0 / (b * t) + tx_rate / b;
+            if u > largest.0 || largest.1.is_none() {
+                largest = (u, Some(tau));
+            }
+        }
+        let (u, Some(tau)) = largest else { return false };
+        let tau = tau.min(t);
+        self.u = (self.u * (t - tau) + u * tau) / t;
+        true
+    }
+
+    /// ComputeWind, in rates; `full`: a round trip has passed since the last time.
+    fn compute_rate(&mut self, full: bool) {
+        let Params { eta, max_stage, r_ai, min_rate, .. } = *self.params;
+        let c = self.u / eta;
+        let multiplicative = c >= 1.0 || self.stage >= max_stage;
+        let base = if multiplicative { (self.committed.0 as f64 / c) as u64 } else { self.committed.0 };
+        let rate = Rate(base.saturating_add(r_ai.0)).min(self.line).max(min_rate.min(self.line));
+        self.rate = rate;
+        if full {
+            self.cuts += u64::from(rate < self.committed);
+            self.committed = rate;
+            self.stage = if multiplicative { 0 } else { self.stage + 1 };
+            self.last_update = self.sent;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
