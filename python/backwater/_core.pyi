@@ -188,7 +188,7 @@ class Status:
     flows_total: int | None
 
 def explain(key: str) -> dict[str, Any]:
-    """What a scenario key means: meaning, symbol, unit, default, range, source, aliases, children."""
+    """What a key means: meaning, symbol, unit, default, range, source, aliases, children."""
 
 def items(what: str) -> list[dict[str, str]]:
     """The known `mechanisms`, `topologies` or `workloads`, as {name, summary, source}."""

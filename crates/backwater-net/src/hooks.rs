@@ -372,7 +372,7 @@ impl FlowCx<'_> {
     pub fn now(&self) -> Time {
         self.now
     }
-    /// The flow (for a shared controller: the one that called last).
+    /// The flow (of a controller that several flows share: the first of them).
     pub fn shape(&self) -> &FlowShape {
         self.shape
     }

@@ -196,7 +196,11 @@ impl Resolved {
             Ok(Json::Object(map)) => map,
             _ => Map::new(),
         };
-        let mut all = object(serde_json::to_value(&self.file));
+        // Without what mechanisms add to frames: whoever reads it adds that anew.
+        let (mut file, overhead) = (self.file.clone(), self.mechanisms.overhead());
+        file.packet.header = file.packet.header.saturating_sub(overhead.data);
+        file.ack.size = file.ack.size.saturating_sub(overhead.ack);
+        let mut all = object(serde_json::to_value(&file));
         let lists: Vec<_> =
             ["flow", "job", "fault", "output"].iter().filter_map(|k| all.shift_remove_entry(*k)).collect();
         all.insert("switch".into(), flat(object(serde_json::to_value(&self.switch))));

@@ -205,7 +205,8 @@ impl SendFlow {
     /// \[bytes\] that have not been sent, or are to be sent again, in packets of `step` bytes.
     #[inline(always)]
     pub fn backlog(&self, step: u64) -> u64 {
-        let lost = self.recovery.as_ref().map_or(0, |sender| sender.lost.len() as u64 * step);
+        let length = |offset: &u64| step.min(self.available.saturating_sub(*offset));
+        let lost: u64 = self.recovery.as_ref().map_or(0, |sender| sender.lost.iter().map(length).sum());
         self.available - self.sent + lost
     }
 

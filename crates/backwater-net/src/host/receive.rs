@@ -170,6 +170,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     fn take_ack(&mut self, pkt: Ix, header: &Packet, ack: AckHeader) {
+        // Before anything is sent again, which may be given the place of this acknowledgement.
+        let carried =
+            if self.world.rules.extra.attachment { self.world.attachments.get(pkt, header.uid) } else { None };
         let Some(at) = self.node.tables.flows.find(header.flow) else { return };
         let now = self.world.now;
         let flow = &mut self.node.tables.flows.send[at];
@@ -188,8 +191,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             if lost {
                 self.at_controller(controller, slot, |side, cx| side.on_loss(cx, Loss::Gap));
             }
-            let carried =
-                if self.world.rules.extra.attachment { self.world.attachments.get(pkt, header.uid) } else { None };
             let (received, rtt, marked) = (ack.received, now - header.sent, header.ecn() == Ecn::Ce);
             let ack = Ack { received, rtt, marked, carried: carried.as_ref() };
             self.at_controller(controller, slot, |side, cx| side.on_ack(cx, &ack));

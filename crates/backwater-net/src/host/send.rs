@@ -77,16 +77,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if self.world.rules.extra.may_start {
             open &= !self.refused(port);
         }
-        let h = &mut *self.node.host;
-        let mask = h.express_mask & open;
-        if mask != 0 {
-            let queue = 7 - mask.leading_zeros() as usize;
-            let Some(pkt) = h.express[queue].pop(&self.world.slab) else { return };
-            if h.express[queue].is_empty() {
-                h.express_mask &= !(1 << queue);
-            }
-            return self.transmit(port, pkt);
+        if self.send_express(port, open) {
+            return;
         }
+        // What a hook sends meanwhile waits: the wire is this one's to give.
+        self.ports[usize::from(port)].busy = true;
         while self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1) {
             let Some(slot) = self.next_flow(open) else { break };
             let pkt = self.send(slot);
@@ -105,6 +100,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 open &= !self.refused(port);
             }
         }
+        self.ports[usize::from(port)].busy = false;
+        if self.send_express(port, open) {
+            return;
+        }
         let next = if self.world.rules.extra.may_start {
             let stack = &self.node.host.stack;
             let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
@@ -122,6 +121,23 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
         }
+    }
+
+    /// Sends what goes before data, if there is something that may.
+    #[inline(always)]
+    fn send_express(&mut self, port: u16, open: u8) -> bool {
+        let h = &mut *self.node.host;
+        let mask = h.express_mask & open;
+        if mask == 0 {
+            return false;
+        }
+        let queue = 7 - mask.leading_zeros() as usize;
+        let Some(pkt) = h.express[queue].pop(&self.world.slab) else { return false };
+        if h.express[queue].is_empty() {
+            h.express_mask &= !(1 << queue);
+        }
+        self.transmit(port, pkt);
+        true
     }
 
     /// Queues of whose first packets a mechanism says that they may not start, a bit each: what waits elsewhere must not stand behind them.

@@ -78,7 +78,8 @@ impl<A: Actors> Network<A> {
     /// An egress port, and the packet behind which the next one of this queue will wait.
     #[inline(always)]
     fn touch_queue(&self, switch: &Switch<A::Switch>, egress: u16, queue: usize) -> u64 {
-        let out = &self.ports[(switch.first_port + u32::from(egress)) as usize];
+        // The way of a flow that is over may lead anywhere.
+        let Some(out) = self.ports.get((switch.first_port + u32::from(egress)) as usize) else { return 0 };
         out.touch()
             ^ out.tail(queue).map_or(0, |tail| self.world.slab.touch_link(tail))
             ^ switch.occupancy.touch(PortNo(egress))

@@ -179,7 +179,7 @@ impl Occupancy {
     /// Reads a counter of a port's egress, for no other purpose than to have it in the cache.
     #[inline(always)]
     pub(crate) fn touch(&self, port: Port) -> u64 {
-        self.counts(port).egress[0]
+        self.ports.get(usize::from(port.0)).map_or(0, |counts| counts.egress[0])
     }
 
     #[inline(always)]

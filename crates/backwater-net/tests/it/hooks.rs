@@ -502,3 +502,31 @@ fn what_is_trimmed_may_take_another_queue() {
     let back = header + LINK + SWITCH + SHORT + LINK;
     assert_eq!(same, last + back + DATA + LINK + SWITCH + slow + LINK);
 }
+
+/// With each packet of data, its flow sends the receiver a frame.
+#[derive(Clone, Copy)]
+struct Talks;
+
+impl Makes for Talks {
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        Some(Box::new(*self))
+    }
+}
+
+impl FlowSide for Talks {
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+        cx.send(cx.shape().dst, Class(6), frame("note", Some(pkt.flow)));
+    }
+}
+
+/// What a flow sends while its packet is made does not go at the same time as that: a wire carries one frame.
+#[test]
+fn what_is_sent_with_a_packet_takes_its_own_time() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, 40_000);
+    let out = bench.run_with(own(Talks));
+    assert_eq!(out.unrest, Vec::<String>::new());
+    // Ten of each on the first link, one after another; the last packet then passes the switch and the second link.
+    let last = (DATA + SHORT) * 10 + LINK + SWITCH + DATA + LINK;
+    assert_eq!(out.flow(0).fct_last_byte, Some(last));
+}

@@ -1,5 +1,5 @@
-//! Whether the values of a planned scenario go together. Errors come in the order of a file: frames, switches, mechanisms, flows, jobs,
-//! output.
+//! Whether the values of a planned scenario go together. Errors of the plan (queues, flows, faults) have come
+//! before; then come those of frames, switches, mechanisms, jobs and output.
 
 mod incasts;
 mod load;

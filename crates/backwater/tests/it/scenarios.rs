@@ -102,10 +102,13 @@ fn the_scenarios_of_the_studies_are_good() {
 
 #[test]
 fn resolved_text_reads_back_to_the_same() {
-    for variant in [None, Some("sfc"), Some("dcqcn"), Some("endless")] {
+    for variant in [None, Some("sfc"), Some("dcqcn"), Some("endless"), Some("hpcc")] {
         let mut scenario = read(new_scenario());
-        if let Some(name) = variant {
-            scenario = scenario.with_variant(name).unwrap();
+        match variant {
+            // It adds octets to each frame.
+            Some("hpcc") => scenario = scenario.with_mechanism("hpcc").unwrap(),
+            Some(name) => scenario = scenario.with_variant(name).unwrap(),
+            None => {}
         }
         let scenario = scenario.with_set("switch.at", r#"[{ tier = "spine", buffer = "900 KB" }]"#).unwrap();
         let first = scenario.check().unwrap_or_else(|e| panic!("{e}"));
