@@ -96,12 +96,12 @@ impl SwitchBench {
 
     /// Says that `bytes` more of `class` that came in at `port` wait in a lane of the mechanism.
     pub fn hold(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
-        self.occupancy.hold(&place(port, port, class), Lane { owner: OWNER, number }, bytes);
+        self.occupancy.held.add(&place(port, port, class), Lane { owner: OWNER, number }, bytes, self.now);
     }
 
     /// Says that `bytes` of them have left the lane.
     pub fn let_go(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
-        self.occupancy.let_go(&place(port, port, class), Lane { owner: OWNER, number }, bytes);
+        self.occupancy.held.take(&place(port, port, class), Lane { owner: OWNER, number }, bytes, self.now);
     }
 
     /// The context of a hook.

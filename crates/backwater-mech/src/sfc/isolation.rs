@@ -16,7 +16,7 @@
 //! congested queue is isolated when that queue tells the source again.
 //!
 //! Acknowledgements and control frames of the host never wait. The lane stands beside its egress queue and is served with it
-//! once it is open (see `backwater-net`, `network/lanes.rs`); a packet leaves it before any later one of its flow passes.
+//! once it is open (see `backwater-net`, `port/lanes.rs`); a packet leaves it before any later one of its flow passes.
 //!
 //! **Where we differ:** the document has one congestion queue, paused as a whole; here each (source, destination, class) or flow
 //! has a lane, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to

@@ -34,17 +34,13 @@ macro_rules! cx {
 pub(crate) struct Host<N> {
     pub port: u32,
     /// Classes that have flows ready to send, a bit each.
-    pub ready_mask: u8,
-    /// Queues that have frames in `express`, a bit each.
-    pub express_mask: u8,
+    pub ready_mask: u32,
     /// Whether a class has several queues.
     several: bool,
     /// Data frames in the transmit queue, per queue.
     staged: [u16; CLASSES],
     pub rx: Option<Box<SlowReceiver>>,
     ready: [ReadyFlows; CLASSES],
-    /// Acknowledgements and control frames that go before data, per queue.
-    pub express: [Fifo; CLASSES],
     pub stack: N,
     pub shape: NicShape,
     /// Under weighted round robin: the class whose turn it is, and how many packets more it may send.
@@ -60,13 +56,6 @@ pub(crate) struct Host<N> {
 struct ReadyFlows {
     first: u32,
     last: u32,
-}
-
-/// What a host will probably send next.
-pub(crate) enum NextUp {
-    Packet(Ix),
-    Flow(u32),
-    Nothing,
 }
 
 /// A receive buffer that is emptied too slowly.
@@ -86,13 +75,11 @@ impl<N> Host<N> {
         Host {
             port,
             ready_mask: 0,
-            express_mask: 0,
             several: shape.queues.several(),
             staged: [0; CLASSES],
             rx: None,
             shape,
             ready: [ReadyFlows { first: NO_FLOW, last: NO_FLOW }; CLASSES],
-            express: [Fifo::default(); CLASSES],
             stack,
             turn: (0, 0),
             parked: Vec::new(),
@@ -102,8 +89,8 @@ impl<N> Host<N> {
 
     /// Data frames in the transmit queue that may leave: those of a paused queue must not keep others from it.
     #[inline(always)]
-    pub fn staged(&self, open: u8) -> u32 {
-        if open == u8::MAX {
+    pub fn staged(&self, open: u32) -> u32 {
+        if open == u32::MAX {
             return self.staged.iter().map(|staged| u32::from(*staged)).sum();
         }
         let queues = self.staged.iter().enumerate();
@@ -150,15 +137,15 @@ impl<N> Host<N> {
 
     /// Whose turn it is among the classes of a mask that is not empty.
     #[cold]
-    pub fn weighted_turn(&mut self, mask: u8, weights: &[u32; CLASSES]) -> usize {
-        let strict = (0..CLASSES).fold(0u8, |bits, class| if weights[class] == 0 { bits | 1 << class } else { bits });
+    pub fn weighted_turn(&mut self, mask: u32, weights: &[u32; CLASSES]) -> usize {
+        let strict = (0..CLASSES).fold(0u32, |bits, class| if weights[class] == 0 { bits | 1 << class } else { bits });
         if mask & strict != 0 {
             return highest(mask & strict);
         }
         let (class, left) = self.turn;
         if mask & (1 << class) == 0 || left == 0 {
             // The next one below, and after the lowest the highest.
-            let below = mask & ((1u8 << class) - 1);
+            let below = mask & ((1 << class) - 1);
             let next = highest(if below == 0 { mask } else { below });
             self.turn = (next as u8, weights[next]);
         }
@@ -173,19 +160,15 @@ impl<N> Host<N> {
         }
     }
 
-    /// What it will probably send next.
+    /// The flow whose turn it will probably be next.
     #[inline(always)]
-    pub fn next_up(&self) -> NextUp {
-        if let Some(class) = self.express_mask.checked_ilog2() {
-            return self.express[class as usize].head().map_or(NextUp::Nothing, NextUp::Packet);
-        }
-        let class = self.ready_mask.checked_ilog2();
-        class.map_or(NextUp::Nothing, |class| NextUp::Flow(self.ready[class as usize % CLASSES].first))
+    pub fn next_up(&self) -> Option<u32> {
+        self.ready_mask.checked_ilog2().map(|class| self.ready[class as usize % CLASSES].first)
     }
 
     /// Whether flows in the queue of this priority are shut, where the gate of their class does not say so.
     #[inline(always)]
-    pub fn is_shut(&self, queue: Class, open: u8) -> bool {
+    pub fn is_shut(&self, queue: Class, open: u32) -> bool {
         self.several && open & (1 << queue.0) == 0
     }
 
@@ -198,7 +181,7 @@ impl<N> Host<N> {
 
     /// Classes of which a queue is open.
     #[inline(always)]
-    pub fn classes_open(&self, open: u8) -> u8 {
+    pub fn classes_open(&self, open: u32) -> u32 {
         if self.several { self.shape.queues.carried(open) } else { open }
     }
 }
@@ -246,7 +229,7 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn waits(&self, port: u16) -> bool {
         let h = &*self.node.host;
-        (h.express_mask | h.ready_mask) != 0 || h.staged(u8::MAX) != 0 || self.ports[usize::from(port)].has_work()
+        h.ready_mask != 0 || h.staged(u32::MAX) != 0 || self.ports[usize::from(port)].may_have_work()
     }
 
     /// A host has no counters.

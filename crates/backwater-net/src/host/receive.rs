@@ -8,6 +8,7 @@ use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet};
+use crate::port::express;
 use crate::slab::Ix;
 use crate::units::Bytes;
 use crate::world::Outcome;
@@ -156,12 +157,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if let Some(carried) = carried {
             self.world.attachments.put(ix, pkt.uid, carried);
         }
-        let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
+        let (slab, p) = (&mut self.world.slab, &mut self.ports[usize::from(PORT)]);
         if self.world.rules.ack.first_at_nic {
-            h.express[queue].push(slab, ix);
-            h.express_mask |= 1 << queue;
+            p.push(slab, express(queue), ix);
         } else {
-            self.ports[usize::from(PORT)].enqueue(slab, queue, ix);
+            p.enqueue(slab, queue, ix);
         }
         if self.world.rules.extra.port_events {
             self.tell_enqueued(ix);

@@ -6,7 +6,7 @@ use crate::hooks::{FlowCx, FlowSide, NicSide, Owner};
 use crate::host::flow::{Controller, NO_CONTROLLER, Status};
 use crate::node::{At, Node};
 use crate::packet::{Body, CLASSES, DataHeader, FlowRef, Packet, Port as PortNo, Queue};
-use crate::port::Next;
+use crate::port::{Next, express, highest};
 use crate::slab::Ix;
 use crate::units::Bytes;
 use backwater_engine::Time;
@@ -77,12 +77,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if self.world.rules.extra.may_start {
             open &= !self.refused(port);
         }
-        if self.send_express(port, open) {
-            return;
-        }
-        // What a hook sends meanwhile waits: the wire is this one's to give.
+        // What goes before data waits for none to be made. What a hook sends meanwhile waits: the wire is this one's to give.
+        let first = self.ports[usize::from(port)].has_express(open);
         self.ports[usize::from(port)].busy = true;
-        while self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1) {
+        while !first && self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1) {
             let Some(slot) = self.next_flow(open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
@@ -101,9 +99,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
         }
         self.ports[usize::from(port)].busy = false;
-        if self.send_express(port, open) {
-            return;
-        }
         let next = if self.world.rules.extra.may_start {
             let stack = &self.node.host.stack;
             let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
@@ -123,31 +118,14 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Sends what goes before data, if there is something that may.
-    #[inline(always)]
-    fn send_express(&mut self, port: u16, open: u8) -> bool {
-        let h = &mut *self.node.host;
-        let mask = h.express_mask & open;
-        if mask == 0 {
-            return false;
-        }
-        let queue = 7 - mask.leading_zeros() as usize;
-        let Some(pkt) = h.express[queue].pop(&self.world.slab) else { return false };
-        if h.express[queue].is_empty() {
-            h.express_mask &= !(1 << queue);
-        }
-        self.transmit(port, pkt);
-        true
-    }
-
     /// Queues of whose first packets a mechanism says that they may not start, a bit each: what waits elsewhere must not stand behind them.
     #[cold]
-    fn refused(&self, port: u16) -> u8 {
+    fn refused(&self, port: u16) -> u32 {
         let (host, p) = (&*self.node.host, &self.ports[usize::from(port)]);
         (0..CLASSES).fold(0, |refused, queue| {
-            let head = host.express[queue].head().or_else(|| p.queue(queue).head());
+            let head = p.queue(express(queue)).head().or_else(|| p.queue(queue).head());
             let may_start = |pkt: Ix| host.stack.may_start(PortNo(port), Queue(queue as u8), &self.world.slab[pkt].pkt);
-            if head.is_none_or(may_start) { refused } else { refused | 1 << queue }
+            if head.is_none_or(may_start) { refused } else { refused | 1 << queue | 1 << express(queue) }
         })
     }
 
@@ -161,7 +139,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The flow whose turn it is: round robin within the highest class of which a queue is open, or within the one whose turn it is by
     /// weight, passing over flows of others.
-    fn next_flow(&mut self, open: u8) -> Option<u32> {
+    fn next_flow(&mut self, open: u32) -> Option<u32> {
         loop {
             let h = &mut *self.node.host;
             let mask = h.ready_mask & h.classes_open(open);
@@ -169,7 +147,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 return None;
             }
             let class = match &self.world.rules.nic.weights {
-                None => 7 - mask.leading_zeros() as usize,
+                None => highest(mask),
                 Some(weights) => h.weighted_turn(mask, weights),
             };
             let slot = h.pop_ready(class, &self.node.tables.flows);

@@ -10,7 +10,7 @@
 //!
 //! Number the packets that wait at a port in the order in which they came. A head waits only for packets with smaller numbers:
 //! those of its own flow's earlier runs ([`Order::Counters`]), or all that stood before it in the queue that its flow has left
-//! ([`Order::Markers`]). What stands behind another packet of its queue (or of its lane of a crossbar: lanes are first in, first
+//! ([`Order::Markers`]). What stands behind another packet of its queue (or of its input queue at a crossbar, which is first in, first
 //! out too) waits for a smaller number as well. So a chain of waits has falling numbers and cannot close, and it ends at the
 //! latest at the packet with the smallest number: that is the head of its queue and of its flow's first run, and waits for no
 //! packet. What may still stop it is a gate, as it would stop it in a port with a single queue: in a network in which one queue
@@ -94,19 +94,24 @@ struct Passed {
 #[derive(Debug)]
 pub(crate) struct Lineup {
     /// Queues between which flows move, a bit each.
-    queues: u8,
-    /// With markers: one lane, or one for each ingress.
-    lanes: Vec<Passed>,
+    queues: u32,
+    /// With markers: by ingress where their queues are apart, or one for all.
+    ingresses: Vec<Passed>,
     flows: FlowMap<Key, Runs>,
     /// Flows whose runs matter.
     moved: u32,
 }
 
 impl Lineup {
-    /// For flows that move between `queues`, a bit each; `ingresses` of a crossbar whose lanes are apart, or 1.
+    /// For flows that move between `queues`, a bit each; `ingresses` of a crossbar, whose queues are apart, or 1.
     pub fn new(queues: u8, order: Order, ingresses: usize) -> Lineup {
-        let lanes = if order == Order::Markers { ingresses } else { 0 };
-        Lineup { queues, lanes: vec![Passed::default(); lanes], flows: FlowMap::default(), moved: 0 }
+        let ingresses = if order == Order::Markers { ingresses } else { 0 };
+        Lineup {
+            queues: u32::from(queues),
+            ingresses: vec![Passed::default(); ingresses],
+            flows: FlowMap::default(),
+            moved: 0,
+        }
     }
 
     /// Whether flows move into or out of this queue.
@@ -126,8 +131,8 @@ impl Lineup {
         self.flows.is_empty()
     }
 
-    fn lane(&self, ingress: u16) -> Option<usize> {
-        self.lanes.len().checked_sub(1).map(|last| usize::from(ingress).min(last))
+    fn counted(&self, ingress: u16) -> Option<usize> {
+        self.ingresses.len().checked_sub(1).map(|last| usize::from(ingress).min(last))
     }
 
     /// A packet comes into a queue.
@@ -135,7 +140,7 @@ impl Lineup {
         if !self.cares(queue) {
             return;
         }
-        let lane = self.lane(slot.place.ingress.0);
+        let at = self.counted(slot.place.ingress.0);
         if let Some(key) = key(slot) {
             let mut run = Run { queue: queue as u8, packets: 1, left: 0, behind: 0 };
             match self.flows.get_mut(&key) {
@@ -148,15 +153,15 @@ impl Lineup {
                         last.packets += 1;
                     } else {
                         run.left = last.queue;
-                        run.behind = lane.map_or(0, |lane| self.lanes[lane].came[usize::from(last.queue)]);
+                        run.behind = at.map_or(0, |at| self.ingresses[at].came[usize::from(last.queue)]);
                         self.moved += u32::from(!runs.matter());
                         runs.later.push(run);
                     }
                 }
             }
         }
-        if let Some(lane) = lane {
-            self.lanes[lane].came[queue] += 1;
+        if let Some(at) = at {
+            self.ingresses[at].came[queue] += 1;
         }
     }
 
@@ -165,8 +170,8 @@ impl Lineup {
         if !self.cares(queue) {
             return;
         }
-        if let Some(lane) = self.lane(slot.place.ingress.0) {
-            self.lanes[lane].left[queue] += 1;
+        if let Some(at) = self.counted(slot.place.ingress.0) {
+            self.ingresses[at].left[queue] += 1;
         }
         let Some(key) = key(slot) else { return };
         let runs = self.flows.get_mut(&key).expect("a packet leaves that has come");
@@ -190,8 +195,8 @@ impl Lineup {
         if !self.cares(queue) {
             return;
         }
-        if let Some(lane) = self.lane(slot.place.ingress.0) {
-            self.lanes[lane].left[queue] += 1;
+        if let Some(at) = self.counted(slot.place.ingress.0) {
+            self.ingresses[at].left[queue] += 1;
         }
         let Some(key) = key(slot) else { return };
         let runs = self.flows.get_mut(&key).expect("a packet is dropped that has come");
@@ -223,8 +228,8 @@ impl Lineup {
         if usize::from(first.queue) != queue {
             return Some(first.queue);
         }
-        let lane = self.lane(slot.place.ingress.0)?;
-        (self.lanes[lane].left[usize::from(first.left)] < first.behind).then_some(first.left)
+        let at = self.counted(slot.place.ingress.0)?;
+        (self.ingresses[at].left[usize::from(first.left)] < first.behind).then_some(first.left)
     }
 }
 

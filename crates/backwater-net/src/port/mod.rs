@@ -1,8 +1,14 @@
 //! A port: the sending side of a link, with its queues, gates, scheduler, pause state and counters.
 
+mod faults;
 pub mod hold;
+mod lanes;
 pub mod lineup;
 pub mod queues;
+mod turns;
+
+pub(crate) use faults::LinkFaults;
+pub(crate) use turns::highest;
 
 use crate::hooks::{Owner, Owners};
 
@@ -11,11 +17,13 @@ use crate::packet::{CLASSES, Class, Control, Packet, Queue};
 use crate::record::PortStats;
 use crate::slab::{Fifo, Ix, NIL, Slab, Slot};
 use crate::units::{Rate, Serialiser};
-use backwater_engine::{Fingerprint, Rng, Time};
+use backwater_engine::{Fingerprint, Time};
 use hold::Holds;
+use lanes::Lanes;
 use lineup::Lineup;
 use queues::HostQueues;
 use std::collections::VecDeque;
+use turns::{Deficit, Turns};
 
 /// Whose port it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +41,23 @@ pub(crate) enum Next {
     Nothing,
 }
 
+/// The sub-queue of a class at a NIC that holds what goes before all data.
+#[inline(always)]
+pub(crate) fn express(class: usize) -> usize {
+    class + CLASSES
+}
+
+/// Of up to 32 queues, a bit each, all but the classes' own. Queue `q` is the own one of class `q`; `q + 8`, `q + 16` and `q + 24` are
+/// sub-queues of it, where the port has them: behind the same gate, and served before all queues of smaller numbers.
+const SUB_QUEUES: u32 = !0xFF;
+
 /// What every frame touches, in three cache lines: state, queues, counters. All else is in [`Rest`].
 #[repr(C, align(128))]
 pub(crate) struct Port {
     /// Queues that hold a packet, a bit each.
-    backlog: u8,
+    backlog: u32,
     /// Queues whose gates are all open, and whose heads need not wait for others of their flows, a bit each.
-    pub open: u8,
+    pub open: u32,
     /// A frame is on the wire, and an event will say when that has left.
     pub busy: bool,
     pub release_at_end: bool,
@@ -47,9 +65,12 @@ pub(crate) struct Port {
     pub special: bool,
     /// Frames of MAC control wait in `rest.mac`.
     pub mac_waits: bool,
-    weighted: bool,
+    /// Some of its queues are served in turn.
+    in_turn: bool,
     /// Flows move between its queues, and are kept in order.
     pub ordered: bool,
+    /// Frames wait in lanes, or came into its queues from there.
+    pub has_lanes: bool,
     /// The link carries frames.
     pub up: bool,
     /// The packet on the wire.
@@ -83,14 +104,15 @@ pub(crate) struct Port {
 
 /// What few frames touch.
 pub(crate) struct Rest {
-    weights: Option<Deficit>,
-    /// Where one class has several queues: which, and whose turn was last.
-    turns: Option<(HostQueues, u8)>,
+    /// From queue 8 on: sub-queues, as many as this port has.
+    sub_queues: Vec<Fifo>,
+    turns: Option<Turns>,
     /// The queues of the host at the other end.
     pub peer_queues: HostQueues,
     lineup: Option<Box<Lineup>>,
+    pub lanes: Lanes,
     /// Queues whose heads wait for others of their flows, a bit each.
-    waits: u8,
+    waits: u32,
     /// Frames that wait to go before everything else.
     mac: VecDeque<Control>,
     /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
@@ -110,58 +132,6 @@ pub(crate) struct Rest {
     pub stats: PortStats,
 }
 
-/// Deficit weighted round robin (Shreedhar and Varghese, SIGCOMM 1995).
-#[derive(Clone, Debug)]
-struct Deficit {
-    weights: [u32; CLASSES],
-    deficit: [u64; CLASSES],
-    /// \[bytes\] added per unit of weight and round: no frame is longer.
-    quantum: u64,
-    turn: usize,
-}
-
-/// Faults of the link out of a port.
-#[derive(Clone, Debug)]
-pub(crate) struct LinkFaults {
-    /// Which frames, or all, are lost with which probability.
-    pub loss: Vec<(Option<crate::spec::FrameKind>, f64)>,
-    pub rng: Rng,
-    /// What to count, and how many until the one that is lost.
-    pub drop_nth: Vec<(crate::spec::FrameKind, u64)>,
-    /// When the link last went down.
-    pub down_at: Option<Time>,
-    /// Rates that the link had, and until when frames left at each; `NEVER`, of the last only: one is still on its way out.
-    former: Vec<(Time, Serialiser)>,
-}
-
-impl LinkFaults {
-    /// No faults yet.
-    pub fn new(rng: Rng) -> LinkFaults {
-        LinkFaults { loss: Vec::new(), rng, drop_nth: Vec::new(), down_at: None, former: Vec::new() }
-    }
-
-    /// The rate changes at `now`, `busy` while a frame is on its way out. What left a `delay` ago has arrived, and been looked at.
-    pub fn changes(&mut self, before: Serialiser, busy: bool, now: Time, delay: Time) {
-        self.former.retain(|(until, _)| until.after(delay) >= now);
-        // The frame that is still on its way out began before `before` was the rate: nothing was sent at it.
-        if self.former.last().is_none_or(|(until, _)| *until != Time::NEVER) {
-            self.former.push((if busy { Time::NEVER } else { now }, before));
-        }
-    }
-
-    /// A frame begins at `now`: what was sent at a former rate has left.
-    pub fn begins(&mut self, now: Time) {
-        if let Some((until, _)) = self.former.last_mut() {
-            *until = now.min(*until);
-        }
-    }
-
-    /// How a frame was sent that had left at `end`, where the rate is `current` now.
-    pub fn sent_by(&self, end: Time, current: Serialiser) -> Serialiser {
-        self.former.iter().find(|(until, _)| end <= *until).map_or(current, |(_, former)| *former)
-    }
-}
-
 /// What the neighbour holds, for the statistics.
 #[derive(Clone, Copy, Debug, Default)]
 struct PausedByPeer {
@@ -173,11 +143,16 @@ struct PausedByPeer {
 
 impl Port {
     pub fn new(belongs: Belongs, local: u16, peer: u32, rate: Rate, delay: Time, clock: Option<Time>) -> Port {
+        let sub_queues = match belongs {
+            Belongs::Switch(_) => 0,
+            Belongs::Host(_) => CLASSES,
+        };
         let rest = Rest {
-            weights: None,
+            sub_queues: vec![Fifo::default(); sub_queues],
             turns: None,
             peer_queues: HostQueues::default(),
             lineup: None,
+            lanes: Lanes::default(),
             waits: 0,
             mac: VecDeque::new(),
             shut: [0; CLASSES + 1],
@@ -192,13 +167,14 @@ impl Port {
         };
         Port {
             backlog: 0,
-            open: u8::MAX,
+            open: u32::MAX,
             busy: false,
             release_at_end: false,
             special: false,
             mac_waits: false,
-            weighted: false,
+            in_turn: false,
             ordered: false,
+            has_lanes: false,
             up: true,
             current: NIL,
             peer,
@@ -222,16 +198,22 @@ impl Port {
         }
     }
 
+    /// Its own queues are served in turn by these weights, those of weight 0 before all others.
     pub fn set_weights(&mut self, weights: [u32; CLASSES], max_frame: u64) {
         let deficit = Deficit { weights, deficit: [0; CLASSES], quantum: max_frame.max(1), turn: 0 };
-        self.rest.weights = Some(deficit);
-        self.weighted = true;
+        self.set_turns(Turns::ByWeight(deficit));
     }
 
     /// Queues of one class are served in turn, frame by frame; classes by strict priority.
     pub fn set_queues(&mut self, queues: HostQueues) {
-        self.rest.turns = queues.several().then_some((queues, 0));
-        self.weighted |= queues.several();
+        if queues.several() {
+            self.set_turns(Turns::Within(queues, 0));
+        }
+    }
+
+    fn set_turns(&mut self, turns: Turns) {
+        self.rest.turns = Some(turns);
+        self.in_turn = true;
     }
 
     /// Keeps flows in order that move between queues.
@@ -367,14 +349,31 @@ impl Port {
 
     #[inline(always)]
     pub fn push(&mut self, slab: &mut Slab, queue: usize, ix: Ix) {
-        self.queues[queue].push(slab, ix);
+        self.fifo(queue).push(slab, ix);
         self.backlog |= 1 << queue;
+    }
+
+    #[inline(always)]
+    fn fifo(&mut self, queue: usize) -> &mut Fifo {
+        if queue < CLASSES { &mut self.queues[queue] } else { &mut self.rest.sub_queues[queue - CLASSES] }
     }
 
     /// Whether a queue holds a packet and its gates are open.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
         self.backlog & self.open != 0
+    }
+
+    /// Whether that is so, or a sub-queue holds a packet.
+    #[inline(always)]
+    pub fn may_have_work(&self) -> bool {
+        self.backlog & (self.open | SUB_QUEUES) != 0
+    }
+
+    /// Whether a sub-queue that is `open` holds a packet.
+    #[inline(always)]
+    pub fn has_express(&self, open: u32) -> bool {
+        self.backlog & open & SUB_QUEUES != 0
     }
 
     /// The packet behind which the next one of this queue will wait.
@@ -384,15 +383,21 @@ impl Port {
     }
 
     /// One of its queues.
+    #[inline(always)]
     pub fn queue(&self, queue: usize) -> &Fifo {
-        &self.queues[queue]
+        if queue < CLASSES { &self.queues[queue] } else { &self.rest.sub_queues[queue - CLASSES] }
+    }
+
+    /// All sub-queues, with their classes.
+    pub fn sub_queues(&self) -> impl Iterator<Item = (u8, &Fifo)> {
+        (0..CLASSES as u8).cycle().zip(&self.rest.sub_queues)
     }
 
     /// Takes all packets out of a queue.
     pub fn take_queue(&mut self, queue: usize) -> Fifo {
         self.backlog &= !(1 << queue);
-        if let Some(d) = &mut self.rest.weights {
-            d.deficit[queue] = 0;
+        if let Some(turns) = &mut self.rest.turns {
+            turns.emptied(queue);
         }
         std::mem::take(&mut self.queues[queue])
     }
@@ -405,7 +410,7 @@ impl Port {
     /// The packet that will probably be served next.
     #[inline(always)]
     pub fn head(&self) -> Option<Ix> {
-        self.backlog.checked_ilog2().and_then(|queue| self.queues[queue as usize].head())
+        self.backlog.checked_ilog2().and_then(|queue| self.queue(queue as usize).head())
     }
 
     /// Takes the packet that the scheduler serves next, or says when to look again.
@@ -420,11 +425,11 @@ impl Port {
         let mut mask = self.backlog & self.open;
         let mut earliest = Time::NEVER;
         while mask != 0 {
-            let queue = if self.weighted { self.choose_weighted(slab, mask) } else { highest(mask) };
-            let fifo = &mut self.queues[queue % CLASSES];
+            let queue = if self.in_turn { self.choose(slab, mask) } else { highest(mask) };
+            let fifo = self.fifo(queue);
             let Some(head) = fifo.head() else { break };
             let slot = &slab[head];
-            if slot.ready <= now && !may_start(Queue(queue as u8), &slot.pkt) {
+            if slot.ready <= now && !may_start(Queue((queue % CLASSES) as u8), &slot.pkt) {
                 mask &= !(1 << queue);
                 continue;
             }
@@ -432,7 +437,7 @@ impl Port {
                 if fifo.drop_head(slab, head) {
                     self.backlog &= !(1 << queue);
                 }
-                if self.weighted {
+                if self.in_turn {
                     self.served(slab, queue, u64::from(slot.pkt.size));
                 }
                 if self.ordered {
@@ -447,45 +452,23 @@ impl Port {
     }
 
     #[cold]
-    fn choose_weighted(&mut self, slab: &Slab, mask: u8) -> usize {
-        if let Some((queues, last)) = &mut self.rest.turns {
-            *last = queues.next(mask, *last);
-            return usize::from(*last);
-        }
-        let Some(d) = &mut self.rest.weights else { return highest(mask) };
-        let strict = (0..CLASSES).fold(0u8, |m, q| if d.weights[q] == 0 { m | 1 << q } else { m });
-        if mask & strict != 0 {
-            return highest(mask & strict);
-        }
-        loop {
-            let q = d.turn;
-            if mask & (1 << q) != 0 {
-                let size = self.queues[q].head().map_or(0, |head| u64::from(slab[head].pkt.size));
-                if d.deficit[q] >= size {
-                    return q;
-                }
-                d.deficit[q] += u64::from(d.weights[q]) * d.quantum;
-                if d.deficit[q] >= size {
-                    return q;
-                }
-            }
-            d.turn = (q + 1) % CLASSES;
+    fn choose(&mut self, slab: &Slab, mask: u32) -> usize {
+        let queues = &self.queues;
+        let size = |queue: usize| queues[queue].head().map_or(0, |head| u64::from(slab[head].pkt.size));
+        match &mut self.rest.turns {
+            Some(turns) if mask & SUB_QUEUES == 0 => turns.choose(mask, size),
+            _ => highest(mask),
         }
     }
 
     #[cold]
     fn served(&mut self, slab: &Slab, queue: usize, size: u64) {
-        let Some(d) = &mut self.rest.weights else { return };
-        if d.weights[queue] == 0 {
-            return;
+        if queue < CLASSES
+            && let Some(turns) = &mut self.rest.turns
+        {
+            let next = self.queues[queue].head().map(|head| u64::from(slab[head].pkt.size));
+            turns.served(queue, size, next);
         }
-        d.deficit[queue] -= size.min(d.deficit[queue]);
-        match self.queues[queue].head() {
-            None => d.deficit[queue] = 0,
-            Some(head) if d.deficit[queue] >= u64::from(slab[head].pkt.size) => return,
-            Some(_) => {}
-        }
-        d.turn = (queue + 1) % CLASSES;
     }
 
     /// Whether a frame is on the wire after `now`.
@@ -493,10 +476,10 @@ impl Port {
         self.busy || self.free_at > now
     }
 
-    /// Whether nothing waits in any queue, or is on the wire.
+    /// Whether nothing waits in a class's own queue, or is on the wire.
     pub fn is_drained(&self, now: Time) -> bool {
         let in_line = self.rest.lineup.as_ref().is_some_and(|lineup| !lineup.is_empty());
-        self.backlog == 0 && !self.mac_waits && !self.sends_after(now) && !in_line
+        self.backlog & !SUB_QUEUES == 0 && !self.mac_waits && !self.sends_after(now) && !in_line
     }
 
     pub fn shut(&mut self, queue: usize, owner: Owner) {
@@ -524,9 +507,11 @@ impl Port {
     }
 
     /// Queues whose gates are all open, a bit each.
-    pub fn gates(&self) -> u8 {
+    pub fn gates(&self) -> u32 {
         let whole = self.rest.shut[CLASSES] == 0;
-        (0..CLASSES).fold(0, |m, q| if whole && self.rest.shut[q] == 0 { m | 1 << q } else { m })
+        let classes = (0..CLASSES).fold(0, |m, q| if whole && self.rest.shut[q] == 0 { m | 1 << q } else { m });
+        // A class's gate is that of all its queues.
+        0x0101_0101 * classes
     }
 
     /// The queue of this port in which those are for which a packet that would be next in `queue` has to wait, to keep its flow in order.
@@ -570,43 +555,48 @@ pub(crate) fn first_owner(owners: Owners) -> Option<Owner> {
     (owners != 0).then(|| Owner(owners.trailing_zeros() as u8))
 }
 
-/// The highest class in a mask that is not empty.
-#[inline(always)]
-pub(crate) fn highest(mask: u8) -> usize {
-    mask.ilog2() as usize
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::data;
+    use crate::packet::HostId;
 
-    /// A link whose rate flaps 10,000 times keeps what may still be on it: 1 us holds 10 changes that are 100 ns apart.
-    #[test]
-    fn rates_are_kept_while_frames_may_be_under_way() {
-        let mut faults = LinkFaults::new(backwater_engine::rng::stream(1, "link loss", 0));
-        let rate = |n: u64| Serialiser::new(Rate::gbps(1 + n % 2), None);
-        let at = |n: u64| Time::ns(100 * n);
-        for n in 0..10_000 {
-            faults.begins(at(n));
-            faults.changes(rate(n), false, at(n), Time::us(1));
-        }
-        assert!(faults.former.len() <= 12, "{}", faults.former.len());
-        // What left between two changes left at the rate between them; what leaves after the last one, at that of now.
-        assert_eq!(faults.sent_by(Time::ns(999_650), rate(0)).rate(), rate(9_997).rate());
-        assert_eq!(faults.sent_by(Time::ns(999_750), rate(0)).rate(), rate(9_998).rate());
-        faults.begins(at(10_000));
-        assert_eq!(faults.sent_by(at(10_001), Serialiser::new(Rate::gbps(7), None)).rate(), Rate::gbps(7));
+    fn nic() -> Port {
+        Port::new(Belongs::Host(0), 0, 1, Rate::gbps(100), Time::ZERO, None)
     }
 
-    /// Of two changes while one frame leaves, the first says how it is sent.
+    /// One packet in each of 32 queues: they leave by falling numbers, and those of a class whose gate is shut stay, all four of them.
     #[test]
-    fn a_frame_leaves_at_the_rate_at_which_it_began() {
-        let mut faults = LinkFaults::new(backwater_engine::rng::stream(1, "link loss", 0));
-        let rate = |gbps| Serialiser::new(Rate::gbps(gbps), None);
-        faults.changes(rate(1), true, Time::us(1), Time::us(1));
-        faults.changes(rate(2), true, Time::us(2), Time::us(1));
-        assert_eq!(faults.sent_by(Time::us(9), rate(3)).rate(), Rate::gbps(1));
-        faults.begins(Time::us(9));
-        assert_eq!(faults.sent_by(Time::us(10), rate(3)).rate(), Rate::gbps(3));
+    fn sub_queues_go_first_behind_the_gate_of_their_class() {
+        let (mut slab, mut port) = (Slab::default(), nic());
+        port.rest.sub_queues = vec![Fifo::default(); 3 * CLASSES];
+        let all: Vec<Ix> =
+            (0..32).map(|flow| slab.insert(data(HostId(0), HostId(1), flow, Class(flow as u8 % 8), 1000))).collect();
+        all.iter().enumerate().for_each(|(queue, ix)| port.enqueue(&mut slab, queue, *ix));
+        port.shut(3, Owner(0));
+        let mut left = Vec::new();
+        while let Next::Packet(ix) = port.next(&slab, Time::ZERO) {
+            left.push(ix);
+        }
+        assert_eq!(left, all.iter().rev().filter(|ix| *ix % 8 != 3).copied().collect::<Vec<_>>());
+        assert_eq!((port.backlog, port.has_work(), port.is_drained(Time::ZERO)), (0x0808_0808, false, false));
+        port.open(3, Owner(0));
+        assert_eq!((port.next(&slab, Time::ZERO), port.open), (Next::Packet(all[27]), u32::MAX));
+    }
+
+    /// At a NIC whose queues take turns, what is express goes before all of them.
+    #[test]
+    fn what_is_express_takes_no_turn() {
+        let (mut slab, mut port) = (Slab::default(), nic());
+        port.set_queues(HostQueues::new(Class(3), &[Class(3), Class(5)]).expect("two priorities"));
+        let mut frame = |flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 1000));
+        let [three, five, ack] = [0, 1, 2].map(&mut frame);
+        for (queue, ix) in [(3, three), (5, five), (express(0), ack)] {
+            port.enqueue(&mut slab, queue, ix);
+        }
+        assert!(port.has_express(port.open));
+        let left = [(); 3].map(|()| port.next(&slab, Time::ZERO));
+        assert_eq!(left, [ack, three, five].map(Next::Packet));
+        assert!(!port.has_express(port.open) && port.is_drained(Time::ZERO));
     }
 }

@@ -61,14 +61,14 @@ impl HostQueues {
     }
 
     /// Of these priorities, which classes they carry, a bit each.
-    pub(crate) fn carried(&self, priorities: u8) -> u8 {
-        let own = if priorities & self.bits != 0 { 1 << self.class.0 } else { 0 };
-        priorities & !self.bits | own
+    pub(crate) fn carried(&self, priorities: u32) -> u32 {
+        let own = if priorities & u32::from(self.bits) != 0 { 1 << self.class.0 } else { 0 };
+        priorities & !u32::from(self.bits) | own
     }
 
     /// The queue of a new flow: the first that is not paused. If all are it is the last, since the rule is to pass over a paused
     /// queue while there is another one.
-    pub(crate) fn pick(&self, class: Class, open: u8) -> Class {
+    pub(crate) fn pick(&self, class: Class, open: u32) -> Class {
         if !self.several() || class != self.class {
             return class;
         }
@@ -78,14 +78,14 @@ impl HostQueues {
     }
 
     /// The next priority in turn of the highest class that has one among `mask`, which is not empty.
-    pub(crate) fn next(&self, mask: u8, last: u8) -> u8 {
+    pub(crate) fn next(&self, mask: u32, last: u8) -> u8 {
         let class = self.carried(mask).ilog2() as u8;
         if !self.several() || class != self.class.0 {
             return class;
         }
-        let among = mask & self.bits;
+        let among = mask & u32::from(self.bits);
         // Those behind the last one first.
-        let behind = among & u8::MAX.checked_shl(u32::from(last) + 1).unwrap_or(0);
+        let behind = among & u32::MAX << (last + 1);
         (if behind != 0 { behind } else { among }).trailing_zeros() as u8
     }
 }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_flow_takes_the_first_queue_that_is_not_paused_and_else_the_last() {
         let queues = four();
-        assert_eq!(queues.pick(Class(3), u8::MAX), Class(3));
+        assert_eq!(queues.pick(Class(3), u32::MAX), Class(3));
         assert_eq!(queues.pick(Class(3), !(1 << 3)), Class(5));
         assert_eq!(queues.pick(Class(3), 1 << 0 | 1 << 1), Class(0));
         assert_eq!(queues.pick(Class(3), 1 << 7), Class(1), "all are paused");

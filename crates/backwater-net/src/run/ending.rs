@@ -74,7 +74,7 @@ impl<A: Actors> Network<A> {
             }
         }
         for switch in &self.switches {
-            let held = switch.lanes.as_ref().map_or_else(Default::default, |lanes| lanes.depth.stats(self.end()));
+            let held = switch.occupancy.held.stats(self.end());
             sink.switch(&SwitchRow { node: switch.home.shape.node, held });
         }
         self.hand_out_counts(sink);

@@ -5,7 +5,6 @@
 use super::{Actors, Network};
 use crate::config::LatencyAt;
 use crate::event::Event;
-use crate::host::NextUp;
 use crate::packet::Port as PortNo;
 use crate::port::{Belongs, Port};
 use crate::routing::NO_PATH;
@@ -33,15 +32,12 @@ impl<A: Actors> Network<A> {
 
     #[inline(always)]
     fn touch_for_sent(&self, p: &Port) -> u64 {
+        let head = p.head().map(|head| self.world.slab.touch(head));
         let below = match p.belongs {
-            Belongs::Switch(_) => {
-                self.world.slab.touch(p.current) ^ p.head().map_or(0, |head| self.world.slab.touch(head))
-            }
-            Belongs::Host(host) => match self.hosts[host as usize].next_up() {
-                NextUp::Packet(pkt) => self.world.slab.touch(pkt),
-                NextUp::Flow(slot) => self.tables.flows.touch(slot),
-                NextUp::Nothing => 0,
-            },
+            Belongs::Switch(_) => self.world.slab.touch(p.current) ^ head.unwrap_or(0),
+            Belongs::Host(host) => head
+                .or_else(|| self.hosts[host as usize].next_up().map(|slot| self.tables.flows.touch(slot)))
+                .unwrap_or(0),
         };
         p.tx_frames ^ below
     }

@@ -114,14 +114,14 @@ impl<A: Actors> Network<A> {
                 port.queue(usize::from(queue)).iter(&self.world.slab).for_each(|ix| note(ix, number as u32, queue));
             }
         }
-        for host in &self.hosts {
-            for (class, fifo) in host.express.iter().enumerate() {
-                fifo.iter(&self.world.slab).for_each(|ix| note(ix, host.port, class as u8));
+        for (number, port) in self.ports.iter().enumerate() {
+            for (class, fifo) in port.sub_queues() {
+                fifo.iter(&self.world.slab).for_each(|ix| note(ix, number as u32, class));
             }
         }
         for s in &self.switches {
-            for lane in s.crossbar.iter().flat_map(|crossbar| crossbar.lanes()) {
-                lane.iter(&self.world.slab).for_each(|ix| {
+            for input in s.crossbar.iter().flat_map(|crossbar| crossbar.inputs()) {
+                input.iter(&self.world.slab).for_each(|ix| {
                     let place = &self.world.slab[ix].place;
                     note(ix, s.first_port + u32::from(place.egress.0), place.queue.0);
                 });

@@ -1,5 +1,5 @@
-//! Switches that queue at their ingress: one first-in first-out lane per (ingress, class), or one lane per
-//! (ingress, egress, queue), and a crossbar that takes whole frames across.
+//! Switches that queue at their ingress: one first-in first-out queue per (ingress, class), or a virtual output queue
+//! per (ingress, egress, queue), and a crossbar that takes whole frames across.
 //!
 //! Whenever an ingress and an egress are free, iSLIP (McKeown, IEEE/ACM ToN 1999) pairs them: every free egress grants the
 //! requesting ingress next in its round robin, every ingress accepts the granting egress next in its own, and pointers move
@@ -22,13 +22,13 @@ use backwater_engine::Time;
 
 pub(crate) struct Crossbar {
     ports: usize,
-    /// One lane per egress and queue, or one per queue.
+    /// One input queue per egress and queue, or one per queue.
     virtual_queues: bool,
     speedup: f64,
     iterations: u32,
     staging: u64,
-    lanes: Vec<Fifo>,
-    /// Per ingress: lanes that hold a frame.
+    inputs: Vec<Fifo>,
+    /// Per ingress: input queues that hold a frame.
     backlog: Vec<Vec<u32>>,
     in_busy: Vec<bool>,
     /// Per ingress: the frame that crosses, unless it has left the switch already.
@@ -42,13 +42,13 @@ pub(crate) struct Crossbar {
     matching: Time,
 }
 
-/// A lane's head that may cross now.
+/// The head of an input queue that may cross now.
 #[derive(Clone, Copy)]
 struct Request {
     ingress: u16,
     egress: u16,
     queue: u8,
-    lane: u32,
+    input: u32,
 }
 
 impl Crossbar {
@@ -61,7 +61,7 @@ impl Crossbar {
             speedup: params.speedup.unwrap_or(if virtual_queues { 2.0 } else { 1.0 }),
             iterations: params.iterations.max(1),
             staging: params.staging.0.max(1),
-            lanes: vec![Fifo::default(); ports * per_ingress],
+            inputs: vec![Fifo::default(); ports * per_ingress],
             backlog: vec![Vec::new(); ports],
             in_busy: vec![false; ports],
             crossing: vec![NIL; ports],
@@ -73,33 +73,33 @@ impl Crossbar {
         }
     }
 
-    fn lane(&self, ingress: u16, egress: u16, queue: u8) -> u32 {
+    fn input(&self, ingress: u16, egress: u16, queue: u8) -> u32 {
         let (i, e, q) = (usize::from(ingress), usize::from(egress), usize::from(queue));
         let at = if self.virtual_queues { (i * self.ports + e) * CLASSES + q } else { i * CLASSES + q };
         at as u32
     }
 
-    /// Every lane.
-    pub fn lanes(&self) -> impl Iterator<Item = &Fifo> {
-        self.lanes.iter()
+    /// Every input queue.
+    pub fn inputs(&self) -> impl Iterator<Item = &Fifo> {
+        self.inputs.iter()
     }
 
-    /// Takes out of the lanes what is for a queue of an egress port.
+    /// Takes out of the input queues what is for a queue of an egress port.
     pub fn take(&mut self, slab: &mut Slab, egress: u16, queue: u8) -> Vec<Ix> {
         let mut taken = Vec::new();
         for ingress in 0..self.ports as u16 {
-            let at = self.lane(ingress, egress, queue);
-            let lane = std::mem::take(&mut self.lanes[at as usize]);
-            for ix in lane.iter(slab).collect::<Vec<_>>() {
+            let at = self.input(ingress, egress, queue);
+            let input = std::mem::take(&mut self.inputs[at as usize]);
+            for ix in input.iter(slab).collect::<Vec<_>>() {
                 let place = &slab[ix].place;
                 if (place.egress.0, place.queue.0) == (egress, queue) {
                     taken.push(ix);
                 } else {
-                    self.lanes[at as usize].push(slab, ix);
+                    self.inputs[at as usize].push(slab, ix);
                 }
             }
-            if self.lanes[at as usize].is_empty() {
-                self.backlog[usize::from(ingress)].retain(|lane| *lane != at);
+            if self.inputs[at as usize].is_empty() {
+                self.backlog[usize::from(ingress)].retain(|input| *input != at);
             }
         }
         taken
@@ -119,11 +119,11 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     pub(crate) fn enter_crossbar(&mut self, pkt: Ix) {
         let place = self.world.slab[pkt].place;
         let c = self.node.crossbar.as_mut().expect("only called for switches with a crossbar");
-        let lane = c.lane(place.ingress.0, place.egress.0, place.queue.0);
-        if c.lanes[lane as usize].is_empty() {
-            c.backlog[usize::from(place.ingress.0)].push(lane);
+        let input = c.input(place.ingress.0, place.egress.0, place.queue.0);
+        if c.inputs[input as usize].is_empty() {
+            c.backlog[usize::from(place.ingress.0)].push(input);
         }
-        c.lanes[lane as usize].push(&mut self.world.slab, pkt);
+        c.inputs[input as usize].push(&mut self.world.slab, pkt);
         let egress = &mut self.ports[usize::from(place.egress.0)];
         if egress.ordered {
             egress.line_up(&self.world.slab, usize::from(place.queue.0), pkt);
@@ -180,14 +180,14 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         }
     }
 
-    /// Heads of lanes whose ingress and egress are free; asks to be called again for the earliest that is not ready.
+    /// Heads of input queues whose ingress and egress are free; asks to be called again for the earliest that is not ready.
     fn requests(&mut self) -> Vec<Request> {
         let s = &*self.node;
         let Some(c) = s.crossbar.as_deref() else { return Vec::new() };
         let (mut requests, mut next) = (Vec::new(), Time::NEVER);
         for ingress in (0..c.ports).filter(|i| !c.in_busy[*i]) {
-            for lane in &c.backlog[ingress] {
-                let Some(head) = c.lanes[*lane as usize].head() else { continue };
+            for input in &c.backlog[ingress] {
+                let Some(head) = c.inputs[*input as usize].head() else { continue };
                 let (place, ready) = (self.world.slab[head].place, self.world.slab[head].ready);
                 if ready > self.world.now {
                     next = next.min(ready);
@@ -203,7 +203,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                         ingress: ingress as u16,
                         egress: place.egress.0,
                         queue: place.queue.0,
-                        lane: *lane,
+                        input: *input,
                     });
                 }
             }
@@ -245,9 +245,9 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     fn cross(&mut self, r: Request) {
         let c = self.node.crossbar.as_mut().expect("only called for switches with a crossbar");
-        let Some(pkt) = c.lanes[r.lane as usize].pop(&self.world.slab) else { return };
-        if c.lanes[r.lane as usize].is_empty() {
-            c.backlog[usize::from(r.ingress)].retain(|lane| *lane != r.lane);
+        let Some(pkt) = c.inputs[r.input as usize].pop(&self.world.slab) else { return };
+        if c.inputs[r.input as usize].is_empty() {
+            c.backlog[usize::from(r.ingress)].retain(|input| *input != r.input);
         }
         let size = self.world.slab[pkt].pkt.size;
         (c.in_busy[usize::from(r.ingress)], c.out_busy[usize::from(r.egress)]) = (true, true);

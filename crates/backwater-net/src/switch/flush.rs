@@ -17,7 +17,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let dropped: Vec<Ix> = crossed.iter().chain(&waiting).copied().collect();
         self.ports[usize::from(port.0)].line_up_without(&self.world.slab, usize::from(queue.0), &dropped);
         let s = &*self.node;
-        let (frames, crosses, held) = (crossed.len() + waiting.len(), s.crossbar.is_some(), s.lanes.is_some());
+        let (frames, crosses) = (crossed.len() + waiting.len(), s.crossbar.is_some());
         for pkt in crossed {
             if self.leave(port.0, pkt) {
                 self.make_room(pkt);
@@ -26,9 +26,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         }
         for pkt in waiting {
             self.leave(port.0, pkt);
-            if held {
-                self.left_queue(pkt);
-            }
+            self.left_queue(pkt);
             self.discard(pkt);
         }
         if crosses {

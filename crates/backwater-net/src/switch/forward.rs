@@ -228,9 +228,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         if self.node.crossbar.is_some() {
             self.left_crossbar(pkt);
         }
-        if self.node.lanes.is_some() {
-            self.left_queue(pkt);
-        }
+        self.left_queue(pkt);
     }
 
     /// A frame leaves the counters of a switch, and mechanisms see it go. Returns whether frames of that switch may wait before their
@@ -256,6 +254,6 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             s.stack.on_release(&mut cx, &place);
         }
         s.stack.on_depart(&mut cx, &place);
-        s.crossbar.is_some() || s.lanes.is_some()
+        s.crossbar.is_some() || self.ports[usize::from(port)].has_lanes
     }
 }

@@ -6,13 +6,20 @@ use crate::record::HeldStats;
 use crate::units::Bytes;
 use backwater_engine::Time;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-/// \[bytes\] in held lanes. What is zero has no entry, so that a switch without lanes pays for nothing.
+/// What waits in lanes. What is zero has no entry, so that a switch without lanes pays for nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
     by_ingress: BTreeMap<(Port, Class), u64>,
-    by_lane: BTreeMap<Lane, u64>,
-    total: u64,
+    lanes: BTreeMap<Lane, Waiting>,
+    depth: Depth,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    bytes: u64,
+    open: bool,
 }
 
 impl Held {
@@ -21,31 +28,48 @@ impl Held {
     }
 
     pub fn of(&self, lane: Lane) -> Bytes {
-        Bytes(self.by_lane.get(&lane).copied().unwrap_or(0))
+        Bytes(self.lanes.get(&lane).map_or(0, |waiting| waiting.bytes))
     }
 
     pub fn total(&self) -> u64 {
-        self.total
+        self.depth.bytes
     }
 
-    pub fn add(&mut self, at: &Place, lane: Lane, size: u64) {
+    /// A frame comes to wait in a lane, which is shut if nothing waits in it yet. Returns its number among all that have.
+    pub fn add(&mut self, at: &Place, lane: Lane, size: u64, now: Time) -> u64 {
         *self.by_ingress.entry((at.ingress, at.class)).or_default() += size;
-        *self.by_lane.entry(lane).or_default() += size;
-        self.total += size;
+        self.lanes.entry(lane).or_default().bytes += size;
+        self.depth.frames += 1;
+        self.depth.change(now, self.depth.bytes + size);
+        self.depth.frames
     }
 
-    pub fn take(&mut self, at: &Place, lane: Lane, size: u64) {
-        less(&mut self.by_ingress, (at.ingress, at.class), size);
-        less(&mut self.by_lane, lane, size);
-        self.total -= size;
+    pub fn take(&mut self, at: &Place, lane: Lane, size: u64, now: Time) {
+        less(&mut self.by_ingress, (at.ingress, at.class), size, |bytes| bytes);
+        less(&mut self.lanes, lane, size, |waiting| &mut waiting.bytes);
+        self.depth.change(now, self.depth.bytes - size);
+    }
+
+    /// Opens or shuts a lane that holds something. Returns whether it does.
+    pub fn set(&mut self, lane: Lane, open: bool) -> bool {
+        self.lanes.get_mut(&lane).map(|waiting| waiting.open = open).is_some()
+    }
+
+    pub fn is_open(&self, lane: Lane) -> bool {
+        self.lanes.get(&lane).is_some_and(|waiting| waiting.open)
+    }
+
+    /// What has waited, from the beginning of the run until `now`.
+    pub fn stats(&self, now: Time) -> HeldStats {
+        self.depth.stats(now)
     }
 }
 
-fn less<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, size: u64) {
-    if let Some(bytes) = counts.get_mut(&key) {
-        *bytes -= size;
-        if *bytes == 0 {
-            counts.remove(&key);
+fn less<K: Ord, V>(counts: &mut BTreeMap<K, V>, key: K, size: u64, bytes: impl Fn(&mut V) -> &mut u64) {
+    if let Entry::Occupied(mut count) = counts.entry(key) {
+        *bytes(count.get_mut()) -= size;
+        if *bytes(count.get_mut()) == 0 {
+            count.remove();
         }
     }
 }
@@ -55,7 +79,7 @@ const PARTS: u64 = 1 << 7;
 
 /// For how long how many bytes waited: exact but for the depth of a percentile, which is rounded up by less than 1 %.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Depth {
+struct Depth {
     frames: u64,
     bytes: u64,
     most: u64,
@@ -67,11 +91,7 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    pub fn frame(&mut self) {
-        self.frames += 1;
-    }
-
-    pub fn change(&mut self, now: Time, bytes: u64) {
+    fn change(&mut self, now: Time, bytes: u64) {
         let time = now.since(self.since).as_ps();
         if time > 0 {
             self.area += u128::from(self.bytes) * u128::from(time);
@@ -81,8 +101,7 @@ impl Depth {
         self.most = self.most.max(bytes);
     }
 
-    /// From the beginning of the run until `now`.
-    pub fn stats(&self, now: Time) -> HeldStats {
+    fn stats(&self, now: Time) -> HeldStats {
         let mut all = self.clone();
         all.change(now, self.bytes);
         let run = all.time_at.values().sum::<u64>();
@@ -143,11 +162,28 @@ mod tests {
         let at = crate::bench::place(Port(1), Port(2), Class(3));
         let lane = Lane { owner: crate::place::Owner(4), number: 9 };
         let mut held = Held::default();
-        held.add(&at, lane, 100);
-        held.add(&at, lane, 50);
+        assert_eq!([100, 50].map(|size| held.add(&at, lane, size, Time::ZERO)), [1, 2]);
         assert_eq!((held.at(Port(1), Class(3)), held.of(lane), held.total()), (Bytes(150), Bytes(150), 150));
-        held.take(&at, lane, 100);
-        held.take(&at, lane, 50);
-        assert_eq!((held.by_ingress.len(), held.by_lane.len(), held.total()), (0, 0, 0));
+        [100, 50].iter().for_each(|size| held.take(&at, lane, *size, Time::ZERO));
+        assert_eq!((held.by_ingress.len(), held.lanes.len(), held.total()), (0, 0, 0));
+    }
+
+    /// Flows of one lane take several uplinks: what comes for another while the lane drains must not wait for a second opening.
+    #[test]
+    fn a_lane_is_open_for_every_queue_or_for_none() {
+        let lanes = [1, 2].map(|number| Lane { owner: crate::place::Owner(4), number });
+        let uplinks = [2, 3].map(|egress| crate::bench::place(Port(1), Port(egress), Class(3)));
+        let mut held = Held::default();
+        assert!(!held.set(lanes[0], true), "what holds nothing has no state");
+        held.add(&uplinks[0], lanes[0], 100, Time::ZERO);
+        assert!(!held.is_open(lanes[0]) && held.set(lanes[0], true));
+        held.add(&uplinks[1], lanes[0], 100, Time::ZERO);
+        held.add(&uplinks[1], lanes[1], 100, Time::ZERO);
+        assert_eq!(lanes.map(|lane| held.is_open(lane)), [true, false]);
+        held.take(&uplinks[0], lanes[0], 100, Time::ZERO);
+        assert!(held.is_open(lanes[0]), "a frame is left for the other uplink");
+        held.take(&uplinks[1], lanes[0], 100, Time::ZERO);
+        held.add(&uplinks[0], lanes[0], 100, Time::ZERO);
+        assert!(!held.is_open(lanes[0]));
     }
 }

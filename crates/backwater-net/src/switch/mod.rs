@@ -20,7 +20,6 @@ use crate::probe::watch::Watch;
 use crate::slab::{Ix, Slab};
 use crate::units::Rate;
 use backwater_engine::Time;
-use lanes::Lanes;
 use occupancy::Occupancy;
 
 /// The context of a switch's hook: `$s` is the switch, borrowed apart from the rest of the network.
@@ -51,8 +50,6 @@ pub(crate) struct Switch<S> {
     pub crossbar: Option<Box<Crossbar>>,
     /// For those who look on at what waits for its ports, where somebody does.
     pub watch: Option<Box<Watch>>,
-    /// From the first frame on that was ever held.
-    pub lanes: Option<Box<Lanes>>,
 }
 
 impl<S> Switch<S> {
@@ -73,7 +70,6 @@ impl<S> Switch<S> {
             stack,
             crossbar,
             watch: None,
-            lanes: None,
             home,
         }
     }

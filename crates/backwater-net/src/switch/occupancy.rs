@@ -66,7 +66,7 @@ pub struct Occupancy {
     /// One for each unit of `per`.
     pools: Vec<Shared>,
     /// Bytes that wait before their egress queue.
-    held: Held,
+    pub(crate) held: Held,
 }
 
 impl Shared {
@@ -287,16 +287,6 @@ impl Occupancy {
             self.ingress(at.ingress, at.class).0 + size <= limit(alpha_ingress)
                 && self.egress(at.egress, at.queue).0 + size <= limit(alpha_egress)
         })
-    }
-
-    #[cold]
-    pub(crate) fn hold(&mut self, at: &Place, lane: Lane, size: u64) {
-        self.held.add(at, lane, size);
-    }
-
-    #[cold]
-    pub(crate) fn let_go(&mut self, at: &Place, lane: Lane, size: u64) {
-        self.held.take(at, lane, size);
     }
 
     #[inline]

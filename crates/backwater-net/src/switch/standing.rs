@@ -5,8 +5,8 @@ use crate::packet::CLASSES;
 use crate::port::Port;
 use crate::slab::{Ix, Slab};
 
-/// Calls for every frame that stands in a switch, with the queue of a port of its own that it is in or, before a crossbar, that its
-/// lane's head is for.
+/// Calls for every frame that stands in a switch, with the queue of a port of its own that it is in or, before a crossbar, that the
+/// head of its input queue is for.
 pub(crate) fn each_standing<S>(s: &Switch<S>, ports: &[Port], slab: &Slab, mut add: impl FnMut(Ix, (u16, u8))) {
     for (port, p) in (0u16..).zip(ports) {
         for queue in 0..CLASSES as u8 {
@@ -16,11 +16,11 @@ pub(crate) fn each_standing<S>(s: &Switch<S>, ports: &[Port], slab: &Slab, mut a
             fifo.iter(slab).for_each(|ix| add(ix, (port, behind)));
         }
     }
-    for lane in s.crossbar.iter().flat_map(|crossbar| crossbar.lanes()) {
-        let Some(head) = lane.head() else { continue };
+    for input in s.crossbar.iter().flat_map(|crossbar| crossbar.inputs()) {
+        let Some(head) = input.head() else { continue };
         let place = &slab[head].place;
         let behind = stands_behind(&ports[usize::from(place.egress.0)], slab, place.queue.0, head);
-        lane.iter(slab).for_each(|ix| add(ix, (place.egress.0, behind)));
+        input.iter(slab).for_each(|ix| add(ix, (place.egress.0, behind)));
     }
 }
 

@@ -1,0 +1,83 @@
+//! Faults of the link out of a port: what is lost on it, and the rates that it had.
+
+use crate::spec::FrameKind;
+use crate::units::Serialiser;
+use backwater_engine::{Rng, Time};
+
+/// Faults of the link out of a port.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkFaults {
+    /// Which frames, or all, are lost with which probability.
+    pub loss: Vec<(Option<FrameKind>, f64)>,
+    pub rng: Rng,
+    /// What to count, and how many until the one that is lost.
+    pub drop_nth: Vec<(FrameKind, u64)>,
+    /// When the link last went down.
+    pub down_at: Option<Time>,
+    /// Rates that the link had, and until when frames left at each; `NEVER`, of the last only: one is still on its way out.
+    former: Vec<(Time, Serialiser)>,
+}
+
+impl LinkFaults {
+    /// No faults yet.
+    pub fn new(rng: Rng) -> LinkFaults {
+        LinkFaults { loss: Vec::new(), rng, drop_nth: Vec::new(), down_at: None, former: Vec::new() }
+    }
+
+    /// The rate changes at `now`, `busy` while a frame is on its way out. What left a `delay` ago has arrived, and been looked at.
+    pub fn changes(&mut self, before: Serialiser, busy: bool, now: Time, delay: Time) {
+        self.former.retain(|(until, _)| until.after(delay) >= now);
+        // The frame that is still on its way out began before `before` was the rate: nothing was sent at it.
+        if self.former.last().is_none_or(|(until, _)| *until != Time::NEVER) {
+            self.former.push((if busy { Time::NEVER } else { now }, before));
+        }
+    }
+
+    /// A frame begins at `now`: what was sent at a former rate has left.
+    pub fn begins(&mut self, now: Time) {
+        if let Some((until, _)) = self.former.last_mut() {
+            *until = now.min(*until);
+        }
+    }
+
+    /// How a frame was sent that had left at `end`, where the rate is `current` now.
+    pub fn sent_by(&self, end: Time, current: Serialiser) -> Serialiser {
+        self.former.iter().find(|(until, _)| end <= *until).map_or(current, |(_, former)| *former)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Rate;
+
+    /// A link whose rate flaps 10,000 times keeps what may still be on it: 1 us holds 10 changes that are 100 ns apart.
+    #[test]
+    fn rates_are_kept_while_frames_may_be_under_way() {
+        let mut faults = LinkFaults::new(backwater_engine::rng::stream(1, "link loss", 0));
+        let rate = |n: u64| Serialiser::new(Rate::gbps(1 + n % 2), None);
+        let at = |n: u64| Time::ns(100 * n);
+        for n in 0..10_000 {
+            faults.begins(at(n));
+            faults.changes(rate(n), false, at(n), Time::us(1));
+        }
+        assert!(faults.former.len() <= 12, "{}", faults.former.len());
+        // What left between two changes left at the rate between them; what leaves after the last one, at that of now.
+        assert_eq!(faults.sent_by(Time::ns(999_650), rate(0)).rate(), rate(9_997).rate());
+        assert_eq!(faults.sent_by(Time::ns(999_750), rate(0)).rate(), rate(9_998).rate());
+        faults.begins(at(10_000));
+        assert_eq!(faults.sent_by(at(10_001), Serialiser::new(Rate::gbps(7), None)).rate(), Rate::gbps(7));
+    }
+
+    /// Of two changes while one frame leaves, the first says how it is sent.
+    #[test]
+    fn a_frame_leaves_at_the_rate_at_which_it_began() {
+        let mut faults = LinkFaults::new(backwater_engine::rng::stream(1, "link loss", 0));
+        let rate = |gbps| Serialiser::new(Rate::gbps(gbps), None);
+        faults.changes(rate(1), true, Time::us(1), Time::us(1));
+        faults.changes(rate(2), true, Time::us(2), Time::us(1));
+        assert_eq!(faults.sent_by(Time::us(9), rate(3)).rate(), Rate::gbps(1));
+        faults.begins(Time::us(9));
+        assert_eq!(faults.sent_by(Time::us(10), rate(3)).rate(), Rate::gbps(3));
+    }
+}
