@@ -181,7 +181,10 @@ def test_a_capture_changes_nothing(small: Path, tmp_path: Path) -> None:
     plain = scenario.run()
     captured = scenario.run(capture=backwater.Capture(tmp_path / "a.pcapng", "all", snap="64 B"))
     assert plain.fingerprint == captured.fingerprint
-    assert plain.summary == {k: v for k, v in captured.summary.items() if k != "capture"}
+    # A captured port has an event for the end of each frame, others only where somebody waits.
+    without = {"capture", "events"}
+    summaries = [run.summary.items() for run in (plain, captured)]
+    assert len({repr([kv for kv in of if kv[0] not in without]) for of in summaries}) == 1
     for table in TABLES:
         assert plain.read(table).equals(captured.read(table)), table
 

@@ -8,12 +8,12 @@ use std::path::Path;
 const HEAD: &str = "\
 # Reference: every key of a scenario
 
-Written from the schema by `make reference`: change a parameter's declaration, not this page. `backwater explain KEY` prints
-one key. [What is modelled](modelling/README.md) says what they do, with examples.
+Written from the schema by `make reference`: change a parameter's declaration, not this page. `backwater explain KEY`
+prints one key. [What is modelled](modelling/README.md) says what they do, with examples.
 
-A symbol is what the source of a mechanism calls the parameter. Tables of mechanisms and `[switch]` may have overrides for
-a tier or a node, as in `[[pfc.at]]`. Units: a *size* is written as \"400 KB\" or \"1 MiB\" (KB = 1000 B, KiB = 1024 B), a *rate*
-as \"200 Gb/s\", a *time* as \"5 us\" (ps, ns, us, ms, s).
+A symbol is what the source of a mechanism calls the parameter. Tables of mechanisms and `[switch]` may have
+overrides for a tier or a node, as in `[[pfc.at]]`. Units: a *size* is written as \"400 KB\" or \"1 MiB\" (KB = 1000 B,
+KiB = 1024 B), a *rate* as \"200 Gb/s\", a *time* as \"5 us\" (ps, ns, us, ms, s).
 ";
 
 /// A text that may stand in a table's cell.
