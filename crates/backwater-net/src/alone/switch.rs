@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::config::{Architecture, BufferPer, LatencyAt, ReleaseAt, SwitchParams};
-use crate::hooks::{Absent, Home, SwitchShape};
-use crate::packet::{CLASSES, Port as PortNo, Queue};
+use crate::hooks::{Absent, Home, Order, SwitchShape};
+use crate::packet::{CLASSES, FlowRef, Port as PortNo, Queue};
+use crate::port::lineup::Lineup;
 use crate::switch::Switch;
 use crate::topology::NodeKind;
 
@@ -207,5 +208,28 @@ fn architectures_delay_a_lone_frame_alike() {
         switch.send(Time::ZERO, 0, frame(1, 3, 1060, 1));
         switch.run();
         assert_eq!(switch.times(1), [(wire(1060) + DELAY) * 2 + LATENCY], "{architecture:?}");
+    }
+}
+
+/// A packet that waits for one of its flow in another queue leaves at the instant at which that queue is emptied, from an idle port, too.
+#[test]
+fn what_a_flush_sets_free_leaves_at_once() {
+    for architecture in [Architecture::OutputQueued, Architecture::Voq] {
+        let mut switch = switch(&SwitchParams { architecture, latency: Time::ZERO, ..SwitchParams::default() });
+        let ingresses = if architecture == Architecture::Voq { LINKS } else { 1 };
+        switch.ports[2].keep_in_order(Lineup::new(0b1100, Order::Counters, ingresses));
+        switch.ports[2].shut(3, OWNER);
+        for (number, class) in [(1, 3), (2, 2)] {
+            let flow = FlowRef { slot: 0, tag: 1 };
+            switch.send(Time::us(number), 0, Packet { flow, ..frame(2, class, 1060, number) });
+        }
+        switch.run_until(Time::us(5));
+        assert_eq!(switch.node.occupancy.total(), Bytes(2 * 1060), "{architecture:?}");
+        switch.world.now = Time::us(5);
+        let ports = &mut switch.ports[..LINKS];
+        At { node: &mut switch.node, ports, world: &mut switch.world }.flush(PortNo(2), Queue(3));
+        switch.run();
+        assert_eq!(switch.times(2), [Time::us(5) + wire(1060) + DELAY], "{architecture:?}");
+        assert_eq!(switch.node.occupancy.total(), Bytes(0));
     }
 }

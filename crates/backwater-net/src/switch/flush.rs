@@ -33,6 +33,8 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             // Those that stood behind them may cross.
             self.match_at(self.world.now);
         }
+        // Others of their flows, in other queues, may have waited for them.
+        self.kick(port.0);
         self.port(port.0).rest.stats.flushed_frames += frames as u64;
         self.world.totals.progress.flushed += frames as u64;
         if frames > 0 && self.world.rules.lossless {
