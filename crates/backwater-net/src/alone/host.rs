@@ -1,11 +1,12 @@
 //! A host alone: one link, and what it sends and answers when.
 
 use super::*;
+use crate::attachment::Attachment;
 use crate::config::{Recovery, Window};
-use crate::hooks::{Absent, FlowCx, FlowShape, FlowSide, NicShape};
+use crate::hooks::{Departure, Extra, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide};
 use crate::host::flow::{Controller, Controllers, Flows, SendFlow};
 use crate::host::{Host, Interface, Tables};
-use crate::packet::{AckHeader, DsField, Dscp, Ecn, FlowRef, Gap};
+use crate::packet::{AckHeader, DsField, Dscp, Ecn, FlowRef, Gap, Port as PortNo, Queue};
 use crate::queues::HostQueues;
 use crate::spec::FlowSpec;
 use crate::topology::NodeKind;
@@ -35,13 +36,29 @@ impl FlowSide for Paced {
     }
 }
 
+/// Frames of queue 3 may start once so many others have, which no gate says.
+#[derive(Default)]
+struct After {
+    others: u32,
+    started: u32,
+}
+
+impl NicSide for After {
+    fn may_start(&self, _: PortNo, queue: Queue, _: &Packet) -> bool {
+        queue != Queue(3) || self.started >= self.others
+    }
+    fn on_start(&mut self, _: &mut NicCx<'_>, from: &Departure, _: &Packet, _: Option<&mut Attachment>) {
+        self.started += u32::from(from.queue != Queue(3));
+    }
+}
+
 struct LoneHost {
-    host: Host<Absent>,
+    host: Host<After>,
     tables: Tables<Paced>,
 }
 
 impl LoneHost {
-    fn at<'a>(&'a mut self, ports: &'a mut [Port], world: &'a mut World) -> At<'a, Interface<'a, Absent, Paced>> {
+    fn at<'a>(&'a mut self, ports: &'a mut [Port], world: &'a mut World) -> At<'a, Interface<'a, After, Paced>> {
         At { node: Interface { host: &mut self.host, tables: &mut self.tables }, ports, world }
     }
 }
@@ -66,14 +83,18 @@ impl Alone for LoneHost {
 
 /// The host h0; what it sends goes to h1 at the other end of its link.
 fn host(ack: AckParams, transport: TransportParams, nic: NicParams) -> Lone<LoneHost> {
+    with_queues(HostQueues::default(), ack, transport, nic)
+}
+
+fn with_queues(queues: HostQueues, ack: AckParams, transport: TransportParams, nic: NicParams) -> Lone<LoneHost> {
     let mut graph = Graph::default();
     let ends = [0, 1].map(|end| graph.add(format!("h{end}"), "host", NodeKind::Host));
     graph.link(ends[0], ends[1], RATE, DELAY);
     let rules = rules(PacketParams::default(), ack, transport, nic);
     Lone::new(graph, 1, rules, |_, _| {
-        let shape = NicShape { host: HostId(0), rate: RATE, queues: HostQueues::default() };
+        let shape = NicShape { host: HostId(0), rate: RATE, queues };
         LoneHost {
-            host: Host::new(0, shape, Absent, Time::ZERO),
+            host: Host::new(0, shape, After::default(), Time::ZERO),
             tables: Tables { flows: Flows::default(), controllers: Controllers::new(1) },
         }
     })
@@ -340,4 +361,26 @@ fn selective_repeat_sends_what_is_missing() {
     let order = [0, 1, 2, 1, 3, 4, 5];
     let expected: Vec<(Time, u64)> = (0..7).map(|k| (full_after(each * k), order[k as usize])).collect();
     assert_eq!(host.data(), expected);
+}
+
+/// Of two queues of a class one is refused for a time: its flows are asked again whenever the port looks for work, though no gate opens.
+#[test]
+fn flows_of_a_refused_queue_are_asked_again() {
+    let queues = HostQueues::new(Class(3), &[Class(3), Class(5)]).expect("two priorities");
+    let mut host = with_queues(queues, AckParams::default(), TransportParams::default(), NicParams::default());
+    host.world.rules.extra = Extra { port_events: true, may_start: true, attachment: false };
+    host.ports[0].tell_events();
+    host.node.host.stack.others = 3;
+    let flows = [(3, 3), (5, 4)].map(|(queue, packets)| {
+        let slot = host.flow(0, 3, packets);
+        host.node.tables.flows.send[slot as usize].ds = DsField::new(Dscp::of(Class(queue)), Ecn::NotEct);
+        slot
+    });
+    flows.into_iter().for_each(|slot| host.begin(slot));
+    host.run();
+    // Three of the second flow, then frame by frame in turn.
+    let sent: Vec<u64> = host.data().iter().map(|(_, nth)| *nth).collect();
+    assert_eq!(sent, [0, 1, 2, 0, 3, 1, 2]);
+    let times: Vec<Time> = host.data().iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, (0..7).map(|k| full_after(wire(PAYLOAD + HEADER) * k)).collect::<Vec<_>>());
 }

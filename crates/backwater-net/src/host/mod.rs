@@ -47,6 +47,8 @@ pub(crate) struct Host<N> {
     turn: (u8, u32),
     /// Flows for which a gate is shut.
     pub parked: Vec<u32>,
+    /// Flows that found their queue refused by a mechanism while the port looked for work; they are in line again when it has.
+    passed_over: Vec<u32>,
     /// Time between the arrival of a control message and its effect.
     pub control_delay: Time,
 }
@@ -83,6 +85,7 @@ impl<N> Host<N> {
             stack,
             turn: (0, 0),
             parked: Vec::new(),
+            passed_over: Vec::new(),
             control_delay,
         }
     }

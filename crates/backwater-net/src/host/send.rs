@@ -100,6 +100,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
         self.ports[usize::from(port)].busy = false;
         let next = if self.world.rules.extra.may_start {
+            for slot in std::mem::take(&mut self.node.host.passed_over) {
+                self.line_up(slot);
+            }
             let stack = &self.node.host.stack;
             let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
             self.ports[usize::from(port)].next_of(&self.world.slab, self.world.now, may_start)
@@ -166,7 +169,13 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 flow.status = Status::Idle;
                 continue;
             }
-            if flow.shut != 0 || h.is_shut(flow.ds.dscp().priority(), open) {
+            let queue = flow.ds.dscp().priority();
+            if flow.shut != 0 || h.is_shut(queue, open) {
+                if flow.shut == 0 && !h.is_shut(queue, self.ports[usize::from(PORT)].open) {
+                    // Its gates are open: only what stands before it may not start now.
+                    h.passed_over.push(slot);
+                    continue;
+                }
                 flow.status = Status::Parked;
                 h.parked.push(slot);
                 continue;
