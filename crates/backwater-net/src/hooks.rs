@@ -372,7 +372,7 @@ impl FlowCx<'_> {
     pub fn now(&self) -> Time {
         self.now
     }
-    /// The flow (of a controller that several flows share: the first of them).
+    /// The flow that the call is about (of a controller that several flows share, where it is about none: the first of them).
     pub fn shape(&self) -> &FlowShape {
         self.shape
     }
@@ -586,7 +586,7 @@ pub trait FlowSide {
     fn window(&self) -> Option<Bytes> {
         None
     }
-    /// A flow begins.
+    /// A flow begins. Of a controller that several flows share, the others hear of a new rate or window at once, as after every hook.
     #[inline(always)]
     fn on_start(&mut self, cx: &mut FlowCx<'_>) {}
     /// A packet is handed to the wire.

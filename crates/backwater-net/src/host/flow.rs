@@ -57,6 +57,8 @@ pub(crate) struct SendFlow {
     /// What it sends again.
     pub recovery: Option<Box<Sender>>,
     pub group: u32,
+    /// Switches on its way at its start.
+    pub hops: u32,
     pub id: u64,
     pub start: Time,
     pub stream: Option<Box<StreamState>>,
@@ -147,6 +149,7 @@ impl SendFlow {
         SendFlow {
             id: spec.id,
             group: spec.group,
+            hops: 0,
             src: spec.src,
             dst: spec.dst,
             class: spec.class,
@@ -171,6 +174,12 @@ impl SendFlow {
             ideal: None,
             sampled: 0,
         }
+    }
+
+    /// It as mechanisms see it, where `of` is another one of its host's.
+    #[cold]
+    pub fn shape(&self, of: &FlowShape) -> FlowShape {
+        FlowShape { src: self.src, dst: self.dst, class: self.own_class, hops: self.hops, ..*of }
     }
 
     /// Whether no more payload will become available.
@@ -226,6 +235,7 @@ pub(crate) const NO_FLOW: u32 = u32::MAX;
 /// A rate controller and what waits for its pacing.
 pub(crate) struct Controller<F> {
     pub side: F,
+    /// Of its flow, or of the first of them.
     pub shape: FlowShape,
     pub tag: u16,
     /// Hash of what it controls: its events are ordered by it.

@@ -3,7 +3,7 @@
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
 use crate::hooks::{FlowCx, FlowSide, NicSide, Owner};
-use crate::host::flow::{Controller, NO_CONTROLLER, Status};
+use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{At, Node};
 use crate::packet::{Body, CLASSES, DataHeader, FlowRef, Packet, Port as PortNo, Queue};
 use crate::port::{Next, express, highest};
@@ -34,10 +34,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let controller = self.node.tables.flows.send[slot as usize].controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, slot, |side, cx| side.on_start(cx));
-            // A controller that several flows share is under way, and asked again when each of them may send.
-            let own = |c: &&mut Controller<F>| c.slot == slot;
-            if let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut().filter(own) {
-                c.next = c.side.stopped_until();
+            match self.node.tables.controllers.list[controller as usize].as_mut() {
+                Some(c) if c.slot == slot => c.next = c.side.stopped_until(),
+                // Others may wait for what it now answers.
+                _ => self.repace(controller),
             }
         }
     }
@@ -281,10 +281,18 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     ) -> Option<R> {
         let c = self.node.tables.controllers.list[controller as usize].as_mut()?;
         let of = self.node.tables.flows.send.get(slot as usize);
+        let own;
+        let shape = match of {
+            Some(flow) if c.slot == NO_FLOW => {
+                own = flow.shape(&c.shape);
+                &own
+            }
+            _ => &c.shape,
+        };
         let mut cx = FlowCx {
             now: self.world.now,
             owner: Owner(0),
-            shape: &c.shape,
+            shape,
             flow: of.map(|flow| FlowRef { slot, tag: flow.tag }),
             backlog: Bytes(of.map_or(0, |flow| flow.backlog(u64::from(self.world.rules.payload)))),
             notes: &mut self.world.notes.flow,

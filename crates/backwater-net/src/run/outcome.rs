@@ -85,6 +85,10 @@ impl<A: Actors> Network<A> {
         } else {
             self.tables.flows.remove(at as u32);
         }
+        if controller != NO_CONTROLLER {
+            // Others that share it may wait for what it now answers.
+            self.host_at(src).repace(controller);
+        }
         self.world.totals.last_deed = self.world.now;
         self.one_ended(group);
     }

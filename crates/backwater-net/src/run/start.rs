@@ -73,6 +73,7 @@ impl<A: Actors> Network<A> {
             payload: Bytes(u64::from(self.world.rules.payload)),
             hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
         };
+        self.tables.flows.send[slot as usize].hops = shape.hops;
         self.tables.flows.send[slot as usize].controller = self.controller(&shape, slot, hash);
         self.tables.flows.send[slot as usize].window = self.window_of(way.as_deref());
         if spec.stream.is_none() {

@@ -9,8 +9,8 @@ use backwater_net::attachment::Attachment;
 use backwater_net::bench::network::network;
 use backwater_net::config::{BufferPer, Recovery, ReleaseAt, TransportParams};
 use backwater_net::hooks::{
-    Absent, Ack, Departure, Extra, Fate, FlowCx, FlowSide, Full, Gate, Incoming, NicCx, NicGate, NicSide, Place,
-    SwitchCx, SwitchSide, Token,
+    Absent, Ack, Departure, Extra, Fate, FlowCx, FlowShape, FlowSide, Full, Gate, Incoming, NicCx, NicGate, NicSide,
+    Place, RateKey, SwitchCx, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
 use backwater_net::record::State;
@@ -529,4 +529,72 @@ fn what_is_sent_with_a_packet_takes_its_own_time() {
     // Ten of each on the first link, one after another; the last packet then passes the switch and the second link.
     let last = (DATA + SHORT) * 10 + LINK + SWITCH + DATA + LINK;
     assert_eq!(out.flow(0).fct_last_byte, Some(last));
+}
+
+/// Flows of a class have one controller, whose rate is by how many they are. It keeps when packets go, and to whom over how many switches.
+#[derive(Clone)]
+struct Shares {
+    alone: Rate,
+    together: Rate,
+    flows: u32,
+    sent: Log<(Time, HostId, u32)>,
+}
+
+impl Makes for Shares {
+    fn flow(&self) -> Option<Box<dyn FlowSide>> {
+        Some(Box::new(self.clone()))
+    }
+    fn rate_key(&self, shape: &FlowShape) -> RateKey {
+        RateKey::Class(shape.class)
+    }
+}
+
+impl FlowSide for Shares {
+    fn rate(&self) -> Option<Rate> {
+        Some(if self.flows > 1 { self.together } else { self.alone })
+    }
+    fn on_start(&mut self, _: &mut FlowCx<'_>) {
+        self.flows += 1;
+    }
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, _: &mut Packet) {
+        self.sent.borrow_mut().push((cx.now(), cx.shape().dst, cx.shape().hops));
+    }
+    fn on_end(&mut self, _: &mut FlowCx<'_>) {
+        self.flows -= 1;
+    }
+}
+
+/// A rate that a flow's begin or end changes counts at once for others that wait for it; each hook sees the flow that it is about.
+#[test]
+fn flows_that_share_a_controller_hear_of_a_new_rate() {
+    let (slow, fast) = (Rate::gbps(1), Rate::gbps(100));
+    let run = |alone: Rate, together: Rate| {
+        // One switch to host 1, three to host 2.
+        let links =
+            [("h0", "s0", fast, LINK), ("s0", "h1", fast, LINK), ("s0", "s1", fast, LINK), ("s1", "s2", fast, LINK)];
+        let mut bench =
+            Bench::new(network(3, &["s0", "s1", "s2"], &[&links[..], &[("s2", "h2", fast, LINK)]].concat()));
+        bench.flow(0, 1, 12_000);
+        bench.flow(0, 2, 4_000).start = Time::us(1);
+        let sent = Log::default();
+        let out = bench.run_with(own(Shares { alone, together, flows: 0, sent: sent.clone() }));
+        assert_eq!(out.unrest, Vec::<String>::new());
+        sent.take()
+    };
+    let (near, far) = (HostId(1), HostId(2));
+    // The second packet would be due after 32 us, and goes when another flow begins.
+    let due = Time::us(1);
+    let sent = [(Time::ZERO, near, 1), (due, near, 1), (due + DATA, near, 1), (due + DATA + DATA, far, 3)];
+    assert_eq!(run(slow, fast), sent);
+    // Two packets go one after another. With the other flow the third is due 32 us later, and its only packet as much later. When that is
+    // acknowledged the rate is as before.
+    let mut bench = Bench::star(2, fast);
+    bench.flow(0, 1, 20_000);
+    bench.flow(0, 1, 4_000).start = DATA + Time::ns(100);
+    let sent = Log::default();
+    bench.run_with(own(Shares { alone: fast, together: slow, flows: 0, sent: sent.clone() }));
+    let times: Vec<Time> = sent.take().into_iter().map(|(at, ..)| at).collect();
+    let apart = DATA * 100;
+    let acknowledged = DATA + apart + apart + DATA + LINK + SWITCH + DATA + LINK + SHORT + LINK + SWITCH + SHORT + LINK;
+    assert_eq!(times, [Time::ZERO, DATA, DATA + apart, DATA + apart + apart, acknowledged, acknowledged + DATA]);
 }
