@@ -45,10 +45,12 @@ pub(crate) trait Node {
     fn depart(&mut self, port: u16, pkt: Ix);
     /// Mechanisms hear MAC control, or a mechanism's frame in its place.
     fn hear(&mut self, port: u16, frame: &Control) -> Fate;
+    /// The queue in which a frame other than MAC control waited.
+    fn queue_of(&self, pkt: Ix) -> Queue;
     /// Mechanisms see the first bit of a frame other than MAC control leave.
-    fn tell_start(&mut self, port: u16, pkt: Ix);
+    fn tell_start(&mut self, from: &Departure, pkt: Ix);
     /// They see that its last bit has left.
-    fn tell_sent(&mut self, port: u16, pkt: Ix);
+    fn tell_sent(&mut self, from: &Departure, pkt: Ix);
     /// Whoever waits at a port has done so until now ([`crate::probe::waits`]).
     fn pass_waits(&mut self, port: u16);
     /// What has joined queues comes to wait there, for those who look on.
@@ -207,34 +209,39 @@ where
         p.busy = false;
         let (pkt, at_end) = (std::mem::replace(&mut p.current, NIL), p.release_at_end);
         let wire = std::mem::take(&mut p.wire);
+        if wire != 0 {
+            return self.sent_specially(port, pkt, wire, at_end);
+        }
         if at_end && !self.world.slab[pkt].pkt.is_mac() {
             self.depart(port, pkt);
-        }
-        if wire != 0 && self.sent_specially(port, pkt, wire) {
-            return;
         }
         self.kick(port);
     }
 
-    /// A frame has left to which something is done. Returns whether the run kicks the port when that is done.
+    /// A frame has left to which something is done. The port looks for work, or the run lets it when it has done its part.
     #[cold]
-    fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8) -> bool {
-        if wire & TOLD != 0 {
-            self.tell_sent(port, pkt);
+    fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8, at_end: bool) {
+        // Of the port as the frame has left it: the memory that it gives back may let the next one start.
+        let from = (wire & TOLD != 0).then(|| self.departure(port, pkt));
+        if at_end && !self.world.slab[pkt].pkt.is_mac() {
+            self.depart(port, pkt);
+        }
+        if let Some(from) = from {
+            self.tell_sent(&from, pkt);
         }
         let wire = wire & !TOLD;
-        if wire != 0 {
-            let port = self.global(port);
-            self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
+        if wire == 0 {
+            return self.kick(port);
         }
-        wire != 0
+        let port = self.global(port);
+        self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
     }
 
-    /// A port from which the frame leaves that was counted last.
-    pub fn departure(&self, port: u16, queue: Queue, size: u32) -> Departure {
-        let p = &self.ports[usize::from(port)];
+    /// A port from which this frame leaves, which was counted last.
+    fn departure(&self, port: u16, pkt: Ix) -> Departure {
+        let (p, size) = (&self.ports[usize::from(port)], self.world.slab[pkt].pkt.size);
         let (tx_frames, tx_bytes) = (p.tx_frames - 1, p.tx_bytes - u64::from(size));
-        Departure { port: PortNo(port), queue, rate: p.serialiser.rate(), tx_frames, tx_bytes }
+        Departure { port: PortNo(port), queue: self.queue_of(pkt), rate: p.serialiser.rate(), tx_frames, tx_bytes }
     }
 
     /// Puts a row into the table of control messages.
@@ -380,7 +387,8 @@ where
         let lost = if self.is_lost(port, pkt) { LOST } else { 0 };
         let told = self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac();
         if told {
-            self.tell_start(port, pkt);
+            let from = self.departure(port, pkt);
+            self.tell_start(&from, pkt);
         }
         captured | watched | lost | if told { TOLD } else { 0 }
     }

@@ -13,9 +13,9 @@ mod switch;
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::event::Event;
 use crate::hold::Hold;
-use crate::hooks::{Fate, Owner};
+use crate::hooks::{Departure, Fate, Owner};
 use crate::node::{At, Node};
-use crate::packet::{Body, Class, Control, ControlHeader, DataHeader, HostId, NodeId, Packet};
+use crate::packet::{Body, Class, Control, ControlHeader, DataHeader, HostId, NodeId, Packet, Queue};
 use crate::port::{Next, Port};
 use crate::slab::Ix;
 use crate::topology::Graph;
@@ -99,8 +99,11 @@ impl Node for At<'_, End> {
     fn hear(&mut self, _: u16, _: &Control) -> Fate {
         Fate::Consumed
     }
-    fn tell_start(&mut self, _: u16, _: Ix) {}
-    fn tell_sent(&mut self, _: u16, _: Ix) {}
+    fn queue_of(&self, pkt: Ix) -> Queue {
+        Queue(self.world.slab[pkt].pkt.class.0)
+    }
+    fn tell_start(&mut self, _: &Departure, _: Ix) {}
+    fn tell_sent(&mut self, _: &Departure, _: Ix) {}
     fn pass_waits(&mut self, _: u16) {}
     fn look_on(&mut self) {}
     fn note_asked(&mut self, _: u16, _: Owner, _: u16) {}

@@ -7,9 +7,9 @@ pub mod recovery;
 mod send;
 pub mod transport;
 
-use crate::hooks::{Fate, FlowSide, NicCx, NicShape, NicSide, Owner};
+use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicShape, NicSide, Owner};
 use crate::node::{At, Node};
-use crate::packet::{CLASSES, Class, Control, Dscp, NodeId};
+use crate::packet::{CLASSES, Class, Control, Dscp, NodeId, Queue};
 use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
 use crate::units::Rate;
@@ -239,19 +239,21 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn depart(&mut self, _: u16, _: Ix) {}
 
-    fn tell_start(&mut self, port: u16, pkt: Ix) {
+    fn queue_of(&self, pkt: Ix) -> Queue {
+        self.world.slab[pkt].pkt.nic_queue()
+    }
+
+    fn tell_start(&mut self, from: &Departure, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
-        let from = self.departure(port, header.nic_queue(), header.size);
         let carried = self.world.attachments.get_mut(pkt, header.uid);
         let h = &mut *self.node.host;
-        h.stack.on_start(&mut cx!(self, h), &from, &header, carried);
+        h.stack.on_start(&mut cx!(self, h), from, &header, carried);
         self.act_nic();
     }
 
-    fn tell_sent(&mut self, port: u16, pkt: Ix) {
+    fn tell_sent(&mut self, from: &Departure, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
-        let from = self.departure(port, header.nic_queue(), header.size);
-        self.at_nic(|stack, cx| stack.on_sent(cx, &from, &header));
+        self.at_nic(|stack, cx| stack.on_sent(cx, from, &header));
         self.act_nic();
     }
 

@@ -12,9 +12,9 @@ pub(crate) mod standing;
 use crossbar::Crossbar;
 
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
-use crate::hooks::{Fate, Home, Owner, SwitchCx, SwitchSide, Token};
+use crate::hooks::{Departure, Fate, Home, Owner, SwitchCx, SwitchSide, Token};
 use crate::node::{At, Node};
-use crate::packet::{Control, NodeId, Packet, Port as PortNo};
+use crate::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
 use crate::port::{Next, Port};
 use crate::probe::watch::Watch;
 use crate::slab::{Ix, Slab};
@@ -133,18 +133,19 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
-    fn tell_start(&mut self, port: u16, pkt: Ix) {
-        let (place, header) = (self.world.slab[pkt].place, self.world.slab[pkt].pkt);
-        let from = self.departure(port, place.queue, header.size);
+    fn queue_of(&self, pkt: Ix) -> Queue {
+        self.world.slab[pkt].place.queue
+    }
+
+    fn tell_start(&mut self, from: &Departure, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
         let (s, carried) = (&mut *self.node, self.world.attachments.get_mut(pkt, header.uid));
-        s.stack.on_start(&mut cx!(self, s), &from, &header, carried);
+        s.stack.on_start(&mut cx!(self, s), from, &header, carried);
         self.act_switch();
     }
 
-    fn tell_sent(&mut self, port: u16, pkt: Ix) {
-        let (place, header) = (self.world.slab[pkt].place, self.world.slab[pkt].pkt);
-        let from = self.departure(port, place.queue, header.size);
-        self.at_switch(|stack, cx, _| stack.on_sent(cx, &from, &header));
+    fn tell_sent(&mut self, from: &Departure, pkt: Ix) {
+        self.at_switch(|stack, cx, slab| stack.on_sent(cx, from, &slab[pkt].pkt));
         self.act_switch();
     }
 

@@ -3,7 +3,8 @@
 use crate::own::{Bench, Makes, own};
 use backwater_engine::Time;
 use backwater_net::Rate;
-use backwater_net::hooks::{Fate, Gate, Lane, NicCx, NicSide, Place, SwitchCx, SwitchSide, Token};
+use backwater_net::attachment::Attachment;
+use backwater_net::hooks::{Departure, Extra, Fate, Gate, Lane, NicCx, NicSide, Place, SwitchCx, SwitchSide, Token};
 use backwater_net::packet::{Class, Control, HostId, Packet};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -59,4 +60,53 @@ fn what_a_switch_sends_waits_in_no_lane() {
     let first = Time(325_120 + 150_000 + 300_000 + 5_120 + 150_000);
     assert_eq!(*holds.heard.borrow(), [first, first + Time(5_120)]);
     assert_eq!(out.rows.flows[0].fct_last_byte, Some(OPENS + Time(325_120 + 150_000)));
+}
+
+/// Holds data until [`OPENS`], and keeps what the port had sent before each frame of data: when that begins to leave and when it has left.
+#[derive(Clone, Default)]
+struct Counts {
+    starts: Rc<RefCell<Vec<(u64, u64)>>>,
+    sent: Rc<RefCell<Vec<(u64, u64)>>>,
+}
+
+impl Makes for Counts {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(self.clone())
+    }
+    fn extra(&self) -> Extra {
+        Extra { port_events: true, ..Extra::NONE }
+    }
+}
+
+impl SwitchSide for Counts {
+    fn hold(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) -> Option<Lane> {
+        cx.arm(OPENS, 0);
+        pkt.is_data().then(|| cx.lane(0))
+    }
+    fn on_start(&mut self, _: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
+        if pkt.is_data() {
+            self.starts.borrow_mut().push((from.tx_frames, from.tx_bytes));
+        }
+    }
+    fn on_sent(&mut self, _: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {
+        if pkt.is_data() {
+            self.sent.borrow_mut().push((from.tx_frames, from.tx_bytes));
+        }
+    }
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
+        cx.open(Gate::Lane(cx.lane(0)));
+    }
+}
+
+/// The memory that a frame gives back lets the next one out of its lane and onto the wire: that is not counted as sent before the first.
+#[test]
+fn a_frame_that_has_left_is_told_before_the_next_is_counted() {
+    let mut bench = Bench::star(2, Rate::gbps(100));
+    bench.flow(0, 1, 12_000);
+    let counts = Counts::default();
+    let out = bench.run_with(own(counts.clone()));
+    assert_eq!(out.rows.flows[0].fct_last_byte, Some(OPENS + Time(3 * 325_120 + 150_000)));
+    let before = [(0, 0), (1, 4064), (2, 8128)];
+    assert_eq!(*counts.starts.borrow(), before);
+    assert_eq!(*counts.sent.borrow(), before);
 }
