@@ -8,7 +8,7 @@ pub mod network;
 use crate::config::SwitchParams;
 use crate::hooks::{
     FlowCx, FlowNote, FlowShape, FlowTimer, Home, Lane, NicCx, NicNote, NicShape, Note, Owner, Place, PortShape,
-    SwitchCx, SwitchShape,
+    SwitchCx, SwitchShape, Unsent,
 };
 use crate::occupancy::{Occupancy, Pool};
 use crate::packet::{
@@ -176,7 +176,14 @@ impl FlowBench {
     /// The context of a hook.
     pub fn cx(&mut self) -> FlowCx<'_> {
         let flow = Some(FlowRef { slot: 0, tag: 0 });
-        FlowCx { now: self.now, owner: OWNER, shape: &self.shape, flow, backlog: self.backlog, notes: &mut self.notes }
+        FlowCx {
+            now: self.now,
+            owner: OWNER,
+            shape: &self.shape,
+            flow,
+            of: Some(&self.backlog),
+            notes: &mut self.notes,
+        }
     }
 
     /// The timers that hooks have armed since the last call.
@@ -186,6 +193,12 @@ impl FlowBench {
             FlowNote::Send(..) => None,
         };
         self.notes.drain(..).filter_map(timer).collect()
+    }
+}
+
+impl Unsent for Bytes {
+    fn backlog(&self, _: Bytes) -> Bytes {
+        *self
     }
 }
 

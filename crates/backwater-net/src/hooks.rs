@@ -362,8 +362,14 @@ pub struct FlowCx<'a> {
     pub(crate) owner: Owner,
     pub(crate) shape: &'a FlowShape,
     pub(crate) flow: Option<FlowRef>,
-    pub(crate) backlog: Bytes,
+    pub(crate) of: Option<&'a dyn Unsent>,
     pub(crate) notes: &'a mut Vec<FlowNote>,
+}
+
+/// A flow of which something may be unsent.
+pub(crate) trait Unsent {
+    /// What has not been sent, or is to be sent again, in packets of so much payload.
+    fn backlog(&self, payload: Bytes) -> Bytes;
 }
 
 impl FlowCx<'_> {
@@ -384,7 +390,7 @@ impl FlowCx<'_> {
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> FlowCx<'_> {
-        FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, backlog: self.backlog, notes: self.notes }
+        FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, of: self.of, notes: self.notes }
     }
     /// The flow that the call is about. `None`: a timer of a controller that several flows share, or a frame about a flow that is over.
     pub fn flow(&self) -> Option<FlowRef> {
@@ -392,7 +398,7 @@ impl FlowCx<'_> {
     }
     /// \[bytes\] Payload of that flow that has not been sent, or is to be sent again; 0 where there is none.
     pub fn backlog(&self) -> Bytes {
-        self.backlog
+        self.of.map_or(Bytes::ZERO, |flow| flow.backlog(self.shape.payload))
     }
     /// Queues a frame for a host in `class`, mostly for the other end ([`FlowShape::dst`]). If it names a flow of this host that goes there,
     /// it takes the way of the flow's data.

@@ -1,10 +1,11 @@
 //! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
 
 use super::recovery::{Receiver, Sender};
-use crate::hooks::{FlowShape, Owners, RateKey, Reach};
+use crate::hooks::{FlowShape, Owners, RateKey, Reach, Unsent};
 use crate::packet::{Class, DsField, FlowRef, HostId};
 use crate::routing::NO_PATH;
 use crate::spec::{FlowSpec, Stream};
+use crate::units::Bytes;
 use backwater_engine::{Rng, Time};
 use std::collections::HashMap;
 
@@ -211,21 +212,21 @@ impl SendFlow {
         }
     }
 
-    /// \[bytes\] that have not been sent, or are to be sent again, in packets of `step` bytes.
-    #[inline(always)]
-    pub fn backlog(&self, step: u64) -> u64 {
-        // Without a walk over all that is lost, since every hook asks: only a flow's last packet is shorter than the others.
-        let lost = self.recovery.as_ref().map_or(0, |sender| match sender.lost.last() {
-            Some(last) => (sender.lost.len() as u64 - 1) * step + step.min(self.available.saturating_sub(*last)),
-            None => 0,
-        });
-        self.available - self.sent + lost
-    }
-
     /// Whether it has something to send, new or again.
     #[inline(always)]
     pub fn has_more(&self) -> bool {
         self.sent < self.available || self.recovery.as_ref().is_some_and(|sender| sender.owes())
+    }
+}
+
+impl Unsent for SendFlow {
+    fn backlog(&self, Bytes(step): Bytes) -> Bytes {
+        // Without a walk over all that is lost: only a flow's last packet is shorter than the others.
+        let lost = self.recovery.as_ref().map_or(0, |sender| match sender.lost.last() {
+            Some(last) => (sender.lost.len() as u64 - 1) * step + step.min(self.available.saturating_sub(*last)),
+            None => 0,
+        });
+        Bytes(self.available - self.sent + lost)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
-use crate::hooks::{FlowCx, FlowSide, NicSide, Owner};
+use crate::hooks::{FlowCx, FlowSide, NicSide, Owner, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{At, Node};
 use crate::packet::{Body, CLASSES, DataHeader, FlowRef, Packet, Port as PortNo, Queue};
@@ -294,7 +294,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             owner: Owner(0),
             shape,
             flow: of.map(|flow| FlowRef { slot, tag: flow.tag }),
-            backlog: Bytes(of.map_or(0, |flow| flow.backlog(u64::from(self.world.rules.payload)))),
+            of: of.map(|flow| flow as &dyn Unsent),
             notes: &mut self.world.notes.flow,
         };
         let result = f(&mut c.side, &mut cx);
