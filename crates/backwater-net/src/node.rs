@@ -7,7 +7,7 @@ use crate::event::{Event, order};
 use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Departure, Fate, HoldStyle, Owner};
 use crate::packet::{Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, Port as PortNo, Queue};
-use crate::port::Port;
+use crate::port::{Port, express};
 use crate::record::ControlRow;
 use crate::slab::{Ix, NIL};
 use crate::spec::FrameKind;
@@ -39,6 +39,8 @@ pub(crate) trait Node {
     fn first(&self) -> u32;
     /// Starts the next transmission of an idle port that has no MAC control to send, if there is one.
     fn serve(&mut self, port: u16);
+    /// Whether mechanisms let a packet start from a queue.
+    fn may_start(&self, port: u16, queue: Queue, pkt: &Packet) -> bool;
     /// Whether something would be sent once the wire is free, gates permitting; MAC control aside.
     fn waits(&self, port: u16) -> bool;
     /// A frame other than MAC control leaves the node's counters.
@@ -88,6 +90,18 @@ where
             return self.kick_mac(port);
         }
         self.serve(port);
+    }
+
+    /// Queues of whose first packets a mechanism says that they may not start, a bit each.
+    #[cold]
+    pub fn refused(&mut self, port: u16) -> u32 {
+        let p = &self.ports[usize::from(port)];
+        let refused = (0..CLASSES).fold(0, |refused, queue| {
+            let may_start = |pkt: Ix| self.may_start(port, Queue(queue as u8), &self.world.slab[pkt].pkt);
+            if p.first_of(queue).is_none_or(may_start) { refused } else { refused | 1 << queue | 1 << express(queue) }
+        });
+        self.note_refused(port, refused);
+        refused
     }
 
     /// Whether a frame is on the wire whose end no event says. Where something has come to wait for that, one will from now on. At the

@@ -95,6 +95,9 @@ impl Node for At<'_, End> {
     fn waits(&self, port: u16) -> bool {
         self.ports[usize::from(port)].has_work()
     }
+    fn may_start(&self, _: u16, _: Queue, _: &Packet) -> bool {
+        true
+    }
     fn depart(&mut self, _: u16, _: Ix) {}
     fn hear(&mut self, _: u16, _: &Control) -> Fate {
         Fate::Consumed

@@ -9,7 +9,7 @@ pub mod transport;
 
 use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicShape, NicSide, Owner};
 use crate::node::{At, Node};
-use crate::packet::{CLASSES, Class, Control, Dscp, NodeId, Queue};
+use crate::packet::{CLASSES, Class, Control, Dscp, NodeId, Packet, Port as PortNo, Queue};
 use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
 use crate::units::Rate;
@@ -233,6 +233,10 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
     fn waits(&self, port: u16) -> bool {
         let h = &*self.node.host;
         h.ready_mask != 0 || h.staged(u32::MAX) != 0 || self.ports[usize::from(port)].may_have_work()
+    }
+
+    fn may_start(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
+        self.node.host.stack.may_start(PortNo(port), queue, pkt)
     }
 
     /// A host has no counters.

@@ -5,8 +5,8 @@ use crate::event::{Event, controller_order};
 use crate::hooks::{FlowCx, FlowSide, NicSide, Owner, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{At, Node};
-use crate::packet::{Body, CLASSES, DataHeader, FlowRef, Packet, Port as PortNo, Queue};
-use crate::port::{Next, express, highest};
+use crate::packet::{Body, DataHeader, FlowRef, Packet, Port as PortNo};
+use crate::port::{Next, highest};
 use crate::slab::Ix;
 use crate::units::Bytes;
 use backwater_engine::Time;
@@ -119,17 +119,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
         }
-    }
-
-    /// Queues of whose first packets a mechanism says that they may not start, a bit each: what waits elsewhere must not stand behind them.
-    #[cold]
-    fn refused(&self, port: u16) -> u32 {
-        let (host, p) = (&*self.node.host, &self.ports[usize::from(port)]);
-        (0..CLASSES).fold(0, |refused, queue| {
-            let head = p.queue(express(queue)).head().or_else(|| p.queue(queue).head());
-            let may_start = |pkt: Ix| host.stack.may_start(PortNo(port), Queue(queue as u8), &self.world.slab[pkt].pkt);
-            if head.is_none_or(may_start) { refused } else { refused | 1 << queue | 1 << express(queue) }
-        })
     }
 
     /// Mechanisms see a packet join a queue of the interface.

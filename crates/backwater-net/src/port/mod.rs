@@ -393,6 +393,13 @@ impl Port {
         (0..CLASSES as u8).cycle().zip(&self.rest.sub_queues)
     }
 
+    /// The packet of a class that would go first, sub-queues included.
+    pub fn first_of(&self, class: usize) -> Option<Ix> {
+        let sub_queues = (class..self.rest.sub_queues.len()).step_by(CLASSES).rev();
+        let first = sub_queues.filter_map(|at| self.rest.sub_queues[at].head()).next();
+        first.or_else(|| self.queues[class].head())
+    }
+
     /// Takes all packets out of a queue.
     pub fn take_queue(&mut self, queue: usize) -> Fifo {
         self.backlog &= !(1 << queue);

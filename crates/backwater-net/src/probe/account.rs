@@ -44,6 +44,8 @@ pub enum Cause {
     Paused,
     /// A mechanism's gate of its queue was shut at the port.
     Shut(Option<Owner>),
+    /// A mechanism did not let the first packet of its queue start, as where a link's credits are used up.
+    Credit,
     /// The port sent another flow's packet; `None`: of one among many, or one that has ended.
     Behind(Option<Met>),
     /// The port sent acknowledgements, control frames or MAC control.
@@ -65,6 +67,7 @@ impl Cause {
             Cause::Lane(_) => "lane",
             Cause::Paused => "paused",
             Cause::Shut(_) => "gate",
+            Cause::Credit => "credit",
             Cause::Behind(_) => "behind",
             Cause::Control => "control-frames",
             Cause::Fabric => "fabric",

@@ -31,6 +31,8 @@ pub(crate) struct Waits {
     /// Per port: where something of recorded flows waits.
     pub(crate) stands: Vec<Vec<Stand>>,
     wire: Vec<Option<Wire>>,
+    /// Per port: queues whose first packets a mechanism did not let start when the port last looked for work, a bit each.
+    refused: Vec<u32>,
     /// Of packets between two ports, and when a slow receiver got them.
     carried: HashMap<Ix, (Account, Time)>,
     /// What the last packet to arrive of a flow had waited for, and when it came.
@@ -41,7 +43,7 @@ impl Waits {
     pub fn new(groups: Vec<bool>, ports: usize) -> Option<Box<Waits>> {
         let (carried, latest) = (HashMap::new(), HashMap::new());
         let stands = std::iter::repeat_with(Vec::new).take(ports).collect();
-        let waits = Waits { groups, stands, wire: vec![None; ports], carried, latest };
+        let waits = Waits { groups, stands, wire: vec![None; ports], refused: vec![0; ports], carried, latest };
         waits.groups.contains(&true).then(|| Box::new(waits))
     }
 
@@ -83,7 +85,8 @@ where
         let p = &self.ports[usize::from(port)];
         let queue = stand.queue().or(source.map(|source| source.queue))? % CLASSES as u8;
         let closed = p.open & (1 << queue) == 0;
-        let on_wire = self.world.probes.waits.as_ref()?.wire[self.global(port) as usize];
+        let (waits, global) = (self.world.probes.waits.as_ref()?, self.global(port) as usize);
+        let on_wire = waits.wire[global];
         let at_source = source.and_then(|source| source.cause);
         if let (None, Some(owner)) = (at_source, stand.lane()) {
             return Some(Cause::Lane(owner));
@@ -92,9 +95,22 @@ where
             (Some(cause), _) => cause,
             _ if closed && p.held_until(queue, self.world.now) => Cause::Paused,
             _ if closed => Cause::Shut(p.shut_by(queue)),
+            _ if waits.refused[global] & (1 << queue) != 0 => Cause::Credit,
             (_, Some(wire)) => wire.cause,
             _ => Cause::Fabric,
         })
+    }
+
+    /// A port looks for work, and mechanisms do not let the first packets of these queues start, a bit each.
+    pub(crate) fn note_refused(&mut self, port: u16, refused: u32) {
+        let global = self.global(port) as usize;
+        if self.world.probes.waits.as_ref().is_none_or(|waits| waits.refused[global] == refused) {
+            return;
+        }
+        self.pass_waits(port);
+        if let Some(waits) = &mut self.world.probes.waits {
+            waits.refused[global] = refused;
+        }
     }
 
     /// A frame begins on the wire of a port.

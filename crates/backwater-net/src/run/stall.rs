@@ -5,10 +5,10 @@
 //! ([`patience`]) and nothing else is to come (a flow, a fault, a paced packet, a slow receiver at work) the run ends and says so.
 
 use super::{Actors, Network};
-use crate::hooks::FlowSide;
+use crate::hooks::{FlowSide, NicSide, SwitchSide};
 use crate::host::flow::{NO_CONTROLLER, SendFlow, Status};
-use crate::packet::{CLASSES, Class, HostId, NodeId};
-use crate::port::Port;
+use crate::packet::{CLASSES, Class, HostId, NodeId, Port as PortNo, Queue};
+use crate::port::{Belongs, Port};
 use crate::record::Broken;
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
@@ -193,11 +193,23 @@ impl<A: Actors> Network<A> {
     fn why_shut(&self, port: u32, queue: u8) -> Option<String> {
         let p = &self.ports[port as usize];
         if p.open & (1 << queue) != 0 {
-            return None;
+            return self.refuses(p, queue).then(|| "of which a mechanism lets no frame start".into());
         }
         let held = p.held_now(self.world.now) & (1 << queue | 1 << CLASSES) != 0;
         let by = self.graph_name(&self.ports[p.peer as usize]);
         Some(if held { format!("paused by {by}") } else { "whose gate is shut".into() })
+    }
+
+    /// Whether a mechanism does not let the first packet of a queue start.
+    fn refuses(&self, p: &Port, queue: u8) -> bool {
+        let Some(first) = p.first_of(usize::from(queue)).filter(|_| self.world.rules.extra.may_start) else {
+            return false;
+        };
+        let (port, queue, pkt) = (PortNo(p.local), Queue(queue), &self.world.slab[first].pkt);
+        !match p.belongs {
+            Belongs::Switch(switch) => self.switches[switch as usize].stack.may_start(port, queue, pkt),
+            Belongs::Host(host) => self.hosts[host as usize].stack.may_start(port, queue, pkt),
+        }
     }
 
     /// A queue of a port, or a whole port, for people.

@@ -106,6 +106,10 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
             return;
         }
         let next = if self.world.rules.extra.may_start {
+            if self.world.probes.waits.is_some() {
+                self.refused(port);
+            }
+            let p = &mut self.ports[usize::from(port)];
             let stack = &self.node.stack;
             let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
             p.next_of(&self.world.slab, self.world.now, may_start)
@@ -117,6 +121,10 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
         }
+    }
+
+    fn may_start(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
+        self.node.stack.may_start(PortNo(port), queue, pkt)
     }
 
     #[inline(always)]

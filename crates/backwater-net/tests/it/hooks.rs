@@ -12,7 +12,7 @@ use backwater_net::hooks::{
     Absent, Ack, Departure, Extra, Fate, FlowCx, FlowShape, FlowSide, Full, Gate, Incoming, NicCx, NicGate, NicSide,
     Place, RateKey, SwitchCx, SwitchSide, Token,
 };
-use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
+use backwater_net::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
 use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
@@ -451,6 +451,31 @@ fn a_gate_may_ask_for_the_packet() {
         let (slower, most) = (fct(1).map(|fct| fct.since(idle)), if at_switch { Time(3 * DATA.0) } else { DATA });
         assert!(slower.is_some_and(|slower| slower <= most), "{at_switch}: {slower:?}");
         assert!(fct(2).is_some_and(|fct| fct < Time::us(2)), "{at_switch}");
+    }
+}
+
+/// What a frame waits for that may not start is a cause of its own, at the host and at the switch; a run that ends meanwhile says so.
+#[test]
+fn what_may_not_start_waits_for_that() {
+    for at_switch in [false, true] {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        bench.flow(0, 1, 8_000);
+        bench.causes.waits = vec![true];
+        let holds = Holds { at_switch, open: false };
+        let out = bench.run_with(own(holds.clone()));
+        let came = if at_switch { DATA + LINK + SWITCH } else { Time::ZERO };
+        let waits: Vec<(&str, NodeId, Time)> =
+            out.rows.waits.iter().map(|row| (row.cause, row.node, row.time)).collect();
+        let at = bench.node(if at_switch { "s0" } else { "h0" });
+        assert_eq!(waits, [("credit", at, OPENS - came)]);
+        bench.stop_at = Some(Time::us(10));
+        let out = bench.run_with(own(holds));
+        let of_what = if at_switch {
+            "acknowledgements of what it has sent; 2 frames wait at s0 port 1 (to h1) class 3, of which a mechanism lets no frame start"
+        } else {
+            "its turn at h0, of which a mechanism lets no frame start"
+        };
+        assert_eq!(out.rows.flows[0].state, State::Unfinished(of_what.into()));
     }
 }
 
