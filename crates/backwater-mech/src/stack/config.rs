@@ -1,0 +1,256 @@
+//! The mechanisms of a scenario: what they say of themselves, asked of each that is on, in the registry's order.
+
+/// Generates `Config`, the mechanisms' numbers and `ENTRIES`.
+macro_rules! config {
+    ([$($name:ident => $mechanism:path),+]) => {
+        /// Numbers of the mechanisms in the stack.
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[derive(Clone, Copy)]
+        enum Number { $($name),+ }
+
+        /// Every mechanism, in the order of the registry.
+        pub const ENTRIES: &[Entry] = &[$(Entry::of::<$mechanism>()),+];
+
+        /// The mechanisms of a scenario: absent ones are off.
+        #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Config {
+            $(#[doc = concat!("Parameters of `", stringify!($name), "`.")]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub $name: Option<Scoped<<$mechanism as Mechanism>::Params>>,)+
+        }
+
+        $crate::stack::config!(asked [$($name => $mechanism),+]);
+        $crate::stack::config!(stage [$($name => $mechanism),+]);
+    };
+    (asked $list:tt) => {
+        impl Config {
+            /// Names of the mechanisms that are on.
+            pub fn names(&self) -> Vec<&'static str> {
+                self.profiles().into_iter().map(|(name, _)| name).collect()
+            }
+
+            /// Octets that mechanisms add to frames.
+            pub fn overhead(&self) -> Overhead {
+                self.profiles().iter().fold(Overhead::default(), |all, (_, own)| Overhead {
+                    data: all.data + own.overhead.data,
+                    ack: all.ack + own.overhead.ack,
+                })
+            }
+
+            /// What each mechanism that is on does where nothing is overridden.
+            pub fn profiles(&self) -> Vec<(&'static str, Profile)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| {
+                    let mut own = M::profile(&scoped.base);
+                    own.claims.attachment = M::EXTRA.attachment;
+                    all.push((M::NAME, own));
+                });
+                all
+            }
+
+            /// The same at a node.
+            pub fn profiles_at(&self, name: &str, tier: &str) -> Vec<Profile> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| all.push(M::profile(scoped.of(name, tier))));
+                all
+            }
+
+            /// The same at any node: one for each set of parameters.
+            pub fn profiles_anywhere(&self) -> Vec<Profile> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| all.extend(scoped.all().map(M::profile)));
+                all
+            }
+
+            /// Pairs of mechanisms that claim the same thing, and what.
+            pub fn clashes(&self) -> Vec<(&'static str, &'static str, &'static str)> {
+                clashes(&self.profiles())
+            }
+
+            /// Mechanisms that decide about the rate of a flow, and which flows share a limiter of theirs.
+            pub fn rate_limiters(&self, flow: &FlowShape) -> Vec<(&'static str, RateKey)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| if M::profile(&scoped.base).claims.flow_rate {
+                    all.push((M::NAME, M::rate_key(&scoped.base, flow)));
+                });
+                all
+            }
+
+            /// Mechanisms that cannot work as configured, and what each lacks. `acks`: receivers acknowledge.
+            pub fn unmet(&self, acks: bool) -> Vec<(&'static str, &'static str)> {
+                unmet(&self.profiles(), acks)
+            }
+
+            /// A mechanism whose flows send within a window, which acknowledgements open, if there is one.
+            pub fn windowed(&self) -> Option<&'static str> {
+                self.profiles().iter().rfind(|(_, profile)| profile.needs.window).map(|(name, _)| *name)
+            }
+
+            /// A mechanism that lets packets of a flow overtake each other, if there is one.
+            pub fn reorders(&self) -> Option<&'static str> {
+                self.profiles().iter().rfind(|(_, profile)| profile.reorders).map(|(name, _)| *name)
+            }
+
+            /// What is wrong with the parameters, by mechanism.
+            pub fn check(&self, cx: &CheckCx<'_>) -> Vec<(&'static str, Finding)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| {
+                    all.extend(findings::<M>(scoped, cx).into_iter().map(|finding| (M::NAME, finding)));
+                });
+                all
+            }
+
+            /// The longest message of any mechanism at this node.
+            pub fn longest_message(&self, name: &str, tier: &str) -> Bytes {
+                self.profiles_at(name, tier).iter().map(|profile| profile.longest_message).max().unwrap_or(Bytes::ZERO)
+            }
+
+            /// What mechanisms may pause by MAC control at this node: bits as in [`Profile::pauses`].
+            pub fn pauses(&self, name: &str, tier: &str) -> u16 {
+                self.profiles_at(name, tier).iter().fold(0, |bits, profile| bits | profile.pauses)
+            }
+
+            /// How each mechanism that pauses neighbours of this node signals it.
+            pub fn hold_styles(&self, name: &str, tier: &str) -> Vec<(&'static str, HoldStyle)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| {
+                    all.extend(M::hold_style(scoped.of(name, tier)).map(|style| (M::NAME, style)));
+                });
+                all
+            }
+
+            /// The least bytes with which a mechanism pauses a neighbour of this node, and the key that decides: as
+            /// [`Mechanism::pause_threshold`].
+            pub fn pause_threshold(&self, name: &str, tier: &str, cx: &MemoryCx<'_>) -> Option<(Bytes, String)> {
+                let mut least: Option<(Bytes, String)> = None;
+                for_configured!($list self, |scoped, M| {
+                    let own = M::pause_threshold(scoped.of(name, tier), cx);
+                    if let Some((bytes, key)) = own.filter(|own| least.as_ref().is_none_or(|least| own.0 < least.0)) {
+                        least = Some((bytes, format!("{}.{key}", M::NAME)));
+                    }
+                });
+                least
+            }
+
+            /// For whom the overrides of each mechanism that is on are.
+            pub fn overrides(&self) -> Vec<(&'static str, Vec<&Select>)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| all.push((M::NAME, scoped.selects())));
+                all
+            }
+
+            /// Whether the parameters of a mechanism, by the number of an override or its base, suit these incasts.
+            pub fn check_incasts(&self, mechanism: &str, number: Option<usize>, incasts: &dyn Incasts) -> Vec<Finding> {
+                for_configured!($list self, |scoped, M| if mechanism == M::NAME {
+                    return M::check_incasts(scoped.by(number), incasts);
+                });
+                Vec::new()
+            }
+
+            /// What a situation at this node answers of the questions that a mechanism may be asked.
+            pub fn facts(
+                &self,
+                mechanism: &str,
+                (name, tier): (&str, &str),
+                situation: &Situation,
+            ) -> serde_json::Map<String, serde_json::Value> {
+                for_all_of!($list self, |scoped, M| if mechanism == M::NAME {
+                    return M::facts(scoped.map(|scoped| scoped.of(name, tier)), situation);
+                });
+                serde_json::Map::new()
+            }
+
+            /// The advice of a mechanism.
+            pub fn advise(mechanism: &str, question: &Question) -> Result<Advice, AdviceError> {
+                for_all!($list |M| if mechanism == M::NAME { return M::advise(question); });
+                Err(AdviceError::new(format!("there is no mechanism `{mechanism}`")))
+            }
+
+            /// Parameters that nothing reads at this node, as others have it, by mechanism.
+            pub fn unread(&self, name: &str, tier: &str) -> Vec<(&'static str, Unread)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| {
+                    all.extend(M::unread(scoped.of(name, tier)).into_iter().map(|one| (M::NAME, one)));
+                });
+                all
+            }
+
+            /// Classes that some mechanism promises never to drop at this node, a bit each.
+            pub fn lossless_classes(&self, name: &str, tier: &str) -> u8 {
+                self.profiles_at(name, tier).iter().fold(0, |bits, profile| bits | profile.lossless_classes)
+            }
+
+            /// The octets of a control frame, and how it travels; `None`: it is of no mechanism.
+            pub fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+                for_all!($list |M| if let Some(carrier) = M::octets(frame, cx, octets) { return Some(carrier); });
+                None
+            }
+
+            /// The octets of the tag of a data frame, and its EtherType; `None`: nobody writes one.
+            pub fn tag_octets(&self, tag: u64, octets: &mut Vec<u8>) -> Option<u16> {
+                for_configured!($list self, |scoped, M| if M::profile(&scoped.base).claims.packet_tag {
+                    return M::tag_octets(tag, octets);
+                });
+                None
+            }
+
+            /// Classes that some mechanism pauses, or in which its frames travel, at any node: a bit each.
+            pub fn classes(&self) -> u8 {
+                self.profiles_anywhere().iter().fold(0, |bits, profile| bits | profile.classes)
+            }
+
+            /// Between which queues mechanisms move flows at any node.
+            pub fn steering(&self) -> Option<Steering> {
+                let all = self.profiles_anywhere();
+                all.iter().filter_map(|profile| profile.steering).fold(None, |all, one| Some(one.and(all)))
+            }
+
+            /// Which flows share a controller.
+            pub fn rate_key(&self, flow: &FlowShape) -> RateKey {
+                for_configured!($list self, |scoped, M| {
+                    let key = M::rate_key(&scoped.base, flow);
+                    if key != RateKey::Flow { return key; }
+                });
+                RateKey::Flow
+            }
+        }
+    };
+    (stage $list:tt) => {
+        impl backwater_net::Actors for Config {
+            type Switch = SwitchStack;
+            type Nic = NicStack;
+            type Flow = FlowStack;
+            type Shared = Shared;
+            const OWNERS: usize = ENTRIES.len();
+            fn chooses(&self) -> bool {
+                self.profiles().iter().any(|(_, profile)| profile.claims.path)
+            }
+            fn extra(&self) -> Extra {
+                let mut all = Extra::NONE;
+                for_configured!($list self, |_scoped, M| all = all.or(M::EXTRA));
+                all
+            }
+            fn on(&self) -> Vec<(Owner, &'static str)> {
+                let mut all = Vec::new();
+                for_sides!($list self.as_ref, |_scoped, owner, M| all.push((owner, M::NAME)));
+                all
+            }
+            fn steering(&self) -> Option<Steering> { Config::steering(self) }
+            fn switch_counts(side: &SwitchStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
+            fn nic_counts(side: &NicStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
+            fn switch_reach(side: &SwitchStack, tell: &mut dyn FnMut(Owner, Reach)) { side.tell_reach(tell); }
+            fn nic_reach(side: &NicStack, tell: &mut dyn FnMut(Owner, Reach)) { side.tell_reach(tell); }
+            fn flow_reach(side: &FlowStack, tell: &mut dyn FnMut(Owner, Reach)) { side.tell_reach(tell); }
+            fn shared(&self) -> Shared { Shared::default() }
+            fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
+            fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }
+            fn flow(&self, shape: &FlowShape, shared: &Shared) -> Option<FlowStack> {
+                Some(Config::flow(self, shape, shared)).filter(|stack| !stack.is_empty())
+            }
+            fn rate_key(&self, shape: &FlowShape) -> RateKey { Config::rate_key(self, shape) }
+            fn lossless_classes(&self, name: &str, tier: &str) -> u8 { Config::lossless_classes(self, name, tier) }
+        }
+    };
+}
+pub(crate) use config;

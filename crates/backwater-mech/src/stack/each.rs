@@ -1,0 +1,57 @@
+//! Loops over the registry's mechanisms. Each mechanism has types of its own, so that a loop is written out by a macro; `$list` is the
+//! registry's list in brackets.
+
+/// Does something for every mechanism, whose type is `$of`.
+macro_rules! for_all {
+    ([$($name:ident => $mechanism:path),+] |$of:ident| $do:expr) => {
+        $({
+            type $of = $mechanism;
+            $do;
+        })+
+    };
+}
+
+/// The same with the parameters of every mechanism, `None` where it is off.
+macro_rules! for_all_of {
+    ([$($name:ident => $mechanism:path),+] $config:ident, |$scoped:ident, $of:ident| $do:expr) => {
+        $({
+            type $of = $mechanism;
+            let $scoped = $config.$name.as_ref();
+            $do;
+        })+
+    };
+}
+
+/// The same for those that are on.
+macro_rules! for_configured {
+    ($list:tt $config:ident, |$scoped:ident, $of:ident| $do:expr) => {
+        $crate::stack::for_all_of!($list $config, |$scoped, $of| if let Some($scoped) = $scoped {
+            $do;
+        })
+    };
+}
+
+/// Does something with every side that is there, as `$by` borrows it: `$of` is its mechanism's type, and `$owner` its number.
+macro_rules! for_sides {
+    ([$($name:ident => $mechanism:path),+] $stack:ident.$by:ident, |$side:ident, $owner:ident, $of:ident| $do:expr) => {
+        $(if let Some($side) = $stack.$name.$by() {
+            #[allow(dead_code, reason = "not every loop asks for the type")]
+            type $of = $mechanism;
+            #[allow(unused_variables, reason = "nor for the number")]
+            let $owner = Owner(Number::$name as u8);
+            $do;
+        })+
+    };
+}
+
+/// Calls a hook of every side that is there, each with a context of its own.
+macro_rules! call_sides {
+    ($list:tt $stack:ident.$by:ident, $cx:ident, |$side:ident, $own:ident| $call:expr) => {
+        $crate::stack::for_sides!($list $stack.$by, |$side, owner, M| {
+            let $own = &mut $cx.owned_by(owner);
+            $call;
+        })
+    };
+}
+
+pub(crate) use {call_sides, for_all, for_all_of, for_configured, for_sides};

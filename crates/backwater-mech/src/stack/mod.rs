@@ -1,0 +1,182 @@
+//! From a list of mechanisms to the types of a run: one `Option` per mechanism and side, called in the list's order.
+
+mod config;
+mod each;
+mod sides;
+
+pub(crate) use config::config;
+pub(crate) use each::{call_sides, for_all, for_all_of, for_configured, for_sides};
+pub(crate) use sides::sides;
+
+use backwater_net::hooks::{AdviceForm, CheckCx, Finding, Mechanism, Preset, Profile};
+use backwater_net::parameters::Parameters;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+/// Which nodes an override is for. Every given key must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Select {
+    /// Tier of the node, such as `leaf`.
+    pub tier: Option<String>,
+    /// Name of the node, such as `leaf3`.
+    pub node: Option<String>,
+}
+
+impl Select {
+    /// Whether it speaks of a node of this name and tier.
+    pub fn matches(&self, name: &str, tier: &str) -> bool {
+        self.tier.as_deref().is_none_or(|t| t == tier) && self.node.as_deref().is_none_or(|n| n == name)
+    }
+}
+
+/// Parameters with overrides, each complete; the last that matches a node counts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Scoped<P> {
+    /// Where nothing else matches.
+    pub base: P,
+    /// Overrides, already merged over the base.
+    #[serde(default = "Vec::new")]
+    pub at: Vec<At<P>>,
+}
+
+/// One override.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct At<P> {
+    /// For whom.
+    pub select: Select,
+    /// What.
+    pub params: P,
+}
+
+impl<P> Scoped<P> {
+    /// The same everywhere.
+    pub fn everywhere(base: P) -> Scoped<P> {
+        Scoped { base, at: Vec::new() }
+    }
+
+    /// What counts at one node or another.
+    pub fn all(&self) -> impl Iterator<Item = &P> {
+        std::iter::once(&self.base).chain(self.at.iter().map(|at| &at.params))
+    }
+
+    /// For the node of this name and tier.
+    pub fn of(&self, name: &str, tier: &str) -> &P {
+        self.by(self.at.iter().rposition(|at| at.select.matches(name, tier)))
+    }
+
+    /// Of an override by its number, or of the base.
+    pub fn by(&self, number: Option<usize>) -> &P {
+        number.and_then(|number| self.at.get(number)).map_or(&self.base, |at| &at.params)
+    }
+
+    /// For whom its overrides are.
+    pub fn selects(&self) -> Vec<&Select> {
+        self.at.iter().map(|at| &at.select).collect()
+    }
+}
+
+/// What lists and documentation say of a mechanism.
+pub struct Entry {
+    /// Its TOML table.
+    pub name: &'static str,
+    /// The document that defines it.
+    pub defined_by: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// What it has not done where it never acted.
+    pub idle: &'static str,
+    /// Kinds of control frames that it sends, beside MAC control.
+    pub frames: &'static [&'static str],
+    /// What their column `value` holds.
+    pub value: &'static str,
+    /// Its counters, each with what it counts.
+    pub counters: &'static str,
+    /// Named parameter sets.
+    pub presets: &'static [Preset],
+    /// What it may be asked for advice on.
+    pub advice: Option<AdviceForm>,
+    /// Schema of its parameters.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl Entry {
+    /// The entry of a mechanism.
+    pub const fn of<M: Mechanism>() -> Entry {
+        Entry {
+            name: M::NAME,
+            defined_by: M::DEFINED_BY,
+            summary: M::SUMMARY,
+            idle: M::IDLE,
+            frames: M::FRAMES,
+            value: M::VALUE,
+            counters: M::COUNTERS,
+            presets: M::PRESETS,
+            advice: M::ADVICE,
+            schema: |generator| generator.subschema_for::<M::Params>(),
+        }
+    }
+}
+
+/// What is wrong with parameters of one mechanism: those out of range, or else what the mechanism finds in them.
+pub fn inspect<M: Mechanism>(params: &M::Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+    Some(params.out_of_range()).filter(|found| !found.is_empty()).unwrap_or_else(|| M::check(params, cx))
+}
+
+/// Findings of one mechanism over all switches, each said once; `scope` picks the parameters per switch.
+pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_>) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    for (shape, params) in cx.switches.iter().zip(cx.switch_params) {
+        let one = CheckCx { switches: std::slice::from_ref(shape), switch_params: std::slice::from_ref(params), ..*cx };
+        for finding in inspect::<M>(scoped.of(&shape.name, &shape.tier), &one) {
+            if !all.iter().any(|f| f.key == finding.key && f.fatal == finding.fatal) {
+                all.push(finding);
+            }
+        }
+    }
+    all
+}
+
+/// The pairs of configured mechanisms that claim the same.
+pub(crate) fn clashes(profiles: &[(&'static str, Profile)]) -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut found = Vec::new();
+    for (i, (a, first)) in profiles.iter().enumerate() {
+        for (b, second) in &profiles[i + 1..] {
+            found.extend(first.claims.clash(second.claims).into_iter().map(|what| (*a, *b, what)));
+        }
+    }
+    found
+}
+
+/// What configured mechanisms need and nobody does.
+pub(crate) fn unmet(profiles: &[(&'static str, Profile)], acks: bool) -> Vec<(&'static str, &'static str)> {
+    let marks = profiles.iter().any(|(_, profile)| profile.marks);
+    let mut unmet = Vec::new();
+    for (name, Profile { needs, .. }) in profiles {
+        unmet.extend((needs.marks && !marks).then_some((*name, "no mechanism marks packets")));
+        unmet.extend((needs.acks && !acks).then_some((*name, "receivers do not acknowledge")));
+    }
+    unmet
+}
+
+/// Generates `Config`, `SwitchStack`, `NicStack`, `FlowStack` and `ENTRIES` from the registry's lines.
+macro_rules! mechanisms {
+    ($($name:ident => $mechanism:path),+ $(,)?) => {
+        use backwater_net::hooks::{
+            Ack, Advice, AdviceError, Awaits, Carrier, CheckCx, Count, Departure, Extra, Fate, Finding, FlowCx, FlowShape,
+            FlowSide, Full, HoldStyle, Incasts, Incoming, Lane, Loss, Mechanism, MemoryCx, NicCx, NicShape, NicSide, Overhead, Owner,
+            Place, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
+        };
+        use backwater_engine::Time;
+        use backwater_net::attachment::Attachment;
+        use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
+        use backwater_net::{Bytes, Rate};
+        use $crate::stack::{
+            Entry, Scoped, Select, call_sides, clashes, findings, for_all, for_all_of, for_configured, for_sides, unmet,
+        };
+
+        $crate::stack::config!([$($name => $mechanism),+]);
+        $crate::stack::sides!([$($name => $mechanism),+]);
+    };
+}
+pub(crate) use mechanisms;

@@ -1,0 +1,293 @@
+//! The sides of all mechanisms at one node or flow, each called in the registry's order.
+
+/// Generates `SwitchStack`, `NicStack` and `FlowStack`.
+macro_rules! sides {
+    ($list:tt) => {
+        $crate::stack::sides!(types $list);
+        $crate::stack::sides!(switch $list);
+        $crate::stack::sides!(nic $list);
+        $crate::stack::sides!(flow $list);
+    };
+    (types [$($name:ident => $mechanism:path),+]) => {
+        /// The sides of all mechanisms at one switch. Boxed: which of them there are is asked of every frame, and must not be
+        /// spread over as many cache lines as there are mechanisms.
+        pub struct SwitchStack { $($name: Option<Box<<$mechanism as Mechanism>::Switch>>,)+ }
+
+        /// The sides of all mechanisms at one NIC, boxed for the same reason.
+        pub struct NicStack { $($name: Option<Box<<$mechanism as Mechanism>::Nic>>,)+ }
+
+        /// The sides of all mechanisms at one flow.
+        pub struct FlowStack { $($name: Option<<$mechanism as Mechanism>::Flow>,)+ }
+
+        /// State that mechanisms share between all nodes of a run.
+        #[derive(Clone, Default)]
+        pub struct Shared { $($name: <$mechanism as Mechanism>::Shared,)+ }
+
+        impl Config {
+            /// The sides at one switch.
+            pub fn switch(&self, shape: &SwitchShape) -> SwitchStack {
+                SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                    <$mechanism as Mechanism>::switch(scoped.of(&shape.name, &shape.tier), shape).map(Box::new)
+                }),)+ }
+            }
+
+            /// The sides at one NIC.
+            pub fn nic(&self, shape: &NicShape) -> NicStack {
+                NicStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                    <$mechanism as Mechanism>::nic(&scoped.base, shape).map(Box::new)
+                }),)+ }
+            }
+
+            /// The sides at one flow.
+            pub fn flow(&self, shape: &FlowShape, shared: &Shared) -> FlowStack {
+                FlowStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                    <$mechanism as Mechanism>::flow(&scoped.base, shape, &shared.$name)
+                }),)+ }
+            }
+        }
+
+        impl FlowStack {
+            /// Whether no mechanism has a side at the flow.
+            pub fn is_empty(&self) -> bool {
+                true $(&& self.$name.is_none())+
+            }
+        }
+    };
+    (switch $list:tt) => {
+        impl SwitchSide for SwitchStack {
+            #[inline]
+            fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| {
+                    let choice = side.choose(cx, candidates, pkt);
+                    if choice.is_some() { return choice; }
+                });
+                None
+            }
+            #[inline(always)]
+            fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.steer(cx, at, pkt));
+            }
+            fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| if side.on_full(cx, at, pkt) == Full::Trim {
+                    return Full::Trim;
+                });
+                Full::Drop
+            }
+            #[inline(always)]
+            fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_admit(cx, at, pkt));
+            }
+            #[inline(always)]
+            fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| {
+                    let lane = side.hold(cx, at, pkt);
+                    if lane.is_some() { return lane; }
+                });
+                None
+            }
+            #[inline(always)]
+            fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| SwitchSide::on_enqueue(side, cx, at, pkt));
+            }
+            #[inline(always)]
+            fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_dequeue(cx, at, pkt));
+            }
+            fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+                for_sides!($list self.as_deref, |side, owner, M| if !SwitchSide::may_start(side, port, queue, pkt) {
+                    return false;
+                });
+                true
+            }
+            fn on_start(
+                &mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, mut carried: Option<&mut Attachment>,
+            ) {
+                for_sides!($list self.as_deref_mut, |side, owner, M| {
+                    let own = carried.as_deref_mut().filter(|_| M::EXTRA.attachment);
+                    SwitchSide::on_start(side, &mut cx.owned_by(owner), from, pkt, own);
+                });
+            }
+            fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| SwitchSide::on_sent(side, cx, from, pkt));
+            }
+            #[inline(always)]
+            fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_release(cx, at));
+            }
+            #[inline(always)]
+            fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_depart(cx, at));
+            }
+            fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| {
+                    let fate = SwitchSide::on_control(side, cx, from, to, frame);
+                    if fate == Fate::Consumed { return fate; }
+                });
+                Fate::Passed
+            }
+            fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+                for_sides!($list self.as_deref_mut, |side, owner, M| if cx.owner() == owner {
+                    return SwitchSide::on_timer(side, cx, token);
+                });
+            }
+            fn awaits(&self, of: Owner, port: Port, class: Option<Class>) -> Awaits {
+                for_sides!($list self.as_deref, |side, owner, M| if of == owner {
+                    return side.awaits(of, port, class);
+                });
+                Awaits::Unknown
+            }
+            fn gives_up(&self, port: Port) -> bool {
+                for_sides!($list self.as_deref, |side, owner, M| if side.gives_up(port) { return true; });
+                false
+            }
+        }
+
+        impl SwitchStack {
+            /// What each mechanism has counted.
+            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
+                let mut all = Vec::new();
+                for_sides!($list self.as_deref, |side, owner, M| {
+                    all.extend(SwitchSide::counts(side, now).into_iter().map(|count| (M::NAME, count)));
+                });
+                all
+            }
+
+            /// What each has done.
+            pub fn tell_reach(&self, tell: &mut dyn FnMut(Owner, Reach)) {
+                for_sides!($list self.as_deref, |side, owner, M| tell(owner, SwitchSide::reach(side)));
+            }
+        }
+    };
+    (nic $list:tt) => {
+        impl NicSide for NicStack {
+            fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_flow_start(cx, incoming));
+            }
+            fn on_flow_end(&mut self, cx: &mut NicCx<'_>, flow: FlowRef) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_flow_end(cx, flow));
+            }
+            fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_enqueue(side, cx, queue, pkt));
+            }
+            fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+                for_sides!($list self.as_deref, |side, owner, M| if !NicSide::may_start(side, port, queue, pkt) {
+                    return false;
+                });
+                true
+            }
+            fn on_start(
+                &mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, mut carried: Option<&mut Attachment>,
+            ) {
+                for_sides!($list self.as_deref_mut, |side, owner, M| {
+                    let own = carried.as_deref_mut().filter(|_| M::EXTRA.attachment);
+                    NicSide::on_start(side, &mut cx.owned_by(owner), from, pkt, own);
+                });
+            }
+            fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_sent(side, cx, from, pkt));
+            }
+            #[inline]
+            fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_receive(cx, pkt));
+            }
+            fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| {
+                    let fate = NicSide::on_control(side, cx, frame);
+                    if fate == Fate::Consumed { return fate; }
+                });
+                Fate::Passed
+            }
+            fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
+                for_sides!($list self.as_deref_mut, |side, owner, M| if cx.owner() == owner {
+                    return NicSide::on_timer(side, cx, token);
+                });
+            }
+        }
+
+        impl NicStack {
+            /// What each mechanism has counted.
+            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
+                let mut all = Vec::new();
+                for_sides!($list self.as_deref, |side, owner, M| {
+                    all.extend(NicSide::counts(side, now).into_iter().map(|count| (M::NAME, count)));
+                });
+                all
+            }
+
+            /// What each has done.
+            pub fn tell_reach(&self, tell: &mut dyn FnMut(Owner, Reach)) {
+                for_sides!($list self.as_deref, |side, owner, M| tell(owner, NicSide::reach(side)));
+            }
+        }
+    };
+    (flow $list:tt) => {
+        impl FlowSide for FlowStack {
+            #[inline]
+            fn rate(&self) -> Option<Rate> {
+                let mut least = None;
+                for_sides!($list self.as_ref, |side, owner, M| if let Some(rate) = side.rate() {
+                    least = Some(least.map_or(rate, |r: Rate| r.min(rate)));
+                });
+                least
+            }
+            #[inline]
+            fn stopped_until(&self) -> Time {
+                let mut latest = Time::ZERO;
+                for_sides!($list self.as_ref, |side, owner, M| latest = latest.max(side.stopped_until()));
+                latest
+            }
+            #[inline]
+            fn window(&self) -> Option<Bytes> {
+                let mut least = None;
+                for_sides!($list self.as_ref, |side, owner, M| if let Some(window) = side.window() {
+                    least = Some(least.map_or(window, |w: Bytes| w.min(window)));
+                });
+                least
+            }
+            #[inline]
+            fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+                call_sides!($list self.as_mut, cx, |side, cx| side.on_send(cx, pkt));
+            }
+            fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
+                for_sides!($list self.as_mut, |side, owner, M| if M::EXTRA.attachment { return side.attach(pkt); });
+                None
+            }
+            #[inline]
+            fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
+                for_sides!($list self.as_mut, |side, owner, M| {
+                    let carried = ack.carried.filter(|_| M::EXTRA.attachment);
+                    side.on_ack(&mut cx.owned_by(owner), &Ack { carried, ..*ack });
+                });
+            }
+            fn on_start(&mut self, cx: &mut FlowCx<'_>) {
+                call_sides!($list self.as_mut, cx, |side, cx| FlowSide::on_start(side, cx));
+            }
+            fn on_end(&mut self, cx: &mut FlowCx<'_>) {
+                call_sides!($list self.as_mut, cx, |side, cx| side.on_end(cx));
+            }
+            fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+                call_sides!($list self.as_mut, cx, |side, cx| side.on_loss(cx, loss));
+            }
+            fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
+                call_sides!($list self.as_mut, cx, |side, cx| {
+                    let fate = FlowSide::on_control(side, cx, frame);
+                    if fate == Fate::Consumed { return fate; }
+                });
+                Fate::Passed
+            }
+            fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
+                for_sides!($list self.as_mut, |side, owner, M| if cx.owner() == owner {
+                    return FlowSide::on_timer(side, cx, token);
+                });
+            }
+        }
+
+        impl FlowStack {
+            /// What each mechanism has done.
+            pub fn tell_reach(&self, tell: &mut dyn FnMut(Owner, Reach)) {
+                for_sides!($list self.as_ref, |side, owner, M| tell(owner, FlowSide::reach(side)));
+            }
+        }
+    };
+}
+pub(crate) use sides;
