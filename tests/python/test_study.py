@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import backwater
 from backwater import _core
 from backwater.errors import InputError
 from backwater.study import definition
@@ -263,6 +264,16 @@ def test_bounds_of_the_document() -> None:
     assert MODEL.alone_us(2_000_000) == pytest.approx(84.778, abs=5e-4)
     assert MODEL.incast_last_us([2_000_000] * 3) == pytest.approx(1500 * 0.16256 + 3.498, abs=5e-4)
     assert MODEL.incast_mean_us([2_000_000] * 3) == pytest.approx(1000 * 0.16256 + 3.498, abs=5e-4)
+
+
+def test_the_core_has_the_bound_of_one_flow_too() -> None:
+    # The core's ideal ends with the last byte and counts the time in which the interface fetches the first packet.
+    flows = backwater.load(ROOT / "studies/sfc-aidc-2025/scenario.toml").run().flows
+    back = MODEL.links * (MODEL.ack_bytes * 8 / MODEL.rate_gbps / 1e3 + MODEL.link_delay_ns / 1e3)
+    back += MODEL.switches * MODEL.switch_latency_ns / 1e3
+    for flow in flows.to_pylist():
+        ideal_us = flow["ideal_fct_ps"] / 1e6
+        assert MODEL.alone_us(flow["bytes"]) == pytest.approx(ideal_us - MODEL.slot_us + back, abs=1e-6)
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=50))
