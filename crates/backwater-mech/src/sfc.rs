@@ -182,7 +182,7 @@ pub struct Params {
     pub message_class: u8,
     /// Frame length of a message.
     #[param(
-        default = Bytes(116), range = Bytes(64)..=Bytes(1_000_000),
+        default = Bytes(116), range = Bytes(64)..=Bytes(1 << 20),
         source = "choice: the encoding is not published; Ethernet, IPv4, UDP, 22 B and 48 B of the packet",
         why = "such a message is no Ethernet frame"
     )]

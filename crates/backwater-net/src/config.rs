@@ -339,7 +339,7 @@ pub struct SwitchParams {
     #[schemars(extend("x-source" = "choice; HPCC ns-3 switch: 4 KB", "x-range" = "8 classes of all ports within the buffer"))]
     pub reserve: Bytes,
     /// Memory set aside for each (ingress port, lossless class), used when shared memory is refused.
-    #[schemars(extend("x-source" = "choice; `backwater advise pfc` computes it", "x-range" = "all ports within the buffer"))]
+    #[schemars(extend("x-source" = "choice; `backwater advise` computes it", "x-range" = "all ports within the buffer"))]
     pub headroom: Bytes,
     /// Shared memory: a lossy frame is refused when its (ingress, class) holds more than this times the free shared memory.
     #[schemars(range(min = 0.0))]

@@ -141,7 +141,7 @@ pub struct Params {
     pub message_class: u8,
     /// CP: frame length of a message.
     #[param(
-        default = Bytes(64), range = Bytes(64)..=Bytes(1_000_000), source = "choice: the layout is not published",
+        default = Bytes(64), range = Bytes(64)..=Bytes(1 << 20), source = "choice: the layout is not published",
         why = "such a message is no Ethernet frame"
     )]
     pub message_size: Bytes,

@@ -71,7 +71,7 @@ pub struct Params {
     pub cnp_class: Option<u8>,
     /// NP: frame length of a CNP.
     #[param(
-        default = Bytes(78), range = Bytes(64)..=Bytes(1_000_000), source = "RoCEv2, InfiniBand annex A17: 74 B and FCS",
+        default = Bytes(78), range = Bytes(64)..=Bytes(1 << 20), source = "RoCEv2, InfiniBand annex A17: 74 B and FCS",
         why = "such a CNP is no Ethernet frame"
     )]
     pub cnp_size: Bytes,

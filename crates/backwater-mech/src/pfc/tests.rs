@@ -112,6 +112,20 @@ fn dynamic_threshold_follows_free_memory() {
     assert_eq!(at.admitted(0, C3, 4_444), [hold(0)]);
 }
 
+/// Thresholds that a dynamic one leaves unread are not held against their ranges; a static one reads them.
+#[test]
+fn a_dynamic_threshold_reads_neither_xoff_nor_xon() {
+    let found = |threshold, xoff, xon| {
+        let params = Params { threshold, xoff: Some(Bytes(xoff)), xon: Some(Bytes(xon)), ..params(0, 0) };
+        let found = crate::stack::inspect::<Pfc>(&params, &Default::default());
+        found.iter().filter(|finding| finding.fatal).map(|finding| finding.key).collect::<Vec<_>>()
+    };
+    for (xoff, xon, wrong) in [(0, 0, "xoff"), (10_000, 10_001, "xon")] {
+        assert_eq!(found(Threshold::Static, xoff, xon), [wrong]);
+        assert_eq!(found(Threshold::Dynamic, xoff, xon), [""; 0]);
+    }
+}
+
 /// With a reference rate of 100 Gb/s a port of 400 Gb/s has four times the threshold, static or dynamic, as in the ns-3 code of HPCC (shift 3 and 1).
 #[test]
 fn thresholds_are_in_proportion_to_the_rate_of_the_port() {

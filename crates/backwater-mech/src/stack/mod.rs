@@ -118,9 +118,11 @@ impl Entry {
     }
 }
 
-/// What is wrong with parameters of one mechanism: those out of range, or else what the mechanism finds in them.
+/// What is wrong with parameters of one mechanism: those out of range that something reads, or else what the mechanism finds in them.
 pub fn inspect<M: Mechanism>(params: &M::Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-    Some(params.out_of_range()).filter(|found| !found.is_empty()).unwrap_or_else(|| M::check(params, cx))
+    let (mut wrong, unread) = (params.out_of_range(), M::unread(params));
+    wrong.retain(|finding| unread.iter().all(|one| one.key != finding.key));
+    if wrong.is_empty() { M::check(params, cx) } else { wrong }
 }
 
 /// Findings of one mechanism over all switches, each said once; `scope` picks the parameters per switch.
