@@ -1,0 +1,159 @@
+"""Bisect the least pause of Source Flow Control with which PFC stays silent.
+
+    python studies/sfc-buffer/bisection.py > studies/sfc-buffer/BISECTION.md
+
+The bound is written here once more, by hand, so that `advise` and this script cannot err together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import backwater
+from backwater import _core
+
+HEADER = MESSAGE = 64
+LATENCY = 300
+FRAMES_OF_THRESHOLD = 40
+STEPS = 20
+"""Steps of 0.5 % from 0.90 to 1.00 of the bound."""
+SHORT = 0.02
+"""Flows last until a pause that is so much too short has filled PFC's threshold."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An incast over as many spines as senders."""
+
+    senders: int
+    gbps: int
+    frame: int
+    delay: int
+    latency_at: str = "fabric"
+
+    @property
+    def time(self) -> float:
+        """Time of a frame [ns]."""
+        return self.frame * 8 / self.gbps
+
+    @property
+    def loop(self) -> float:
+        """From a first bit at its sender to the stop that it causes there [ns]."""
+        passed = 5 if self.latency_at == "output" else 6
+        return 6 * self.delay + passed * LATENCY + 3 * (self.time + MESSAGE * 8 / self.gbps)
+
+    @property
+    def frames(self) -> int:
+        """Whole frames that a sender brings."""
+        return math.ceil((self.loop + 3 * MESSAGE * 8 / self.gbps) / self.time)
+
+    @property
+    def least(self) -> float:
+        """Least pause [ns]."""
+        return self.senders * self.frames * self.time - self.loop
+
+    @property
+    def headroom(self) -> int:
+        """Bytes above the threshold."""
+        return ((self.senders - 1) * self.frames + 1) * self.frame
+
+
+def fires(shape: Shape, factor: float) -> bool:
+    """Tell whether PFC pauses with this share of the bound as the pause time."""
+    n, frame, frames = shape.senders, shape.frame, shape.frames
+    # Of an ingress: its share of threshold and headroom, a whole burst, and six frames.
+    xoff = int(((FRAMES_OF_THRESHOLD + (n - 1) * frames + 1) / n + frames + 6) * frame)
+    growth = SHORT * shape.least * shape.gbps / 8 / n
+    cycles = (xoff - FRAMES_OF_THRESHOLD / n * frame) / growth + 5
+    text = f"""
+    seed = 1
+    [topology]
+    kind = "leaf-spine"
+    leaves = {n + 1}
+    spines = {n}
+    hosts_per_leaf = 1
+    rate = "{shape.gbps} Gb/s"
+    link_delay = "{shape.delay} ns"
+    [packet]
+    payload = "{frame - HEADER} B"
+    header = "{HEADER} B"
+    gap = "0 B"
+    [ack]
+    size = "64 B"
+    path = "reverse"
+    [switch]
+    architecture = "output-queued"
+    latency = "{LATENCY} ns"
+    latency_at = "{shape.latency_at}"
+    buffer_per = "none"
+    [pfc]
+    xoff = "{xoff} B"
+    xon = "{xoff // 2} B"
+    signal = "ideal"
+    [sfc]
+    threshold = "{FRAMES_OF_THRESHOLD * frame} B"
+    pause = "{round(factor * shape.least * 1000)} ps"
+    message_size = "{MESSAGE} B"
+    [[flow]]
+    from = "1..{n}"
+    to = 0
+    size = "{round(cycles) * frames * (frame - HEADER)} B"
+    via = {[[f"spine{i}"] for i in range(n)]}
+    """
+    sent = backwater.parse(text).run().ports["pauses_sent"].to_pylist()
+    return any(sent)
+
+
+def last(shape: Shape) -> str:
+    """Give the greatest share of the bound at which PFC fires, by bisection."""
+    low, high = 0, STEPS
+    if fires(shape, 1.0):
+        return "fires at the bound"
+    if not fires(shape, 0.9):
+        return "silent at 0.900"
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fires(shape, 0.9 + 0.005 * middle) else (low, middle)
+    return f"{0.9 + 0.005 * low:.3f}"
+
+
+def shapes() -> list[Shape]:
+    """Give the rows: rates, lengths and frames; numbers of senders; where the latency passes."""
+    all_ = [
+        Shape(3, gbps, frame, delay)
+        for gbps in (100, 200, 400, 800, 1600)
+        for delay in (50, 500, 2500)
+        for frame in (4064, 9000)
+    ]
+    all_ += [Shape(3, gbps, 1024, delay) for gbps in (100, 400) for delay in (50, 500)]
+    all_ += [Shape(n, 200, 4064, 150) for n in (2, 3, 4, 5, 6, 8)]
+    return all_ + [
+        Shape(3, 200, frame, 150, at)
+        for at in ("fabric", "output", "input")
+        for frame in (1500, 4064, 9000)
+    ]
+
+
+def main() -> None:
+    """Print the table."""
+    made = _core.version()
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    print(
+        "# Where PFC fires last, by bisection: the pause time as a share of the bound\n\n"
+        f"{date}, backwater {made['backwater']} (build {made['build']}). By `bisection.py`.\n\n"
+        "PFC counts by port of entry; its threshold is near one burst; flows are long enough for\n"
+        "a pause 2 % short; steps of 0.5 % from 0.900 on. Seed 1, which orders arrivals of one\n"
+        "moment only. Links of 5 ns a metre; switches of 300 ns.\n\n"
+        "| senders | Gb/s | frame, B | link, ns | latency_at | bound: pause, us | headroom, KB "
+        "| PFC fires last at |\n|---|---|---|---|---|---|---|---|"
+    )
+    for s in shapes():
+        shape = f"{s.senders} | {s.gbps} | {s.frame} | {s.delay} | {s.latency_at}"
+        numbers = f"{s.least / 1000:.2f} | {s.headroom / 1000:.1f}"
+        print(f"| {shape} | {numbers} | {last(s)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
