@@ -48,11 +48,11 @@ demo: $(VENV)/built
 test: $(VENV)/built
 	@$(MAKE) --no-print-directory --jobs=8 --output-sync=target test-rust lint-python test-python
 
-# Examples are compiled by clippy.
+# Examples are compiled by clippy. A recipe with + may take jobs of make's, as compilers do.
 .PHONY: test-rust
 test-rust: lint-rust
-	$(CARGO) test --workspace --lib --tests --quiet
-	$(CARGO) test --workspace --doc --quiet
+	+$(CARGO) test --workspace --lib --tests --quiet
+	+$(CARGO) test --workspace --doc --quiet
 
 .PHONY: test-python
 test-python: $(VENV)/built tools
@@ -71,11 +71,11 @@ lint: $(VENV)/built
 
 .PHONY: lint-rust
 lint-rust: $(VENV)/built
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(CARGO) check --package backwater-wire --no-default-features --quiet
-	$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --target-dir target --no-default-features --locked --quiet
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package backwater-wire --no-deps --quiet
+	+$(CARGO) fmt --all --check
+	+$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	+$(CARGO) check --package backwater-wire --no-default-features --quiet
+	+$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --target-dir target --no-default-features --locked --quiet
+	+RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package backwater-wire --no-deps --quiet
 
 .PHONY: lint-python
 lint-python: $(VENV)/built
