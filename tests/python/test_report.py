@@ -386,7 +386,7 @@ def test_what_is_no_result_is_said(command: Command) -> None:
 
 def test_a_study_that_is_misspelt_is_guessed(command: Command) -> None:
     said = command("report", "sfc-aidc", "-o", "page.html")
-    assert said.code == 2
+    assert said.code == 1
     assert said.err.startswith("error: sfc-aidc: neither a directory nor a study")
     assert "did you mean sfc-aidc-2025" in said.err
     assert not Path("page.html").exists()
@@ -394,27 +394,27 @@ def test_a_study_that_is_misspelt_is_guessed(command: Command) -> None:
 
 def test_of_what_resembles_no_study_all_are_listed(command: Command) -> None:
     said = command("report", "nowhere", "-o", "page.html")
-    assert said.code == 2
+    assert said.code == 1
     for name in ("bcn-pause-2006", "sfc-proxy", "backwater run --out"):
         assert name in said.err
 
 
 def test_a_scenario_is_to_be_run_before_it_is_reported(command: Command, small: Path) -> None:
     said = command("report", str(small), "-o", "page.html")
-    assert said.code == 2
+    assert said.code == 1
     assert "is a file, not a result directory" in said.err
     assert f"backwater run {small} --out results/small" in said.err
     assert "backwater report results/small" in said.err
     table = small.with_name("other.parquet")
     table.write_bytes(b"")
     said = command("report", str(table), "-o", "page.html")
-    assert said.code == 2
+    assert said.code == 1
     assert "backwater run" not in said.err.partition("hint:")[0]
 
 
 def test_a_scenario_that_is_not_there_is_no_study(command: Command) -> None:
     said = command("report", "missing.toml", "-o", "page.html")
-    assert said.code == 2
+    assert said.code == 1
     assert "missing.toml: neither a directory nor a study" in said.err
 
 

@@ -145,3 +145,30 @@ def test_what_a_scenario_among_results_leads_to_stays(command: Command, small: P
     assert said.code == 2
     assert said.err.startswith("error: r/scenario.toml: is a link")
     assert Path("mine.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("new", "there/new.toml"),
+        ("check", "{small}", "--json", "there/check.json"),
+        ("run", "{small}", "--json", "there/run.json"),
+        ("report", "{small}", "-o", "there/page.html"),
+        ("run", "{small}", "--out", "there/run"),
+    ],
+)
+def test_what_may_not_be_written_ends_every_command_alike(
+    asked: tuple[str, ...], command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("there").mkdir()
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    # Whoever runs the tests may be allowed everything.
+    monkeypatch.setattr("backwater.cli.targets.os.access", lambda *_: False)
+    monkeypatch.setattr(Path, "mkdir", refused)
+    said = command(*(part.format(small=small) for part in asked))
+    assert said.code == 1, said.err
+    assert "ermission denied" in said.err
+    assert not list(Path("there").iterdir())

@@ -14,7 +14,7 @@ import typer
 from backwater.cli.output import message, write
 from backwater.cli.reproduce import listening
 from backwater.cli.targets import Kind, writable
-from backwater.errors import InputError, ResultError
+from backwater.errors import ResultError
 from backwater.wording import meant
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _folder(place: Path, page: Page) -> Path:
     return place
 
 
-def _unusable(path: Path, studies: list[str]) -> InputError:
+def _unusable(path: Path, studies: list[str]) -> ResultError:
     """Say what to give instead of a name that is neither a directory nor a study."""
     if path.exists():
         hint = "name the directory that `backwater run --out` or `backwater reproduce --out` wrote"
@@ -89,9 +89,9 @@ def _unusable(path: Path, studies: list[str]) -> InputError:
                 f"run it first: `backwater run {shlex.quote(str(path))} --out {place}`, "
                 f"then `backwater report {place}`"
             )
-        return InputError(f"{path}: is a file, not a result directory", hint)
+        return ResultError(f"{path}: is a file, not a result directory", hint)
     hint = meant(str(path), studies, "the studies are", most=3)
-    return InputError(
+    return ResultError(
         f"{path}: neither a directory nor a study",
         f"{hint}; a directory is what `backwater run --out` or `backwater reproduce --out` wrote",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from backwater.cli.arguments import LONGEST
 from backwater.directory import part_of_results
-from backwater.errors import InputError
+from backwater.errors import InputError, ResultError
 from backwater.files import own_stream
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Kind(Enum):
 def writable(target: str | None, kind: Kind, *inputs: str | os.PathLike[str] | None) -> None:
     """Complain about an output file that cannot be written before the work is done, not after.
 
-    `inputs` are files that the command reads: none of them is replaced.
+    `inputs` are files that the command reads: none of them is replaced. Raises `InputError` for a
+    name that stands for something else, `ResultError` where the system does not let it be written.
     """
     if target is None or target == "-":
         return
@@ -54,11 +55,11 @@ def writable(target: str | None, kind: Kind, *inputs: str | os.PathLike[str] | N
         if replaced(path, kind):
             _see_replaceable(path, kind, inputs)
     except OSError as error:
-        raise InputError(
+        raise ResultError(
             f"{path}: cannot be looked into: {error.strerror or error}", "name another file"
         ) from None
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise InputError(f"{path}: cannot be written: permission denied", "name another file")
+        raise ResultError(f"{path}: cannot be written: permission denied", "name another file")
 
 
 def replaced(path: Path, kind: Kind) -> bool:
