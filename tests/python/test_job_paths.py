@@ -182,7 +182,8 @@ def test_the_list_of_messages_and_of_volumes(command: Command, tmp_path: Path) -
     a, b = told["transfers"]
     assert (a["src_rank"], a["dst_rank"], a["bytes"]) == (0, 1, 100_000)
     assert (b["after_flow"], b["after_compute"]) == (a["flow_id"], "t")
-    assert f"flow {a['flow_id']} + t" in " ".join(said.out.split())
+    assert f"{a['flow_id']} + t" in said.out
+    assert said.out.index("Volume on links") < said.out.index("Messages")
     # Each message crosses two links: out of its sender, and into its receiver.
     volumes = {(row["step"], row["node"]): row["payload_bytes"] for row in told["job_links"]}
     [switch] = {node for _, node in volumes} - {"h0", "h1"}
@@ -194,13 +195,27 @@ def test_the_list_of_messages_and_of_volumes(command: Command, tmp_path: Path) -
     }
     assert told["jobs"] == run.jobs.to_pylist()
     few = command("jobs", str(tmp_path / "run"), "--most", "1")
-    assert "1 of 2; --most N shows more" in few.out
+    assert "1 of 2; --all or --most N shows more" in few.out
+    assert "--most" not in command("jobs", str(tmp_path / "run"), "--all").out
+
+
+def test_columns_that_are_the_same_in_all_rows_are_a_line_above(command: Command) -> None:
+    assert job({"kind": "all-gather", "size": "8 KB"}).run(out="r").status == "done"
+    said = command("jobs", "r")
+    messages = said.out.partition("Messages")[2].splitlines()
+    assert messages[1].startswith("In all of these: job/step ")
+    assert "instance 0, round 0" in messages[1]
+    assert messages[2].split()[0] == "flow"
+    assert "instance" not in messages[2]
+    shown = {line.split()[0] for line in messages[3:13]}
+    ids = {str(flow) for flow in backwater.open_run("r").transfers["flow_id"].to_pylist()}
+    assert shown <= ids, "no number is broken over lines"
 
 
 def test_a_run_without_jobs_has_no_list(command: Command, small: Path) -> None:
     assert command("run", str(small), "--out", "plain").code == 0
     said = command("jobs", "plain")
-    assert said.code == 2
+    assert said.code == 1
     assert "the run has no jobs" in said.err
 
 

@@ -10,10 +10,12 @@ import typer
 from backwater.cli.arguments import Json
 from backwater.cli.output import listing, message, put, write_json
 from backwater.cli.targets import Kind, writable
-from backwater.errors import InputError
+from backwater.errors import ResultError
 from backwater.findings import undone
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
 
@@ -23,13 +25,15 @@ def jobs(
     ],
     most: Annotated[
         int, typer.Option("--most", min=1, help="Rows of each list that are shown.")
-    ] = 40,
+    ] = 10,
+    every: Annotated[bool, typer.Option("--all", help="Show all rows.")] = False,
     json: Json = None,
 ) -> None:
-    """List the jobs of a run: when they were complete, their messages, the volume on each link.
+    """List the jobs of a run: when they were complete, the volume on each link, their messages.
 
-    Messages are in the order in which they began; links have the one with most bytes first. --json
-    has all rows, as the tables `jobs`, `transfers` and `job_links` have them.
+    Links have the one with most bytes first; messages are in the order in which they began. A
+    column that is the same in all rows is a line above them. --json has all rows, as the tables
+    `jobs`, `transfers` and `job_links` have them.
     """
     from backwater.manifest import judging
     from backwater.reading import open_run
@@ -40,7 +44,7 @@ def jobs(
     with judging(folder):
         run = open_run(folder, Run)
         if not run.jobs.num_rows and not run.transfers.num_rows:
-            raise InputError(
+            raise ResultError(
                 f"{directory}: the run has no jobs", "its scenario has no [[job]], or it was killed"
             )
         message(*undone(run.manifest))
@@ -54,64 +58,46 @@ def jobs(
         write_json(json, {name: table.to_pylist() for name, table in tables.items()})
     if json == "-":
         return
+    shown = None if every else most
     _list(
-        ("job", "instance", "ranks", "rounds complete", "completion us"),
-        [
-            [
-                row["job"],
-                str(row["instance"]),
-                str(row["ranks"]),
-                f"{row['complete_rounds']} of {row['rounds']}",
-                _us(row["duration_ps"]),
-            ]
-            for row in instances.slice(0, most).to_pylist()
-        ],
         "Jobs",
-        instances.num_rows,
+        instances,
+        shown,
+        {
+            "job": lambda row: row["job"],
+            "instance": _plain("instance"),
+            "ranks": _plain("ranks"),
+            "rounds complete": lambda row: f"{row['complete_rounds']} of {row['rounds']}",
+            "completion us": lambda row: _us(row["duration_ps"]),
+        },
+        whole=True,
     )
     _list(
-        (
-            "flow",
-            "job/step",
-            "instance",
-            "round",
-            "phase",
-            "from",
-            "to",
-            "bytes",
-            "start us",
-            "end us",
-            "after",
-        ),
-        [
-            [
-                str(row["flow_id"]),
-                f"{row['job']}/{row['step']}",
-                *(str(row[name]) for name in ("instance", "round", "phase")),
-                f"{row['src_rank']} (h{row['src']})",
-                f"{row['dst_rank']} (h{row['dst']})",
-                str(row["bytes"]),
-                _us(row["start_ps"]),
-                _us(row["end_ps"]),
-                _after(row),
-            ]
-            for row in transfers.slice(0, most).to_pylist()
-        ],
-        "Messages",
-        transfers.num_rows,
-    )
-    _list(
-        ("link", "job/step", "frames", "bytes", "payload bytes"),
-        [
-            [
-                f"{row['node']} port {row['port']} (to {row['peer']})",
-                f"{row['job']}/{row['step']}",
-                *(str(row[name]) for name in ("frames", "bytes", "payload_bytes")),
-            ]
-            for row in job_links.slice(0, most).to_pylist()
-        ],
         "Volume on links",
-        job_links.num_rows,
+        job_links,
+        shown,
+        {
+            "link": lambda row: f"{row['node']} port {row['port']} (to {row['peer']})",
+            "job/step": lambda row: f"{row['job']}/{row['step']}",
+            **{name: _plain(name) for name in ("frames", "bytes")},
+            "payload bytes": _plain("payload_bytes"),
+        },
+    )
+    _list(
+        "Messages",
+        transfers,
+        shown,
+        {
+            "flow": _plain("flow_id"),
+            "job/step": lambda row: f"{row['job']}/{row['step']}",
+            **{name: _plain(name) for name in ("instance", "round", "phase")},
+            "from": _rank("src"),
+            "to": _rank("dst"),
+            "bytes": _plain("bytes"),
+            "start us": lambda row: _us(row["start_ps"]),
+            "end us": lambda row: _us(row["end_ps"]),
+            "after": _after,
+        },
     )
 
 
@@ -119,11 +105,46 @@ def _sorted(table: pa.Table, *order: tuple[str, Any]) -> pa.Table:
     return table.sort_by(list(order)) if table.num_rows else table
 
 
-def _list(columns: tuple[str, ...], rows: list[list[str]], title: str, of: int) -> None:
-    listing(columns, rows, title)
-    if len(rows) < of:
-        put(f"{len(rows)} of {of}; --most N shows more, --json has all", style="dim")
+def _list(
+    title: str,
+    table: pa.Table,
+    most: int | None,
+    columns: dict[str, Callable[[dict[str, Any]], str]],
+    *,
+    whole: bool = False,
+) -> None:
+    """Print rows of a table. `whole`: also the columns that are the same in all of them."""
+    found = table.slice(0, most).to_pylist()
+    cells = {name: [cell(row) for row in found] for name, cell in columns.items()}
+    # The first column names the row.
+    first = next(iter(columns))
+    alike = {
+        name: given[0]
+        for name, given in cells.items()
+        if len(given) > 1 and len(set(given)) == 1 and name != first and not whole
+    }
+    put(title, style="bold")
+    if alike:
+        put("In all of these: " + ", ".join(f"{name} {cell}" for name, cell in alike.items()))
+    left = [name for name in columns if name not in alike]
+    listing(left, list(zip(*(cells[name] for name in left), strict=True)), "")
+    if len(found) < table.num_rows:
+        put(f"{len(found)} of {table.num_rows}; --all or --most N shows more", style="dim")
     put("")
+
+
+def _plain(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda row: str(row[name])
+
+
+def _rank(side: str) -> Callable[[dict[str, Any]], str]:
+    """Give the host at a message's end, and its rank where that is another number."""
+
+    def cell(row: dict[str, Any]) -> str:
+        host, rank = row[side], row[f"{side}_rank"]
+        return f"h{host}" if host == rank else f"h{host} (rank {rank})"
+
+    return cell
 
 
 def _us(time_ps: int | None) -> str:
@@ -133,6 +154,9 @@ def _us(time_ps: int | None) -> str:
 
 
 def _after(row: dict[str, Any]) -> str:
-    """Say what let a message begin."""
-    flow = "start of the job" if row["after_flow"] is None else f"flow {row['after_flow']}"
-    return flow if row["after_compute"] is None else f"{flow} + {row['after_compute']}"
+    """Say what let a message begin: a flow, a computation, or both; else the job's start."""
+    parts = [
+        *([] if row["after_flow"] is None else [str(row["after_flow"])]),
+        *([] if row["after_compute"] is None else [row["after_compute"]]),
+    ]
+    return " + ".join(parts) or "start"
