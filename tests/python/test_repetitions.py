@@ -80,6 +80,9 @@ def test_table_json_and_file_say_the_same(command: Command, small: Path) -> None
     table = pq.ParquetFile("o/statistics.parquet").read()
     assert table.to_pylist() == json.loads(Path("o.json").read_text())["statistics"]
     assert "fct_last_ack_us.mean" in said.out
+    below = said.out[said.out.index("The same in all runs") :]
+    assert "incast: flows" in below
+    assert "drop_frames" in below[below.index("0 in all runs: ") :]
     assert max(len(line) for line in said.out.splitlines()) <= 100
 
 

@@ -107,3 +107,13 @@ def test_a_share_that_is_none_is_refused(command: Command, small: Path, text: st
     assert said.code == 2
     assert "--least" in said.err
     assert "hint: " in said.err
+
+
+def test_nobody_is_shown_a_percentile_of_too_few_unasked(command: Command, small: Path) -> None:
+    other = Path("other.toml")
+    other.write_text(small.read_text(encoding="utf-8"), encoding="utf-8")
+    said = command("compare", str(small), str(other), "--seeds", "1", "--json", "c.json")
+    assert said.code == 0, said.err
+    metrics = [one["metric"] for one in json.loads(Path("c.json").read_text())["rows"]]
+    assert any(name.startswith("max_fct") for name in metrics)
+    assert not any(name.startswith("p99") for name in metrics)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
+from backwater.cli.output import show
 from backwater.cli.views import View, wrapped
+
+if TYPE_CHECKING:
+    import pytest
 
 WORDS = st.text("ab-.,0(", min_size=1, max_size=9)
 TEXTS = st.text("ab-.,0(   ", max_size=70).map(lambda text: " ".join(text.split()))
@@ -66,3 +71,19 @@ def test_a_table_has_the_lines_of_rich(
     lines = view.lines(room)
     if lines is not None:
         assert lines == drawn(view.rich(), room)
+
+
+def test_the_first_column_tells_rows_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    view = View()
+    view.add_column("case")
+    view.add_column("verdict")
+    view.add_column("number", justify="right")
+    for case in ("single-1200KB", "single-2400KB"):
+        view.add_row(case, "incomprehensible", "1234567890")
+    show(view)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["single-1200KB", "single-2400KB"]
+    assert all(line.endswith(" 1234567890") for line in lines[1:])

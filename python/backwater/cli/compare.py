@@ -99,7 +99,7 @@ def compare(
         if json is not None:
             write_json(json, document)
         if json != "-":
-            show_rows(plan, rows, document["scenarios"], matters, put)
+            show_rows(plan, rows, document["scenarios"], matters, put, every=bool(wanted))
         else:
             message(*beginning(plan, document["scenarios"]))
     return code

@@ -42,6 +42,9 @@ INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for
 # Of the part of a folder's name that people read.
 LONGEST_NAME = 60
 
+# A longer name of a metric has its group in a line of its own.
+LONG_METRIC = 20
+
 # Wall time for which a run is tried, to see how long it will take.
 TRIAL_SLICES = 3
 
@@ -195,6 +198,9 @@ class Plan:
             )
             return stop.exit_code, None, None
         rows = _rows(found, least)
+        if not wanted:
+            # Nobody has asked for a percentile of so few that it would be their greatest.
+            rows = [one for one in rows if None in one.reasons]
         labels = [case.label for case in self.cases]
         document = {
             "scenarios": [
@@ -333,11 +339,15 @@ def show_rows(
     scenarios: Sequence[dict[str, Any]],
     least: float,
     put: Callable[..., None],
+    *,
+    every: bool,
 ) -> None:
     """Print the table: a metric a row, values, differences against the first, who wins.
 
-    `scenarios`: what came of each, as JSON has it; `least`: the difference that matters.
+    `scenarios`: what came of each, as JSON has it; `least`: the difference that matters. `every`:
+    also rows without any number but 0, which are otherwise named below.
     """
+    shown = [one for one in rows if every or any(one.means)]
     for line in beginning(plan, scenarios):
         put(line, style="bold red")
     letters = [_letter(number) for number in range(len(plan.cases))]
@@ -351,20 +361,39 @@ def show_rows(
         view.add_column(letter, justify="right")
     for letter in letters[1:]:
         view.add_column(f"{letter} - {letters[0]}\n(95 %)", justify="right", overflow="fold")
-    view.add_column("seeds", justify="right")
+    seeds = any(len(one.seeds) != len(plan.seeds) for one in shown)
+    if seeds:
+        view.add_column("seeds", justify="right")
     view.add_column("flows", justify="right")
-    view.add_column("winner", overflow="fold")
-    for one in rows:
+    view.add_column("winner")
+    for one in shown:
+        name = one.metric.name
         view.add_row(
-            one.metric.name,
-            one.metric.unit,
+            name if len(name) <= LONG_METRIC else name.replace(":", ":\n  ", 1),
+            "" if one.metric.unit == name else one.metric.unit,
             *(_value(mean) for mean in one.means),
             *(_against(one, number, letters) for number in range(1, len(letters))),
-            str(len(one.seeds)),
+            *([str(len(one.seeds))] if seeds else []),
             _flows(one),
             _winner(one, letters),
         )
-    show(view, None, *_remarks(plan, rows, scenarios, least, letters))
+    left_out = [one for one in rows if one not in shown]
+    remarks = [*_left_out(left_out), *_remarks(plan, shown, scenarios, least, letters)]
+    if shown:
+        show(view, None, *remarks)
+    else:
+        put("\n".join(remarks), style="dim")
+
+
+def _left_out(rows: Sequence[Row]) -> list[str]:
+    """Name the metrics that have no row."""
+    zero = [one.metric.name for one in rows if any(mean is not None for mean in one.means)]
+    none = [one.metric.name for one in rows if one.metric.name not in zero]
+    return [
+        f"{what}: {', '.join(names)}."
+        for what, names in (("All 0", zero), ("No value", none))
+        if names
+    ]
 
 
 def beginning(plan: Plan, scenarios: Sequence[dict[str, Any]]) -> list[str]:
@@ -388,22 +417,23 @@ def _remarks(
     remarks = [
         f"{over}; differences are taken seed by seed, ± half of their 95 % interval (Student's t).",
         "A winner is clear of zero against each other one, and better by at least "
-        f"{100 * least:g} % (--least). Less is better, but for throughput. Times are of complete "
-        "flows; `flows` is how many, of the seed with fewest.",
+        f"{100 * least:g} % (--least); those that no other beats by that are equal. Less is "
+        "better, but for throughput. Times are of complete flows; `flows` is how many, of the seed "
+        "with fewest.",
     ]
     if n < PAIRS:
         remarks.append(
             f"{'One seed is' if n == 1 else f'{n} seeds are'} too few to name a winner: "
             f"--seeds {PAIRS} or more."
         )
-    missing = [
-        f"{one.metric.name}, {letter}: {reason}"
-        for one in rows
-        for letter, reason in zip(letters, one.reasons, strict=True)
-        if reason is not None
-    ]
+    missing: dict[str, list[str]] = {}
+    for told in rows:
+        for letter, reason in zip(letters, told.reasons, strict=True):
+            if reason is not None:
+                missing.setdefault(f"{told.metric.name}: {reason}", []).append(letter)
     if missing:
-        remarks.append(f"No value: {'; '.join(missing)}.")
+        said = (f"{reason} ({', '.join(of)})" for reason, of in missing.items())
+        remarks.append(f"No value: {'; '.join(said)}.")
     if any(0 < count < n for one in rows for count in one.counts):
         remarks.append(
             "Some metrics have fewer values than seeds: a row is over the seeds that all scenarios "
@@ -458,11 +488,9 @@ def _plain(value: float, digits: int) -> str:
 
 
 def _winner(one: Row, letters: Sequence[str]) -> str:
-    if one.verdict == "winner":
-        return letters[one.winners[0]]
-    if one.winners and len(one.winners) < len(letters):
-        return f"{one.verdict}: {', '.join(letters[w] for w in one.winners)}"
-    return one.verdict if one.winners else f"- ({one.verdict})"
+    if len(one.winners) == len(letters):
+        return "equal"
+    return "=".join(letters[winner] for winner in one.winners) or "-"
 
 
 def _flows(one: Row) -> str:

@@ -91,6 +91,12 @@ def _remarks(outcome: Outcome) -> list[str]:
     if len({row.case for row in numbers}) == 1:
         case = outcome.study.case(numbers[0].case)
         remarks.insert(0, f"case {case.id}: {case.text}")
+    for rows in (
+        [row for row in numbers if row.against is None],
+        [row for row in numbers if row.against is not None],
+    ):
+        if len({row.mechanism for row in rows}) == 1:
+            remarks.append(f"mechanism: {rows[0].mechanism}")
     seeds = sorted({row.seeds for row in numbers if row.over is not None and row.seeds})
     if _differ(numbers):
         remarks.append("over: statistic and number of seeds; a mean has its 95 % interval")
@@ -128,10 +134,12 @@ def _numbers(study: Study, rows: list[Row]) -> View:
     # One mechanism that all are less than stands in the title.
     one = len({row.against for row in rows}) == 1
     several = len({row.case for row in rows}) > 1
+    mechanisms = not one or len({row.mechanism for row in rows}) > 1
     view = View()
     if several:
         view.add_column("case")
-    view.add_column("mechanism")
+    if mechanisms:
+        view.add_column("mechanism")
     view.add_column(study.column)
     if seeds:
         view.add_column("over")
@@ -155,7 +163,11 @@ def _numbers(study: Study, rows: list[Row]) -> View:
                 if several
                 else []
             ),
-            "" if here == before else row.mechanism if one else compared(row),
+            *(
+                ["" if here == before else row.mechanism if one else compared(row)]
+                if mechanisms
+                else []
+            ),
             measures[row.quantity].label,
             *([over_text(row)] if seeds else []),
             *([row.unit] if unit is None else []),
@@ -200,8 +212,9 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
     setups = {OWN: beside.own, **{setup.id: setup.label for setup in beside.setups}}
     found = {(row["case"], row["mechanism"], row["setup"]): row for row in rows}
     points = list(dict.fromkeys((row["case"], row["mechanism"]) for row in rows))
+    mechanisms = len({mechanism for _, mechanism in points}) > 1
     view = View()
-    for column in ("case", "mechanism", "", ""):
+    for column in ("case", *(["mechanism"] if mechanisms else []), "", ""):
         view.add_column(column)
     for label in setups.values():
         view.add_column(label, justify="right")
@@ -212,7 +225,7 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
             here = (case, mechanism)
             view.add_row(
                 "" if before is not None and before[0] == case else case,
-                "" if here == before else mechanism,
+                *(["" if here == before else mechanism] if mechanisms else []),
                 measure.label,
                 "" if measure.counts else measure.unit,
                 *(value_text(run.get(measure.name), measure) for run in runs),

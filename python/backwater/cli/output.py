@@ -92,7 +92,8 @@ def show(view: View, title: str | None = None, *remarks: str) -> None:
     """Print a table with a title above and remarks below it, which may be wider than the table.
 
     Where room is short, cells are broken between words; where it is shorter than the longest words,
-    other words are cut before numbers, which stand to the right, are.
+    words are cut, but neither numbers, which stand to the right, nor the first column, which tells
+    the rows apart.
     """
     if title:
         put(title, style="bold")
@@ -103,8 +104,9 @@ def show(view: View, title: str | None = None, *remarks: str) -> None:
     least = [max(map(_columns, found), default=1) for found in words]
     room = _width() - GAP * (len(widths) - 1)
     _narrow(widths, room, least)
-    numbers = [column.justify == "right" for column in view.columns]
-    _narrow(widths, room, [w if whole else 3 for w, whole in zip(least, numbers, strict=True)])
+    whole = [column.justify == "right" for column in view.columns]
+    whole[:1] = [True]
+    _narrow(widths, room, [w if kept else 3 for w, kept in zip(least, whole, strict=True)])
     for column, width in zip(view.columns, widths, strict=True):
         column.no_wrap = False
         column.width = width

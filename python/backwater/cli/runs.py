@@ -308,31 +308,56 @@ def _show_statistics(
     case: Scenario, rows: list[dict[str, Any]], runs: int, found: list[dict[str, Any]]
 ) -> None:
     _begin(found)
+    some = any(row["n"] < runs for row in rows)
     view = View()
     view.add_column("of")
     view.add_column("quantity", no_wrap=True)
     view.add_column("unit")
     # A digit that is cut off would be another number: what does not fit goes on below.
-    for column in ("n", "mean", "least", "greatest", "std. dev.", "95 % of the mean"):
+    for column in (
+        *(["n"] if some else []),
+        *("mean", "least", "greatest", "std. dev.", "95 % of the mean"),
+    ):
         view.add_column(column, justify="right", overflow="fold")
-    same = []
+    # What never changes: statistics stand in the table once, counts below it.
+    told: set[tuple[str, str, float]] = set()
+    counts: dict[str, list[str]] = {}
+    zeros: dict[str, list[str]] = {}
     for row in rows:
-        if row["min"] == row["max"] and row["n"] == runs > 1:
-            same.append(f"{row['of']} {row['quantity']} {figure(row['mean'])}")
-            continue
-        view.add_row(
-            row["of"],
-            row["quantity"],
-            row["unit"],
-            str(row["n"]),
-            *(_short(row[name]) for name in ("mean", "min", "max", "std")),
-            "-" if row["std"] is None else f"±{_three(row['ci_high'] - row['mean'])}",
-        )
-    below = ["n: runs that have the number. The interval is Student's t."]
-    if same:
-        below.append(f"The same in all runs: {', '.join(same)}.")
+        of, quantity = row["of"], row["quantity"]
+        same = row["min"] == row["max"] and row["n"] == runs > 1
+        base, dot, _ = quantity.partition(".")
+        if same and not row["mean"]:
+            zeros.setdefault(quantity, []).append(of)
+        elif same and not dot:
+            counts.setdefault(of, []).append(f"{quantity} {figure(row['mean'])}")
+        elif not same or (of, base, row["mean"]) not in told:
+            told.update({(of, base, row["mean"])} if same else ())
+            view.add_row(
+                *(of, quantity, row["unit"]),
+                *([str(row["n"])] if some else []),
+                _short(row["mean"]),
+                *("" if same else _short(row[name]) for name in ("min", "max", "std")),
+                *(["the same"] if same else [_interval(row)]),
+            )
+    below = ["The interval is Student's t."]
+    if some:
+        below.append("n: runs that have the number.")
+    if counts:
+        said = (f"{of}: {', '.join(known)}" for of, known in counts.items())
+        below.append(f"The same in all runs: {'; '.join(said)}.")
+    if zeros:
+        alike: dict[str, list[str]] = {}
+        for quantity, of in zeros.items():
+            alike.setdefault(", ".join(of), []).append(quantity)
+        said = (f"{', '.join(names)} ({of})" for of, names in alike.items())
+        below.append(f"0 in all runs: {'; '.join(said)}.")
     below += [f"{one['message']}." for one in remarks(found)]
     show(view, f"{case.title} ({runs} runs)", "", *below)
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "-" if row["std"] is None else f"±{_three(row['ci_high'] - row['mean'])}"
 
 
 def _short(value: float | None) -> str:
