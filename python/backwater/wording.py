@@ -16,6 +16,9 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+MANY_NAMES = 15
+"""Names that one hint lists."""
+
 
 def visible(text: str) -> str:
     r"""Write out control characters as JSON does (`\u001b`), so that a terminal shows them."""
@@ -23,16 +26,24 @@ def visible(text: str) -> str:
 
 
 def meant(name: str, known: Sequence[str], otherwise: str, most: int = 1) -> str:
-    """Hint at what may be meant by a name that is not known; at all there are, if nothing is near.
+    """Hint at what may be meant by a name that is not known; at what there is, if nothing is near.
 
-    `otherwise` is said before these, as in "the studies are".
+    `otherwise` is said before that, as in "the studies are". Of many names some are said.
     """
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=most)
+    near = difflib.get_close_matches(name, known, n=most) if most else []
     if near:
         return f"did you mean {' or '.join(near)}?"
-    return f"{otherwise} {', '.join(known)}"
+    more = len(known) - MANY_NAMES
+    some = f" and {more} more" if more > 0 else ""
+    return f"{otherwise} {', '.join(known[:MANY_NAMES])}{some}"
+
+
+def series(names: Sequence[str]) -> str:
+    """Names as a sentence has them: `a, b and c`."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def us(value: float | None) -> str:

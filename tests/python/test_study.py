@@ -273,7 +273,9 @@ def test_the_core_has_the_bound_of_one_flow_too() -> None:
     back += MODEL.switches * MODEL.switch_latency_ns / 1e3
     for flow in flows.to_pylist():
         ideal_us = flow["ideal_fct_ps"] / 1e6
-        assert MODEL.alone_us(flow["bytes"]) == pytest.approx(ideal_us - MODEL.slot_us + back, abs=1e-6)
+        assert MODEL.alone_us(flow["bytes"]) == pytest.approx(
+            ideal_us - MODEL.slot_us + back, abs=1e-6
+        )
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=50))

@@ -32,6 +32,7 @@ from backwater.cli.output import (
 from backwater.cli.targets import Kind, replaced, writable
 from backwater.cli.views import View
 from backwater.errors import InputError
+from backwater.wording import series
 
 
 class Listable(StrEnum):
@@ -55,9 +56,14 @@ def check(
     case = read(file, variant, settings, mechanisms, where_on=variant is None)
     # A file's variants are checked with it: a mistake in one would show only when it is run.
     others = {name: case.variant(name) for name in case.variants} if variant is None else {}
-    checked = f" and its variants {', '.join(others)}" if others else ""
+    several = "variants" if len(others) > 1 else "variant"
+    checked = f"its {several} {series(list(others))}" if others else ""
     if variant is None:
-        see_used(overrides(settings), [case, *others.values()], f"{file}{checked}")
+        see_used(
+            overrides(settings),
+            [case, *others.values()],
+            f"{file} and {checked}" if checked else file,
+        )
     warnings = case.check()
     for other in others.values():
         warnings += [one for one in other.check() if one not in warnings]
@@ -79,7 +85,7 @@ def check(
     if json != "-":
         rows = [(value["key"], value["value"], value["origin"]) for value in case.values()]
         listing(("key", "value", "from"), rows, case.title)
-    message(f"{file}: good{checked}")
+    message(f"{file}: good, with {checked}" if checked else f"{file}: good")
 
 
 def explain(

@@ -23,7 +23,7 @@ from backwater.study import (
 )
 from backwater.study.bounds import BOUNDS, Model
 from backwater.study.schema import check_published, check_study
-from backwater.wording import meant
+from backwater.wording import MANY_NAMES, meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -197,8 +197,10 @@ class Study:
         for known in self.cases:
             if known.id == case:
                 return known
-        known_ids = ", ".join(c.id for c in self.cases)
-        raise InputError(f"study {self.id} has no case {case!r}", f"its cases are {known_ids}")
+        ids = [known.id for known in self.cases]
+        # A short list says more than a guess among numbers.
+        hint = meant(case, ids, "its cases are", most=3 if len(ids) > MANY_NAMES else 0)
+        raise InputError(f"study {self.id} has no case {case!r}", hint)
 
     def measure(self, name: str) -> Measure:
         """Give one measure by its name."""

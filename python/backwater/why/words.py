@@ -218,7 +218,8 @@ def _flow(flow: dict[str, Any]) -> Iterator[str]:
         yield f"  {us(item['wait_ps']):>15}  {share:>6}  {_place(item)}: {_cause(item)}"
     yield from _rest(flow["items"][ITEMS:])
     if flow["own_ps"]:
-        yield f"  {us(flow['own_ps']):>15}          its own frames, against the idle network"
+        below = ": while it waited they waited less for each other" if flow["own_ps"] < 0 else ""
+        yield f"  {us(flow['own_ps']):>15}          its own frames, against the idle network{below}"
     if flow["delay_ps"] is not None and flow["items"]:
         yield f"  {us(flow['waited_ps'] + flow['own_ps']):>15}          together"
 
