@@ -16,6 +16,11 @@ mod simulation;
 
 use pyo3::prelude::*;
 
+// A run of a large network lies in huge pages, which `.cargo/config.toml` asks of it when it is compiled.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// The compiled part of Backwater. Private: `import backwater` is the front door.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -25,6 +25,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+// As in the binding: a large network lies in huge pages.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// A case, how long its runs are, what the length counts, and how often it is measured.
 struct Case {
     name: &'static str,
