@@ -18,6 +18,10 @@ PAIRS = 5
 """Paired seeds that a winner needs."""
 RUNS = 5
 """Runs of our own that a prediction interval needs: with two it holds nearly everything."""
+INTERVAL = 3
+"""Seeds that a claim needs which rests on the interval of a mean. One seed has no interval. That
+of two is nine standard deviations either way (Student's t of one degree of freedom is 12.7), by
+which nothing can be told; that of three is two and a half."""
 LEAST = 0.01
 """The difference that matters, as a share of the greater value."""
 

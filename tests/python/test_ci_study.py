@@ -119,7 +119,7 @@ class Made(Numbers):
             "fct_all": 0.62,
             "pause_frames": 0.16,
             "pause_time": 0.5,
-            "monitored_pauses": 0.1,
+            "monitored_pauses": 0.09,
             "loss_rate": 0.34,
             "sent_again": 0.3,
             "fct_mice_storm": 0.3,
@@ -141,9 +141,9 @@ class Made(Numbers):
                 else "victims of the largest"
             )
             grown = {"288 hosts": 1.0, "578 hosts": 2.0, "1152 hosts": self.left[name]}
-            return [100.0 * grown[case], 101.0 * grown[case]]
+            return [one * grown[case] for one in (100.0, 101.0, 102.0)]
         if mechanism.startswith("none"):
-            return [100.0, 101.0]
+            return [100.0, 101.0, 102.0]
         name, times = quantity, 1.0
         if case == "3 queues":
             name = "mice, 3 queues"
@@ -153,10 +153,10 @@ class Made(Numbers):
             name = "largest"
         elif case == "50 % of CIMs lost":
             times = self.left["half of CIMs lost"]
-        return [100.0 * times * self.left[name], 101.0 * times * self.left[name]]
+        return [one * times * self.left[name] for one in (100.0, 101.0, 102.0)]
 
     def value(self, case: str, mechanism: str, quantity: str, setup: str = "") -> float:
-        return sum(self.samples(case, mechanism, quantity, setup)) / 2
+        return sum(self.samples(case, mechanism, quantity, setup)) / 3
 
     def interval(
         self, case: str, mechanism: str, quantity: str, setup: str = ""
@@ -171,7 +171,7 @@ class Made(Numbers):
         ("mice-most", {"fct_mice": 0.8}),
         ("three-queues", {"mice, 3 queues": 0.5}),
         ("xoff-less", {"pause_time": 0.1}),
-        ("monitored-queue", {"monitored_pauses": 0.3}),
+        ("monitored-queue", {"monitored_pauses": 0.11}),
         ("upstream-best", {"local": 0.6}),
         ("scale", {"largest": 0.7}),
         ("cim-loss", {"half of CIMs lost": 1.06}),
@@ -187,6 +187,34 @@ def test_each_claim_holds_of_the_document_and_can_fail(
     predicate = predicates(STUDY)[claim]
     assert predicate(Made()).holds
     assert not predicate(Made(**changed)).holds
+
+
+class Noisy(Made):
+    """The same, with one quantity that isolation reduces by 30 % in the mean, not in every seed."""
+
+    def __init__(self, noisy: str) -> None:
+        super().__init__()
+        self.noisy = noisy
+
+    def samples(self, case: str, mechanism: str, quantity: str, setup: str = "") -> list[float]:
+        if quantity == self.noisy and mechanism != "none":
+            return [20.0, 120.0, 70.0]
+        return super().samples(case, mechanism, quantity, setup)
+
+
+@pytest.mark.parametrize(
+    ("claim", "noisy"),
+    [
+        ("xoff-less", "pause_time"),
+        ("mice-most", "fct_elephants"),
+        ("monitored-queue", "monitored_pauses"),
+        ("signs", "fct_all"),
+    ],
+)
+def test_a_claim_whose_interval_does_not_hold_fails(claim: str, noisy: str) -> None:
+    """By means xoff-less and mice-most would hold: 30 % is above 0 and below 84 and 63 %."""
+    found = predicates(STUDY)[claim](Noisy(noisy))
+    assert (found.holds, found.seeds) == (False, 3)
 
 
 SMALL = [

@@ -16,6 +16,7 @@ from backwater.study import definition, record
 from backwater.study.execute import Changes, plan
 from backwater.study.outcome import Outcome
 from backwater.study.rows import Summary, summarise
+from conftest import LOSSY, write_study
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -36,17 +37,24 @@ def test_the_readme_lists_every_study_once() -> None:
     assert sorted(listed) == definition.names()
 
 
-@pytest.mark.parametrize("name", definition.names())
-@pytest.mark.parametrize("full", [False, True])
-def test_a_record_is_of_the_study_as_it_is(name: str, full: bool) -> None:
-    kept = record.kept(name, full=full)
-    if kept is None:
-        assert full or record.NOT_RECORDED in record.readme_row(name)
-        return
-    folder = definition.STUDIES / name
+def test_a_study_without_a_record_is_listed_so() -> None:
+    for name in definition.names():
+        recorded = record.kept(name) is not None
+        assert recorded != (record.NOT_RECORDED in record.readme_row(name))
+
+
+RECORDS = sorted(definition.STUDIES.glob("*/record*.json"))
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_record_is_of_the_study_as_it_is(path: Path) -> None:
+    folder, name = path.parent, path.parent.name
+    full = path.stem.startswith("record-full")
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert record.kept(name, full=full, case=kept["case"]) == kept
     assert kept["sources"] == record.sources(folder), "run the study again and record it"
     assert kept["size"] == definition.load(name, full=full).size
-    page = (folder / ("TABLE-full.md" if full else "TABLE.md")).read_text(encoding="utf-8")
+    page = path.with_name(f"TABLE{path.stem.removeprefix('record')}.md").read_text(encoding="utf-8")
     for sentence in Summary(**kept["summary"]).sentences:
         assert sentence in page
     assert kept["date"] in page
@@ -72,8 +80,14 @@ def test_cells_say_what_was_counted() -> None:
     few = replace(some, spread=40, indiscriminate=0)
     assert record.numbers_cell(few) == "27 of 40 (50 of 52 in band)"
     assert record.numbers_cell(replace(few, spread=0)) == "not known (50 of 52 in band)"
+    apart = replace(some, indiscriminate=0, apart=8)
+    assert record.numbers_cell(apart) == "27 of 52 (50 in band, not counted 8 rows)"
     claims = replace(NOTHING, claims=3, hold=3, indiscriminate_claims=1)
     assert record.claims_cell(claims) == "3 of 3 (1 with the mechanism off, too)"
+    more = replace(claims, hold=2, constructed=1, unknown=1, own=2, own_hold=1)
+    assert record.claims_cell(more) == (
+        "2 of 3 (1 with the mechanism off, too, 1 by construction, 1 not known, our own: 1 of 2)"
+    )
 
 
 def test_reproduce_all_ends_with_the_same_cells(
@@ -98,7 +112,7 @@ def test_reproduce_all_ends_with_the_same_cells(
             assert cell.split(" (")[0] in lines
 
 
-def test_a_part_of_a_study_is_no_record(tmp_path: Path) -> None:
+def test_a_changed_study_is_no_record(tmp_path: Path) -> None:
     outcome = study.reproduce(
         "bcn-pause-2006",
         "hot-spot",
@@ -106,10 +120,70 @@ def test_a_part_of_a_study_is_no_record(tmp_path: Path) -> None:
         tmp_path / "part",
         seeds=lambda own, _: own[:1],
     )
-    with pytest.raises(InputError, match="not the whole study"):
+    with pytest.raises(InputError, match="not the study by its own seeds"):
         record.of(outcome)
     with pytest.raises(InputError, match="were not kept"):
         record.of(replace(outcome, directory=None))
+
+
+def test_one_case_is_recorded_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_study(
+        tmp_path,
+        LOSSY,
+        """
+title = "Small"
+scenario = "scenario.toml"
+[mechanisms]
+"plain" = ""
+[[measure]]
+name = "drops"
+kind = "drops"
+unit = "frames"
+text = "lost"
+[[case]]
+id = "a"
+text = "as it is"
+[[case]]
+id = "b, b'"
+text = "less memory"
+set = { "switch.buffer" = "20 KB" }
+[headline]
+what = "lost frames"
+size = "small"
+found = "Some are lost."
+""",
+        """
+document = "none"
+[[row]]
+case = "a"
+mechanism = "plain"
+band = 0.5
+values = { drops = 200 }
+[[row]]
+case = "b, b'"
+mechanism = "plain"
+band = 0.5
+apart = "control"
+values = { drops = 200 }
+""",
+    )
+    monkeypatch.setattr(definition, "STUDIES", tmp_path)
+    monkeypatch.setattr(record, "STUDIES", tmp_path)
+    for case, file in ((None, "record.json"), ("b, b'", "record-b-b-prime.json")):
+        out = str(tmp_path / f"out{file}")
+        study.reproduce(definition.load(folder.name), case, out=out)
+        record.write(out)
+        kept = record.kept(folder.name, case=case)
+        assert kept == json.loads((folder / file).read_text(encoding="utf-8"))
+        assert kept is not None
+        assert kept["case"] == case
+        assert len(kept["rows"]) == (2 if case is None else 1)
+    assert (folder / "TABLE-b-b-prime.md").is_file()
+    page = (folder / "TABLE-b-b-prime.md").read_text(encoding="utf-8")
+    assert "Case b, b' alone." in page
+    assert "(not counted: control)" in page
+    # The README's row is of the whole study.
+    assert "1 of 1 in band" in record.readme_row(folder.name)
 
 
 def test_a_changed_file_of_a_study_is_told(tmp_path: Path) -> None:
@@ -141,3 +215,49 @@ def test_a_study_can_be_planned_at_every_size(name: str) -> None:
         kept = record.kept(name, full=full)
         if kept is not None:
             assert kept["runs"] == counts[int(full)]
+
+
+PRINTED = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
+
+
+def recorded(folder: Path) -> list[float]:
+    """Every number in the rows of a study's records: as it is, in thousands and as a share in %."""
+    found: list[float] = []
+    for path in folder.glob("record*.json"):
+        for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+            numbers = (row["measured"], row["published"], row["null_measured"], *(row["ci"] or ()))
+            found += [
+                one for number in numbers if number for one in (number, number / 1000, 100 * number)
+            ]
+            found += [float(number) for number in PRINTED.findall(row["note"] or "")]
+    return found
+
+
+# In no record: of runs with another setting, of a fit, or of a size whose runs were not kept. The
+# page that has them stands beside.
+ELSEWHERE = {
+    "ci-qcz-2018": {"22": "README.md", "44": "README.md", "180": "README.md", "2": "README.md"},
+    "sfc-aidc-2025-prefill": {"14.6": "README.md"},
+    "sfc-buffer": {"5.9": "README.md"},
+}
+
+
+@pytest.mark.parametrize("name", definition.names())
+def test_the_numbers_of_a_headline_stand_in_a_record(name: str) -> None:
+    folder = definition.STUDIES / name
+    # A time of 80.6 % of another is 19.4 % less, and one of -19.4 % less is 19.4 % more.
+    known = [
+        told for number in recorded(folder) for told in (abs(number), 100 - number, number - 100)
+    ]
+    head = definition.toml(folder / "study.toml")[record.HEADLINE]["found"]
+    missing = []
+    for text in dict.fromkeys(PRINTED.findall(head)):
+        digits = len(text.partition(".")[2])
+        if float(text) not in {round(number, digits) for number in known}:
+            missing.append(text)
+    elsewhere = ELSEWHERE.get(name, {})
+    assert set(missing) <= set(elsewhere)
+    for text in missing:
+        page = (folder / elsewhere[text]).read_text(encoding="utf-8")
+        digits = len(text.partition(".")[2])
+        assert float(text) in {round(float(number), digits) for number in PRINTED.findall(page)}

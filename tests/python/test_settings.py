@@ -421,7 +421,7 @@ def test_a_study_judges_only_models_that_are_as_they_were(
     assert "Changed: --set sfc.threshold=50 KB. Claims and bands are for the study's own" in text
     assert "Skipped: --set sfc.threshold=50 KB in pfc, where `sfc` is off." in text
     assert "1 of 1 numbers agree" in text
-    assert "1 of 1 claims hold. 4 numbers and claims are not judged" in text
+    assert "1 of 1 claims of the document hold. 4 numbers and claims are not judged" in text
     points = {(one["case"], one["mechanism"]): one for one in told("o/manifest.json")["points"]}
     assert points["a", "pfc"]["skipped"][0]["reason"] == OFF
     assert points["a", "pfc+sfc"]["changed"] == ["--set sfc.threshold=50 KB"]

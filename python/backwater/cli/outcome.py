@@ -22,6 +22,7 @@ from backwater.study.texts import (
     over_text,
     spread_text,
     value_text,
+    verdict_text,
 )
 from backwater.study.verdict import OWN
 
@@ -119,8 +120,9 @@ def _remarks(outcome: Outcome) -> list[str]:
 
 
 def _verdict(row: Row) -> Text:
-    style = "green" if row.good else "red" if row.required and row.judged else "yellow"
-    return Text(row.verdict, style=style)
+    off = row.required and row.verdict in ("differs", "fails")
+    style = "green" if row.good else "red" if off else "yellow"
+    return Text(verdict_text(row), style=style)
 
 
 def _numbers(study: Study, rows: list[Row]) -> View:

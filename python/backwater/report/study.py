@@ -37,6 +37,7 @@ from backwater.study.texts import (
     prediction_text,
     spread_text,
     value_text,
+    verdict_text,
 )
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def _tables(outcome: Outcome) -> list[Table]:
         titles = ("claim", "in words: what was measured", "when it holds", "verdict", "null model")
         columns = [Column(title) for title in titles]
         rows = [
-            [row.quantity, row.note or "", row.statistic, row.verdict, null_text(row)]
+            [row.quantity, row.note or "", row.statistic, verdict_text(row), null_text(row)]
             for row in claims
         ]
         tables.append(Table(columns, rows, "Claims", classes=CLASSES))
@@ -293,7 +294,7 @@ def _number(outcome: Outcome, row: Row) -> list[str]:
         deviation_text(row),
         band_text(row),
         "" if row.lower_bound is None else value_text(row.lower_bound, measure),
-        row.verdict,
+        verdict_text(row),
         "" if row.within is None else f"{spread_text(row)} {prediction_text(row, measure)}",
         ""
         if row.null_measured is None

@@ -96,6 +96,15 @@ class Band:
 
 STATISTICS = ("mean", "min", "max", "std")
 
+APART = {
+    "control": "beside a control, which is not the document's reading",
+    "chosen by outcome": "beside a choice that was made because the number then fits",
+    "derived": "follows from other numbers of the document, which are rows, too",
+    "inconsistent": "contradicts other numbers of the document",
+    "part": "beside a part of the network; the same number has a row beside all of it",
+}
+"""Why a row is printed and judged, but not counted among the document's numbers."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -109,7 +118,10 @@ class Number:
     first: int | None
     """Over how many seeds, counted from the first; None: all."""
     value: float
-    band: Band
+    band: Band | None
+    """None: it is not judged."""
+    apart: str | None
+    """Why it is not counted among the document's numbers, one of `APART`; None: it is."""
     required: bool
     tolerance: float | None
     """Largest absolute deviation for a number that no free parameter moves."""
@@ -130,6 +142,10 @@ class ClaimText:
     text: str
     predicate: str
     required: bool
+    own: bool
+    """Whether it is this project's own sentence, which is counted apart from the document's."""
+    by_construction: str | None
+    """Why it cannot fail, whatever the mechanism does; None: it can."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +354,14 @@ def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Stu
         cases=tuple(cases),
         numbers=tuple(_numbers(folder, published)),
         claims=tuple(
-            ClaimText(c["id"], c["text"], c["predicate"], c.get("required", True))
+            ClaimText(
+                c["id"],
+                c["text"],
+                c["predicate"],
+                c.get("required", True),
+                c.get("own", False),
+                c.get("by_construction"),
+            )
             for c in published.get("claim", [])
         ),
         beside=tuple(_beside(folder, b, known) for b in text.get("beside", [])),
@@ -389,7 +412,14 @@ def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
     exactly = {tuple(entry) for entry in exact["numbers"]}
     numbers = []
     for row in published.get("row", []):
-        [(key, width)] = [(key, row[key]) for key in row if key.split("_")[0] == "band"]
+        band, apart = _band(folder, row), row.get("apart")
+        if apart is not None and apart not in APART:
+            raise InputError(f"{folder}: apart = {apart!r}", f"there are {', '.join(APART)}")
+        if band is None and apart is None:
+            raise InputError(
+                f"{folder}: case {row['case']}: a row without a band is not judged",
+                "say with `apart` why it is not counted, or give it a band",
+            )
         over = row.get("over", "mean")
         if over not in STATISTICS:
             raise InputError(f"{folder}: over = {over!r}", f"there are {', '.join(STATISTICS)}")
@@ -403,10 +433,9 @@ def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
                     value=float(value) if isinstance(value, float) else value,
                     runs=row.get("first", 1),
                     rounding=value.rounding if isinstance(value, _Printed) else 0.5,
-                    band=Band(
-                        key.removeprefix("band").removeprefix("_") or "relative", float(width)
-                    ),
-                    required=row.get("required", True),
+                    band=band,
+                    apart=apart,
+                    required=row.get("required", apart is None),
                     tolerance=float(exact["tolerance"])
                     if place in exactly and "against" not in row
                     else None,
@@ -415,6 +444,15 @@ def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
                 )
             )
     return numbers
+
+
+def _band(folder: Path, row: dict[str, Any]) -> Band | None:
+    bands = [(key, row[key]) for key in row if key.split("_")[0] == "band"]
+    if len(bands) > 1:
+        raise InputError(f"{folder}: case {row['case']}: a row has one band, not {len(bands)}")
+    for key, width in bands:
+        return Band(key.removeprefix("band").removeprefix("_") or "relative", float(width))
+    return None
 
 
 def _cases(

@@ -8,13 +8,16 @@ folder holds
 
 `python -m backwater.study.record DIR` writes both from a directory of `reproduce --out`. The record
 knows the files of the study that it was made from: once one of them changes, it is out of date.
-Results of `--full` stand beside it as `record-full.json` and `TABLE-full.md`.
+Results of `--full` stand beside it as `record-full.json` and `TABLE-full.md`, those of one case
+(`--case X`) as `record-X.json`, of `--full --case X` as `record-full-X.json`. The README's table is
+of the record of the whole study.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -36,6 +39,7 @@ from backwater.study.texts import (
     prediction_text,
     spread_text,
     value_text,
+    verdict_text,
 )
 
 if TYPE_CHECKING:
@@ -51,9 +55,14 @@ NOT_RECORDED = "not recorded yet"
 """What the README's table says of a study without a record."""
 
 
-def name(*, full: bool) -> str:
-    """Name the file of the record of one of a study's sizes."""
-    return "record-full.json" if full else "record.json"
+def name(*, full: bool, case: str | None = None) -> str:
+    """Name the file of the record of one of a study's sizes, or of one case of it."""
+    return f"record{_part(full, case)}.json"
+
+
+def _part(full: bool, case: str | None) -> str:
+    slug = None if case is None else re.sub(r"[^\w.]+", "-", case.replace("'", " prime")).strip("-")
+    return "".join(f"-{word}" for word in ("full" if full else None, slug) if word)
 
 
 def sources(folder: Path) -> dict[str, str]:
@@ -67,24 +76,25 @@ def sources(folder: Path) -> dict[str, str]:
 
 
 def of(outcome: Outcome) -> dict[str, Any]:
-    """Sum up a reproduction that was run in full and changed by nothing.
+    """Sum up a reproduction of a study, or of one case of it, that was changed by nothing.
 
-    Raises `InputError` for one of some cases, other seeds or other settings.
+    Raises `InputError` for one of other seeds or other settings.
     """
     directory = outcome.directory
     if directory is None:
         raise InputError("results that were not kept cannot be recorded", "reproduce with --out")
     manifest = read_manifest(directory, STUDY)
-    partly = manifest["case"] is not None or any(p["other_seeds"] for p in manifest["points"])
-    if partly or outcome.changes:
+    if outcome.changes or any(point["other_seeds"] for point in manifest["points"]):
         raise InputError(
-            f"{directory}: is not the whole study by its own seeds and settings",
-            "reproduce it without --case, --seeds, --set and --with",
+            f"{directory}: is not the study by its own seeds and settings",
+            "reproduce it without --seeds, --set and --with",
         )
     ended = datetime.fromtimestamp((directory / "manifest.json").stat().st_mtime, UTC)
     return {
         "study": outcome.study.id,
         "size": outcome.study.size,
+        "case": manifest["case"],
+        "note": None,
         "date": ended.date().isoformat(),
         "versions": manifest["versions"],
         "runs": len({run for point in manifest["points"] for run in point["runs"]}),
@@ -94,9 +104,9 @@ def of(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def kept(study: str, *, full: bool = False) -> dict[str, Any] | None:
-    """Give the record of a study; None if it has none of that size."""
-    path = STUDIES / study / name(full=full)
+def kept(study: str, *, full: bool = False, case: str | None = None) -> dict[str, Any] | None:
+    """Give the record of a study or of one case of it; None if it has none of that size."""
+    path = STUDIES / study / name(full=full, case=case)
     if not path.is_file():
         return None
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -113,6 +123,8 @@ def numbers_cell(summary: Summary) -> str:
     first = f"{summary.within} of {summary.spread}" if summary.spread else "not known"
     if summary.spread != summary.numbers:
         rest[0] = f"{summary.agree} of {summary.numbers} in band"
+    if summary.apart:
+        rest.append(f"not counted {summary.apart} rows")
     return f"{first} ({', '.join(rest)})"
 
 
@@ -120,12 +132,15 @@ def claims_cell(summary: Summary) -> str:
     """Say in a table how a study's claims came out."""
     if not summary.claims:
         return "none"
-    rest = (
-        f" ({summary.indiscriminate_claims} with the mechanism off, too)"
-        if summary.indiscriminate_claims
-        else ""
-    )
-    return f"{summary.hold} of {summary.claims}{rest}"
+    rest = {
+        "with the mechanism off, too": summary.indiscriminate_claims,
+        "by construction": summary.constructed,
+        "not known": summary.unknown,
+    }
+    words = [f"{number} {words}" for words, number in rest.items() if number]
+    if summary.own:
+        words.append(f"our own: {summary.own_hold} of {summary.own}")
+    return f"{summary.hold} of {summary.claims}" + (f" ({', '.join(words)})" if words else "")
 
 
 def readme_row(study: str) -> str:
@@ -158,6 +173,8 @@ def page(outcome: Outcome, record: dict[str, Any]) -> str:
         "what the columns mean is in the README of this folder and at the end of `reproduce`.",
         "",
         *([f"Size: {study.size}.", ""] if study.size else []),
+        *([f"Case {record['case']} alone.", ""] if record["case"] is not None else []),
+        *([f"{record['note']}", ""] if record["note"] else []),
         *(line for sentence in outcome.summary.sentences for line in (sentence, "")),
     ]
     numbers = [row for row in outcome.rows if not row.is_claim]
@@ -189,7 +206,7 @@ def page(outcome: Outcome, record: dict[str, Any]) -> str:
                     str(row.seeds),
                     deviation_text(row),
                     band_text(row),
-                    row.verdict,
+                    verdict_text(row),
                     prediction_text(row, measure),
                     spread_text(row),
                     null_text(row),
@@ -202,7 +219,7 @@ def page(outcome: Outcome, record: dict[str, Any]) -> str:
     if claims:
         lines += _table(
             ("claim", "verdict", "null model", "what was measured"),
-            [(row.quantity, row.verdict, null_text(row), row.note or "") for row in claims],
+            [(row.quantity, verdict_text(row), null_text(row), row.note or "") for row in claims],
         )
     return "\n".join(lines).rstrip() + "\n"
 
@@ -220,12 +237,17 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def write(directory: str) -> Path:
     """Write the record and the page of a reproduction into its study's folder."""
     outcome = open_study(directory)
-    record = of(outcome)
+    return save(outcome, of(outcome))
+
+
+def save(outcome: Outcome, record: dict[str, Any]) -> Path:
+    """Write a record and its page into the study's folder."""
     plain = toml(STUDIES / outcome.study.id / "study.toml")
     full = "full" in plain and outcome.study.size == plain["full"].get("size")
     folder = STUDIES / outcome.study.id
-    write_text(folder / name(full=full), json.dumps(record, indent=1) + "\n")
-    write_text(folder / ("TABLE-full.md" if full else "TABLE.md"), page(outcome, record))
+    part = _part(full, record["case"])
+    write_text(folder / f"record{part}.json", json.dumps(record, indent=1) + "\n")
+    write_text(folder / f"TABLE{part}.md", page(outcome, record))
     return folder
 
 

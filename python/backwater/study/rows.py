@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     from backwater.study.definition import Study
 
 NOT_JUDGED = "not judged"
-"""The verdict on a model whose settings were changed: bands and claims are for other values."""
+"""The verdict on a model whose settings were changed, since bands and claims are for other values,
+and on a number without a band."""
+
+NOT_KNOWN = "not known"
+"""The verdict on a claim that rests on an interval over too few seeds (`samples.INTERVAL`)."""
 
 NEAR = 0.05
 """The second, common yardstick of the summary beside each row's own band."""
@@ -34,15 +38,16 @@ class Row:
     band_kind: str | None
     """`relative` or `absolute` to either side, or a `factor` either way."""
     verdict: str
-    """`agrees` or `differs` for a number, `holds` or `fails` for a claim; `not judged` for either
-    where the settings of a model were changed, since band and claim are for other values."""
+    """`agrees` or `differs` for a number, `holds`, `fails` or `not known` for a claim; `not judged`
+    for either where the settings of a model were changed."""
     statistic: str
     lower_bound: float | None
     """No congestion control can take less; None where an override changed what it rests on."""
     required: bool
     note: str | None
     seeds: int | None
-    """How many repetitions the measured number is over."""
+    """How many repetitions the measured number is over; of a claim those of the interval on which
+    it rests, None if it rests on none."""
     ci: tuple[float, float] | None
     """95 % confidence interval of a mean over seeds; None of less than two."""
     over: str | None
@@ -55,8 +60,8 @@ class Row:
     within: bool | None = None
     """Whether the published number lies there, its rounding allowed for; None: not known."""
     null: str | None = None
-    """The mechanism that is the same with what is tested switched off; of a claim, the mechanisms
-    that were replaced by it one at a time."""
+    """The mechanism that is the same with what is tested switched off; of a claim, its own
+    mechanism, which was replaced by that."""
     null_measured: float | None = None
     """What the null mechanism measured here."""
     discriminates: bool | None = None
@@ -64,6 +69,12 @@ class Row:
     row itself does not agree or hold."""
     is_claim: bool = False
     """Whether this is a claim rather than a number."""
+    apart: str | None = None
+    """Why a number is not counted among the document's, one of `definition.APART`."""
+    own: bool = False
+    """Whether a claim is this project's own sentence, not the document's."""
+    by_construction: str | None = None
+    """Why a claim cannot fail, whatever the mechanism does."""
     changed: list[str] = field(default_factory=list)
     """Settings by which it is of another model than the study's, as on the command line."""
     skipped: list[dict[str, str]] = field(default_factory=list)
@@ -88,7 +99,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """How a reproduction came out."""
+    """How a study came out: the document's numbers and claims, and what is counted apart."""
 
     numbers: int
     agree: int
@@ -107,6 +118,16 @@ class Summary:
     """Numbers that agree and would agree with the mechanism off, too."""
     indiscriminate_claims: int
     """Claims that hold and would hold with the mechanism off, too."""
+    constructed: int
+    """Claims that hold and cannot fail, whatever the mechanism does."""
+    unknown: int
+    """Claims that are not known, mostly since the interval on which they rest has too few seeds."""
+    apart: int
+    """Rows that are not counted among the document's numbers (`definition.APART`)."""
+    apart_agree: int
+    own: int
+    """Claims that are this project's own sentences."""
+    own_hold: int
 
     @property
     def sentences(self) -> list[str]:
@@ -130,13 +151,23 @@ class Summary:
                 f"{self.indiscriminate} of those that agree do not discriminate: they agree with "
                 "the mechanism switched off, too."
             )
-        if self.claims:
-            rest = (
-                f"; {self.indiscriminate_claims} of them hold with the mechanism switched off, too"
-                if self.indiscriminate_claims
-                else ""
+        if self.apart:
+            sentences.append(
+                f"Not counted: {self.apart} rows (a control, a choice by outcome, a part of the "
+                f"network, or derived from others), of which {self.apart_agree} agree."
             )
-            sentences.append(f"{self.hold} of {self.claims} claims hold{rest}.")
+        if self.claims:
+            rest = {
+                "with the mechanism switched off, too": self.indiscriminate_claims,
+                "by construction": self.constructed,
+            }
+            said = [f"{number} of them {words}" for words, number in rest.items() if number]
+            hold = f"{self.hold} of {self.claims} claims of the document hold"
+            sentences.append("; ".join([hold, *said]) + ".")
+        if self.unknown:
+            sentences.append(f"Of {self.unknown} it is not known.")
+        if self.own:
+            sentences.append(f"{self.own_hold} of {self.own} claims of this project's own hold.")
         if self.not_judged:
             sentences.append(
                 f"{self.not_judged} numbers and claims are not judged: their models were changed."
@@ -151,8 +182,10 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
     """Count verdicts: on the study's own models."""
     every = list(rows)
     rows = [row for row in every if row.judged]
-    numbers = [row for row in rows if not row.is_claim]
-    claims = [row for row in rows if row.is_claim]
+    numbers = [row for row in rows if not row.is_claim and row.apart is None]
+    apart = [row for row in rows if row.apart is not None]
+    claims = [row for row in rows if row.is_claim and not row.own]
+    own = [row for row in rows if row.own]
     tolerances = {(n.case, n.mechanism, n.quantity, n.against): n.tolerance for n in study.numbers}
     exact = [
         (row, tolerance)
@@ -167,12 +200,18 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
         exact_met=sum(off(row.measured, row.published) <= tolerance for row, tolerance in exact),
         claims=len(claims),
         hold=sum(row.good for row in claims),
-        required_off=sum(row.required and not row.good for row in rows),
+        required_off=sum(row.required and row.verdict in ("differs", "fails") for row in rows),
         not_judged=len(every) - len(rows),
         spread=sum(row.within is not None for row in numbers),
         within=sum(row.within is True for row in numbers),
         indiscriminate=sum(row.discriminates is False for row in numbers),
         indiscriminate_claims=sum(row.discriminates is False for row in claims),
+        constructed=sum(row.by_construction is not None and row.good for row in claims),
+        unknown=sum(row.verdict == NOT_KNOWN for row in claims),
+        apart=len(apart),
+        apart_agree=sum(row.good for row in apart),
+        own=len(own),
+        own_hold=sum(row.good for row in own),
     )
 
 

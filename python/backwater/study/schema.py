@@ -105,7 +105,7 @@ class StudyFile(_Table):
 
 
 class RowTable(_Table):
-    """`[[row]]`: one of the three bands is there."""
+    """`[[row]]`: one of the three bands is there, or none and the row is not judged."""
 
     case: str
     mechanism: str
@@ -116,6 +116,7 @@ class RowTable(_Table):
     band_factor: Any = None
     against: str | None = None
     first: int | None = None
+    apart: str | None = None
     note: str | None = None
     over: str | None = None
     required: bool | None = None
@@ -127,6 +128,8 @@ class ClaimTable(_Table):
     id: str
     text: str
     predicate: str
+    own: bool | None = None
+    by_construction: str | None = None
     required: bool | None = None
 
 

@@ -34,6 +34,18 @@ def prediction_text(row: Row, measure: Measure) -> str:
     return " to ".join(value_text(one, measure) for one in row.prediction)
 
 
+def verdict_text(row: Row) -> str:
+    """Give a verdict with what keeps it from being one on the document's own number or claim."""
+    words = [row.verdict]
+    if row.by_construction is not None and row.good:
+        words.append("by construction")
+    if row.apart is not None:
+        words.append(f"(not counted: {row.apart})")
+    if row.own:
+        words.append("(our own claim)")
+    return " ".join(words)
+
+
 def null_text(row: Row) -> str:
     """Say what the verdict of a row that is met is with the mechanism switched off."""
     if row.discriminates is None:
@@ -116,9 +128,9 @@ def deviation_text(row: Row) -> str:
 
 def band_text(row: Row) -> str:
     """Say how near a number must come to agree; of a changed model there is nothing to say."""
-    if not row.judged:
+    if not row.judged or row.band is None:
         return "-"
-    if row.band is None or row.band_kind == "relative":
+    if row.band_kind == "relative":
         return f"±{percent(row.band, signed=False)}"
     return f"±{row.band:g}" if row.band_kind == "absolute" else f"{row.band:g}x"
 

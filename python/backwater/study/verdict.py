@@ -6,6 +6,7 @@ import itertools
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from backwater.samples import INTERVAL
 from backwater.study.bounds import BOUNDS
 from backwater.study.claims import (
     Finding,
@@ -16,7 +17,7 @@ from backwater.study.claims import (
 )
 from backwater.study.execute import TABLE, Key, MeasuredNumbers, Plan, Point, Sample
 from backwater.study.prediction import interval
-from backwater.study.rows import NOT_JUDGED, Row, off
+from backwater.study.rows import NOT_JUDGED, NOT_KNOWN, Row, off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,7 +113,8 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
     sample = _of(points, number, number.mechanism)
     measured = sample.statistic(number.over, number.first)
     count = len(sample.first(number.first))
-    agrees = measured is not None and number.band.holds(measured, number.value)
+    band = number.band
+    agrees = measured is not None and band is not None and band.holds(measured, number.value)
     notes = [number.note] if number.note else []
     if measured is None:
         notes.insert(0, sample.problem or f"takes two seeds or more, not {count}")
@@ -123,7 +125,9 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
         notes.insert(0, f"over {count} seeds instead of {number.first}")
     keys = [Key(number.case, name, TABLE) for name in (number.mechanism, number.against) if name]
     basis = _basis(plan, keys, number.first)
-    lies = None if sample.problem else interval(sample.values, number.over, number.runs)
+    # Whatever is measured is 0 or more; a reduction may be below.
+    least = 0.0 if number.against is None else float("-inf")
+    lies = None if sample.problem else interval(sample.values, number.over, number.runs, least)
     null = study.null.get(number.mechanism)
     without = None if null is None else _measured(points, number, null)
     own = not basis.changed
@@ -139,9 +143,9 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
         deviation=(measured - number.value) / number.value
         if measured is not None and number.value
         else None,
-        band=number.band.width,
-        band_kind=number.band.kind,
-        verdict=NOT_JUDGED if basis.changed else "agrees" if agrees else "differs",
+        band=None if band is None else band.width,
+        band_kind=None if band is None else band.kind,
+        verdict=NOT_JUDGED if basis.changed or band is None else "agrees" if agrees else "differs",
         statistic=_statistic(number, measure) + _over(number.over, count),
         lower_bound=None if number.against is not None else _bound(plan, keys[0], measure, sample),
         required=number.required,
@@ -154,9 +158,10 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
         within=_within(number, lies) if own and lies is not None else None,
         null=null,
         null_measured=without,
-        discriminates=not number.band.holds(without, number.value)
-        if own and null_is_own and agrees and without is not None
+        discriminates=not band.holds(without, number.value)
+        if own and null_is_own and agrees and band is not None and without is not None
         else None,
+        apart=number.apart,
         **asdict(basis),
     )
 
@@ -263,12 +268,18 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
     except NotKnownError:
         published = None
     basis = _basis(plan, measured.asked)
-    holds = "holds" if finding and finding.holds else "fails"
-    replaced, discriminates = _claim_without(measured, predicate, study.null)
+    verdict = _claim_verdict(finding)
+    mechanism = finding.mechanism if finding else ""
+    without = _claim_without(measured, predicate, mechanism)
+    notes = [f"{claim.text}: {detail}"]
+    if claim.by_construction is not None:
+        notes.append(f"holds by construction: {claim.by_construction}")
+    if verdict == NOT_KNOWN and finding is not None:
+        notes.append(f"its interval takes {INTERVAL} seeds, not {finding.seeds}")
     return Row(
         study=study.id,
         case=finding.cases if finding else "",
-        mechanism=finding.mechanism if finding else "",
+        mechanism=mechanism,
         quantity=claim.id,
         unit=finding.unit if finding else "",
         published=published,
@@ -276,42 +287,49 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         deviation=None,
         band=None,
         band_kind=None,
-        verdict=NOT_JUDGED if basis.changed else holds,
+        verdict=NOT_JUDGED if basis.changed else verdict,
         statistic=claim.predicate,
         lower_bound=None,
         required=claim.required,
-        note=f"{claim.text}: {detail}",
-        seeds=None,
+        note="; ".join(notes),
+        seeds=finding.seeds if finding else None,
         ci=None,
         over=None,
-        null=", ".join(replaced) or None,
-        discriminates=discriminates if holds == "holds" and not basis.changed else None,
+        null=None if without is None else mechanism,
+        discriminates=without != "holds"
+        if without is not None and verdict == "holds" and not basis.changed
+        else None,
         is_claim=True,
+        own=claim.own,
+        by_construction=claim.by_construction,
         **asdict(basis),
     )
 
 
-def _claim_without(
-    numbers: MeasuredNumbers, predicate: Predicate, null: dict[str, str]
-) -> tuple[list[str], bool | None]:
-    """Judge a claim with one mechanism after the other replaced by its null mechanism.
+def _claim_verdict(finding: Finding | None) -> str:
+    if finding is None:
+        return "fails"
+    if finding.seeds is not None and finding.seeds < INTERVAL:
+        return NOT_KNOWN
+    return "holds" if finding.holds else "fails"
 
-    Gives the mechanisms that could be replaced, and whether the claim fails without any of them;
-    None if there is none. Of setups beside the table only what those have can be asked.
+
+def _claim_without(numbers: MeasuredNumbers, predicate: Predicate, mechanism: str) -> str | None:
+    """Give a claim's verdict with its own mechanism replaced by its null mechanism.
+
+    What the mechanism is compared with stays: a claim that fails without its baseline says nothing
+    about the mechanism. None if there is no null mechanism, or it was not run where the claim
+    looks. Of setups beside the table only what those have can be asked.
     """
-    used = dict.fromkeys(key.mechanism for key in numbers.asked)
-    replaced: list[str] = []
-    fails = False
-    for mechanism in (name for name in used if name in null):
-        without = MeasuredNumbers(numbers.plan, numbers.points, {mechanism: null[mechanism]})
-        try:
-            holds = predicate(without).holds
-        except NotMeasuredError:
-            holds = False
-        except NotKnownError:
-            continue
-        if any(numbers.plan.changed.get(key) for key in without.asked):
-            continue
-        replaced.append(mechanism)
-        fails = fails or not holds
-    return replaced, fails if replaced else None
+    null = numbers.plan.study.null.get(mechanism)
+    if null is None:
+        return None
+    without = MeasuredNumbers(numbers.plan, numbers.points, {mechanism: null})
+    try:
+        finding = predicate(without)
+    except (NotKnownError, NotMeasuredError):
+        return None
+    # What was changed says nothing of the study's own null model.
+    if any(numbers.plan.changed.get(key) for key in without.asked):
+        return None
+    return _claim_verdict(finding)

@@ -57,6 +57,7 @@ def back_end_claims(case: str, quantity: str, seeded: str) -> Claims:
             detail=f"{with_interval(gains, ' %')} shorter than PFC's, {gains.n} seeds",
             cases=seeded,
             mechanism=BY_FLOW,
+            seeds=gains.n,
         )
 
     @claims.claim("spares-ports")

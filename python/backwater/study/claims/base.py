@@ -48,6 +48,9 @@ class Finding:
     """The numbers behind the verdict, for people."""
     cases: str
     mechanism: str
+    """What it is about, as the study calls it: its null model stands for this one."""
+    seeds: int | None = None
+    """Over how many seeds the interval is on which it rests; None: it rests on none."""
 
 
 Predicate = Callable[[Numbers], Finding]
@@ -100,6 +103,7 @@ class Ratio:
     low: float
     high: float
     """Its 95 % interval, of Student's t on the logarithms; with one seed, the mean twice."""
+    seeds: int
 
     def __str__(self) -> str:
         """Give it as a percentage with its interval."""
@@ -117,4 +121,4 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
         raise NotMeasuredError("a ratio to 0 with some seed")
     logs = Spread.of([math.log(a / b) for a, b in zip(over, under, strict=True)])
     low, high = (logs.mean if end is None else end for end in (logs.ci_low, logs.ci_high))
-    return Ratio(math.exp(logs.mean), math.exp(low), math.exp(high))
+    return Ratio(math.exp(logs.mean), math.exp(low), math.exp(high), logs.n)

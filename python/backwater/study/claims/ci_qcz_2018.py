@@ -6,8 +6,17 @@ which isolation does not change what is marked.
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from backwater.numbers.repeats import Spread
-from backwater.study.claims.base import Claims, Finding, Numbers, reduction, with_interval
+from backwater.study.claims.base import (
+    Claims,
+    Finding,
+    NotMeasuredError,
+    Numbers,
+    reduction,
+    with_interval,
+)
 
 NONE, LOCAL, ISOLATION = "none", "local", "isolation"
 MAIN, LOSSY, LOSSY_AT_FIRST = "main", "lossy", "lossy, 20 ms"
@@ -28,19 +37,36 @@ def _said(spread: Spread) -> str:
 
 
 def _finding(
-    holds: bool, value: float, unit: str, detail: str, cases: str = MAIN, mechanism: str = ISOLATION
+    holds: bool,
+    value: float,
+    unit: str,
+    detail: str,
+    cases: str = MAIN,
+    mechanism: str = ISOLATION,
+    seeds: int | None = None,
 ) -> Finding:
-    return Finding(holds, value, unit, detail, cases, mechanism)
+    return Finding(holds, value, unit, detail, cases, mechanism, seeds)
 
 
-def _signs(n: Numbers, kind: str) -> tuple[float, str]:
-    """Give the least lower end of the five reductions, and all of them in words."""
+def _more(n: Numbers, one: str, two: str, kind: str = "") -> Spread:
+    """By how many points isolation reduces one quantity more than another, seed by seed."""
+    reduced = []
+    for quantity in (one, two):
+        before, after = (n.samples(MAIN, name, quantity) for name in (NONE, ISOLATION + kind))
+        if not all(before):
+            raise NotMeasuredError(f"{NONE}: {quantity} is 0 with some seed")
+        reduced.append([100 * (1 - a / b) for a, b in zip(after, before, strict=True)])
+    return Spread.of([a - b for a, b in zip(*reduced, strict=True)])
+
+
+def _signs(n: Numbers, kind: str) -> tuple[Spread, str]:
+    """Give the one of the five reductions with the least lower end, and all of them in words."""
     names = {"fct_mice": "mice", "fct_elephants": "elephants", "fct_all": "all"}
     found = {label: _reduction(n, name, kind=kind) for name, label in names.items()}
     found["pause frames"] = _reduction(n, "pause_frames", kind=kind)
     found["loss"] = _reduction(n, "loss_rate", case=LOSSY_AT_FIRST, kind=kind)
     words = ", ".join(f"{label} {_said(spread)}" for label, spread in found.items())
-    return min(spread.low for spread in found.values()), words
+    return min(found.values(), key=lambda spread: spread.low), words
 
 
 @CLAIMS.claim("signs")
@@ -48,22 +74,24 @@ def signs(n: Numbers) -> Finding:
     """All five reductions are above 0, each with its interval."""
     (least, words), (_, control) = _signs(n, ""), _signs(n, EQUAL)
     detail = f"{words}; with equal marking {control}"
-    return _finding(least > 0, least, "%", detail, f"{MAIN},{LOSSY_AT_FIRST}")
+    cases = f"{MAIN},{LOSSY_AT_FIRST}"
+    return _finding(least.low > 0, least.low, "%", detail, cases, seeds=least.n)
 
 
 @CLAIMS.claim("mice-most")
 def mice_most(n: Numbers) -> Finding:
-    """Mice gain more than elephants, when they come while the incast starts and when it is tame."""
+    """Mice gain more than elephants, seed by seed with the interval of the difference."""
     mice, elephants = (_reduction(n, name) for name in ("fct_mice", "fct_elephants"))
     storm, after = (_reduction(n, name) for name in ("fct_mice_storm", "fct_mice_after"))
-    more = mice.mean - elephants.mean
+    more = _more(n, "fct_mice", "fct_elephants")
     detail = (
-        f"mice {_said(mice)}, in the storm {_said(storm)}, after it {_said(after)}; "
+        f"{with_interval(more, ' points', 0)} more: mice {_said(mice)}, in the storm "
+        f"{_said(storm)}, after it {_said(after)}; "
         f"elephants {_said(elephants)}; with equal marking mice "
         f"{_said(_reduction(n, 'fct_mice', kind=EQUAL))}, elephants "
         f"{_said(_reduction(n, 'fct_elephants', kind=EQUAL))}"
     )
-    return _finding(more > 0, more, "percentage points", detail)
+    return _finding(more.low > 0, more.mean, "percentage points", detail, seeds=more.n)
 
 
 @CLAIMS.claim("three-queues")
@@ -74,31 +102,48 @@ def three_queues(n: Numbers) -> Finding:
     return _finding(three.mean < 0.5 * two.mean, three.mean, "%", detail, f"{MAIN},{QUEUES}")
 
 
-def _xoff(n: Numbers, kind: str) -> tuple[Spread, Spread, str]:
+def _xoff(n: Numbers, kind: str) -> tuple[Spread, str]:
     time, frames = (_reduction(n, name, kind=kind) for name in ("pause_time", "pause_frames"))
-    return time, frames, f"XOFF duration {_said(time)}, pause frames {_said(frames)}"
+    return time, f"XOFF duration {_said(time)}, pause frames {_said(frames)}"
 
 
 @CLAIMS.claim("xoff-less")
 def xoff_less(n: Numbers) -> Finding:
-    """The time of pauses falls, and by less than their number."""
-    time, frames, words = _xoff(n, "")
-    *_, control = _xoff(n, EQUAL)
-    detail = f"{words}; with equal marking {control}"
-    return _finding(0 < time.mean < frames.mean, time.mean, "%", detail)
+    """The time of pauses falls, and by less than their number, both with their interval."""
+    time, words = _xoff(n, "")
+    _, control = _xoff(n, EQUAL)
+    more = _more(n, "pause_frames", "pause_time")
+    detail = (
+        f"{words}, {with_interval(more, ' points', 0)} more than the duration; "
+        f"with equal marking {control}"
+    )
+    return _finding(min(time.low, more.low) > 0, time.mean, "%", detail, seeds=time.n)
 
 
 @CLAIMS.claim("monitored-queue")
 def monitored_queue(n: Numbers) -> Finding:
-    """A fifth at most is left of the pause frames that stop flows which do not congest.
+    """A fifth at most is left of the pause frames of one queue, seed by seed with the interval.
 
-    Without isolation these wait in both queues, by the hash of their destination.
+    Without isolation a flow is in either queue by the hash of its destination, so one queue has
+    half of the frames of both: in the mean over hashes. In a single run the one queue that the
+    incast meets has nearly all.
     """
-    before = n.value(MAIN, NONE, "pause_frames")
-    after, control = (n.value(MAIN, ISOLATION + kind, "monitored_pauses") for kind in ("", EQUAL))
-    left = after / before if before else float("inf")
-    detail = f"{after:.0f} frames instead of {before:.0f}; with equal marking {control:.0f}"
-    return _finding(left <= 0.2, left, "ratio", detail)
+    both = n.samples(MAIN, NONE, "pause_frames")
+    if not all(both):
+        raise NotMeasuredError(f"{NONE}: pause_frames is 0 with some seed")
+
+    def left(kind: str) -> Spread:
+        after = n.samples(MAIN, ISOLATION + kind, "monitored_pauses")
+        return Spread.of([100 * a / (0.5 * b) for a, b in zip(after, both, strict=True)])
+
+    shares, control = left(""), left(EQUAL)
+    after, alone = (n.value(MAIN, name, "monitored_pauses") for name in (ISOLATION, NONE))
+    detail = (
+        f"{after:.0f} frames, {_said(shares)} of a half of {fmean(both):.0f}; of this queue alone "
+        f"in the same runs {alone:.0f}; with equal marking {_said(control)}"
+    )
+    high = shares.mean if shares.ci_high is None else shares.ci_high
+    return _finding(high <= 20, shares.mean, "%", detail, seeds=shares.n)
 
 
 @CLAIMS.claim("upstream-best")
@@ -152,7 +197,7 @@ def loss_retransmissions(n: Numbers) -> Finding:
     (fewer, time), control = found(""), found(EQUAL)
     detail = f"{words(fewer, time)}; with equal marking {words(*control)}"
     holds = min(fewer.low, time.low) > 0
-    return _finding(holds, time.mean, "%", detail, LOSSY)
+    return _finding(holds, time.mean, "%", detail, LOSSY, seeds=time.n)
 
 
 @CLAIMS.claim("scale-harder")

@@ -138,6 +138,7 @@ def _more(n: Numbers, quantity: str, unit: str, case: str) -> Finding:
         f"difference {with_interval(more)}",
         cases=f"2,{case}",
         mechanism=SFC,
+        seeds=more.n,
     )
 
 

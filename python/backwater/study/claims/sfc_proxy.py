@@ -43,9 +43,9 @@ def _ratio(n: Numbers, mean: str, over: Place, under: Place) -> tuple[Ratio, str
 
 
 def _finding(
-    holds: bool, value: float, words: str, cases: Sequence[str], mechanism: str
+    holds: bool, found: Ratio, words: str, cases: Sequence[str], mechanism: str
 ) -> Finding:
-    return Finding(holds, value, "ratio", words, ",".join(cases), mechanism)
+    return Finding(holds, found.mean, "ratio", words, ",".join(cases), mechanism, found.seeds)
 
 
 def _within(found: Ratio) -> bool:
@@ -57,21 +57,21 @@ def _within(found: Ratio) -> bool:
 def sim1(n: Numbers, mean: str) -> Finding:
     """With hosts kept apart the proxy's mean is below DCQCN's."""
     found, words = _ratio(n, mean, (APART, PROXY), (APART, DCQCN))
-    return _finding(found.high < 1, found.mean, f"proxy {words} of DCQCN", [APART], PROXY)
+    return _finding(found.high < 1, found, f"proxy {words} of DCQCN", [APART], PROXY)
 
 
 @_for_each_bucket("sim2")
 def sim2(n: Numbers, mean: str) -> Finding:
     """On the same hosts the proxy's mean is above DCQCN's."""
     found, words = _ratio(n, mean, (MIXED, PROXY), (MIXED, DCQCN))
-    return _finding(found.low > 1, found.mean, f"proxy {words} of DCQCN", [MIXED], PROXY)
+    return _finding(found.low > 1, found, f"proxy {words} of DCQCN", [MIXED], PROXY)
 
 
 @_for_each_bucket("sim2-all-hosts")
 def sim2_all_hosts(n: Numbers, mean: str) -> Finding:
     """With background on all hosts, as the document lists it, the proxy's mean is above DCQCN's."""
     found, words = _ratio(n, mean, (ALL_HOSTS, PROXY), (ALL_HOSTS, DCQCN))
-    return _finding(found.low > 1, found.mean, f"proxy {words} of DCQCN", [ALL_HOSTS], PROXY)
+    return _finding(found.low > 1, found, f"proxy {words} of DCQCN", [ALL_HOSTS], PROXY)
 
 
 @_for_each_bucket("sim3-degrades")
@@ -90,7 +90,7 @@ def sim3_degrades(n: Numbers, mean: str) -> Finding:
     )
     found = ratio(proxy, dcqcn)
     words = f"model 3 to model 0: proxy {grown}; DCQCN {other}; the first {found} of the second"
-    return _finding(found.low > 1, found.mean, words, [APART, MIXED], PROXY)
+    return _finding(found.low > 1, found, words, [APART, MIXED], PROXY)
 
 
 @_for_each_bucket("rerun1")
@@ -98,16 +98,16 @@ def rerun1(n: Numbers, mean: str) -> Finding:
     """With hosts kept apart isolation's mean lies within 10 % of the proxy's."""
     found, words = _ratio(n, mean, (APART, ISOLATION), (APART, PROXY))
     words = f"isolation {words} of the proxy"
-    return _finding(_within(found), found.mean, words, [APART], ISOLATION)
+    return _finding(_within(found), found, words, [APART], ISOLATION)
 
 
 def _better(n: Numbers, mean: str, case: str) -> Finding:
     """Whether isolation's mean is below DCQCN's and the proxy's in a case."""
     dcqcn, to_dcqcn = _ratio(n, mean, (case, ISOLATION), (case, DCQCN))
     proxy, to_proxy = _ratio(n, mean, (case, ISOLATION), (case, PROXY))
-    worst = max(dcqcn.high, proxy.high)
+    worst = max(dcqcn, proxy, key=lambda found: found.high)
     words = f"isolation {to_dcqcn} of DCQCN, {to_proxy} of the proxy"
-    return _finding(worst < 1, max(dcqcn.mean, proxy.mean), words, [case], ISOLATION)
+    return _finding(worst.high < 1, worst, words, [case], ISOLATION)
 
 
 @_for_each_bucket("rerun2")
@@ -137,7 +137,7 @@ def rerun3(n: Numbers, mean: str) -> Finding:
         f"most {percent(max(found.mean for found in against))} of the proxy in models 1 to 3 "
         f"(upper end {percent(worst)})"
     )
-    return _finding(less.high < 1 and worst <= 1, less.mean, words, MODELS, ISOLATION)
+    return _finding(less.high < 1 and worst <= 1, less, words, MODELS, ISOLATION)
 
 
 @_for_each_bucket("snic")
@@ -146,7 +146,7 @@ def snic(n: Numbers, mean: str) -> Finding:
     four, to_one = _ratio(n, mean, ("nic", "queues-4"), ("nic", "queues-1"))
     two, of_two = _ratio(n, mean, ("nic", "queues-2"), ("nic", "queues-1"))
     words = f"4 queues {to_one} of 1 queue; 2 queues {of_two}"
-    return _finding(max(two.high, four.high) < 1, four.mean, words, ["nic"], "queues-4")
+    return _finding(max(two.high, four.high) < 1, four, words, ["nic"], "queues-4")
 
 
 @_for_each_bucket("like-native")
@@ -154,7 +154,7 @@ def like_native(n: Numbers, mean: str) -> Finding:
     """With hosts kept apart the proxy's mean lies within 10 % of that of SFC in the hosts."""
     found, words = _ratio(n, mean, (APART, PROXY), (APART, NATIVE))
     words = f"proxy {words} of SFC in the hosts"
-    return _finding(_within(found), found.mean, words, [APART], PROXY)
+    return _finding(_within(found), found, words, [APART], PROXY)
 
 
 @CLAIMS.claim("no-deadlock")
@@ -178,7 +178,7 @@ def no_spreading(n: Numbers) -> Finding:
         worst = max(worst, *shares)
         words.append(f"{sum(proxy) / len(proxy):.0f} of {sum(dcqcn) / len(dcqcn):.0f}")
     said = f"models 0 to 3: {', '.join(words)}; with the worst seed {percent(worst)}"
-    return _finding(worst <= 0.05, worst, said, MODELS, PROXY)
+    return Finding(worst <= 0.05, worst, "ratio", said, ",".join(MODELS), PROXY)
 
 
 @CLAIMS.claim("small-queue")
