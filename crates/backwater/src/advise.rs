@@ -88,6 +88,7 @@ pub fn facts(checked: &Checked, mechanism: &str) -> Result<Map<String, Value>, S
         rate: checked.rate(receiver),
         paths,
         buffer: Some(switch.buffer).filter(|_| switch.buffer_per != BufferPer::None),
+        latency_at: switch.latency_at,
         frame: checked.file.packet.payload + checked.file.packet.header,
     };
     Ok(checked.mechanisms.facts(mechanism, (name, tier), &situation))

@@ -4,6 +4,7 @@ use super::Params;
 use super::formula::advice;
 use super::question::{Case, GIVEN, MESSAGE};
 use backwater_net::Bytes;
+use backwater_net::config::LatencyAt;
 use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, Question, Situation, needed};
 use serde_json::{Map, Value, json};
 
@@ -55,6 +56,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         switches: needed("switches", question.count("switches")?)?,
         link_delay: needed("link_delay", question.quantity("link_delay")?)?,
         switch_latency: needed("switch_latency", question.quantity("switch_latency")?)?,
+        behind_latency: question.fact("behind_latency").and_then(Value::as_bool).unwrap_or(true),
         pfc_threshold: needed("pfc_threshold", question.quantity("pfc_threshold")?)?,
         threshold: question.quantity("threshold")?,
         pause: question.quantity("pause")?,
@@ -113,6 +115,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "switches": links,
         "link_delay": hops().map(|hop| hop.delay).max().unwrap_or_default().to_string(),
         "switch_latency": hops().map(|hop| hop.latency).max().unwrap_or_default().to_string(),
+        "behind_latency": situation.latency_at != LatencyAt::Output,
         "pfc_threshold": limit.as_ref().map(|(bytes, _)| bytes.to_string()),
         "pfc_threshold_key": limit.map_or_else(|| "switch.buffer".to_owned(), |(_, key)| key),
         "threshold": params.map(|sfc| sfc.threshold.to_string()),

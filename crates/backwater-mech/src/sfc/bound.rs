@@ -16,6 +16,10 @@
 //! m = ceil(L'/t)                         frames that a sender brings from the first one that is told on
 //! ```
 //!
+//! With `switch.latency_at = "output"`, the simulator's default, a frame is in its queue before that latency, and only the message
+//! passes it: 2 S - 1 in place of 2 S, which is the document's own count. Where a message may have to wait for a data frame at each
+//! hop, as on links that carry data both ways, L is up to l t longer: not counted.
+//!
 //! **Least pause.** While the queue stays above Th each sender repeats one cycle: its first frame is told of, m frames come, it
 //! pauses. Messages on later frames of the same burst, every I* = ceil(I/t) t, end the pause k I* later; an interval that outlasts
 //! loop and pause lets j more frames come untold. A cycle lasts L + P + k I* + j t and brings (m + j) frames a sender. The queue does
@@ -86,7 +90,8 @@ pub(super) fn bound(q: &Case, threshold: Bytes) -> Result<Bound, AdviceError> {
     };
     let large = || AdviceError::too_large("the loop time");
     let (delay, latency) = (i128::from(q.link_delay.0), i128::from(q.switch_latency.0));
-    let least = sum([(2 * l, delay), (2 * s, latency), (l, t + message)]).ok_or_else(large)?;
+    let passed = 2 * s - i128::from(!q.behind_latency);
+    let least = sum([(2 * l, delay), (passed, latency), (l, t + message)]).ok_or_else(large)?;
     let most = sum([(1, least), (l, message), (0, 0)]).ok_or_else(large)?;
     let frames = ceil(most, t);
     let interval = q.interval.map(|interval| i128::from(interval.0));

@@ -248,7 +248,7 @@ fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
     row(
         "loop",
         b.loop_time.to_string(),
-        format!("2 x {} links, 2 x {} switches, a frame of {} and a message at each hop", q.links, q.switches, b.frame),
+        format!("2 x {} links, {}, a frame of {} and a message at each hop", q.links, passed(q), b.frame),
     );
     row(
         "frames a sender",
@@ -261,6 +261,14 @@ fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
     row("pause at least", b.shortest_pause.to_string(), format!("{n} x {} x {t} - loop{}", b.frames, with_interval(q)));
     let full = format!("({threshold} + ({n} x whole frames of a loop - 1) x {}) / rate - loop", b.frame);
     row("pause at most", b.longest_pause.to_string(), full);
+}
+
+/// How often frames and messages pass a switch's latency.
+fn passed(q: &Case) -> String {
+    match q.behind_latency {
+        true => format!("2 x {} switches (latency before the queue)", q.switches),
+        false => format!("2 x {} - 1 switches (latency behind the queue)", q.switches),
+    }
 }
 
 fn with_interval(q: &Case) -> String {
@@ -363,6 +371,7 @@ mod tests {
             switches: 3,
             link_delay: Time::ns(150),
             switch_latency: Time::ns(300),
+            behind_latency: true,
             pfc_threshold: Bytes(380_000),
             threshold: threshold.map(Bytes),
             pause: None,
@@ -411,6 +420,19 @@ mod tests {
         // Every 15 us: 3 x 31 frames begin in it, 11 of each 31 untold; two of three thirds of the time must be paused.
         let seldom = bound(&Case { interval: Some(Time::us(15)), ..question }, Bytes(200_000)).unwrap();
         assert_eq!(seldom.shortest_pause, Time(6_558_240 + 2 * 11 * 162_560));
+    }
+
+    /// By hand where a frame is in its queue before that switch's latency: 6 x 150 + 5 x 300 + 3 x (162.56 + 2.56) ns are 2895.36 ns,
+    /// as in `sfc_headroom_is_tight` of the integration tests, in which 18 frames begin. So 3 x 18 x 162.56 - 2895.36 ns, and 37
+    /// frames of headroom.
+    #[test]
+    fn the_bound_by_hand_where_a_frame_is_seen_before_the_latency() {
+        let question = Case { message: Bytes(64), behind_latency: false, ..study(3, Some(200_000)) };
+        let ours = bound(&question, Bytes(200_000)).unwrap();
+        assert_eq!((ours.loop_time, ours.frames), (Time(2_895_360), 18));
+        assert_eq!((ours.headroom, ours.shortest_pause), (Bytes(37 * 4064), Time(5_882_880)));
+        let rows = advice(&question).unwrap().rows;
+        assert!(rows.iter().any(|row| row.formula.contains("2 x 3 - 1 switches")), "{rows:?}");
     }
 
     /// The document's own setting of three senders, 6 us at 200 KB, is legal by its formula and not by the bound.

@@ -18,6 +18,8 @@ pub(super) struct Case {
     pub link_delay: Time,
     /// Processing delay of a switch.
     pub switch_latency: Time,
+    /// Whether a frame joins the congested queue behind that switch's latency: not with `switch.latency_at = "output"`.
+    pub behind_latency: bool,
     /// Where PFC pauses.
     pub pfc_threshold: Bytes,
     /// The SFC threshold in mind; `None`: the largest legal one.

@@ -2,7 +2,7 @@
 //! suit the incasts that a scenario is known to have.
 
 use super::SwitchShape;
-use crate::config::SwitchParams;
+use crate::config::{LatencyAt, SwitchParams};
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 use backwater_engine::quantity::QuantityError;
@@ -258,6 +258,8 @@ pub struct Situation {
     pub paths: Paths,
     /// Memory of that switch; `None`: it has no end.
     pub buffer: Option<Bytes>,
+    /// Where that switch's latency passes.
+    pub latency_at: LatencyAt,
     /// Longest data frame.
     pub frame: Bytes,
 }

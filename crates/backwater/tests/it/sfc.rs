@@ -2,7 +2,7 @@
 
 use backwater::advise::{Advice, advise, facts};
 use backwater::{Checked, Scenario};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 fn resolved(scenario: &Scenario, set: &[(&str, &str)]) -> Checked {
@@ -100,6 +100,7 @@ fn advice_reads_the_facts_of_a_scenario() {
         "switches": 3,
         "link_delay": "150 ns",
         "switch_latency": "300 ns",
+        "behind_latency": true,
         "pfc_threshold": "380 KB",
         "pfc_threshold_key": "pfc.xoff",
         "threshold": "200 KB",
@@ -220,4 +221,18 @@ fn a_question_is_answered_from_options_then_the_scenario_then_defaults() {
     let error = advise("sfc", given(json!({ "senders": "many" })), None).unwrap_err();
     assert_eq!((error.key.as_deref(), error.value.as_deref()), (Some("senders"), Some("many")));
     assert!(advise("ecn", given(json!({})), None).unwrap_err().reason.contains("gives no advice"));
+}
+
+/// By hand for the study's three senders: 900 ns of links, 3 x (162.56 + 2.56) ns of frames and messages, and six latencies of 300 ns,
+/// or five where a frame is in its queue before the last of them.
+#[test]
+fn our_bound_counts_latencies_as_the_scenario_has_them() {
+    let loop_ps = |at: &str| {
+        // PFC's own headroom depends on it as well.
+        let checked = resolved(&study(), &[("switch.latency_at", at), ("switch.buffer", "500 KB")]);
+        let known = facts(&checked, "sfc").unwrap_or_else(|e| panic!("{e}"));
+        let said = advise("sfc", Map::new(), Some(("net.toml".to_owned(), known))).unwrap_or_else(|e| panic!("{e}"));
+        said.numbers["our_bound"]["loop_ps"].clone()
+    };
+    assert_eq!(["fabric", "input", "output"].map(loop_ps), [3_195_360, 3_195_360, 2_895_360].map(Value::from));
 }
