@@ -30,7 +30,7 @@ help:
 	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
 	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
 	@echo "make bench   instructions and time per packet-hop"
-	@echo "make reference  write docs/reference.md from the schema"
+	@echo "make reference  write docs/reference.md and the tables of parameters in docs/modelling from the schema"
 	@echo "make lock    renew requirements.lock from pyproject.toml"
 	@echo "make clean   remove what was built; results stay"
 
@@ -88,8 +88,9 @@ bench: $(VENV)/built
 	bash benches/run.sh
 
 .PHONY: reference
-reference:
-	BLESS=1 $(CARGO) test --package backwater --test it --quiet reference
+reference: $(VENV)/built
+	+BLESS=1 $(CARGO) test --package backwater --test it --quiet reference
+	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/test_documents.py -k tables_of_parameters
 
 # Without SOAK it goes on until Ctrl-C.
 SOAK ?=

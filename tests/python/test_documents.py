@@ -52,6 +52,7 @@ LINKING = [
 ]
 WRAPPED = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 MODELLING = ROOT / "docs" / "modelling"
+REFERENCE = ROOT / "docs" / "reference.md"
 RESULTS = ROOT / "docs" / "results.md"
 FENCE = re.compile(
     r"^```(?P<language>bash|python|toml) runnable(?: name=(?P<name>\S+))?\n(?P<text>.*?)^```$"
@@ -267,39 +268,60 @@ def test_a_long_line_is_found() -> None:
     assert long_lines(f"[text]({'a' * 130})\nhttps://{'a' * 130}\n") == []
 
 
-def documented() -> dict[str, dict[str, str]]:
-    """The parameters of each table of a scenario, with the defaults that the pages give."""
-    found: dict[str, dict[str, str]] = {}
-    for page in sorted(MODELLING.glob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        for part in re.split(r"^## ", text, flags=re.MULTILINE):
-            if table := re.match(r"Parameters of `\[(\w+)\]`\n", part):
-                rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", part, re.MULTILINE)
-                found.setdefault(table[1], {}).update(rows)
+def declared() -> dict[str, dict[str, tuple[str, str, str]]]:
+    """What the reference says of each key of each table: unit, default, meaning."""
+    found: dict[str, dict[str, tuple[str, str, str]]] = {}
+    for part in re.split(r"^## ", REFERENCE.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        if table := re.match(r"`(\w+)`\n", part):
+            rows = found.setdefault(table[1], {})
+            for line in re.findall(r"^\| `.*$", part, re.MULTILINE):
+                key, _, meaning, unit, default, *_ = re.split(r" ?(?<!\\)\| ", line[2:] + " ")
+                # What it is without a value stands in the meaning.
+                said = re.search(r" ?Absent: (.+?)\.(?= |$)", meaning)
+                if said and default == "absent":
+                    default = said[1]
+                    meaning = meaning.replace(said[0], "")
+                default = re.sub(r"^`(\d+)\.0`$", r"`\1`", default)
+                rows[key.strip("`")] = (unit, default, meaning)
     return found
 
 
-def written(value: object) -> str:
-    """A default as a scenario has it."""
-    if isinstance(value, bool | str | list):
-        return json.dumps(value)
-    return f"{value:g}"
+def parameters(table: str, keys: list[str]) -> str:
+    """The parameters of a table of a scenario: all, those named, or all `but` those named."""
+    text = "| parameter | unit | default | meaning |\n|---|---|---|---|\n"
+    known = declared()[table]
+    left_out = ["at", *(keys[1:] if keys[:1] == ["but"] else [])]
+    for key in known if not keys or keys[0] == "but" else keys:
+        unit, default, meaning = known[key]
+        if key not in left_out:
+            text += f"| `{key}` | {unit} | {default} | {meaning} |\n"
+    return text
 
 
-def test_every_parameter_is_named_with_its_default() -> None:
+MARKED = re.compile(
+    r"(<!-- parameters: (\w+)((?: \w+)*) -->\n)(.*?)(<!-- end of parameters -->)", re.DOTALL
+)
+
+
+def test_tables_of_parameters_are_those_of_the_reference() -> None:
+    """`make reference` writes them anew."""
+    found: dict[str, list[str]] = {}
+    for page in sorted(MODELLING.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"^\| parameter \| default \|", text, re.MULTILINE), page.name
+        fresh = MARKED.sub(
+            lambda part: f"{part[1]}{parameters(part[2], part[3].split())}{part[5]}", text
+        )
+        if os.environ.get("BLESS"):
+            page.write_text(fresh, encoding="utf-8")
+        assert os.environ.get("BLESS") or fresh == text, f"{page.name}: `make reference`"
+        for _, table, _, rows, _ in MARKED.findall(fresh):
+            found.setdefault(table, []).extend(re.findall(r"^\| `(\w+)`", rows, re.MULTILINE))
     tables = json.loads(backwater.schema())["properties"]
-    pages = documented()
-    assert {name for name, table in tables.items() if "x-switchable" in table} <= pages.keys()
-    for name, rows in pages.items():
-        keys = tables[name]["properties"]
-        assert rows.keys() == keys.keys() - {"at"}, name
-        for key, default in rows.items():
-            value = keys[key].get("default")
-            quoted = re.fullmatch(r"`([^`]+)`", default)
-            assert (quoted and quoted[1]) == (None if value is None else written(value)), (
-                name,
-                key,
-            )
+    assert {name for name, table in tables.items() if "x-switchable" in table} <= found.keys()
+    for name, keys in found.items():
+        assert len(keys) == len(set(keys)), f"{name}: a parameter is told twice"
+        assert set(keys) == tables[name]["properties"].keys() - {"at"}, name
 
 
 def test_what_needs_a_shell_is_given_to_one() -> None:
