@@ -435,7 +435,8 @@ pub trait SwitchSide {
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {}
     /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
     /// opens it by [`Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`Occupancy::held_in`]), answer
-    /// it for whatever must not pass them. The ingress account includes what waits, the egress account does not; what the switch
+    /// it for whatever must not pass them; where flows move between queues, what is of a flow with packets there follows them in any case, in
+    /// their queue and class. The ingress account includes what waits, the egress account does not; what the switch
     /// itself sends is in no ingress account, and does not wait.
     #[inline(always)]
     fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {

@@ -6,7 +6,7 @@
 //! a matter of the whole node: its frames may wait for several ports.
 
 use crate::place::Lane;
-use crate::slab::{Fifo, Ix, Slab};
+use crate::slab::{Fifo, Ix, Slab, Slot};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The lanes of a port, by the queue that they feed.
@@ -95,6 +95,16 @@ impl Lanes {
             self.0.remove(&queue);
         }
         next
+    }
+
+    /// The lane in which packets of a packet's flow wait that came in where it did, and the last of them.
+    pub fn last_of_flow(&self, slab: &Slab, of: &Slot) -> Option<(Lane, Ix)> {
+        let same = |ix: &Ix| {
+            let slot = &slab[*ix];
+            slot.pkt.is_of_flow() && slot.pkt.flow == of.pkt.flow && slot.place.ingress == of.place.ingress
+        };
+        let lanes = self.0.values().flat_map(|feeding| &feeding.lanes).filter(|_| of.pkt.is_of_flow());
+        lanes.filter_map(|waiting| Some((waiting.lane, waiting.fifo.iter(slab).filter(same).last()?))).next()
     }
 
     /// What was to join a queue has done so.

@@ -196,9 +196,14 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     #[inline(always)]
     fn join<const MAY_WAIT: bool>(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
-        if MAY_WAIT && let Some(lane) = s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt) {
-            return self.park(lane, pkt);
+        if MAY_WAIT {
+            let lane = s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt);
+            let has_lanes = self.ports[usize::from(slot.place.egress.0)].has_lanes;
+            if let Some(lane) = if has_lanes { self.follow(pkt).or(lane) } else { lane } {
+                return self.park(lane, pkt);
+            }
         }
+        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         let place = slot.place;
         slot.queued = slot.pkt.size;
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));

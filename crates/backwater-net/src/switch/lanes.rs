@@ -29,6 +29,22 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
+    /// The lane in which packets of this one's flow wait, where flows move between queues: it stays behind them, in their queue and on
+    /// their priority, until the lane has let them go. The line-up knows of a packet when it joins its queue, and so of each flow in order.
+    #[cold]
+    pub(crate) fn follow(&mut self, pkt: Ix) -> Option<Lane> {
+        let slot = &self.world.slab[pkt];
+        let port = &self.ports[usize::from(slot.place.egress.0)];
+        if !port.ordered || slot.place.own {
+            return None;
+        }
+        let (lane, before) = port.rest.lanes.last_of_flow(&self.world.slab, slot)?;
+        let (queue, class) = (self.world.slab[before].place.queue, self.world.slab[before].pkt.class);
+        let slot = &mut self.world.slab[pkt];
+        (slot.place.queue, slot.pkt.class) = (queue, class);
+        Some(lane)
+    }
+
     /// A mechanism shuts or opens one of its lanes. One that holds nothing has no state: it is shut when a frame comes to wait in it.
     #[cold]
     pub(crate) fn set_lane(&mut self, lane: Lane, shut: bool) {

@@ -2,10 +2,13 @@
 
 use crate::own::{Bench, Makes, own};
 use backwater_engine::Time;
-use backwater_net::Rate;
 use backwater_net::attachment::Attachment;
-use backwater_net::hooks::{Departure, Extra, Fate, Gate, Lane, NicCx, NicSide, Place, SwitchCx, SwitchSide, Token};
-use backwater_net::packet::{Class, Control, HostId, Packet};
+use backwater_net::config::Architecture;
+use backwater_net::hooks::{
+    Departure, Extra, Fate, Gate, Lane, NicCx, NicSide, Order, Place, Steering, SwitchCx, SwitchSide, Token,
+};
+use backwater_net::packet::{Class, Control, HostId, Packet, Queue};
+use backwater_net::{Bytes, Rate};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -109,4 +112,60 @@ fn a_frame_that_has_left_is_told_before_the_next_is_counted() {
     let before = [(0, 0), (1, 4064), (2, 8128)];
     assert_eq!(*counts.starts.borrow(), before);
     assert_eq!(*counts.sent.borrow(), before);
+}
+
+/// Holds data that came in class 3 until [`OPENS`]: in a lane of its queue or, with `apart`, only what goes by queue 3. From the third packet
+/// on, and up to the eighth, data goes by queue 2.
+#[derive(Clone, Copy)]
+struct Moves {
+    apart: bool,
+    order: Order,
+}
+
+impl Makes for Moves {
+    fn switch(&self) -> Box<dyn SwitchSide> {
+        Box::new(*self)
+    }
+    fn steering(&self) -> Option<Steering> {
+        Some(Steering { queues: 0b1100, order: self.order, hosts: false })
+    }
+}
+
+impl SwitchSide for Moves {
+    fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
+        cx.arm(OPENS, 0);
+        if pkt.data().is_some_and(|data| (2..8).contains(&(data.offset / 4000))) {
+            (at.queue, pkt.class) = (Queue(2), Class(2));
+        }
+    }
+    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+        let (lane, waits) = (cx.lane(0), pkt.is_data() && !(self.apart && at.queue != Queue(3)));
+        (waits && (cx.now() < OPENS || cx.seen().held_in(lane) > Bytes::ZERO)).then_some(lane)
+    }
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
+        cx.open(Gate::Lane(cx.lane(0)));
+    }
+}
+
+/// A flow of which some waits in a lane stays in order when it is moved to another queue meanwhile, whether that is held as well or not.
+#[test]
+fn a_flow_that_waits_in_a_lane_keeps_its_order() {
+    for architecture in [Architecture::OutputQueued, Architecture::Voq] {
+        for (apart, order) in
+            [(false, Order::Counters), (true, Order::Counters), (false, Order::Markers), (true, Order::Markers)]
+        {
+            let mut bench = Bench::star(3, Rate::gbps(100));
+            bench.switch.architecture = architecture;
+            bench.flow(0, 1, 48_000);
+            // Something else fills queue 3 when the lane opens, so that the lane feeds it by turns.
+            bench.flow(2, 1, 400_000).start = OPENS - Time::us(3);
+            let out = bench.run_with(own(Moves { apart, order }));
+            assert_eq!(out.unrest, Vec::<String>::new());
+            assert_eq!(
+                (out.flow(0).received, out.flow(0).reordered),
+                (48_000, 0),
+                "{architecture:?} {apart} {order:?}"
+            );
+        }
+    }
 }

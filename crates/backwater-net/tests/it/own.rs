@@ -5,7 +5,7 @@ use backwater_net::Actors;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
     Absent, Ack, Departure, Extra, Fate, FlowCx, FlowShape, FlowSide, Full, Incoming, Lane, Loss, NicCx, NicShape,
-    NicSide, Place, RateKey, SwitchCx, SwitchShape, SwitchSide, Token,
+    NicSide, Place, RateKey, Steering, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{Control, FlowRef, HostId, Packet, Port, Queue};
 use backwater_net::{Bytes, Rate};
@@ -27,6 +27,9 @@ pub trait Makes {
     }
     fn extra(&self) -> Extra {
         Extra::NONE
+    }
+    fn steering(&self) -> Option<Steering> {
+        None
     }
 }
 
@@ -79,6 +82,9 @@ impl Actors for Own {
     }
     fn extra(&self) -> Extra {
         self.0.extra()
+    }
+    fn steering(&self) -> Option<Steering> {
+        self.0.steering()
     }
     fn lossless_classes(&self, _: &str, _: &str) -> u8 {
         0
