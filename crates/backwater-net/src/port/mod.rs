@@ -1,23 +1,25 @@
 //! A port: the sending side of a link, with its queues, gates, scheduler, pause state and counters.
 
 mod faults;
+mod gates;
 pub mod hold;
 mod lanes;
 pub mod lineup;
 pub mod queues;
+mod service;
 mod turns;
 
 pub(crate) use faults::LinkFaults;
+pub(crate) use gates::first_owner;
 pub(crate) use turns::highest;
 
-use crate::hooks::{Owner, Owners};
-
-use crate::packet::{CLASSES, Class, Control, Packet, Queue};
-
+use crate::hooks::Owners;
+use crate::packet::{CLASSES, Control};
 use crate::record::PortStats;
-use crate::slab::{Fifo, Ix, NIL, Slab, Slot};
+use crate::slab::{Fifo, Ix, NIL, Slab};
 use crate::units::{Rate, Serialiser};
 use backwater_engine::{Fingerprint, Time};
+use gates::PausedByPeer;
 use hold::Holds;
 use lanes::Lanes;
 use lineup::Lineup;
@@ -130,15 +132,6 @@ pub(crate) struct Rest {
     pub control_frames: u64,
     /// Counters of what is rare; the others are zero here.
     pub stats: PortStats,
-}
-
-/// What the neighbour holds, for the statistics.
-#[derive(Clone, Copy, Debug, Default)]
-struct PausedByPeer {
-    until: [Time; CLASSES + 1],
-    from: Time,
-    to: Time,
-    total: u64,
 }
 
 impl Port {
@@ -293,60 +286,6 @@ impl Port {
         }
     }
 
-    /// A packet comes to wait in a queue.
-    #[inline(always)]
-    pub fn enqueue(&mut self, slab: &mut Slab, queue: usize, ix: Ix) {
-        self.push(slab, queue, ix);
-        if self.ordered {
-            self.line_up(slab, queue, ix);
-        }
-    }
-
-    /// A packet has come to wait for this port; where that is not in the queue, it is pushed there once it may go.
-    #[cold]
-    pub fn line_up(&mut self, slab: &Slab, queue: usize, ix: Ix) {
-        let Some(lineup) = &mut self.rest.lineup else { return };
-        lineup.join(&slab[ix], queue);
-        if self.queues[queue].head() == Some(ix) && !lineup.may_go(&slab[ix], queue) {
-            self.rest.waits |= 1 << queue;
-            self.set_open();
-        }
-    }
-
-    /// A packet has left its queue: others of its flow may go now, and the next head of the queue may not.
-    #[cold]
-    fn passed(&mut self, slab: &Slab, queue: usize, slot: &Slot) {
-        let Some(lineup) = &mut self.rest.lineup else { return };
-        let mattered = lineup.matters();
-        lineup.leave(slot, queue);
-        if mattered {
-            self.look_who_waits(slab);
-        }
-    }
-
-    /// All that waited for a queue of this port, here or elsewhere, has been dropped.
-    #[cold]
-    pub fn line_up_without(&mut self, slab: &Slab, queue: usize, dropped: &[Ix]) {
-        let Some(lineup) = &mut self.rest.lineup else { return };
-        dropped.iter().for_each(|ix| lineup.lose(&slab[*ix], queue));
-        self.look_who_waits(slab);
-    }
-
-    fn look_who_waits(&mut self, slab: &Slab) {
-        let Some(lineup) = &self.rest.lineup else { return };
-        let waits = |queue: usize| {
-            let head = self.queues[queue].head();
-            head.is_some_and(|head| !lineup.may_go(&slab[head], queue))
-        };
-        self.rest.waits = (0..CLASSES).fold(0, |mask, queue| if waits(queue) { mask | 1 << queue } else { mask });
-        self.set_open();
-    }
-
-    /// Whether a packet that waits elsewhere may go before everything else of its flow.
-    pub fn may_go(&self, slot: &Slot, queue: usize) -> bool {
-        self.rest.lineup.as_ref().is_none_or(|lineup| lineup.may_go(slot, queue))
-    }
-
     #[inline(always)]
     pub fn push(&mut self, slab: &mut Slab, queue: usize, ix: Ix) {
         self.fifo(queue).push(slab, ix);
@@ -409,75 +348,6 @@ impl Port {
         std::mem::take(&mut self.queues[queue])
     }
 
-    #[inline(always)]
-    pub fn touch(&self) -> u64 {
-        u64::from(self.peer) ^ self.tx_frames
-    }
-
-    /// The packet that will probably be served next.
-    #[inline(always)]
-    pub fn head(&self) -> Option<Ix> {
-        self.backlog.checked_ilog2().and_then(|queue| self.queue(queue as usize).head())
-    }
-
-    /// Takes the packet that the scheduler serves next, or says when to look again.
-    #[inline(always)]
-    pub fn next(&mut self, slab: &Slab, now: Time) -> Next {
-        self.next_of(slab, now, |_, _| true)
-    }
-
-    /// The same, where a packet may start only if `may_start` says so of it and its queue.
-    #[inline(always)]
-    pub fn next_of(&mut self, slab: &Slab, now: Time, may_start: impl Fn(Queue, &Packet) -> bool) -> Next {
-        let mut mask = self.backlog & self.open;
-        let mut earliest = Time::NEVER;
-        while mask != 0 {
-            let queue = if self.in_turn { self.choose(slab, mask) } else { highest(mask) };
-            let fifo = self.fifo(queue);
-            let Some(head) = fifo.head() else { break };
-            let slot = &slab[head];
-            if slot.ready <= now && !may_start(Queue((queue % CLASSES) as u8), &slot.pkt) {
-                mask &= !(1 << queue);
-                continue;
-            }
-            if slot.ready <= now {
-                if fifo.drop_head(slab, head) {
-                    self.backlog &= !(1 << queue);
-                }
-                if self.in_turn {
-                    self.served(slab, queue, u64::from(slot.pkt.size));
-                }
-                if self.ordered {
-                    self.passed(slab, queue, slot);
-                }
-                return Next::Packet(head);
-            }
-            earliest = earliest.min(slot.ready);
-            mask &= !(1 << queue);
-        }
-        if earliest == Time::NEVER { Next::Nothing } else { Next::Wait(earliest) }
-    }
-
-    #[cold]
-    fn choose(&mut self, slab: &Slab, mask: u32) -> usize {
-        let queues = &self.queues;
-        let size = |queue: usize| queues[queue].head().map_or(0, |head| u64::from(slab[head].pkt.size));
-        match &mut self.rest.turns {
-            Some(turns) if mask & SUB_QUEUES == 0 => turns.choose(mask, size),
-            _ => highest(mask),
-        }
-    }
-
-    #[cold]
-    fn served(&mut self, slab: &Slab, queue: usize, size: u64) {
-        if queue < CLASSES
-            && let Some(turns) = &mut self.rest.turns
-        {
-            let next = self.queues[queue].head().map(|head| u64::from(slab[head].pkt.size));
-            turns.served(queue, size, next);
-        }
-    }
-
     /// Whether a frame is on the wire after `now`.
     pub fn sends_after(&self, now: Time) -> bool {
         self.busy || self.free_at > now
@@ -487,123 +357,5 @@ impl Port {
     pub fn is_drained(&self, now: Time) -> bool {
         let in_line = self.rest.lineup.as_ref().is_some_and(|lineup| !lineup.is_empty());
         self.backlog & !SUB_QUEUES == 0 && !self.mac_waits && !self.sends_after(now) && !in_line
-    }
-
-    pub fn shut(&mut self, queue: usize, owner: Owner) {
-        self.rest.shut[queue] |= 1 << owner.0;
-        self.set_open();
-    }
-
-    pub fn open(&mut self, queue: usize, owner: Owner) {
-        self.rest.shut[queue] &= !(1 << owner.0);
-        self.set_open();
-    }
-
-    /// The first of those who have shut a queue, or the whole port.
-    pub fn shut_by(&self, queue: u8) -> Option<Owner> {
-        first_owner(self.rest.shut[usize::from(queue) % CLASSES] | self.rest.shut[CLASSES])
-    }
-
-    /// Whether every gate is open.
-    pub fn all_open(&self) -> bool {
-        self.rest.shut.iter().all(|owners| *owners == 0)
-    }
-
-    fn set_open(&mut self) {
-        self.open = self.gates() & !self.rest.waits;
-    }
-
-    /// Queues whose gates are all open, a bit each.
-    pub fn gates(&self) -> u32 {
-        let whole = self.rest.shut[CLASSES] == 0;
-        let classes = (0..CLASSES).fold(0, |m, q| if whole && self.rest.shut[q] == 0 { m | 1 << q } else { m });
-        // A class's gate is that of all its queues.
-        0x0101_0101 * classes
-    }
-
-    /// The queue of this port in which those are for which a packet that would be next in `queue` has to wait, to keep its flow in order.
-    pub fn waits_for(&self, slot: &Slot, queue: u8) -> Option<u8> {
-        self.rest.lineup.as_ref().and_then(|lineup| lineup.waits_for(slot, usize::from(queue)))
-    }
-
-    /// The neighbour's pause has arrived and will last until `until` (`ZERO`: it has resumed).
-    pub fn held_by_peer(&mut self, class: Option<Class>, now: Time, until: Time) {
-        let i = class.map_or(CLASSES, |c| usize::from(c.0));
-        let Rest { paused: held, stats, .. } = &mut *self.rest;
-        if until == Time::ZERO {
-            held.until[i] = Time::ZERO;
-        } else {
-            if held.until[i] <= now {
-                stats.pauses_received += 1;
-            }
-            if held.to <= now {
-                held.total += held.to.since(held.from).0;
-                held.from = now;
-            }
-            held.until[i] = until;
-        }
-        let end = held.until.iter().copied().max().unwrap_or(Time::ZERO);
-        held.to = if end > now { end } else { held.to.min(now) };
-    }
-
-    /// Whether the neighbour has held a queue until now.
-    pub fn held_until(&self, queue: u8, now: Time) -> bool {
-        [usize::from(queue) % CLASSES, CLASSES].into_iter().any(|i| self.rest.paused.until[i] >= now)
-    }
-
-    /// Classes (bits 0 to 7) and link (bit 8) that the neighbour holds now.
-    pub fn held_now(&self, now: Time) -> u16 {
-        (0..=CLASSES).fold(0, |m, i| if self.rest.paused.until[i] > now { m | 1 << i } else { m })
-    }
-}
-
-/// The first of the owners whose bits are set.
-pub(crate) fn first_owner(owners: Owners) -> Option<Owner> {
-    (owners != 0).then(|| Owner(owners.trailing_zeros() as u8))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bench::data;
-    use crate::packet::HostId;
-
-    fn nic() -> Port {
-        Port::new(Belongs::Host(0), 0, 1, Rate::gbps(100), Time::ZERO, None)
-    }
-
-    /// One packet in each of 32 queues: they leave by falling numbers, and those of a class whose gate is shut stay, all four of them.
-    #[test]
-    fn sub_queues_go_first_behind_the_gate_of_their_class() {
-        let (mut slab, mut port) = (Slab::default(), nic());
-        port.rest.sub_queues = vec![Fifo::default(); 3 * CLASSES];
-        let all: Vec<Ix> =
-            (0..32).map(|flow| slab.insert(data(HostId(0), HostId(1), flow, Class(flow as u8 % 8), 1000))).collect();
-        all.iter().enumerate().for_each(|(queue, ix)| port.enqueue(&mut slab, queue, *ix));
-        port.shut(3, Owner(0));
-        let mut left = Vec::new();
-        while let Next::Packet(ix) = port.next(&slab, Time::ZERO) {
-            left.push(ix);
-        }
-        assert_eq!(left, all.iter().rev().filter(|ix| *ix % 8 != 3).copied().collect::<Vec<_>>());
-        assert_eq!((port.backlog, port.has_work(), port.is_drained(Time::ZERO)), (0x0808_0808, false, false));
-        port.open(3, Owner(0));
-        assert_eq!((port.next(&slab, Time::ZERO), port.open), (Next::Packet(all[27]), u32::MAX));
-    }
-
-    /// At a NIC whose queues take turns, what is express goes before all of them.
-    #[test]
-    fn what_is_express_takes_no_turn() {
-        let (mut slab, mut port) = (Slab::default(), nic());
-        port.set_queues(HostQueues::new(Class(3), &[Class(3), Class(5)]).expect("two priorities"));
-        let mut frame = |flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 1000));
-        let [three, five, ack] = [0, 1, 2].map(&mut frame);
-        for (queue, ix) in [(3, three), (5, five), (express(0), ack)] {
-            port.enqueue(&mut slab, queue, ix);
-        }
-        assert!(port.has_express(port.open));
-        let left = [(); 3].map(|()| port.next(&slab, Time::ZERO));
-        assert_eq!(left, [ack, three, five].map(Next::Packet));
-        assert!(!port.has_express(port.open) && port.is_drained(Time::ZERO));
     }
 }

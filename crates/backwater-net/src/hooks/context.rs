@@ -1,0 +1,237 @@
+//! What a hook sees and may do: the context of a call at a switch, at a NIC, and about a flow.
+
+use super::notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
+use super::{FlowShape, HoldStyle, NicShape, SwitchShape, Token};
+use crate::occupancy::Occupancy;
+use crate::packet::{Class, Control, FlowRef, HostId, Port, Queue};
+use crate::place::{Lane, Owner};
+use crate::units::Bytes;
+use backwater_engine::{Rng, Time};
+
+/// What does not change at a switch, and its mechanisms' random streams.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub shape: SwitchShape,
+    pub rngs: Vec<Option<Rng>>,
+    pub seed: u64,
+}
+
+impl Home {
+    /// Of so many mechanisms, none of which has drawn a number yet.
+    pub fn new(shape: SwitchShape, owners: usize, seed: u64) -> Home {
+        Home { shape, rngs: vec![None; owners], seed }
+    }
+}
+
+/// What a switch-side hook sees and may do.
+pub struct SwitchCx<'a> {
+    pub(crate) now: Time,
+    pub(crate) owner: Owner,
+    pub(crate) seen: &'a Occupancy,
+    pub(crate) home: &'a mut Home,
+    pub(crate) notes: &'a mut Vec<Note>,
+}
+
+impl SwitchCx<'_> {
+    /// The time.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// The counters.
+    #[inline(always)]
+    pub fn seen(&self) -> &Occupancy {
+        self.seen
+    }
+    /// The switch.
+    #[inline(always)]
+    pub fn shape(&self) -> &SwitchShape {
+        &self.home.shape
+    }
+    /// For stacks only: which mechanism is called.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+    /// For stacks only: the context of one mechanism. A new one, which costs nothing where a hook does nothing, while a word that
+    /// is written into this one would be written for every mechanism there is.
+    #[inline(always)]
+    pub fn owned_by(&mut self, owner: Owner) -> SwitchCx<'_> {
+        SwitchCx { now: self.now, owner, seen: self.seen, home: self.home, notes: self.notes }
+    }
+    /// This mechanism's own random stream on this switch.
+    pub fn rng(&mut self) -> &mut Rng {
+        let (seed, owner, node) = (self.home.seed, self.owner, self.home.shape.node);
+        self.home.rngs[usize::from(owner.0)].get_or_insert_with(|| {
+            backwater_engine::rng::stream(seed, "switch mechanism", u64::from(node.0) << 8 | u64::from(owner.0))
+        })
+    }
+    /// A lane of this mechanism's own, by a number that the mechanism chooses.
+    pub fn lane(&self, number: u32) -> Lane {
+        Lane { owner: self.owner, number }
+    }
+    /// The port to which `host` is attached, where it is attached here.
+    pub fn attached(&self, host: HostId) -> Option<Port> {
+        let at = self.home.shape.ports.iter().position(|p| p.host == Some(host))?;
+        Some(Port(at as u16))
+    }
+    /// Queues a frame for the neighbour at `port` in `class`.
+    pub fn emit(&mut self, port: Port, class: Class, frame: Control) {
+        self.notes.push(Note::Emit(port, class, frame));
+    }
+    /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. If it names a flow whose path
+    /// is pinned and passes this switch, and whose acknowledgements take that path backwards, so does the frame.
+    pub fn route(&mut self, to: HostId, class: Class, frame: Control) {
+        self.notes.push(Note::Route(to, class, frame));
+    }
+    /// Pauses the neighbour at `port`, for one class or (`None`) the whole link, until `until` ([`Time::NEVER`]: until
+    /// released). The port merges all owners into one state: the latest end wins, the neighbour resumes when all let go.
+    /// A host that has several queues for the class is to pause all of them.
+    pub fn hold_peer(&mut self, port: Port, class: Option<Class>, until: Time, style: HoldStyle) {
+        self.notes.push(Note::HoldPeer(self.owner, port, class, until, style));
+    }
+    /// Lets go of [`SwitchCx::hold_peer`].
+    pub fn release_peer(&mut self, port: Port, class: Option<Class>) {
+        self.notes.push(Note::ReleasePeer(self.owner, port, class));
+    }
+    /// As [`SwitchCx::hold_peer`], for one queue only of a host that may have several for a class: the one of that priority.
+    pub fn hold_queue(&mut self, port: Port, priority: Class, until: Time, style: HoldStyle) {
+        self.notes.push(Note::HoldQueue(self.owner, port, priority, until, style));
+    }
+    /// Lets go of [`SwitchCx::hold_queue`].
+    pub fn release_queue(&mut self, port: Port, priority: Class) {
+        self.notes.push(Note::ReleaseQueue(self.owner, port, priority));
+    }
+    /// Shuts a gate of this switch.
+    pub fn shut(&mut self, gate: Gate) {
+        self.notes.push(Note::Shut(self.owner, gate));
+    }
+    /// Opens it again; what waits behind it is looked at anew, also where [`super::SwitchSide::may_start`] kept it from starting.
+    pub fn open(&mut self, gate: Gate) {
+        self.notes.push(Note::Open(self.owner, gate));
+    }
+    /// Drops everything that waits in the switch for `queue` of `port`, but for the frame on the wire. Hooks see each frame leave
+    /// (`on_dequeue`, `on_release`, `on_depart`). In a lossless scenario the first drop ends the run.
+    pub fn flush(&mut self, port: Port, queue: Queue) {
+        self.notes.push(Note::Flush(port, queue));
+    }
+    /// Puts a row into the table of control messages, of a `kind` of its own, though nothing is sent.
+    pub fn report(&mut self, kind: &'static str, port: Port, class: Class, value: u64) {
+        self.notes.push(Note::Report(kind, port, class, value));
+    }
+    /// Calls `on_timer` with `token` at `at`. Timers are never cancelled: compare with your own deadline.
+    pub fn arm(&mut self, at: Time, token: Token) {
+        self.notes.push(Note::Arm(self.owner, at, token));
+    }
+}
+
+/// What a NIC-side hook sees and may do.
+pub struct NicCx<'a> {
+    pub(crate) now: Time,
+    pub(crate) owner: Owner,
+    pub(crate) shape: &'a NicShape,
+    pub(crate) notes: &'a mut Vec<NicNote>,
+}
+
+impl NicCx<'_> {
+    /// The time.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// The interface.
+    pub fn shape(&self) -> &NicShape {
+        self.shape
+    }
+    /// For stacks only: which mechanism is called.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+    /// For stacks only: the context of one mechanism.
+    #[inline(always)]
+    pub fn owned_by(&mut self, owner: Owner) -> NicCx<'_> {
+        NicCx { now: self.now, owner, shape: self.shape, notes: self.notes }
+    }
+    /// Queues a frame for a host in `class`; if it names a flow that ends here, it goes to that flow's source along the
+    /// way of the acknowledgements.
+    pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
+        self.notes.push(NicNote::Route(to, class, frame));
+    }
+    /// Queues a frame for the neighbour in `class`.
+    pub fn emit(&mut self, class: Class, frame: Control) {
+        self.notes.push(NicNote::Emit(class, frame));
+    }
+    /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
+    /// hosts ([`super::Mechanism::steering`]).
+    pub fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
+        self.notes.push(NicNote::SendIn(flow, class));
+    }
+    /// Shuts a gate of this NIC.
+    pub fn shut(&mut self, gate: NicGate) {
+        self.notes.push(NicNote::Shut(self.owner, gate));
+    }
+    /// Opens it again; what waits behind it is looked at anew, also where [`super::NicSide::may_start`] kept it from starting.
+    pub fn open(&mut self, gate: NicGate) {
+        self.notes.push(NicNote::Open(self.owner, gate));
+    }
+    /// Calls `on_timer` with `token` at `at`.
+    pub fn arm(&mut self, at: Time, token: Token) {
+        self.notes.push(NicNote::Arm(self.owner, at, token));
+    }
+}
+
+/// What a flow-side hook sees and may do.
+pub struct FlowCx<'a> {
+    pub(crate) now: Time,
+    pub(crate) owner: Owner,
+    pub(crate) shape: &'a FlowShape,
+    pub(crate) flow: Option<FlowRef>,
+    pub(crate) of: Option<&'a dyn Unsent>,
+    pub(crate) notes: &'a mut Vec<FlowNote>,
+}
+
+/// A flow of which something may be unsent.
+pub(crate) trait Unsent {
+    /// What has not been sent, or is to be sent again, in packets of so much payload.
+    fn backlog(&self, payload: Bytes) -> Bytes;
+}
+
+impl FlowCx<'_> {
+    /// The time.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// The flow that the call is about (of a controller that several flows share, where it is about none: the first of them).
+    pub fn shape(&self) -> &FlowShape {
+        self.shape
+    }
+    /// For stacks only: which mechanism is called.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+    /// For stacks only: the context of one mechanism.
+    #[inline(always)]
+    pub fn owned_by(&mut self, owner: Owner) -> FlowCx<'_> {
+        FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, of: self.of, notes: self.notes }
+    }
+    /// The flow that the call is about. `None`: a timer of a controller that several flows share, or a frame about a flow that is over.
+    pub fn flow(&self) -> Option<FlowRef> {
+        self.flow
+    }
+    /// \[bytes\] Payload of that flow that has not been sent, or is to be sent again; 0 where there is none.
+    pub fn backlog(&self) -> Bytes {
+        self.of.map_or(Bytes::ZERO, |flow| flow.backlog(self.shape.payload))
+    }
+    /// Queues a frame for a host in `class`, mostly for the other end ([`FlowShape::dst`]). If it names a flow of this host that goes there,
+    /// it takes the way of the flow's data.
+    pub fn send(&mut self, to: HostId, class: Class, frame: Control) {
+        self.notes.push(FlowNote::Send(to, class, frame));
+    }
+    /// Calls `on_timer` with `token` at `at`.
+    pub fn arm(&mut self, at: Time, token: u16) {
+        self.notes.push(FlowNote::Arm(FlowTimer { owner: self.owner, at, token }));
+    }
+}

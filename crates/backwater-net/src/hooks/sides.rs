@@ -1,0 +1,236 @@
+//! The hooks: what a mechanism does at a switch, at a NIC, and to a flow's rate.
+
+use super::context::{FlowCx, NicCx, SwitchCx};
+use super::port::Departure;
+use super::{Awaits, Count, Fate, Full, Token};
+use crate::attachment::Attachment;
+use crate::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
+use crate::place::{Lane, Owner, Place};
+use crate::reach::Reach;
+use crate::units::{Bytes, Rate};
+use backwater_engine::Time;
+
+/// What a mechanism does at a switch.
+#[allow(unused_variables)]
+pub trait SwitchSide {
+    /// Load balancing: picks one of `candidates` (two or more) for a packet whose path is not pinned; `None` leaves it to the next opinion,
+    /// in the end to ECMP. Called for mechanisms that claim the path ([`Claims`]) only.
+    #[inline(always)]
+    fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
+        None
+    }
+    /// After routing, before admission: may change the queue, and the packet's class, which is that on the next link. The class on
+    /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`Mechanism::steering`].
+    #[inline(always)]
+    fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
+    /// There is no memory for the packet. What is trimmed is steered again, and goes on in the queue and the class that are left here: a
+    /// header may have a queue of its own.
+    #[inline(always)]
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
+        Full::Drop
+    }
+    /// The packet has been admitted; the ingress account includes it, the egress account perhaps not yet.
+    #[inline(always)]
+    fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {}
+    /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
+    /// opens it by [`Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`Occupancy::held_in`]), answer
+    /// it for whatever must not pass them; where flows move between queues, what is of a flow with packets there follows them in any case, in
+    /// their queue and class. The ingress account includes what waits, the egress account does not; what the switch
+    /// itself sends is in no ingress account, and does not wait.
+    #[inline(always)]
+    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+        None
+    }
+    /// The packet has joined its egress queue; all accounts include it.
+    #[inline(always)]
+    fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
+    /// Whether a packet may be put on the wire now. Asked of the first of each queue that could be next, where [`Extra::may_start`] is
+    /// named; a refused one is asked about again whenever the port looks for work, at the latest when a gate of it is opened
+    /// ([`SwitchCx::open`]). Not asked of MAC control.
+    #[inline(always)]
+    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        true
+    }
+    /// The packet's first bit leaves; the egress accounts include it. `carried` is what it carries for this mechanism. Called, like
+    /// `on_sent`, where [`Extra::port_events`] is named, and not of MAC control.
+    #[inline(always)]
+    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {}
+    /// Its last bit has left.
+    #[inline(always)]
+    fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {}
+    /// The packet leaves the accounts, or is dropped from its queue; all egress accounts still include it, its header can still be written.
+    #[inline(always)]
+    fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
+    /// Its bytes have left the ingress account: it has left the switch or, behind a crossbar, crossed the fabric.
+    #[inline(always)]
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
+    /// Its bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
+    #[inline(always)]
+    fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
+    /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host. The flow that it
+    /// names may be over: a switch does not know.
+    #[inline(always)]
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
+        Fate::Passed
+    }
+    /// A timer has run out.
+    #[inline(always)]
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
+    /// What must leave before a pause ends that `owner` (for stacks; itself) asks of the neighbour at `port` without an end. Asked
+    /// when the run looks for a deadlock.
+    fn awaits(&self, owner: Owner, port: Port, class: Option<Class>) -> Awaits {
+        Awaits::Unknown
+    }
+    /// Whether it opens or empties, after a time of its own, queues of `port` that it keeps shut for the neighbour.
+    fn gives_up(&self, port: Port) -> bool {
+        false
+    }
+    /// What it has counted, for the results.
+    fn counts(&self, now: Time) -> Vec<Count> {
+        Vec::new()
+    }
+    /// What it has done, and how near it came.
+    fn reach(&self) -> Reach {
+        Reach::default()
+    }
+}
+
+/// A flow as its receiver knows it from the connection's setup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// The flow.
+    pub flow: FlowRef,
+    /// Its sender.
+    pub src: HostId,
+    /// Class of its data.
+    pub class: Class,
+    /// \[bytes\] Payload in all; of a stream, that there is so far.
+    pub bytes: Bytes,
+}
+
+/// What a mechanism does at a NIC.
+#[allow(unused_variables)]
+pub trait NicSide {
+    /// The first packet of a flow has arrived for this host. Comes before its `on_receive`.
+    #[inline(always)]
+    fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {}
+    /// A data packet has arrived for this host.
+    #[inline(always)]
+    fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
+    /// The last byte of a flow has arrived that has begun, or its sender has given up.
+    #[inline(always)]
+    fn on_flow_end(&mut self, cx: &mut NicCx<'_>, flow: FlowRef) {}
+    /// A packet has joined a queue of the interface. Called, like `on_start` and `on_sent`, where [`Extra::port_events`] is named.
+    #[inline(always)]
+    fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {}
+    /// As [`SwitchSide::may_start`].
+    #[inline(always)]
+    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        true
+    }
+    /// As [`SwitchSide::on_start`].
+    #[inline(always)]
+    fn on_start(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {}
+    /// As [`SwitchSide::on_sent`].
+    #[inline(always)]
+    fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {}
+    /// A control frame has arrived for this host.
+    #[inline(always)]
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        Fate::Passed
+    }
+    /// A timer has run out.
+    #[inline(always)]
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
+    /// What it has counted, for the results.
+    fn counts(&self, now: Time) -> Vec<Count> {
+        Vec::new()
+    }
+    /// What it has done, and how near it came.
+    fn reach(&self) -> Reach {
+        Reach::default()
+    }
+}
+
+/// What an acknowledgement tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// \[bytes\] Payload received so far.
+    pub received: u64,
+    /// Time since the data packet was sent.
+    pub rtt: Time,
+    /// Whether the data packet was marked.
+    pub marked: bool,
+    /// What the data packet carried for this mechanism; where one acknowledgement answers several, the last of them.
+    pub carried: Option<&'a Attachment>,
+}
+
+/// How the transport has come to know that packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The receiver has reported a gap.
+    Gap,
+    /// Nothing has come back for too long.
+    Timeout,
+}
+
+/// What a mechanism does to a flow's rate. One per [`RateKey`].
+#[allow(unused_variables)]
+pub trait FlowSide {
+    /// The rate at which the flow may send now. An answer, not a command: the NIC paces and asks again after every hook.
+    #[inline(always)]
+    fn rate(&self) -> Option<Rate> {
+        None
+    }
+    /// No packet goes before this time. Unlike a rate of zero it has an end, so that a run can wait for it.
+    #[inline(always)]
+    fn stopped_until(&self) -> Time {
+        Time::ZERO
+    }
+    /// Most unacknowledged bytes; 0 stops the flow, and what is above it is not taken for less than what is acknowledged at a time.
+    #[inline(always)]
+    fn window(&self) -> Option<Bytes> {
+        None
+    }
+    /// A flow begins. Of a controller that several flows share, the others hear of a new rate or window at once, as after every hook.
+    #[inline(always)]
+    fn on_start(&mut self, cx: &mut FlowCx<'_>) {}
+    /// A packet is handed to the wire.
+    #[inline(always)]
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {}
+    /// What the packet that is handed to the wire carries. Asked after `on_send`, where [`Extra::attachment`] is named.
+    #[inline(always)]
+    fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
+        None
+    }
+    /// An acknowledgement has arrived.
+    #[inline(always)]
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {}
+    /// The flow is over: all is acknowledged, or its sender gives up. A controller of one flow goes with it.
+    #[inline(always)]
+    fn on_end(&mut self, cx: &mut FlowCx<'_>) {}
+    /// Packets are lost and will be sent again. Comes before the `on_ack` of the answer that told it, and may come for each of
+    /// the packets lost.
+    #[inline(always)]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
+    /// A control frame that names this flow has arrived.
+    #[inline(always)]
+    fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
+        Fate::Passed
+    }
+    /// A timer has run out.
+    #[inline(always)]
+    fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {}
+    /// What it has done, and how near it came; asked when its flow is over, or the run.
+    fn reach(&self) -> Reach {
+        Reach::default()
+    }
+}
+
+/// The side that a mechanism does not have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Absent;
+
+impl SwitchSide for Absent {}
+impl NicSide for Absent {}
+impl FlowSide for Absent {}
