@@ -56,7 +56,7 @@ pub use sides::{Absent, Ack, FlowSide, Incoming, Loss, NicSide, SwitchSide};
 /// How a port keeps a flow in order whose packets stand in several of its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum FlowOrder {
     /// By counts for each flow: a packet waits for those of its own flow that came before it.
     Counters,
     /// By a marker at the tail of the queue that the flow leaves: a packet waits for all that stood there.
@@ -69,7 +69,7 @@ pub struct Steering {
     /// The queues, a bit each.
     pub queues: u8,
     /// How order is kept.
-    pub order: Order,
+    pub order: FlowOrder,
     /// Whether hosts move flows too.
     pub hosts: bool,
 }
@@ -78,7 +78,7 @@ impl Steering {
     /// Both of two: where they differ, the stricter.
     pub fn and(self, other: Option<Steering>) -> Steering {
         let Some(other) = other else { return self };
-        let order = if self.order == Order::Markers { Order::Markers } else { other.order };
+        let order = if self.order == FlowOrder::Markers { FlowOrder::Markers } else { other.order };
         Steering { queues: self.queues | other.queues, order, hosts: self.hosts || other.hosts }
     }
 }

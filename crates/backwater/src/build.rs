@@ -19,7 +19,7 @@ use backwater_net::packet::{Class, HostId, class_bits};
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream, Way};
 use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
-    Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, Gaps, Group, Incasts, List, Row, Sender, Sizes, Table,
+    Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, FlowTable, Gaps, Group, Incasts, List, Row, Sender, Sizes,
     Timing, To, Ways, placement,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -118,7 +118,7 @@ fn series(layout: &Layout) -> Option<SeriesSpec> {
 /// Every flow table of the scenario and of the caller.
 fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
     let resolved = &planned.resolved;
-    let mut read: Vec<(Group, Table)> = Vec::new();
+    let mut read: Vec<(Group, FlowTable)> = Vec::new();
     for (i, group) in resolved.file.flow.iter().enumerate() {
         let Some(file) = &group.table else { continue };
         let key = format!("flow.{i}.table");
@@ -371,7 +371,7 @@ impl Picked {
         Picked(numbers.iter().map(|i| (*i, pairs[*i])).collect())
     }
 
-    fn rows(&self, group: &Group, plan: &Plan) -> Table {
+    fn rows(&self, group: &Group, plan: &Plan) -> FlowTable {
         let mut ways = Ways::default();
         let row = |(n, (i, (src, dst))): (usize, &(usize, (HostId, HostId)))| Row {
             id: group.flow_id(n as u64),
@@ -383,12 +383,12 @@ impl Picked {
             class: Class(plan.group.class),
         };
         let rows = self.0.iter().enumerate().map(row).collect();
-        Table::new(rows, ways)
+        FlowTable::new(rows, ways)
     }
 }
 
 /// `count` flows of each pair, all at the start.
-fn numbered(group: &Group, plan: &Plan, pairs: &[(HostId, HostId)], count: u64, bytes: u64) -> Table {
+fn numbered(group: &Group, plan: &Plan, pairs: &[(HostId, HostId)], count: u64, bytes: u64) -> FlowTable {
     let mut ways = Ways::default();
     let mut rows = Vec::with_capacity(pairs.len() * count as usize);
     for (i, (src, dst)) in pairs.iter().enumerate() {
@@ -405,5 +405,5 @@ fn numbered(group: &Group, plan: &Plan, pairs: &[(HostId, HostId)], count: u64, 
             });
         }
     }
-    Table::new(rows, ways)
+    FlowTable::new(rows, ways)
 }

@@ -18,7 +18,7 @@ use backwater_net::Bytes;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::spec::Way;
 use backwater_net::topology::Index;
-use backwater_net::workload::{Group, Row, Table, Ways};
+use backwater_net::workload::{FlowTable, Group, Row, Ways};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -41,7 +41,7 @@ const MEANINGS: [&str; 5] = [
 ];
 
 /// Reads a CSV file as flows of `group`.
-pub fn from_csv_file(path: &Path, index: &Index, group: &Group) -> Result<Table, ScenarioError> {
+pub fn from_csv_file(path: &Path, index: &Index, group: &Group) -> Result<FlowTable, ScenarioError> {
     let name = path.display().to_string();
     match File::open(path) {
         Ok(file) => from_csv(BufReader::new(file), &name, index, group),
@@ -50,7 +50,7 @@ pub fn from_csv_file(path: &Path, index: &Index, group: &Group) -> Result<Table,
 }
 
 /// Reads CSV text as flows of `group`; `origin` is what messages call it.
-pub fn from_csv(input: impl Read, origin: &str, index: &Index, group: &Group) -> Result<Table, ScenarioError> {
+pub fn from_csv(input: impl Read, origin: &str, index: &Index, group: &Group) -> Result<FlowTable, ScenarioError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(Lines::new(input));
     let header = reader.headers().map_err(|error| unreadable(&error, origin))?.clone();
     let columns = Columns::find(&header).map_err(|wrong| wrong.at(origin, Some(1)))?;
@@ -64,7 +64,7 @@ pub fn from_csv(input: impl Read, origin: &str, index: &Index, group: &Group) ->
 }
 
 /// Takes rows that were read elsewhere as flows of `group`; `origin` is what messages call them.
-pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index, group: &Group) -> Result<Table, ScenarioError> {
+pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index, group: &Group) -> Result<FlowTable, ScenarioError> {
     let mut rows = RowReader::new(index, group);
     for (number, flow) in flows.iter().enumerate() {
         let (src, dst) = (HostId(flow.src), HostId(flow.dst));
@@ -278,14 +278,14 @@ impl<'a> RowReader<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Table, Wrong> {
+    fn finish(self) -> Result<FlowTable, Wrong> {
         let mut ids: Vec<u64> = self.rows.iter().map(|row| row.id).collect();
         ids.sort_unstable();
         if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
             let id = twice[0] & (Group::MOST_FLOWS - 1);
             return Err(Wrong::new("id", id, format!("two flows have the id {id}")).hint("number the flows 0, 1, 2, …"));
         }
-        Ok(Table::new(self.rows, self.ways))
+        Ok(FlowTable::new(self.rows, self.ways))
     }
 }
 

@@ -45,8 +45,8 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Carrier, CheckCx, Claims, Count, Fate, Finding, Full, Margin, Mechanism, NicShape, Order, Place, Profile, Reach,
-    Steering, SwitchCx, SwitchShape, SwitchSide, WireCx,
+    Carrier, CheckCx, Claims, Count, Fate, Finding, FlowOrder, Full, Margin, Mechanism, NicShape, Place, Profile,
+    Reach, Steering, SwitchCx, SwitchShape, SwitchSide, WireCx,
 };
 use backwater_net::packet::{Body, CLASSES, Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue, class_bits};
 use rand::RngExt;
@@ -132,8 +132,8 @@ pub struct Params {
     #[param(default = CeMarking::Local, source = "choice; simulations of P802.1Qcz, 2018: marked once isolated, not said by whom")]
     pub ce_marking: CeMarking,
     /// How flows stay in order that move between the queues: by `counters` for each flow, or by `markers` in the queues.
-    #[param(default = Order::Counters, source = "choice; IEEE 802.1Qcz-2023 8.6.8.6 asks for order")]
-    pub in_order: Order,
+    #[param(default = FlowOrder::Counters, source = "choice; IEEE 802.1Qcz-2023 8.6.8.6 asks for order")]
+    pub in_order: FlowOrder,
     /// Whether neighbours upstream are told, and heeded. Without: local isolation only.
     #[param(default = true, source = "IEEE 802.1Qcz-2023 clause 49; degrees of conformity: ICCRG, IETF 101")]
     pub cim: bool,

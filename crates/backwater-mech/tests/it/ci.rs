@@ -7,7 +7,7 @@ use backwater_mech::mac_control::Signal;
 use backwater_mech::pfc;
 use backwater_mech::stack::{At, Scoped, Select};
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, ReleaseAt};
-use backwater_net::hooks::Order;
+use backwater_net::hooks::FlowOrder;
 use backwater_net::packet::Class;
 use backwater_net::record::ControlRow;
 use backwater_net::spec::{FaultKind, FrameKind};
@@ -202,10 +202,10 @@ fn order_is_kept_on_every_architecture() {
     use Architecture::*;
     for architecture in [OutputQueued, SharedMemory, InputQueued, Voq] {
         for (in_order_by, latency_at) in [
-            (Order::Counters, LatencyAt::Fabric),
-            (Order::Markers, LatencyAt::Output),
-            (Order::Counters, LatencyAt::Input),
-            (Order::Markers, LatencyAt::Fabric),
+            (FlowOrder::Counters, LatencyAt::Fabric),
+            (FlowOrder::Markers, LatencyAt::Output),
+            (FlowOrder::Counters, LatencyAt::Input),
+            (FlowOrder::Markers, LatencyAt::Fabric),
         ] {
             for (weights, signal) in [
                 (None, Some(Signal::Timed)),

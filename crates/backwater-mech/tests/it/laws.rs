@@ -14,7 +14,7 @@ use backwater_net::config::{
     AckPath, Architecture, BufferPer, LatencyAt, PacketParams, Recovery, ReleaseAt, SwitchParams, TransportParams,
     Window,
 };
-use backwater_net::hooks::Order;
+use backwater_net::hooks::FlowOrder;
 use backwater_net::packet::{Class, NodeId};
 use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
@@ -158,7 +158,7 @@ struct Isolation {
     low: u64,
     high: u64,
     pmax: f64,
-    order: Order,
+    order: FlowOrder,
     degree: u8,
     cim_threshold: u64,
     life: Time,
@@ -188,7 +188,7 @@ impl Isolation {
 fn isolation() -> impl Strategy<Value = Isolation> {
     (
         (select(vec![0u64, 1_500, 5_000]), select(vec![0u64, 4_000, 30_000]), select(vec![0.05, 0.5])),
-        select(vec![Order::Counters, Order::Markers]),
+        select(vec![FlowOrder::Counters, FlowOrder::Markers]),
         0u8..3,
         select(vec![0u64, 2_000, 15_000]),
         select(vec![Time::ZERO, Time::us(2), Time::us(50)]),

@@ -7,7 +7,8 @@ use crate::config::{AckParams, AckPath, BufferPer, NicParams, PacketParams, Swit
 use crate::packet::{Class, HostId, NodeId};
 use crate::queues::HostQueues;
 use crate::record::{
-    Broken, ControlRow, CounterRow, Deadlock, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow, WaitRow,
+    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow,
+    Progress, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use crate::run::{Actors, Network};
 use crate::spec::{CausesSpec, Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
@@ -232,53 +233,55 @@ impl FlowSource for Listed {
     }
 }
 
-/// Everything that a run handed out.
-#[derive(Default)]
-pub struct Rows {
-    /// Of flows.
-    pub flows: Vec<FlowRow>,
-    /// Of control messages.
-    pub control: Vec<ControlRow>,
-    /// Of time series.
-    pub series: Vec<SeriesRow>,
-    /// Of ports.
-    pub ports: Vec<PortRow>,
-    /// Of switches.
-    pub switches: Vec<SwitchRow>,
-    /// Of counters of mechanisms.
-    pub counters: Vec<CounterRow>,
-    /// Of waits.
-    pub waits: Vec<WaitRow>,
+macro_rules! collected {
+    ($($(#[$about:meta])+ $list:ident: $hook:ident($row:ty),)+) => {
+        /// Everything that a run handed out, but frames at captured ports.
+        #[derive(Default)]
+        pub struct Collected {
+            $($(#[$about])+ pub $list: Vec<$row>,)+
+        }
+
+        impl Sink for Collected {
+            $(fn $hook(&mut self, row: &$row) {
+                self.$list.push(row.clone());
+            })+
+        }
+    };
 }
 
-impl Sink for Rows {
-    fn flow(&mut self, row: &FlowRow) {
-        self.flows.push(row.clone());
-    }
-    fn control(&mut self, row: &ControlRow) {
-        self.control.push(row.clone());
-    }
-    fn series(&mut self, row: &SeriesRow) {
-        self.series.push(row.clone());
-    }
-    fn port(&mut self, row: &PortRow) {
-        self.ports.push(row.clone());
-    }
-    fn switch(&mut self, row: &SwitchRow) {
-        self.switches.push(row.clone());
-    }
-    fn counter(&mut self, row: &CounterRow) {
-        self.counters.push(row.clone());
-    }
-    fn wait(&mut self, row: &WaitRow) {
-        self.waits.push(row.clone());
-    }
+collected! {
+    /// Of flows.
+    flows: flow(FlowRow),
+    /// Of control messages.
+    control: control(ControlRow),
+    /// Of time series.
+    series: series(SeriesRow),
+    /// Of collectives.
+    collectives: collective(CollectiveRow),
+    /// Of transfers.
+    transfers: transfer(TransferRow),
+    /// Of rounds.
+    rounds: round(RoundRow),
+    /// Of instances of jobs.
+    instances: instance(InstanceRow),
+    /// Of what steps put on links.
+    loads: load(LoadRow),
+    /// Of ports.
+    ports: port(PortRow),
+    /// Of switches.
+    switches: switch(SwitchRow),
+    /// Of counters of mechanisms.
+    counters: counter(CounterRow),
+    /// Of waits.
+    waits: wait(WaitRow),
+    /// Of pauses.
+    pauses: pause(PauseRow),
 }
 
 /// What came of it.
 pub struct Outcome {
     /// All rows.
-    pub rows: Rows,
+    pub rows: Collected,
     /// How far it came.
     pub progress: Progress,
     /// What is left that should not be.
@@ -293,7 +296,7 @@ pub struct Outcome {
 
 fn run<A: Actors>(spec: Spec<A>, budget: u64) -> Outcome {
     let mut network = Network::new(spec).expect("a valid run");
-    let mut rows = Rows::default();
+    let mut rows = Collected::default();
     let broken = loop {
         match network.run(budget, &mut rows) {
             Ok(progress) if progress.done => break None,

@@ -9,8 +9,8 @@
 //! # Why nothing waits for ever
 //!
 //! Number the packets that wait at a port in the order in which they came. A head waits only for packets with smaller numbers:
-//! those of its own flow's earlier runs ([`Order::Counters`]), or all that stood before it in the queue that its flow has left
-//! ([`Order::Markers`]). What stands behind another packet of its queue (or of its input queue at a crossbar, which is first in, first
+//! those of its own flow's earlier runs ([`FlowOrder::Counters`]), or all that stood before it in the queue that its flow has left
+//! ([`FlowOrder::Markers`]). What stands behind another packet of its queue (or of its input queue at a crossbar, which is first in, first
 //! out too) waits for a smaller number as well. So a chain of waits has falling numbers and cannot close, and it ends at the
 //! latest at the packet with the smallest number: that is the head of its queue and of its flow's first run, and waits for no
 //! packet. What may still stop it is a gate, as it would stop it in a port with a single queue: in a network in which one queue
@@ -20,7 +20,7 @@
 //! were in no order that this port could keep. Behind a crossbar a packet of a later run does not cross before the run before it
 //! has left the port, so that a flow never has packets of two runs behind the crossing.
 
-use crate::hooks::Order;
+use crate::hooks::FlowOrder;
 use crate::packet::{CLASSES, FlowRef};
 use crate::slab::Slot;
 use backwater_engine::fingerprint::mix;
@@ -104,8 +104,8 @@ pub(crate) struct Lineup {
 
 impl Lineup {
     /// For flows that move between `queues`, a bit each; `ingresses` of a crossbar, whose queues are apart, or 1.
-    pub fn new(queues: u8, order: Order, ingresses: usize) -> Lineup {
-        let ingresses = if order == Order::Markers { ingresses } else { 0 };
+    pub fn new(queues: u8, order: FlowOrder, ingresses: usize) -> Lineup {
+        let ingresses = if order == FlowOrder::Markers { ingresses } else { 0 };
         Lineup {
             queues: u32::from(queues),
             ingresses: vec![Passed::default(); ingresses],
@@ -252,7 +252,7 @@ mod tests {
     }
 
     impl Stand {
-        fn new(order: Order) -> Stand {
+        fn new(order: FlowOrder) -> Stand {
             Stand { slab: Slab::default(), lineup: Lineup::new(0b1100, order, 1) }
         }
         fn join(&mut self, flow: u32, queue: usize) -> Ix {
@@ -272,7 +272,7 @@ mod tests {
     /// One flow in queue 3, then in 2, then in 3 again: each run waits for the one before it, and nothing else does.
     #[test]
     fn runs_go_one_after_another() {
-        let mut stand = Stand::new(Order::Counters);
+        let mut stand = Stand::new(FlowOrder::Counters);
         let (a, b) = (stand.join(1, 3), stand.join(1, 3));
         assert!(!stand.lineup.matters());
         let (other, c, d) = (stand.join(2, 3), stand.join(1, 2), stand.join(1, 3));
@@ -293,7 +293,7 @@ mod tests {
     /// With markers the whole of the old queue goes first, whoever's packets those are; what comes later does not.
     #[test]
     fn a_marker_lets_everything_before_it_go_first() {
-        let mut stand = Stand::new(Order::Markers);
+        let mut stand = Stand::new(FlowOrder::Markers);
         let (a, other) = (stand.join(1, 3), stand.join(2, 3));
         let (moved, later) = (stand.join(1, 2), stand.join(3, 3));
         stand.leave(a, 3);
@@ -308,7 +308,7 @@ mod tests {
     /// Queue 3 is emptied: what stood behind its frames may go, and what comes to it later waits as before.
     #[test]
     fn nothing_waits_for_what_is_dropped() {
-        for order in [Order::Counters, Order::Markers] {
+        for order in [FlowOrder::Counters, FlowOrder::Markers] {
             let mut stand = Stand::new(order);
             let (first, moved, back) = (stand.join(1, 3), stand.join(1, 2), stand.join(1, 3));
             let other = stand.join(2, 3);
@@ -328,7 +328,7 @@ mod tests {
     /// Two flows that have crossed over: by counts alone each head would wait for the other for ever.
     #[test]
     fn flows_that_cross_over_do_not_wait_for_each_other() {
-        let mut stand = Stand::new(Order::Counters);
+        let mut stand = Stand::new(FlowOrder::Counters);
         let first = [stand.join(1, 3), stand.join(2, 2)];
         let second = [stand.join(1, 2), stand.join(2, 3)];
         stand.leave(first[0], 3);

@@ -122,7 +122,7 @@ impl Account {
 
 /// A packet that waits.
 #[derive(Debug)]
-struct Entry {
+struct WaitingPacket {
     pkt: Ix,
     /// The queue that it joins.
     queue: u8,
@@ -144,7 +144,7 @@ pub(crate) struct Stand {
     /// The waits on the path to `at`.
     account: Account,
     at: Time,
-    waiting: VecDeque<Entry>,
+    waiting: VecDeque<WaitingPacket>,
     /// The packet of the flow that is on the wire.
     sending: Option<Ix>,
 }
@@ -196,7 +196,7 @@ impl Stand {
         if self.waiting.is_empty() && self.sending.is_none() {
             (self.account, self.at) = (account.clone(), ready);
         }
-        self.waiting.push_back(Entry { pkt, queue, ready, account, lane });
+        self.waiting.push_back(WaitingPacket { pkt, queue, ready, account, lane });
     }
 
     /// A packet leaves its lane for the queue.

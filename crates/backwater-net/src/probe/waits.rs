@@ -54,7 +54,7 @@ impl Waits {
 
 /// What keeps a flow at its source, if that is not its port, and the queue that its next packet will join.
 #[derive(Clone, Copy)]
-pub(crate) struct Source {
+pub(crate) struct AtSource {
     cause: Option<Cause>,
     queue: u8,
 }
@@ -65,7 +65,7 @@ where
 {
     /// Whoever waits at a port has done so until now, for what it now is that keeps them; `at_source` says what keeps a flow, and not
     /// its port, from sending.
-    pub(crate) fn pass_stands(&mut self, port: u16, at_source: impl Fn(&Self, &Stand) -> Option<Source>) {
+    pub(crate) fn pass_stands(&mut self, port: u16, at_source: impl Fn(&Self, &Stand) -> Option<AtSource>) {
         let (global, now) = (self.global(port), self.world.now);
         let Some(waits) = &mut self.world.probes.waits else { return };
         let mut stands = std::mem::take(&mut waits.stands[global as usize]);
@@ -81,7 +81,7 @@ where
     }
 
     /// What keeps a flow's first packet from leaving a port.
-    fn cause(&self, port: u16, stand: &Stand, source: Option<Source>) -> Option<Cause> {
+    fn cause(&self, port: u16, stand: &Stand, source: Option<AtSource>) -> Option<Cause> {
         let p = &self.ports[usize::from(port)];
         let queue = stand.queue().or(source.map(|source| source.queue))? % CLASSES as u8;
         let closed = p.open & (1 << queue) == 0;
@@ -216,7 +216,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// What keeps a flow, and not its port, from sending; and the queue of its interface that its next packet will join.
-    pub(crate) fn cause_at_source(&self, stand: &Stand) -> Option<Source> {
+    pub(crate) fn cause_at_source(&self, stand: &Stand) -> Option<AtSource> {
         let flow = &self.node.tables.flows.send[self.node.tables.flows.find(stand.flow)?];
         let queue = flow.ds.dscp().priority().0;
         let cause = match flow.status {
@@ -228,7 +228,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
             Status::Ready | Status::Parked | Status::Idle => None,
         };
-        Some(Source { cause, queue })
+        Some(AtSource { cause, queue })
     }
 
     /// A frame has arrived at a host. A slow receiver takes it later.

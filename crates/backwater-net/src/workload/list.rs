@@ -54,16 +54,16 @@ impl Ways {
 
 /// Flows by ascending start, with their ways. Several runs may share one.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct FlowTable {
     rows: Vec<Row>,
     ways: Vec<Way>,
 }
 
-impl Table {
+impl FlowTable {
     /// Of rows in any order; flows of one start come in the order of their identities.
-    pub fn new(mut rows: Vec<Row>, ways: Ways) -> Table {
+    pub fn new(mut rows: Vec<Row>, ways: Ways) -> FlowTable {
         rows.sort_unstable_by_key(|row| (row.start, row.id));
-        Table { rows, ways: ways.list }
+        FlowTable { rows, ways: ways.list }
     }
 
     /// The flows.
@@ -79,7 +79,7 @@ impl Table {
 
 /// Hands out a table's flows.
 pub struct List {
-    table: Arc<Table>,
+    table: Arc<FlowTable>,
     group: u32,
     ect: bool,
     stream: Option<Stream>,
@@ -88,12 +88,12 @@ pub struct List {
 
 impl List {
     /// The table's flows as flows of `group`; each row has its own class.
-    pub fn new(group: &Group, table: Arc<Table>) -> List {
+    pub fn new(group: &Group, table: Arc<FlowTable>) -> List {
         List { table, group: group.index, ect: group.ect, stream: None, next: 0 }
     }
 
     /// The same, but each row is a Bernoulli source: its bytes do not matter, it sends until the stream ends.
-    pub fn streams(group: &Group, table: Arc<Table>, stream: Stream) -> List {
+    pub fn streams(group: &Group, table: Arc<FlowTable>, stream: Stream) -> List {
         List { stream: Some(stream), ..List::new(group, table) }
     }
 }
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!((ways.number(way.clone()), ways.number(way.clone())), (0, 0));
         assert_eq!((ways.number(Way { acks: None, ..way }), ways.number(Way::default())), (1, Row::ECMP));
         let rows = vec![row(5, 20), row(7, 10), Row { way: 0, ..row(6, 10) }];
-        let table = Arc::new(Table::new(rows, ways));
+        let table = Arc::new(FlowTable::new(rows, ways));
         let mut list = List::new(&group(), table);
         let flows: Vec<FlowSpec> = std::iter::from_fn(|| list.next_flow()).collect();
         assert_eq!(flows.iter().map(|f| f.id).collect::<Vec<_>>(), [6, 7, 5]);
@@ -158,7 +158,7 @@ mod tests {
     fn streams_have_no_size() {
         let stream =
             Stream { slot: Time::ns(1200), probability: 0.5, until: Time::ms(1), queue: None, own_phase: false };
-        let table = Arc::new(Table::new(vec![row(1, 0)], Ways::default()));
+        let table = Arc::new(FlowTable::new(vec![row(1, 0)], Ways::default()));
         let flow = List::streams(&group(), table, stream).next_flow().unwrap();
         assert_eq!((flow.bytes, flow.stream), (0, Some(stream)));
     }

@@ -16,7 +16,7 @@ pub mod sizes;
 pub use arrivals::{Arrivals, Gaps, Sender, Timing, To};
 pub use assigned::{Assigned, Classes, placement};
 pub use incast::{Crowd, Incasts};
-pub use list::{List, Row, Table, Ways};
+pub use list::{FlowTable, List, Row, Ways};
 pub use permutation::permutation;
 pub use sizes::{Distribution, Sizes};
 

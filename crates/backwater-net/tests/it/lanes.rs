@@ -5,7 +5,7 @@ use backwater_engine::Time;
 use backwater_net::attachment::Attachment;
 use backwater_net::config::Architecture;
 use backwater_net::hooks::{
-    Departure, Extra, Fate, Gate, Lane, NicCx, NicSide, Order, Place, Steering, SwitchCx, SwitchSide, Token,
+    Departure, Extra, Fate, FlowOrder, Gate, Lane, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, HostId, Packet, Queue};
 use backwater_net::{Bytes, Rate};
@@ -119,7 +119,7 @@ fn a_frame_that_has_left_is_told_before_the_next_is_counted() {
 #[derive(Clone, Copy)]
 struct Moves {
     apart: bool,
-    order: Order,
+    order: FlowOrder,
 }
 
 impl Makes for Moves {
@@ -151,9 +151,12 @@ impl SwitchSide for Moves {
 #[test]
 fn a_flow_that_waits_in_a_lane_keeps_its_order() {
     for architecture in [Architecture::OutputQueued, Architecture::Voq] {
-        for (apart, order) in
-            [(false, Order::Counters), (true, Order::Counters), (false, Order::Markers), (true, Order::Markers)]
-        {
+        for (apart, order) in [
+            (false, FlowOrder::Counters),
+            (true, FlowOrder::Counters),
+            (false, FlowOrder::Markers),
+            (true, FlowOrder::Markers),
+        ] {
             let mut bench = Bench::star(3, Rate::gbps(100));
             bench.switch.architecture = architecture;
             bench.flow(0, 1, 48_000);

@@ -7,6 +7,7 @@ use backwater::{Checked, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
+use backwater_net::bench::network::Collected;
 use backwater_net::packet::{Body, NodeId, Port};
 use backwater_net::record::{
     Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PauseRow, PortRow, Progress, SeriesRow,
@@ -15,6 +16,7 @@ use backwater_net::record::{
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Deref;
 
 /// How a scenario is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,14 +59,7 @@ pub enum What {
 /// Everything that a run has handed out, but samples of time series, of which sent bytes are kept.
 #[derive(Default)]
 pub struct Rows {
-    pub flows: Vec<FlowRow>,
-    pub control: Vec<ControlRow>,
-    pub ports: Vec<PortRow>,
-    pub switches: Vec<SwitchRow>,
-    pub counters: Vec<CounterRow>,
-    pub collectives: Vec<CollectiveRow>,
-    pub waits: Vec<WaitRow>,
-    pub pauses: Vec<PauseRow>,
+    kept: Collected,
     pub sent: Vec<SeriesRow>,
     pub passed: BTreeMap<Passage, Sum>,
     /// Data packets of each flow that have left a port of its source, and come in at one of its receiver.
@@ -74,23 +69,28 @@ pub struct Rows {
     hosts: Vec<NodeId>,
 }
 
+impl Deref for Rows {
+    type Target = Collected;
+    fn deref(&self) -> &Collected {
+        &self.kept
+    }
+}
+
+macro_rules! keep {
+    ($($hook:ident: $row:ty),+) => {
+        $(fn $hook(&mut self, row: &$row) {
+            self.kept.$hook(row);
+        })+
+    };
+}
+
 impl Sink for Rows {
-    fn flow(&mut self, row: &FlowRow) {
-        self.flows.push(row.clone());
-    }
-    fn control(&mut self, row: &ControlRow) {
-        self.control.push(row.clone());
-    }
+    keep!(flow: FlowRow, control: ControlRow, collective: CollectiveRow, port: PortRow, switch: SwitchRow, counter: CounterRow,
+        wait: WaitRow, pause: PauseRow);
     fn series(&mut self, row: &SeriesRow) {
         if row.quantity == "sent_bytes" {
             self.sent.push(row.clone());
         }
-    }
-    fn collective(&mut self, row: &CollectiveRow) {
-        self.collectives.push(row.clone());
-    }
-    fn port(&mut self, row: &PortRow) {
-        self.ports.push(row.clone());
     }
     fn frame(&mut self, row: &FrameRow) {
         let what = match row.packet.body {
@@ -116,18 +116,6 @@ impl Sink for Rows {
                 self.of_flow.entry(flow.id).or_default()[usize::from(!*outbound)] += 1;
             }
         }
-    }
-    fn switch(&mut self, row: &SwitchRow) {
-        self.switches.push(row.clone());
-    }
-    fn counter(&mut self, row: &CounterRow) {
-        self.counters.push(row.clone());
-    }
-    fn wait(&mut self, row: &WaitRow) {
-        self.waits.push(row.clone());
-    }
-    fn pause(&mut self, row: &PauseRow) {
-        self.pauses.push(row.clone());
     }
 }
 
@@ -216,7 +204,7 @@ pub fn run(resolved: &Checked, how: How, most: u64, dice: &mut Dice) -> Result<O
     network.finish(&mut All { rows: &mut rows, tables: &mut tables, capture: capture.as_mut() });
     tables.finish().map_err(|error| format!("tables: {error}"))?;
     capture.as_mut().map_or(Ok(()), Capture::finish).map_err(|error| format!("capture: {error}"))?;
-    rows.flows.sort_by_key(|flow| flow.id);
+    rows.kept.flows.sort_by_key(|flow| flow.id);
     Ok(Outcome { rows, progress, now: network.now(), unrest, fingerprint, broken, deadlock, ended })
 }
 

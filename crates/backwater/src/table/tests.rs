@@ -9,7 +9,7 @@ fn group() -> Group {
     Group { index: 0, stream: "table".into(), class: Class(3), ect: true }
 }
 
-fn read(text: impl AsRef<[u8]>) -> Result<Table, ScenarioError> {
+fn read(text: impl AsRef<[u8]>) -> Result<FlowTable, ScenarioError> {
     let graph = graph();
     from_csv(text.as_ref(), "flows.csv", &Index::new(graph.clone().into()), &group())
 }

@@ -1,8 +1,8 @@
 //! A peer: scenarios/htsim-incast.toml against the same network, paths and acknowledgements' paths in htsim.
 
-use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_mech::stage;
+use backwater_net::bench::network::Collected;
 use backwater_net::record::PortRow;
 use std::path::Path;
 
@@ -14,17 +14,17 @@ fn scenario() -> Scenario {
     Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run(scenario: &Scenario, seed: u64) -> Rows {
+fn run(scenario: &Scenario, seed: u64) -> Collected {
     let spec = build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), seed).unwrap_or_else(|e| panic!("{e}"));
     let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
-    let mut rows = Rows::default();
+    let mut rows = Collected::default();
     while !stage::run(&mut network, 1 << 20, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
     network.finish(&mut rows);
     rows.flows.sort_by_key(|row| row.id);
     rows
 }
 
-fn completions(rows: &Rows) -> Vec<f64> {
+fn completions(rows: &Collected) -> Vec<f64> {
     let all = rows.flows.iter().filter_map(|row| row.fct_last_ack);
     all.map(|fct| fct.0 as f64 / 1e6).collect()
 }

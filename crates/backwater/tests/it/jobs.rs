@@ -9,21 +9,21 @@
 //! the first packet's time on the second link being alpha's part of the serialisation. Acknowledgements share the links with the next
 //! phase's data, so closed forms are those without; with them a phase takes at most an acknowledgement for each packet more.
 
-use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
+use backwater_net::bench::network::Collected;
 use backwater_net::record::FlowRow;
 use std::path::Path;
 
 /// Runs to the end; every flow must be complete and the network at rest unless the scenario stops before.
-fn run(text: &str) -> (Rows, u64) {
+fn run(text: &str) -> (Collected, u64) {
     let scenario = Scenario::from_text(text, "job.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
     let spec = build(&resolved, resolved.seed()).unwrap_or_else(|e| panic!("{e}"));
     let (total, stops) = (spec.flows_total, spec.stop_at.is_some());
     let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
-    let mut rows = Rows::default();
+    let mut rows = Collected::default();
     while !stage::run(&mut network, 777, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
     assert!(stops || network.unrest().is_empty(), "{:?}", network.unrest());
     network.finish(&mut rows);

@@ -14,7 +14,6 @@ mod nics;
 mod ns3;
 mod promises;
 mod reference;
-mod rows;
 mod scenarios;
 mod series;
 mod settings;

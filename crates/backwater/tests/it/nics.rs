@@ -1,10 +1,10 @@
 //! `[nic]`: hosts with delays of their own, and mechanisms that limit the same flow's rate.
 
-use crate::rows::Rows;
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
 use backwater_net::HostQueues;
+use backwater_net::bench::network::Collected;
 use backwater_net::packet::{Class, HostId};
 
 const STAR: &str = r#"
@@ -31,7 +31,7 @@ fn scenario(more: &str) -> Scenario {
 /// Completion times by flow, and the fingerprint.
 fn run(more: &str) -> (Vec<Time>, u64) {
     let mut network = stage::build(build(&scenario(more).check().unwrap(), 1).unwrap()).unwrap();
-    let mut rows = Rows::default();
+    let mut rows = Collected::default();
     while !stage::run(&mut network, 1 << 16, &mut rows).unwrap().done {}
     let mut flows: Vec<_> = rows.flows.iter().map(|row| (row.id, row.fct_last_ack.unwrap())).collect();
     flows.sort_unstable();

@@ -1,8 +1,8 @@
 //! What `lossless = true` promises: check passes what cannot lose, and names what can.
 
-use crate::rows::Rows;
 use backwater::{Scenario, ScenarioError, build};
 use backwater_net::Network;
+use backwater_net::bench::network::Collected;
 use backwater_net::record::Progress;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn refused(text: &str) -> (String, String) {
 
 fn run(scenario: &Scenario) -> Progress {
     let mut network = Network::new(build(&scenario.check().unwrap(), 1).unwrap()).unwrap();
-    let mut rows = Rows::default();
+    let mut rows = Collected::default();
     while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
     network.progress()
 }
