@@ -11,7 +11,7 @@ const WORDS: [&str; 2] = ["pause", "ecn"];
 const SHARED: [(&str, &str, &[&str]); 3] = [
     ("crates/backwater/src", "rs", &["capture"]),
     ("crates/backwater-net/src", "rs", &[]),
-    ("python/backwater", "py", &["cli/capture.py", "cli/pcap.py", "study/claims", "plot/own"]),
+    ("python/backwater", "py", &["cli/capture.py", "cli/pcap.py", "study/claims", "plot/own", "studies"]),
 ];
 
 /// Examples in texts for people, by file, and the mechanism that they take.
