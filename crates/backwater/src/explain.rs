@@ -173,7 +173,7 @@ impl At {
         let kind = kind_of(schema);
         let unit = text("x-unit").or_else(|| items?.get("x-unit")?.as_str().map(str::to_owned));
         let default = match outer.get("default").or_else(|| schema.get("default")) {
-            Some(value) if !value.is_object() => Some(shown(value)),
+            Some(value) if !value.is_object() => Some(plain(value)),
             Some(_) => None,
             None if self.required && !matches!(kind, Kind::Table(_)) && !self.path.is_empty() => {
                 Some("none: must be given".into())
@@ -238,11 +238,20 @@ fn unit_of(kind: &Kind<'_>) -> Option<String> {
     Some(text.into())
 }
 
+/// A value as people write it: 1, not 1.0.
+fn plain(value: &Json) -> String {
+    let text = shown(value);
+    match text.strip_suffix(".0") {
+        Some(whole) if value.is_f64() => whole.to_owned(),
+        _ => text,
+    }
+}
+
 fn range(schema: &Json) -> Option<String> {
     if let Kind::Choice(names) = kind_of(schema) {
         return Some(names.join(", "));
     }
-    let bound = |key: &str| schema.get(key).map(shown);
+    let bound = |key: &str| schema.get(key).map(plain);
     let least = bound("x-min").or_else(|| bound("minimum"));
     match (least, bound("maximum")) {
         (Some(least), Some(most)) => Some(format!("{least} to {most}")),

@@ -48,7 +48,8 @@ pub(crate) fn resolve(
     if let Some(table) = root.table_mut() {
         expand(table, &source)?;
     }
-    conform(&mut root, schema::root(), &mut Vec::new(), &Conform { source: &source, complete: true, entries: false })?;
+    let how = Conform { source: &source, complete: true, entries: false };
+    conform(&mut root, schema::root(), &mut Vec::new(), &how).map_err(|error| called(error, &root))?;
     let (plain, scoped) = split(&root);
     let mut scoped = scoped;
     let switch = scoped.shift_remove("switch").unwrap_or_else(|| json!({ "base": {} }));
@@ -67,6 +68,12 @@ pub(crate) fn resolve(
         tree: root,
         source,
     })
+}
+
+/// An error whose key has labels in place of numbers.
+pub(crate) fn called(error: ScenarioError, root: &Node) -> ScenarioError {
+    let key = error.key.as_deref().map(|key| root.called(key));
+    ScenarioError { key, ..error }
 }
 
 /// Merges presets below and overrides above the tables that have them; mechanisms that are switched off go.
@@ -149,7 +156,8 @@ fn read<T: DeserializeOwned>(
         let steps = prefix.iter().map(|s| (*s).to_owned()).chain(inner);
         let path: Vec<String> = steps.filter(|s| s != "base" && s != "params" && s != "select").collect();
         let (node, _) = root.nearest(&path);
-        let place = ScenarioError { key: Some(path.join(".")), value: Some(node.shown()), ..node.origin.error(source) };
+        let key = Some(root.called(&path.join(".")));
+        let place = ScenarioError { key, value: Some(node.shown()), ..node.origin.error(source) };
         hinted(place, &error.into_inner().to_string())
     })
 }
@@ -170,7 +178,12 @@ impl Resolved {
             _ if found => node.origin.error(&self.source),
             _ => node.origin.error_at_key(&self.source),
         };
-        ScenarioError { key: Some(key.into()), value: found.then(|| node.shown()), reason: reason.into(), ..place }
+        ScenarioError {
+            key: Some(self.tree.called(key)),
+            value: found.then(|| node.shown()),
+            reason: reason.into(),
+            ..place
+        }
     }
 
     /// Which text gives a value, if one does.

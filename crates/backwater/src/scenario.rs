@@ -50,7 +50,8 @@ impl Scenario {
             schema::root(),
             &mut Vec::new(),
             &Conform { source: &source, complete: false, entries: false },
-        )?;
+        )
+        .map_err(|error| resolved::called(error, &root))?;
         Ok(Scenario {
             source,
             base_dir: base_dir.to_owned(),

@@ -49,7 +49,7 @@ pub struct Params {
         why = "no port has a rate of zero"
     )]
     pub reference_rate: Option<Rate>,
-    /// Static threshold: bytes above which the class is paused.
+    /// Static threshold: bytes above which the class is paused. Absent: must be given where `threshold` is `static`.
     #[param(
         symbol = "XOFF", range = Bytes(1).., up_to = "below the buffer, less the headroom",
         source = "the study; IEEE 802.1Q leaves it to the implementer"

@@ -76,6 +76,22 @@ impl Node {
         (node, path.len())
     }
 
+    /// A dotted key of numbers as people write it: an entry of a list by its label, where that is no other's.
+    pub(crate) fn called(&self, key: &str) -> String {
+        let mut node = Some(self);
+        let steps = key.split('.').map(|step| {
+            let at = node.take();
+            let Some(list) = at.and_then(Node::list) else {
+                node = at.and_then(Node::table).and_then(|table| table.get(step));
+                return step.to_owned();
+            };
+            let Ok(number) = step.parse::<usize>() else { return step.to_owned() };
+            node = list.get(number);
+            unique_labels(list).remove(&number).unwrap_or_else(|| step.to_owned())
+        });
+        steps.collect::<Vec<_>>().join(".")
+    }
+
     /// For serde and for the JSON Schema's sake.
     pub(crate) fn json(&self) -> Json {
         match &self.value {

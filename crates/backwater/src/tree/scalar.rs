@@ -101,7 +101,14 @@ pub(super) fn number(
     let value = match node.value {
         Value::Integer(n) => n as f64,
         Value::Float(x) if !whole => x,
-        _ => return Err(wrong_kind(node, path, cx, if whole { "a whole number" } else { "a number" })),
+        _ => {
+            let error = wrong_kind(node, path, cx, if whole { "a whole number" } else { "a number" });
+            let percent = node.text().and_then(|text| text.trim().strip_suffix('%')?.trim().parse::<f64>().ok());
+            return Err(match percent.filter(|percent| !whole && percent.is_finite()) {
+                Some(percent) => error.hint(format!("write it as a share of 1: {}", (percent * 1e9).round() / 1e11)),
+                None => error,
+            });
+        }
     };
     let bound = |key| schema.get(key).and_then(Json::as_f64);
     let format = schema.get("format").and_then(Json::as_str).unwrap_or("");

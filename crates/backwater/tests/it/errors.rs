@@ -98,6 +98,7 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("fraction of the smallest unit", star("[sfc]\nthreshold = \"1 KB\"\npause = \"0.1 ps\"\n")),
         ("too large for a quantity", star("[pfc]\nxoff = \"99999999999999 TB\"\n")),
         ("not a number", star("[ecn]\npmax = nan\n")),
+        ("percentage of what is a number", star("[ecn]\npmax = \"1 %\"\n")),
         ("infinite", star("[ecn]\npmax = inf\n")),
         ("negative number", star("[ecn]\npmax = -0.5\n")),
         ("recovery without acknowledgements", star("[ack]\nenabled = false\n[transport]\nrecovery = \"go-back-n\"\n")),

@@ -68,9 +68,12 @@ fn entries_of_lists_are_explained_by_their_labels() {
 #[test]
 fn what_a_key_means() {
     let xoff = explain("pfc.xoff").unwrap();
-    assert_eq!(xoff.meaning, "Static threshold: bytes above which the class is paused.");
+    assert!(xoff.meaning.starts_with("Static threshold: bytes above which the class is paused. Absent: must be given"));
     assert!(xoff.unit.unwrap().starts_with("size (B, KB = 1000 B"));
     assert_eq!(xoff.default.as_deref(), Some("absent"));
+    assert_eq!(explain("pause.counter").unwrap().range.as_deref(), Some("ingress, egress"));
+    let alpha = explain("switch.alpha_ingress").unwrap();
+    assert_eq!((alpha.default.as_deref(), alpha.range.as_deref()), (Some("8"), Some("at least 0")));
     let at = explain("switch.latency_at").unwrap();
     assert_eq!(at.range.as_deref(), Some("input, fabric, output"));
     assert_eq!(at.default.as_deref(), Some("output"));

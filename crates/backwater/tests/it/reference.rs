@@ -26,6 +26,19 @@ fn kind(unit: &str) -> &str {
     unit.split(" (").next().filter(|kind| *kind != "one of the values below").unwrap_or_default()
 }
 
+/// The default of a parameter without one, where its meaning says what that is; and the rest of the meaning.
+fn absent(about: &Explain) -> (Option<String>, String) {
+    let mark = "Absent: ";
+    let known = about.default.as_deref() == Some("absent");
+    let Some((before, after)) = about.meaning.split_once(mark).filter(|_| known) else {
+        return (None, about.meaning.clone());
+    };
+    let end = after.find(". ").unwrap_or(after.len());
+    let (said, rest) = after.split_at(end);
+    let meaning = format!("{} {}", before.trim(), rest.trim_start_matches('.').trim());
+    (Some(said.trim_end_matches('.').to_owned()), meaning.trim().to_owned())
+}
+
 fn row(about: &Explain) -> String {
     let key = about.key.rsplit('.').next().unwrap_or(&about.key);
     let symbol = about.symbol.as_ref().map_or_else(String::new, |symbol| cell(symbol));
@@ -37,10 +50,11 @@ fn row(about: &Explain) -> String {
     };
     let text = |text: &Option<String>| cell(text.as_deref().unwrap_or_default());
     let unit = cell(kind(about.unit.as_deref().unwrap_or_default()));
-    let meaning = cell(&about.meaning);
+    let (said, meaning) = absent(about);
+    let default = said.map_or_else(|| code(&about.default), |said| cell(&said));
     format!(
-        "| `{key}` | {symbol} | {meaning} | {unit} | {} | {} | {} |\n",
-        code(&about.default),
+        "| `{key}` | {symbol} | {} | {unit} | {default} | {} | {} |\n",
+        cell(&meaning),
         text(&about.range),
         text(&about.source)
     )
