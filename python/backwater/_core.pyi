@@ -84,6 +84,9 @@ class Scenario:
         Of a capture the ports are looked up; its file is left alone.
         """
 
+    def controls(self) -> list[tuple[str, str]]:
+        """Which flows each confined control has, as (mechanism, flows in words)."""
+
     def resolved_toml(self) -> str:
         """Every value, defaults included, as a scenario text."""
 

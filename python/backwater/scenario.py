@@ -165,6 +165,10 @@ class Scenario:
         """
         return self.complete().check()
 
+    def controls(self) -> dict[str, str]:
+        """Which flows each control has that is confined to some, in words."""
+        return dict(self._core.controls())
+
     def resolved(self) -> str:
         """Every value, defaults included, as the text of a scenario file."""
         return self._core.resolved_toml()

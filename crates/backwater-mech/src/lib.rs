@@ -5,6 +5,7 @@
 mod average;
 pub mod bcn;
 pub mod ci;
+pub mod confined;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod ecn;

@@ -28,8 +28,7 @@ use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
-pub(crate) use crate::place::Owners;
-pub use crate::place::{Lane, Owner, Place};
+pub use crate::place::{Lane, Owner, Owners, Place};
 pub use crate::reach::{Margin, Reach, Unit};
 
 mod advice;

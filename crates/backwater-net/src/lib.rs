@@ -8,6 +8,7 @@ mod alone;
 pub mod attachment;
 pub mod bench;
 pub mod config;
+mod confinement;
 mod event;
 mod flow_spec;
 pub mod hooks;

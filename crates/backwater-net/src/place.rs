@@ -33,7 +33,13 @@ pub struct Owner(pub u8);
 impl Owner {
     /// The stage itself (a slow receiver). It comes after all mechanisms, whose number it is that there may be at most.
     pub(crate) const STAGE: Owner = Owner(63);
+
+    /// Its bit among [`Owners`].
+    #[inline(always)]
+    pub fn bit(self) -> Owners {
+        1 << self.0
+    }
 }
 
-/// Owners, a bit each. As wide as what an event's order says of its owner: 6 bits.
-pub(crate) type Owners = u64;
+/// Mechanisms by number, a bit each. As wide as what an event's order says of its owner: 6 bits.
+pub type Owners = u64;

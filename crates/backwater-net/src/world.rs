@@ -2,6 +2,7 @@
 
 use crate::attachment::Attachments;
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
+use crate::confinement::Confinement;
 use crate::event::Event;
 use crate::hooks::{Extra, Notes, PortShape};
 use crate::packet::{HostId, NodeId};
@@ -114,7 +115,20 @@ impl Rules {
             lossless: false,
             chooses: false,
             extra: Extra::NONE,
+            confinement: Confinement::default(),
         })
+    }
+
+    /// \[bytes\] of header of a data packet, where the mechanisms of this place leave its flow alone
+    #[inline(always)]
+    pub fn header(&self, left: u8) -> u32 {
+        self.header.saturating_sub(self.confinement.at(left).data)
+    }
+
+    /// \[bytes\] of an acknowledgement of such a flow
+    #[inline(always)]
+    pub fn ack_size(&self, left: u8) -> u32 {
+        (self.ack.size.0 as u32).saturating_sub(self.confinement.at(left).ack)
     }
 
     /// \[bytes\] Narrower a window must not be.
@@ -139,6 +153,8 @@ pub(crate) struct Rules {
     pub chooses: bool,
     /// What mechanisms have beside the hooks that are always called.
     pub extra: Extra,
+    /// Which mechanisms leave which flows alone.
+    pub confinement: Confinement,
 }
 
 /// Where nodes are, and the ways between them.

@@ -145,6 +145,12 @@ impl Scenario {
         resolved.warnings.iter().map(warning).collect()
     }
 
+    /// Which flows each control has, where one is confined to some.
+    fn controls(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        let read = self.read();
+        patiently(py, None, move || Ok(read.resolved()?.controls()))
+    }
+
     fn resolved_toml(&self, py: Python<'_>) -> PyResult<String> {
         let read = self.read();
         patiently(py, None, move || Ok(read.resolved()?.to_toml()))

@@ -72,7 +72,7 @@ impl Simulation {
         capture: Option<(&Capture, Begin)>,
     ) -> Result<Simulation, ScenarioError> {
         let spec = backwater::build(resolved, seed)?;
-        let tally = Tally::new(offers(resolved), &spec.packet, &spec.groups);
+        let tally = Tally::new(offers(resolved), &spec.groups);
         let tables = Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally).judging(Verdict::new(&spec));
         let (end, flows_total) = (spec.stop_at, spec.flows_total);
         let at = capture.map_or(Ok(Vec::new()), |(capture, _)| ports(&spec.graph, &capture.options.ports))?;

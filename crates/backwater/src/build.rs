@@ -246,7 +246,7 @@ impl Sources {
     }
 
     fn streams(&mut self, layout: &Layout, plan: &Plan) -> Result<(), ScenarioError> {
-        let packet = &layout.file.packet;
+        let packet = plan.packet(layout);
         let frame = packet.payload + packet.header + packet.gap;
         let Some(until) = plan.until(layout) else { return Ok(()) };
         let load = plan.offered.share.unwrap_or_default();

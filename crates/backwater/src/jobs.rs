@@ -40,7 +40,8 @@ pub(crate) fn build(
     seed: u64,
 ) -> Result<Job, ScenarioError> {
     let job = &layout.file.job[number];
-    let links = Links { rates: layout.rates.clone().into(), packet: layout.file.packet.clone() };
+    let packet = |step: &StepSpec| layout.packet_of(spec.class.0, &format!("{}/{}", spec.label, step.label));
+    let links = Links { rates: layout.rates.clone().into(), packets: spec.steps.iter().map(packet).collect() };
     let reader = Reader { layout, key: format!("job.{number}"), job };
     Job::new(spec, group, seed, links).map_err(|error| reader.explained(&error))
 }

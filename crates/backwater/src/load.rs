@@ -5,6 +5,7 @@ use crate::file::{LoadCounts, LoadOf};
 use crate::layout::Layout;
 use crate::plan::{Plan, all_links};
 use backwater_engine::Time;
+use backwater_net::config::PacketParams;
 
 /// What a group of flows is to offer, and of what.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,8 @@ pub struct Offer {
     pub label: String,
     /// Which bytes count.
     pub counts: LoadCounts,
+    /// Lengths of its frames.
+    pub packet: PacketParams,
     /// Whose links it is a share of.
     pub of: LoadOf,
     /// \[b/s\] Those links' rates, added up.
@@ -45,6 +48,7 @@ impl Plan {
         Some(Offer {
             label: self.group.label.clone(),
             counts: self.group.load_counts,
+            packet: self.packet(layout),
             of: self.group.load_of,
             capacity,
             target: self.group.load.map(|share| share.0).or_else(by_interval)?,

@@ -101,12 +101,17 @@ impl Plan {
         Offered { sources: sources.len() as f64, links, share }
     }
 
+    /// Lengths of its frames.
+    pub(crate) fn packet(&self, resolved: &Resolved) -> PacketParams {
+        resolved.packet_of(self.group.class, &self.group.label)
+    }
+
     /// Bytes on the wire of one flow of average size.
     pub(crate) fn wire_bytes(&self, resolved: &Resolved) -> f64 {
-        let packet = &resolved.file.packet;
+        let packet = self.packet(resolved);
         match &self.sizes {
             Some(Sizes::Fixed(size)) => packet.on_wire(size.0) as f64,
-            Some(drawn) => drawn.mean() * full_packets(packet),
+            Some(drawn) => drawn.mean() * full_packets(&packet),
             None => 0.0,
         }
     }
@@ -116,7 +121,7 @@ impl Plan {
         match (self.group.load_counts, &self.sizes) {
             (LoadCounts::Wire, _) => 1.0,
             (LoadCounts::Payload, Some(sizes)) => self.wire_bytes(resolved) / sizes.mean(),
-            (LoadCounts::Payload, None) => full_packets(&resolved.file.packet),
+            (LoadCounts::Payload, None) => full_packets(&self.packet(resolved)),
         }
     }
 

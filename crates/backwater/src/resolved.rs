@@ -7,7 +7,8 @@ use crate::schema;
 use crate::tree::{self, Conform, Layer, Node, SourceText, TomlTable, Value, conform, hinted, table_json};
 use backwater_mech::registry::{self, ENTRIES};
 use backwater_mech::stack::Scoped;
-use backwater_net::config::SwitchParams;
+use backwater_net::config::{PacketParams, SwitchParams};
+use backwater_net::packet::Class;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -100,7 +101,13 @@ fn expand(root: &mut TomlTable, source: &SourceText) -> Result<(), ScenarioError
     }
     for key in ENTRIES.iter().map(|e| e.name).chain(["switch"]) {
         let Some(table) = root.get_mut(key).and_then(Node::table_mut) else { continue };
-        let Some(at) = table.shift_remove("at") else { continue };
+        // Of overrides it is no part: it speaks of flows, not of nodes.
+        let flows = if schema::may_be_confined(key) { table.shift_remove(schema::FLOWS) } else { None };
+        let at = table.shift_remove("at");
+        let Some(at) = at else {
+            table.extend(flows.map(|flows| (schema::FLOWS.to_owned(), flows)));
+            continue;
+        };
         let Value::List(overrides) = at.value else {
             let error = at.origin.error_at_key(source).key(format!("{key}.at"));
             return Err(
@@ -114,6 +121,7 @@ fn expand(root: &mut TomlTable, source: &SourceText) -> Result<(), ScenarioError
         });
         let list = Node { value: Value::List(complete.collect()), origin: at.origin };
         table.insert("at".into(), list);
+        table.extend(flows.map(|flows| (schema::FLOWS.to_owned(), flows)));
     }
     Ok(())
 }
@@ -126,12 +134,16 @@ fn split(root: &Node) -> (Json, Map<String, Json>) {
             Some(table) if schema::is_scoped(key) => {
                 let mut base = table_json(table);
                 let at = base.shift_remove("at").unwrap_or_else(|| json!([]));
+                let flows = if schema::may_be_confined(key) { base.shift_remove(schema::FLOWS) } else { None };
                 let at = at.as_array().into_iter().flatten().map(|one| {
                     let mut params = one.as_object().cloned().unwrap_or_default();
                     let (tier, node) = (params.shift_remove("tier"), params.shift_remove("node"));
                     json!({ "select": { "tier": tier, "node": node }, "params": params })
                 });
-                scoped.insert(key.clone(), json!({ "base": base, "at": at.collect::<Vec<_>>() }));
+                scoped.insert(
+                    key.clone(),
+                    json!({ "base": base, "at": at.collect::<Vec<_>>(), "flows": flows.unwrap_or_else(|| json!({})) }),
+                );
             }
             _ => {
                 plain.insert(key.clone(), node.json());
@@ -166,6 +178,12 @@ impl Resolved {
     /// Seed of all random streams, unless a run has another.
     pub fn seed(&self) -> u64 {
         self.file.seed
+    }
+
+    /// Lengths of the frames of flows of this class, in groups of this label: without what mechanisms add that leave them alone.
+    pub(crate) fn packet_of(&self, class: u8, group: &str) -> PacketParams {
+        let spared = self.mechanisms.overhead_of(self.mechanisms.leaves(Class(class), group));
+        PacketParams { header: self.file.packet.header.saturating_sub(spared.data), ..self.file.packet.clone() }
     }
 
     /// An error at the value of a key, or where the nearest table of it stands.
@@ -274,6 +292,7 @@ fn flat(mut scoped: Map<String, Json>) -> Json {
         Some(Json::Object(base)) => base,
         _ => Map::new(),
     };
+    table.extend(scoped.shift_remove(schema::FLOWS).map(|flows| (schema::FLOWS.to_owned(), flows)));
     let at = match scoped.shift_remove("at") {
         Some(Json::Array(list)) if !list.is_empty() => list,
         _ => return Json::Object(table),

@@ -1,6 +1,7 @@
 //! The schema of scenario files: the text of the types' fields, composed with the tables that mechanisms bring.
 
 use crate::file::File;
+use backwater_mech::confined::Confined;
 use backwater_mech::registry::ENTRIES;
 use backwater_mech::stack::Select;
 use backwater_net::config::SwitchParams;
@@ -21,6 +22,14 @@ pub(crate) fn is_scoped(key: &str) -> bool {
     key == "switch" || ENTRIES.iter().any(|e| e.name == key)
 }
 
+/// The table of a mechanism that names the flows to which it is confined.
+pub(crate) const FLOWS: &str = "flows";
+
+/// Tables of mechanisms that may be confined to some flows.
+pub(crate) fn may_be_confined(key: &str) -> bool {
+    ENTRIES.iter().any(|e| e.name == key && (e.at_flows)())
+}
+
 fn compose() -> Json {
     let mut generator = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true).into_generator();
     let mut root = plain::<File>(&mut generator);
@@ -36,6 +45,12 @@ fn compose() -> Json {
             format!("{}. Without this table it is off; `false` switches it off again.", sentence(entry.summary)).into();
         table["x-source"] = entry.defined_by.into();
         table["x-switchable"] = true.into();
+        if let (true, Some(keys)) = ((entry.at_flows)(), properties_mut(&mut table)) {
+            let mut flows = plain::<Confined>(&mut generator);
+            flows["description"] =
+                "Flows to which it is confined; it leaves all others alone. Absent: all flows.".into();
+            keys.insert(FLOWS.into(), flows);
+        }
         tables.insert(entry.name.into(), table);
     }
     let Some(properties) = root.get_mut("properties").and_then(Json::as_object_mut) else { return root };

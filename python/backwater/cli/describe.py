@@ -79,12 +79,19 @@ def check(
             f"it applies to the variants {', '.join(used)}"
         )
     if json is not None:
-        values, skipped = case.values(), case.skipped
-        told = {"title": case.title, "values": values, "warnings": warnings, "skipped": skipped}
+        told = {
+            "title": case.title,
+            "values": case.values(),
+            "warnings": warnings,
+            "skipped": case.skipped,
+            "controls": case.controls(),
+        }
         write_json(json, told)
     if json != "-":
         rows = [(value["key"], value["value"], value["origin"]) for value in case.values()]
         listing(("key", "value", "from"), rows, case.title)
+    for control, flows in case.controls().items():
+        message(f"{control} controls the flows {flows}")
     message(f"{file}: good, with {checked}" if checked else f"{file}: good")
 
 

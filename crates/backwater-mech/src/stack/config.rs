@@ -32,10 +32,7 @@ macro_rules! config {
 
             /// Octets that mechanisms add to frames.
             pub fn overhead(&self) -> Overhead {
-                self.profiles().iter().fold(Overhead::default(), |all, (_, own)| Overhead {
-                    data: all.data + own.overhead.data,
-                    ack: all.ack + own.overhead.ack,
-                })
+                self.overhead_of(Owners::MAX)
             }
 
             /// What each mechanism that is on does where nothing is overridden.
@@ -68,11 +65,11 @@ macro_rules! config {
                 clashes(&self.profiles())
             }
 
-            /// Mechanisms that decide about the rate of a flow, and which flows share a limiter of theirs.
-            pub fn rate_limiters(&self, flow: &FlowShape) -> Vec<(&'static str, RateKey)> {
+            /// Mechanisms that decide about the rate of flows, which flows share a limiter of theirs, and to which they are confined.
+            pub fn rate_limiters(&self, flow: &FlowShape) -> Vec<(&'static str, RateKey, &Confined)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| if M::profile(&scoped.base).claims.flow_rate {
-                    all.push((M::NAME, M::rate_key(&scoped.base, flow)));
+                    all.push((M::NAME, M::rate_key(&scoped.base, flow), &scoped.flows));
                 });
                 all
             }
@@ -206,9 +203,45 @@ macro_rules! config {
                 all.iter().filter_map(|profile| profile.steering).fold(None, |all, one| Some(one.and(all)))
             }
 
-            /// Which flows share a controller.
-            pub fn rate_key(&self, flow: &FlowShape) -> RateKey {
-                for_configured!($list self, |scoped, M| {
+            /// The flows of each mechanism that is confined to some.
+            pub fn confined(&self) -> Vec<(&'static str, &Confined)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| if scoped.flows.confines() {
+                    all.push((M::NAME, &scoped.flows));
+                });
+                all
+            }
+
+            /// Mechanisms that leave flows of this class, in groups of this label, alone.
+            pub fn leaves(&self, class: Class, group: &str) -> Owners {
+                let mut all = 0;
+                for_sides!($list self.as_ref, |scoped, owner, M| if !scoped.flows.holds(class, group) {
+                    all |= owner.bit();
+                });
+                all
+            }
+
+            /// Octets that these mechanisms add to frames of their flows.
+            pub fn overhead_of(&self, of: Owners) -> Overhead {
+                let mut all = Overhead::default();
+                for_sides!($list self.as_ref, |scoped, owner, M| if of & owner.bit() != 0 {
+                    all = all.and(M::profile(&scoped.base).overhead);
+                });
+                all
+            }
+
+            /// Octets that mechanisms add to frames of some flows only.
+            pub fn overhead_of_confined(&self) -> Overhead {
+                let mut all = Overhead::default();
+                for_configured!($list self, |scoped, M| if scoped.flows.confines() {
+                    all = all.and(M::profile(&scoped.base).overhead);
+                });
+                all
+            }
+
+            /// Which flows share a controller, by the mechanisms that do not leave this one alone.
+            pub fn rate_key(&self, flow: &FlowShape, left: Owners) -> RateKey {
+                for_sides!($list self.as_ref, |scoped, owner, M| if left & owner.bit() == 0 {
                     let key = M::rate_key(&scoped.base, flow);
                     if key != RateKey::Flow { return key; }
                 });
@@ -245,10 +278,13 @@ macro_rules! config {
             fn shared(&self) -> Shared { Shared::default() }
             fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
             fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }
-            fn flow(&self, shape: &FlowShape, shared: &Shared) -> Option<FlowStack> {
-                Some(Config::flow(self, shape, shared)).filter(|stack| !stack.is_empty())
+            fn confines(&self) -> bool { !self.confined().is_empty() }
+            fn leaves(&self, class: Class, group: &str) -> Owners { Config::leaves(self, class, group) }
+            fn overhead(&self, of: Owners) -> Overhead { self.overhead_of(of) }
+            fn flow(&self, shape: &FlowShape, left: Owners, shared: &Shared) -> Option<FlowStack> {
+                Some(Config::flow(self, shape, left, shared)).filter(|stack| !stack.is_empty())
             }
-            fn rate_key(&self, shape: &FlowShape) -> RateKey { Config::rate_key(self, shape) }
+            fn rate_key(&self, shape: &FlowShape, left: Owners) -> RateKey { Config::rate_key(self, shape, left) }
             fn lossless_classes(&self, name: &str, tier: &str) -> u8 { Config::lossless_classes(self, name, tier) }
         }
     };

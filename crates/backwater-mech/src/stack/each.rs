@@ -54,4 +54,14 @@ macro_rules! call_sides {
     };
 }
 
-pub(crate) use {call_sides, for_all, for_all_of, for_configured, for_sides};
+/// The same of a hook about a flow, but for mechanisms that leave it alone.
+macro_rules! call_sides_of_flow {
+    ($list:tt $stack:ident, $cx:ident, |$side:ident, $own:ident| $call:expr) => {
+        $crate::stack::for_sides!($list $stack.as_deref_mut, |$side, owner, M| if !$cx.leaves(owner) {
+            let $own = &mut $cx.owned_by(owner);
+            $call;
+        })
+    };
+}
+
+pub(crate) use {call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides};

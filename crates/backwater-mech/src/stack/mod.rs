@@ -5,13 +5,15 @@ mod each;
 mod sides;
 
 pub(crate) use config::config;
-pub(crate) use each::{call_sides, for_all, for_all_of, for_configured, for_sides};
+pub(crate) use each::{call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides};
 pub(crate) use sides::sides;
 
-use backwater_net::hooks::{AdviceForm, CheckCx, Finding, Mechanism, Preset, Profile};
+use crate::confined::Confined;
+use backwater_net::hooks::{Absent, AdviceForm, CheckCx, Finding, Mechanism, Preset, Profile};
 use backwater_net::parameters::Parameters;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use std::any::TypeId;
 
 /// Which nodes an override is for. Every given key must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +32,7 @@ impl Select {
     }
 }
 
-/// Parameters with overrides, each complete; the last that matches a node counts.
+/// Parameters with overrides, each complete; the last that matches a node counts. With them the flows to which they apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scoped<P> {
     /// Where nothing else matches.
@@ -38,6 +40,9 @@ pub struct Scoped<P> {
     /// Overrides, already merged over the base.
     #[serde(default = "Vec::new")]
     pub at: Vec<At<P>>,
+    /// Flows to which a mechanism is confined.
+    #[serde(default, skip_serializing_if = "Confined::is_everything")]
+    pub flows: Confined,
 }
 
 /// One override.
@@ -52,7 +57,7 @@ pub struct At<P> {
 impl<P> Scoped<P> {
     /// The same everywhere.
     pub fn everywhere(base: P) -> Scoped<P> {
-        Scoped { base, at: Vec::new() }
+        Scoped { base, at: Vec::new(), flows: Confined::default() }
     }
 
     /// What counts at one node or another.
@@ -96,13 +101,15 @@ pub struct Entry {
     pub presets: &'static [Preset],
     /// What it may be asked for advice on.
     pub advice: Option<AdviceForm>,
+    /// Whether it has a side at flows, and so may be confined to some of them.
+    pub at_flows: fn() -> bool,
     /// Schema of its parameters.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
 impl Entry {
     /// The entry of a mechanism.
-    pub const fn of<M: Mechanism>() -> Entry {
+    pub const fn of<M: Mechanism<Flow: 'static>>() -> Entry {
         Entry {
             name: M::NAME,
             defined_by: M::DEFINED_BY,
@@ -113,6 +120,7 @@ impl Entry {
             counters: M::COUNTERS,
             presets: M::PRESETS,
             advice: M::ADVICE,
+            at_flows: || TypeId::of::<M::Flow>() != TypeId::of::<Absent>(),
             schema: |generator| generator.subschema_for::<M::Params>(),
         }
     }
@@ -167,14 +175,15 @@ macro_rules! mechanisms {
         use backwater_net::hooks::{
             Ack, Advice, AdviceError, Awaits, Carrier, CheckCx, Count, Departure, Extra, Fate, Finding, FlowCx, FlowShape,
             FlowSide, Full, HoldStyle, Incasts, Incoming, Lane, Loss, Mechanism, MemoryCx, NicCx, NicShape, NicSide, Overhead, Owner,
-            Place, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
+            Owners, Place, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
         };
         use backwater_engine::Time;
         use backwater_net::attachment::Attachment;
         use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
         use backwater_net::{Bytes, Rate};
+        use $crate::confined::Confined;
         use $crate::stack::{
-            Entry, Scoped, Select, call_sides, clashes, findings, for_all, for_all_of, for_configured, for_sides, unmet,
+            Entry, Scoped, Select, call_sides, call_sides_of_flow, clashes, findings, for_all, for_all_of, for_configured, for_sides, unmet,
         };
 
         $crate::stack::config!([$($name => $mechanism),+]);

@@ -38,9 +38,10 @@ macro_rules! sides {
                 }),)+ }
             }
 
-            /// The sides at one flow.
-            pub fn flow(&self, shape: &FlowShape, shared: &Shared) -> FlowStack {
-                FlowStack { $($name: self.$name.as_ref().and_then(|scoped| {
+            /// The sides at one flow, but for those of mechanisms that leave it alone.
+            pub fn flow(&self, shape: &FlowShape, left: Owners, shared: &Shared) -> FlowStack {
+                let keeps = |number: Number| left & Owner(number as u8).bit() == 0;
+                FlowStack { $($name: self.$name.as_ref().filter(|_| keeps(Number::$name)).and_then(|scoped| {
                     <$mechanism as Mechanism>::flow(&scoped.base, shape, &shared.$name)
                 }),)+ }
             }
@@ -161,10 +162,10 @@ macro_rules! sides {
     (nic $list:tt) => {
         impl NicSide for NicStack {
             fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {
-                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_flow_start(cx, incoming));
+                call_sides_of_flow!($list self, cx, |side, cx| side.on_flow_start(cx, incoming));
             }
             fn on_flow_end(&mut self, cx: &mut NicCx<'_>, flow: FlowRef) {
-                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_flow_end(cx, flow));
+                call_sides_of_flow!($list self, cx, |side, cx| side.on_flow_end(cx, flow));
             }
             fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_enqueue(side, cx, queue, pkt));
@@ -188,7 +189,7 @@ macro_rules! sides {
             }
             #[inline]
             fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_receive(cx, pkt));
+                call_sides_of_flow!($list self, cx, |side, cx| side.on_receive(cx, pkt));
             }
             fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| {

@@ -120,7 +120,7 @@ fn of_document_2006(seed: u64) -> Bench {
     // "BCN detection is enabled at CS".
     let edge = Select { tier: None, node: Some("es".into()) };
     let off = At { select: edge, params: Params { classes: vec![], ..of_2006() } };
-    bench.mechanisms.bcn = Some(Scoped { base: of_2006(), at: vec![off] });
+    bench.mechanisms.bcn = Some(Scoped { at: vec![off], ..Scoped::everywhere(of_2006()) });
     bench
 }
 

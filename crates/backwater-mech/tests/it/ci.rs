@@ -144,7 +144,7 @@ fn a_cim_of_a_flow_that_is_over_makes_an_entry_that_nobody_needs() {
     let at_once = Params { low: Bytes(0), high: Bytes(0), cim_threshold: Bytes::ZERO, ..small() };
     // Not at `a`: what arrives at `b` in the congesting queue's priority is isolated upstream already.
     let select = Select { tier: None, node: Some("a".into()) };
-    bench.mechanisms.ci = Some(Scoped { base: at_once, at: vec![At { select, params: small() }] });
+    bench.mechanisms.ci = Some(Scoped { at: vec![At { select, params: small() }], ..Scoped::everywhere(at_once) });
     bench.flow(0, 2, 3_000);
     bench.flow(1, 2, 3_000);
     let out = bench.run();

@@ -4,7 +4,7 @@ use super::notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
 use super::{FlowShape, HoldStyle, NicShape, SwitchShape, Token};
 use crate::occupancy::Occupancy;
 use crate::packet::{Class, Control, FlowRef, HostId, Port, Queue};
-use crate::place::{Lane, Owner};
+use crate::place::{Lane, Owner, Owners};
 use crate::units::Bytes;
 use backwater_engine::{Rng, Time};
 
@@ -130,6 +130,8 @@ pub struct NicCx<'a> {
     pub(crate) now: Time,
     pub(crate) owner: Owner,
     pub(crate) shape: &'a NicShape,
+    /// Mechanisms that leave the flow alone that the call is about.
+    pub(crate) left: Owners,
     pub(crate) notes: &'a mut Vec<NicNote>,
 }
 
@@ -151,7 +153,12 @@ impl NicCx<'_> {
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> NicCx<'_> {
-        NicCx { now: self.now, owner, shape: self.shape, notes: self.notes }
+        NicCx { now: self.now, owner, shape: self.shape, left: self.left, notes: self.notes }
+    }
+    /// For stacks only: whether a mechanism leaves the flow alone that the call is about.
+    #[inline(always)]
+    pub fn leaves(&self, owner: Owner) -> bool {
+        self.left & owner.bit() != 0
     }
     /// Queues a frame for a host in `class`; if it names a flow that ends here, it goes to that flow's source along the
     /// way of the acknowledgements.

@@ -88,6 +88,13 @@ pub struct Overhead {
     pub ack: Bytes,
 }
 
+impl Overhead {
+    /// Of two.
+    pub fn and(self, other: Overhead) -> Overhead {
+        Overhead { data: self.data + other.data, ack: self.ack + other.ack }
+    }
+}
+
 /// What a mechanism, as configured, does to others and asks of them. Written as what differs from nothing:
 /// `Profile { marks: true, ..Profile::default() }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -38,6 +38,8 @@ pub(crate) struct SendFlow {
     pub ds: DsField,
     pub status: Status,
     pub live: bool,
+    /// Which mechanisms leave it alone: [`crate::confinement::Confinement::at`].
+    pub left: u8,
     /// Hash of the identity: path and tie-breaks follow from it.
     pub hash: u64,
     /// \[bytes\] payload made available, sent, acknowledged
@@ -80,7 +82,7 @@ pub(crate) struct StreamState {
     pub blocked: u64,
 }
 
-/// The receiver's half, in one cache line. What it has of the sender's half, `total`, `ended`, `class` and `back`, it was told when the
+/// The receiver's half, in one cache line. What it has of the sender's half, `total`, `ended`, `class`, `left` and `back`, it was told when the
 /// connection was set up; of a stream, whenever its source makes a packet.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -111,6 +113,8 @@ pub(crate) struct RecvFlow {
     /// `total` does not grow any more.
     pub ended: bool,
     pub live: bool,
+    /// As the sender's.
+    pub left: u8,
 }
 
 impl RecvFlow {
@@ -132,6 +136,7 @@ impl RecvFlow {
             class: flow.own_class,
             ended: flow.ended(),
             live: true,
+            left: flow.left,
         }
     }
 
@@ -158,6 +163,7 @@ impl SendFlow {
             ds,
             status: Status::Idle,
             live: true,
+            left: 0,
             behind: NO_FLOW,
             tag: (hash >> 16) as u32,
             hash,
@@ -280,7 +286,7 @@ pub(crate) struct Controllers<F> {
     pub list: Vec<Option<Controller<F>>>,
     pub free: Vec<u32>,
     /// Those that are kept between flows.
-    pub kept: HashMap<(HostId, RateKey), u32>,
+    pub kept: HashMap<(HostId, RateKey, u8), u32>,
     /// Of the last one that was made.
     pub tag: u16,
     /// What controllers that are gone have done, by mechanism.

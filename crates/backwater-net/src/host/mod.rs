@@ -7,7 +7,7 @@ pub mod recovery;
 mod send;
 pub mod transport;
 
-use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicShape, NicSide, Owner};
+use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicShape, NicSide, Owner, Owners};
 use crate::node::{At, Node};
 use crate::packet::{CLASSES, Class, Control, Dscp, NodeId, Packet, Port as PortNo, Queue};
 use crate::port::highest;
@@ -23,6 +23,7 @@ macro_rules! cx {
             now: $network.world.now,
             owner: crate::hooks::Owner(0),
             shape: &$h.shape,
+            left: 0,
             notes: &mut $network.world.notes.nic,
         }
     };
@@ -282,7 +283,13 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Calls a hook of a NIC's stack.
     #[inline(always)]
     pub(crate) fn at_nic<R>(&mut self, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
+        self.at_nic_of(0, f)
+    }
+
+    /// The same about a flow that some mechanisms leave alone.
+    #[inline(always)]
+    pub(crate) fn at_nic_of<R>(&mut self, left: Owners, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
         let h = &mut *self.node.host;
-        f(&mut h.stack, &mut cx!(self, h))
+        f(&mut h.stack, &mut NicCx { left, ..cx!(self, h) })
     }
 }

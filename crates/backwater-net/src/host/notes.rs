@@ -126,23 +126,29 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return;
         }
         let flow = frame.flow.filter(|flow| self.own_flow(*flow).is_some());
-        let (slot, controller) = match flow {
-            Some(flow) => (flow.slot, self.node.tables.flows.send[flow.slot as usize].controller),
-            None => (NO_FLOW, self.kept_controller(frame)),
-        };
+        let Some(flow) = flow else { return self.tell_kept(frame) };
+        let controller = self.node.tables.flows.send[flow.slot as usize].controller;
         if controller != NO_CONTROLLER {
-            self.at_controller(controller, slot, |side, cx| side.on_control(cx, frame));
+            self.at_controller(controller, flow.slot, |side, cx| side.on_control(cx, frame));
             self.repace(controller);
         }
     }
 
-    /// The controller that a host keeps for flows like the one that a frame spoke of.
-    fn kept_controller(&self, frame: &Control) -> u32 {
+    /// A frame is for a controller that a host keeps for flows like the one that it speaks of: for the one whose mechanism takes it.
+    #[cold]
+    fn tell_kept(&mut self, frame: &Control) {
         let host = self.node.host.shape.host;
-        let Some((dst, class)) = frame.about else { return NO_CONTROLLER };
-        let kept =
-            [RateKey::Dest(dst), RateKey::Class(class)].map(|key| self.node.tables.controllers.kept.get(&(host, key)));
-        kept.into_iter().flatten().next().copied().unwrap_or(NO_CONTROLLER)
+        let Some((dst, class)) = frame.about else { return };
+        let keys = [RateKey::Dest(dst), RateKey::Class(class)].into_iter();
+        let kept = &self.node.tables.controllers.kept;
+        let all = keys.flat_map(|key| self.world.rules.confinement.places().map(move |left| (host, key, left)));
+        for controller in all.filter_map(|key| kept.get(&key).copied()).collect::<Vec<_>>() {
+            let fate = self.at_controller(controller, NO_FLOW, |side, cx| side.on_control(cx, frame));
+            self.repace(controller);
+            if fate == Some(Fate::Consumed) {
+                return;
+            }
+        }
     }
 
     pub(crate) fn timer(&mut self, owner: Owner, token: Token) {

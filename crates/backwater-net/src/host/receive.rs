@@ -4,7 +4,7 @@ use super::transport::Answer;
 use super::{Interface, PORT};
 use crate::attachment::Attachment;
 use crate::event::{Event, order};
-use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide};
+use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide, Owners};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet};
@@ -62,7 +62,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         {
             self.tell_flow_start(at, header.flow, data.src);
         }
-        self.at_nic(|stack, cx| stack.on_receive(cx, header));
+        let left = self.left(found);
+        self.at_nic_of(left, |stack, cx| stack.on_receive(cx, header));
         self.world.slab.remove(pkt);
         if let Some(at) = found {
             let recv = &mut self.node.tables.flows.recv[at];
@@ -80,7 +81,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             if whole && recv.ended && recv.last_byte == Time::NEVER {
                 recv.last_byte = self.world.now;
                 self.world.outcomes.push(Outcome::LastByte { slot: at as u32 });
-                self.at_nic(|stack, cx| stack.on_flow_end(cx, header.flow));
+                self.at_nic_of(left, |stack, cx| stack.on_flow_end(cx, header.flow));
             }
             if self.world.rules.ack.enabled {
                 self.answer(at, pkt, header, data, answer, whole);
@@ -97,13 +98,24 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let recv = &mut self.node.tables.flows.recv[at];
         recv.begun = true;
         let incoming = Incoming { flow, src, class: recv.class, bytes: Bytes(recv.total) };
-        self.at_nic(|stack, cx| stack.on_flow_start(cx, &incoming));
+        let left = self.left(Some(at));
+        self.at_nic_of(left, |stack, cx| stack.on_flow_start(cx, &incoming));
+    }
+
+    /// Mechanisms that leave a flow alone which comes here. Which ones did so is not known of a flow that is over.
+    #[inline(always)]
+    fn left(&self, received: Option<usize>) -> Owners {
+        match received {
+            Some(at) => self.world.rules.confinement.at(self.node.tables.flows.recv[at].left).owners,
+            None => self.world.rules.confinement.any(),
+        }
     }
 
     /// Nothing more of a flow will come, which its last byte did not tell: its sender has given up, or its stream has ended since.
     #[cold]
     pub(crate) fn tell_flow_end(&mut self, flow: FlowRef) {
-        self.at_nic(|stack, cx| stack.on_flow_end(cx, flow));
+        let left = self.left(self.node.tables.flows.find_received(flow));
+        self.at_nic_of(left, |stack, cx| stack.on_flow_end(cx, flow));
         self.act_nic();
     }
 
@@ -128,7 +140,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let ack = Packet {
             dst: data.src,
             entropy: Packet::entropy_of(packet.dst, data.src, packet.flow),
-            size: self.world.rules.ack.size.0 as u32,
+            size: self.world.rules.ack_size(recv.left),
             uid: mix(packet.uid),
             path: recv.back,
             hop: 0,

@@ -218,7 +218,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             dst: flow.dst,
             entropy: flow.hash,
             flow: reference,
-            size: payload + self.world.rules.header,
+            size: payload + self.world.rules.header(flow.left),
             sent: self.world.now,
             uid: mix(flow.hash ^ flow.packets.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             tag: 0,

@@ -3,6 +3,7 @@
 use super::jobs::Jobs;
 use super::{Actors, Awaited, Network};
 use crate::config::SwitchParams;
+use crate::confinement::Confinement;
 use crate::event::Event;
 use crate::hooks::{Home, NicShape, Owner, SwitchShape};
 use crate::host::flow::{Controllers, Flows};
@@ -106,6 +107,14 @@ impl<A: Actors> Network<A> {
             lossless: spec.lossless,
             chooses: spec.actors.chooses(),
             extra: spec.actors.extra(),
+            confinement: match spec.actors.confines() {
+                true => Confinement::new(
+                    &spec.groups,
+                    |class, label| spec.actors.leaves(class, label),
+                    |of| spec.actors.overhead(of),
+                )?,
+                false => Confinement::default(),
+            },
             ..Rules::new(spec.seed, &spec.packet, spec.ack, spec.transport, spec.nic)?
         };
         let world = World { probes, ..World::new(rules, fabric) };

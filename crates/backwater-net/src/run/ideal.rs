@@ -60,9 +60,9 @@ impl<A: Actors> Network<A> {
         self.ports[port as usize].serialiser.time(frame as u32 + self.world.rules.gap)
     }
 
-    /// Start until the arrival, along these ports, of the last of `bytes` payload bytes in an idle network.
-    pub(super) fn ideal(&self, ports: &[u32], bytes: u64) -> Time {
-        let (payload, header) = (u64::from(self.world.rules.payload), u64::from(self.world.rules.header));
+    /// Start until the arrival, along these ports, of the last of `bytes` payload bytes in an idle network; `left` is the flow's.
+    pub(super) fn ideal(&self, ports: &[u32], bytes: u64, left: u8) -> Time {
+        let (payload, header) = (u64::from(self.world.rules.payload), u64::from(self.world.rules.header(left)));
         let full = bytes.saturating_sub(1) / payload;
         let last = bytes - full * payload;
         let (mut sum, mut slowest, mut end) = (Time::ZERO, Time::ZERO, Time::ZERO);
@@ -84,11 +84,11 @@ impl<A: Actors> Network<A> {
     }
 
     /// \[bytes\] Line rate times the time from a full packet's first bit to its acknowledgement's last, in an idle network.
-    pub(super) fn bandwidth_delay(&self, ports: &[u32]) -> u64 {
-        let frame = u64::from(self.world.rules.payload + self.world.rules.header);
+    pub(super) fn bandwidth_delay(&self, ports: &[u32], left: u8) -> u64 {
+        let rules = &self.world.rules;
+        let (frame, ack) = (u64::from(rules.payload + rules.header(left)), u64::from(rules.ack_size(left)));
         let one_way = self.fixed_delays(ports);
-        let each =
-            ports.iter().map(|port| self.time_on(*port, frame) + self.time_on(*port, self.world.rules.ack.size.0));
+        let each = ports.iter().map(|port| self.time_on(*port, frame) + self.time_on(*port, ack));
         let round_trip = each.fold(one_way + one_way, |sum, time| sum + time);
         let rate = self.ports[ports[0] as usize].serialiser.rate();
         let bytes = u128::from(rate.0) * u128::from(round_trip.0) / 8 / 1_000_000_000_000;

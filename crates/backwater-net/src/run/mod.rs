@@ -20,11 +20,12 @@ mod start;
 
 use crate::event::Event;
 use crate::hooks::{
-    Count, Extra, FlowShape, FlowSide, NicShape, NicSide, Owner, RateKey, Reach, Steering, SwitchShape, SwitchSide,
+    Count, Extra, FlowShape, FlowSide, NicShape, NicSide, Overhead, Owner, Owners, RateKey, Reach, Steering,
+    SwitchShape, SwitchSide,
 };
 use crate::host::{Host, Interface, Tables};
 use crate::node::At;
-use crate::packet::{FlowRef, NodeId};
+use crate::packet::{Class, FlowRef, NodeId};
 use crate::port::{Belongs, Port};
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -83,10 +84,23 @@ pub trait Actors {
     fn switch(&self, shape: &SwitchShape) -> Self::Switch;
     /// Sides at this NIC.
     fn nic(&self, shape: &NicShape) -> Self::Nic;
-    /// Sides at this flow, if any.
-    fn flow(&self, shape: &FlowShape, shared: &Self::Shared) -> Option<Self::Flow>;
-    /// Which flows share a controller.
-    fn rate_key(&self, shape: &FlowShape) -> RateKey;
+    /// Whether some mechanism is confined to some flows.
+    fn confines(&self) -> bool {
+        false
+    }
+    /// Mechanisms that leave flows of this class, in groups of this label, alone.
+    fn leaves(&self, _class: Class, _group: &str) -> Owners {
+        0
+    }
+    /// Octets that these mechanisms add to every data packet and acknowledgement of their flows.
+    fn overhead(&self, _of: Owners) -> Overhead {
+        Overhead::default()
+    }
+    /// Sides at this flow, if any, but for those of mechanisms that leave it alone.
+    fn flow(&self, shape: &FlowShape, left: Owners, shared: &Self::Shared) -> Option<Self::Flow>;
+    /// Which flows share a controller, by the mechanisms that do not leave this one alone. Flows that different ones leave alone share
+    /// none.
+    fn rate_key(&self, shape: &FlowShape, left: Owners) -> RateKey;
     /// Classes that are never to be dropped at the node of this name and tier, a bit each.
     fn lossless_classes(&self, name: &str, tier: &str) -> u8;
 }

@@ -121,11 +121,11 @@ impl<A: Actors> Network<A> {
     }
 
     /// The window of a new flow along these ports.
-    pub(super) fn window_of(&self, way: Option<&[u32]>) -> u64 {
+    pub(super) fn window_of(&self, way: Option<&[u32]>, left: u8) -> u64 {
         match self.world.rules.transport.window {
             None => u64::MAX,
             Some(Window::Bytes(bytes)) => bytes.0.max(self.world.rules.least_window()),
-            Some(Window::Bdp) => way.map_or(u64::MAX, |way| self.bandwidth_delay(way)),
+            Some(Window::Bdp) => way.map_or(u64::MAX, |way| self.bandwidth_delay(way, left)),
         }
     }
 }

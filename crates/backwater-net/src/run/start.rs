@@ -53,7 +53,8 @@ impl<A: Actors> Network<A> {
         let queue = self.hosts[spec.src.0 as usize].shape.queues.pick(spec.class, self.ports[port].open);
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
         let recovers = self.world.rules.transport.recovery != Recovery::None;
-        let flow = SendFlow { path, stream, ..SendFlow::new(spec, hash, ds, self.world.now, recovers) };
+        let left = self.world.rules.confinement.place(spec.group, spec.class);
+        let flow = SendFlow { path, stream, left, ..SendFlow::new(spec, hash, ds, self.world.now, recovers) };
         let slot = self.tables.flows.insert(flow, back);
         let reference = self.tables.flows.reference(slot);
         self.world.fabric.paths.put_in(reference, spec.dst, path, back);
@@ -74,10 +75,10 @@ impl<A: Actors> Network<A> {
             hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
         };
         self.tables.flows.send[slot as usize].hops = shape.hops;
-        self.tables.flows.send[slot as usize].controller = self.controller(&shape, slot, hash);
-        self.tables.flows.send[slot as usize].window = self.window_of(way.as_deref());
+        self.tables.flows.send[slot as usize].controller = self.controller(&shape, left, slot, hash);
+        self.tables.flows.send[slot as usize].window = self.window_of(way.as_deref(), left);
         if spec.stream.is_none() {
-            self.tables.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes));
+            self.tables.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes, left));
         }
         if let Some(stream) = spec.stream {
             let tag = self.tables.flows.send[slot as usize].tag;
@@ -86,7 +87,7 @@ impl<A: Actors> Network<A> {
             self.next_slot(slot, true);
         } else if self.world.rules.nic.store_and_forward {
             let first = spec.bytes.min(u64::from(self.world.rules.payload))
-                + u64::from(self.world.rules.header + self.world.rules.gap);
+                + u64::from(self.world.rules.header(left) + self.world.rules.gap);
             let at = self.world.now + self.host_rate(spec.src.0).time_for(Bytes(first));
             let tag = self.tables.flows.send[slot as usize].tag;
             self.world.push(at, Event::Fetched { slot, tag });
@@ -182,16 +183,17 @@ impl<A: Actors> Network<A> {
         nodes[1..].windows(2).map(hop).collect()
     }
 
-    /// Finds or makes the controller of a flow.
-    fn controller(&mut self, shape: &FlowShape, slot: u32, hash: u64) -> u32 {
-        let key = self.actors.rate_key(shape);
-        let kept = self.tables.controllers.kept.get(&(shape.src, key));
+    /// Finds or makes the controller of a flow that mechanisms leave alone by `left`.
+    fn controller(&mut self, shape: &FlowShape, left: u8, slot: u32, hash: u64) -> u32 {
+        let owners = self.world.rules.confinement.at(left).owners;
+        let key = self.actors.rate_key(shape, owners);
+        let kept = self.tables.controllers.kept.get(&(shape.src, key, left));
         if let (false, Some(found)) = (key == RateKey::Flow, kept) {
             return *found;
         }
-        let Some(side) = self.actors.flow(shape, &self.shared) else { return NO_CONTROLLER };
+        let Some(side) = self.actors.flow(shape, owners, &self.shared) else { return NO_CONTROLLER };
         self.tables.controllers.tag = self.tables.controllers.tag.wrapping_add(1);
-        let (tag, hash) = (self.tables.controllers.tag, controller_key(shape, key, hash));
+        let (tag, hash) = (self.tables.controllers.tag, controller_key(shape, key, left, hash));
         let of = if key == RateKey::Flow { slot } else { NO_FLOW };
         let controller = Controller::new(side, *shape, tag, hash, of);
         let at = match self.tables.controllers.free.pop() {
@@ -205,7 +207,7 @@ impl<A: Actors> Network<A> {
             }
         };
         if key != RateKey::Flow {
-            self.tables.controllers.kept.insert((shape.src, key), at);
+            self.tables.controllers.kept.insert((shape.src, key, left), at);
         }
         at
     }
@@ -258,12 +260,13 @@ impl<A: Actors> Network<A> {
     }
 }
 
-/// A hash of what a controller controls: a flow, or all of a host's flows under one key.
-fn controller_key(shape: &FlowShape, key: RateKey, flow: u64) -> u32 {
+/// A hash of what a controller controls: a flow, or all of a host's flows under one key that the same mechanisms leave alone.
+fn controller_key(shape: &FlowShape, key: RateKey, left: u8, flow: u64) -> u32 {
+    let left = u64::from(left) << 16;
     let of = match key {
         RateKey::Flow => flow,
-        RateKey::Dest(host) => mix(u64::from(shape.src.0) << 32 | u64::from(host.0)),
-        RateKey::Class(class) => mix(mix(u64::from(shape.src.0)) ^ u64::from(class.0)),
+        RateKey::Dest(host) => mix(u64::from(shape.src.0) << 32 | u64::from(host.0)) ^ left,
+        RateKey::Class(class) => mix(mix(u64::from(shape.src.0)) ^ u64::from(class.0)) ^ left,
     };
     (of >> 16) as u32
 }

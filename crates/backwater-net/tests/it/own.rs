@@ -5,7 +5,7 @@ use backwater_net::Actors;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
     Absent, Ack, Departure, Extra, Fate, FlowCx, FlowShape, FlowSide, Full, Incoming, Lane, Loss, NicCx, NicShape,
-    NicSide, Place, RateKey, Steering, SwitchCx, SwitchShape, SwitchSide, Token,
+    NicSide, Owners, Place, RateKey, Steering, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{Control, FlowRef, HostId, Packet, Port, Queue};
 use backwater_net::{Bytes, Rate};
@@ -74,10 +74,10 @@ impl Actors for Own {
     fn nic(&self, _: &NicShape) -> OwnNic {
         OwnNic(self.0.nic())
     }
-    fn flow(&self, _: &FlowShape, (): &()) -> Option<OwnFlow> {
+    fn flow(&self, _: &FlowShape, _: Owners, (): &()) -> Option<OwnFlow> {
         self.0.flow().map(OwnFlow)
     }
-    fn rate_key(&self, shape: &FlowShape) -> RateKey {
+    fn rate_key(&self, shape: &FlowShape, _: Owners) -> RateKey {
         self.0.rate_key(shape)
     }
     fn extra(&self) -> Extra {

@@ -72,6 +72,7 @@ impl Coverage {
             "switch.weights",
             "nic.weights",
             "output.waits",
+            "dcqcn.flows",
         ];
         line("others", others.into_iter().map(|key| (key.to_owned(), self.times(key))).collect());
         let never: Vec<&str> =

@@ -1,5 +1,6 @@
 //! Whether mechanisms go together and their parameters can work.
 
+use super::confined::{self, populations, shared};
 use super::{key_for, overrides};
 use crate::error::{ScenarioError, Warning};
 use crate::file::RateLimiters;
@@ -11,6 +12,7 @@ use backwater_net::topology::Graph;
 use backwater_net::{Bytes, Rate};
 
 pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) -> Result<Vec<Warning>, ScenarioError> {
+    let mut warnings = confined::check(resolved)?;
     clashes(resolved)?;
     let params: Vec<SwitchParams> = shapes.iter().map(|s| resolved.switch.of(&s.name, &s.tier).clone()).collect();
     let overrides = overrides(resolved);
@@ -20,7 +22,7 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) 
         reason: format!("`{mechanism}` will do nothing: {lack}"),
         hint: "add what it needs, or leave it out; `backwater list mechanisms` says what each does".into(),
     });
-    let mut warnings: Vec<Warning> = unmet.collect();
+    warnings.extend(unmet);
     // Switch by switch, so that what is found can be shown where that switch's value stands.
     let mut reported: Vec<(String, bool)> = Vec::new();
     let (packet, (shortest, rate)) = (&resolved.file.packet, super::quickest(resolved, graph));
@@ -104,16 +106,6 @@ fn partly_lossless(resolved: &Resolved, shapes: &[SwitchShape]) -> Option<Warnin
 /// Refuses two mechanisms that decide about the same, unless the scenario says how they go together.
 fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
     let least = resolved.file.nic.rate_limiters == RateLimiters::Least;
-    let found = resolved.mechanisms.clashes();
-    if let Some((a, b, what)) = found.iter().find(|(.., what)| !(least && *what == Claims::FLOW_RATE)) {
-        let reason = format!("`{a}` and `{b}` both decide about {what}");
-        let both = match *what == Claims::FLOW_RATE {
-            true => "; `nic.rate_limiters = \"least\"` keeps both, and a flow sends at the lesser rate",
-            false => "",
-        };
-        let hint = format!("switch one of them off: `{a} = false` or `{b} = false`{both}");
-        return Err(resolved.error(b, reason).hint(hint));
-    }
     let flow = FlowShape {
         src: HostId(0),
         dst: HostId(1),
@@ -122,14 +114,38 @@ fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
         payload: resolved.file.packet.payload,
         hops: 1,
     };
-    let limiters = resolved.mechanisms.rate_limiters(&flow);
-    if let Some(two) = limiters.windows(2).find(|two| two[0].1 != two[1].1) {
-        let [(a, of_a), (b, of_b)] = [two[0], two[1]].map(|(name, key)| (name, shared_by(key)));
-        let reason =
-            format!("`{b}` has a rate limiter for each {of_b}, `{a}` for each {of_a}: they cannot stand side by side");
-        return Err(resolved
-            .error(b, reason)
-            .hint("switch one of them off, or let both limit alike, where one of them has a parameter for it"));
+    if let Some((a, b, what)) = resolved.mechanisms.clashes().iter().find(|(.., what)| *what != Claims::FLOW_RATE) {
+        let reason = format!("`{a}` and `{b}` both decide about {what}");
+        return Err(resolved.error(b, reason).hint(format!("switch one of them off: `{a} = false` or `{b} = false`")));
+    }
+    let (limiters, flows) = (resolved.mechanisms.rate_limiters(&flow), populations(resolved));
+    let pairs = (0..limiters.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
+    for (first, second) in pairs {
+        let [(a, key_a, of_a), (b, key_b, of_b)] = [&limiters[first], &limiters[second]];
+        let Some(both) = shared(&flows, of_a, of_b) else { continue };
+        if !least {
+            let reason = format!("`{a}` and `{b}` both decide about {}{both}", Claims::FLOW_RATE);
+            let hint = format!(
+                "switch one of them off: `{a} = false` or `{b} = false`; `nic.rate_limiters = \"least\"` keeps both, and a flow sends \
+                 at the lesser rate; `{a}.flows` and `{b}.flows` confine each to flows of its own"
+            );
+            return Err(resolved.error(b, reason).hint(hint));
+        }
+        let (by_a, by_b) = (shared_by(*key_a), shared_by(*key_b));
+        if key_a != key_b {
+            let reason = format!(
+                "`{b}` has a rate limiter for each {by_b}, `{a}` for each {by_a}: they cannot stand side by side"
+            );
+            return Err(resolved
+                .error(b, reason)
+                .hint("switch one of them off, or let both limit alike, where one of them has a parameter for it"));
+        }
+        if *key_a != RateKey::Flow && of_a != of_b {
+            let reason = format!(
+                "`{a}` and `{b}` have a rate limiter for each {by_a}, and only some of the flows that share one are of both"
+            );
+            return Err(resolved.error(b, reason).hint("confine both to the same flows, or to none that both have"));
+        }
     }
     Ok(())
 }

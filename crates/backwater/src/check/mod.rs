@@ -1,6 +1,7 @@
 //! Whether the values of a planned scenario go together. Errors of the plan (queues, flows, faults) have come
 //! before; then come those of frames, switches, mechanisms, jobs and output.
 
+mod confined;
 mod incasts;
 mod load;
 pub(crate) mod losses;
@@ -17,7 +18,7 @@ use crate::planned::Planned;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::stack::Select;
-use backwater_net::config::SwitchParams;
+use backwater_net::config::{PacketParams, SwitchParams};
 use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
 use backwater_net::topology::{Graph, Index, NodeKind};
@@ -41,6 +42,11 @@ impl Deref for Checked {
 }
 
 impl Checked {
+    /// Which flows each control has, where one is confined to some: its name, and the flows in words.
+    pub fn controls(&self) -> Vec<(&'static str, String)> {
+        confined::controls(&self.planned.resolved)
+    }
+
     pub(crate) fn new(planned: Planned) -> Result<Checked, ScenarioError> {
         let (resolved, graph): (&Resolved, &Graph) = (&planned.resolved, &planned.graph);
         clock(resolved, graph)?;
@@ -74,12 +80,16 @@ impl Checked {
 /// Octets on the wire of the shortest frame that may be, and the rate of the link on which it takes the least time.
 fn quickest(resolved: &Resolved, graph: &Graph) -> (Bytes, Rate) {
     let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
+    // Some flows may do without what confined mechanisms add.
+    let spared = resolved.mechanisms.overhead_of_confined();
+    let packet = PacketParams { header: packet.header.saturating_sub(spared.data), ..packet.clone() };
+    let least_ack = ack.enabled.then_some(ack.size.saturating_sub(spared.ack));
     let later = resolved.file.fault.iter().filter_map(|fault| match fault {
         FaultEntry::RateChange { rate, .. } => Some(*rate),
         _ => None,
     });
     let rates = graph.links.iter().map(|link| link.rate).chain(later);
-    (packet.shortest(ack.enabled.then_some(ack.size)), rates.max().unwrap_or(Rate(1)))
+    (packet.shortest(least_ack), rates.max().unwrap_or(Rate(1)))
 }
 
 /// Frames that take no time on a link leave it and arrive at once: they overtake each other, and the link carries more than it can.

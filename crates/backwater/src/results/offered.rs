@@ -3,7 +3,6 @@
 use crate::file::{LoadCounts, LoadOf};
 use crate::load::Offer;
 use backwater_engine::Time;
-use backwater_net::config::PacketParams;
 use backwater_net::record::FlowRow;
 
 /// What one group has offered; groups of one label are one.
@@ -30,7 +29,6 @@ pub struct Offered {
 /// Counts what flows of groups with a load bring.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    packet: PacketParams,
     /// By label.
     counted: Vec<Counted>,
     /// For each group of the run the entry in `counted`.
@@ -47,7 +45,7 @@ struct Counted {
 
 impl Tally {
     /// For a run whose groups have these labels.
-    pub fn new(offers: Vec<Offer>, packet: &PacketParams, groups: &[String]) -> Tally {
+    pub fn new(offers: Vec<Offer>, groups: &[String]) -> Tally {
         let mut counted: Vec<Counted> = Vec::new();
         for offer in offers {
             match counted.iter_mut().find(|c| c.offers.iter().any(|o| o.label == offer.label)) {
@@ -65,14 +63,14 @@ impl Tally {
         }
         let place = |label: &String| counted.iter().position(|c| c.offers.iter().any(|o| o.label == *label));
         let of_group = groups.iter().map(place).collect();
-        Tally { packet: packet.clone(), counted, of_group }
+        Tally { counted, of_group }
     }
 
     pub(super) fn flow(&mut self, row: &FlowRow) {
         let Some(at) = self.of_group.get(row.group as usize).copied().flatten() else { return };
         let counted = &mut self.counted[at];
         counted.bytes += match counted.counts {
-            LoadCounts::Wire => self.packet.on_wire(row.bytes),
+            LoadCounts::Wire => counted.offers.first().map_or(0, |offer| offer.packet.on_wire(row.bytes)),
             LoadCounts::Payload => row.bytes,
         };
         counted.last = counted.last.max(row.start);
@@ -112,12 +110,14 @@ impl Counted {
 mod tests {
     use super::*;
     use backwater_net::Bytes;
+    use backwater_net::config::PacketParams;
     use backwater_net::packet::{Class, HostId};
     use backwater_net::record::State;
 
     fn offer(label: &str, counts: LoadCounts, until: Option<Time>) -> Offer {
         let (of, capacity) = (LoadOf::Sources, 1e12);
-        Offer { label: label.into(), counts, of, capacity, target: 0.4, from: Time::ZERO, until }
+        let packet = PacketParams { payload: Bytes(1000), header: Bytes(48), gap: Bytes(2), clock: None };
+        Offer { label: label.into(), counts, packet, of, capacity, target: 0.4, from: Time::ZERO, until }
     }
 
     fn row(group: u32, bytes: u64, start: Time) -> FlowRow {
@@ -147,9 +147,8 @@ mod tests {
     }
 
     fn tally(offers: Vec<Offer>) -> Tally {
-        let packet = PacketParams { payload: Bytes(1000), header: Bytes(48), gap: Bytes(2), clock: None };
         let groups = ["a", "none", "b", "a"].map(String::from);
-        let mut tally = Tally::new(offers, &packet, &groups);
+        let mut tally = Tally::new(offers, &groups);
         // 25 MB in packets of 1000 B are 26.25 MB on the wire.
         for (group, bytes, start) in [(0, 10_000_000, 1), (1, 99, 1), (3, 15_000_000, 500), (2, 5_000_000, 700)] {
             tally.flow(&row(group, bytes, Time::us(start)));

@@ -52,6 +52,14 @@ fn flow(more: &str) -> Result<(), ScenarioError> {
     star(&format!("[[flow]]\n{more}"))
 }
 
+/// Flows of class 3, and others of class 0.
+fn confined(more: &str) -> Result<(), ScenarioError> {
+    let group = |label: &str, class: u8| {
+        format!("[[flow]]\nlabel = \"{label}\"\nfrom = 0\nto = 1\nsize = \"1 KB\"\nclass = {class}\n")
+    };
+    star(&format!("[ecn]\n{}{}{more}", group("roce", 3), group("tcp", 0)))
+}
+
 const JOB: &str = "[[job]]\nranks = 4\n";
 const STEP: &str = "[[job.step]]\nkind = \"compute\"\ntime = \"1 us\"\n";
 
@@ -278,6 +286,27 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ),
         ("a host's queue in the congesting queue's priority", star("[nic]\nqueues = 8\n[ci]\n")),
         ("two that decide about rates", star("[qcn]\n[dcqcn]\n")),
+        ("two that decide about the rates of some flows", confined("[dcqcn]\n[dctcp.flows]\nclasses = [0]\n")),
+        (
+            "a group of one class is the other's",
+            confined("[dcqcn.flows]\nclasses = [0]\n[swift.flows]\ngroups = [\"tcp\"]\n"),
+        ),
+        ("confined to no class", confined("[dcqcn.flows]\nclasses = []\n")),
+        ("confined to a class that cannot be", confined("[dcqcn.flows]\nclasses = [8]\n")),
+        ("confined to an unknown group", confined("[dcqcn.flows]\ngroups = [\"roce\", \"tpc\"]\n")),
+        (
+            "confined to classes that its groups do not have",
+            confined("[dcqcn.flows]\nclasses = [0]\ngroups = [\"roce\"]\n"),
+        ),
+        ("no such key of flows", confined("[dcqcn.flows]\nclass = 3\n")),
+        ("flows of a switch's mechanism", confined("[ecn.flows]\nclasses = [3]\n")),
+        ("flows in an override", confined("[dcqcn]\n[[dcqcn.at]]\ntier = \"switch\"\nflows = { classes = [3] }\n")),
+        (
+            "limiters that only some flows share",
+            confined(
+                "[nic]\nrate_limiters = \"least\"\n[qcn]\nper = \"destination\"\n[bcn]\nqeq = \"20 KB\"\n[bcn.flows]\nclasses = [0]\n",
+            ),
+        ),
         (
             "limiters of different flows",
             star("[nic]\nrate_limiters = \"least\"\n[ecn]\n[dcqcn]\n[qcn]\nper = \"class\"\n"),

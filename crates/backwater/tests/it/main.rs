@@ -2,6 +2,7 @@
 //! stage each time.
 
 mod capture;
+mod confined;
 mod errors;
 mod fuzz;
 mod htsim;

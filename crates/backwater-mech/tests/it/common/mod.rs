@@ -40,7 +40,7 @@ pub fn document_of_2006(seed: u64, queue: Option<u32>, end: Time) -> Bench {
     let at_edge = pause(130_000, 110_000, Counter::Egress, Signal::Timed);
     let at_core = pause(140_000, 130_000, Counter::Egress, Signal::Timed);
     let edge = At { select: Select { tier: None, node: Some("es".into()) }, params: at_edge };
-    bench.mechanisms.pause = Some(Scoped { base: at_core, at: vec![edge] });
+    bench.mechanisms.pause = Some(Scoped { at: vec![edge], ..Scoped::everywhere(at_core) });
     for (src, dst, probability) in [(0, 5, 0.49), (1, 6, 0.5), (2, 5, 0.49), (3, 5, 0.49), (4, 5, 0.49)] {
         bench.stream(src, dst, Stream { slot: Time::ns(1200), probability, until: end, queue, own_phase: false });
     }

@@ -151,8 +151,8 @@ pub struct JobSpec {
 pub struct Links {
     /// Rate of each host's link.
     pub rates: Arc<[Rate]>,
-    /// Frame sizes.
-    pub packet: PacketParams,
+    /// Frame sizes of each step.
+    pub packets: Vec<PacketParams>,
 }
 
 #[cfg(test)]

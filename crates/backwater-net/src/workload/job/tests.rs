@@ -38,7 +38,7 @@ pub(super) fn job(ranks: u32, steps: Vec<StepSpec>) -> JobSpec {
 
 fn links(hosts: usize) -> Links {
     let packet = PacketParams { payload: Bytes(4000), header: Bytes(64), gap: Bytes(0), clock: None };
-    Links { rates: vec![Rate::gbps(100); hosts].into(), packet }
+    Links { rates: vec![Rate::gbps(100); hosts].into(), packets: vec![packet; 16] }
 }
 
 /// Everything that a job did when its flows took `lasts` each.

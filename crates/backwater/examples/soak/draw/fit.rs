@@ -3,6 +3,7 @@
 
 use super::super::case::Case;
 use super::super::dice::Dice;
+use super::confine::confine;
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::pfc::headroom;
@@ -10,11 +11,12 @@ use backwater_net::topology::Graph;
 use backwater_net::{Bytes, Rate};
 use serde_json::{Value as Json, json};
 
-/// Changes what cannot be valid.
-pub fn fit(dice: &mut Dice, case: &mut Case, graph: &Graph) {
+/// Changes what cannot be valid; `own` are the dice for what is confined.
+pub fn fit(dice: &mut Dice, own: &mut Dice, case: &mut Case, graph: &Graph) {
     one_of(dice, case, &["pfc", "pause"]);
     one_of(dice, case, &["spray", "flowlet"]);
     rate_limiters(dice, case);
+    confine(own, case);
     transport(case);
     reference_rates(dice, case, graph);
     memory(dice, case, graph);

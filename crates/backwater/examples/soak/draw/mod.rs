@@ -1,5 +1,6 @@
 //! A random scenario: everything that the schema knows, in combinations that [`mend`](super::mend::mend) makes valid.
 
+mod confine;
 mod fit;
 mod topology;
 mod values;
@@ -49,7 +50,8 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     stop(&mut dice, &mut case);
     output(&mut dice, &mut case, graph);
     words(&mut dice, &mut case);
-    fit::fit(&mut dice, &mut case, graph);
+    // With dice of its own: what else is drawn is the same with and without.
+    fit::fit(&mut dice, &mut Dice::new(seed, "confined", number), &mut case, graph);
     case
 }
 
@@ -108,13 +110,13 @@ fn mechanisms(dice: &mut Dice, case: &mut Case, lossless: bool, graph: &Graph) {
         if !dice.chance(wanted) {
             continue;
         }
-        let mut table = values::table(dice, schema(), name, 0.3, &["at", "preset"]);
+        let mut table = values::table(dice, schema(), name, 0.3, &["at", "preset", "flows"]);
         if !entry.presets.is_empty() && dice.chance(0.15) {
             let presets: Vec<&str> = entry.presets.iter().map(|preset| preset.name).collect();
             table.insert("preset".into(), json!(dice.pick(&presets)));
         }
         if dice.chance(0.2) {
-            let other = values::table(dice, schema(), name, 0.2, &["at", "preset"]);
+            let other = values::table(dice, schema(), name, 0.2, &["at", "preset", "flows"]);
             table.insert("at".into(), at(dice, other, graph));
         }
         case.tree.insert(name.into(), Json::Object(table));

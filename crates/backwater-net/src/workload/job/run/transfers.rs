@@ -96,7 +96,8 @@ impl Job {
         let host = |rank: u32| self.spec.hosts[(first + u64::from(rank)) as usize];
         let (src, dst, local) = (host(from), host(to), self.spec.server(from) == self.spec.server(to));
         let (group, id) = (self.group_of(at), self.flow_id(at, transfer.index));
-        let wire = self.links.packet.on_wire(transfer.bytes);
+        let step = self.plan.tasks[at.task as usize].step as usize;
+        let wire = self.links.packets[step].on_wire(transfer.bytes);
         if let Some(State::Active(active)) = self.state(at) {
             if local {
                 (active.kept, active.left) = (active.kept + transfer.bytes, active.left - 1);
@@ -171,7 +172,7 @@ impl Job {
         let task = &self.plan.tasks[at.task as usize];
         let ranks = self.ranks(at).len() as u32;
         let Work::Exchange(exchange) = self.work(at) else { unreachable!("computations have no rows") };
-        let packet = &self.links.packet;
+        let packet = &self.links.packets[task.step as usize];
         let time = |(host, (out, into)): (&HostId, &(u64, u64))| {
             let rate = self.links.rates[host.0 as usize];
             let (more, than) = packet.overrun(packet.shortest(None), rate);

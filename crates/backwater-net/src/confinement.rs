@@ -1,0 +1,72 @@
+//! Which mechanisms leave which flows alone, settled once for every group and class of a run. A flow keeps one octet of it.
+
+use crate::hooks::Overhead;
+use crate::packet::{CLASSES, Class};
+use crate::place::Owners;
+
+/// What differs for flows that some mechanisms leave alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// These mechanisms, a bit each.
+    pub owners: Owners,
+    /// \[bytes\] that they do not add to data packets
+    pub data: u32,
+    /// \[bytes\] that they do not add to acknowledgements
+    pub ack: u32,
+}
+
+/// The flows of a run by what leaves them alone.
+#[derive(Debug, Default)]
+pub(crate) struct Confinement {
+    /// Each once; the first is nothing. Empty where no mechanism is confined.
+    all: Vec<Left>,
+    /// By group and class: a place in `all`.
+    of: Vec<[u8; CLASSES]>,
+}
+
+impl Confinement {
+    /// For groups of these labels: `leaves` are the mechanisms that leave flows of a class and label alone, `overhead` what these would add
+    /// to frames.
+    pub fn new(
+        groups: &[String],
+        leaves: impl Fn(Class, &str) -> Owners,
+        overhead: impl Fn(Owners) -> Overhead,
+    ) -> Result<Confinement, String> {
+        let mut all = vec![Left::default()];
+        let mut of = vec![[0; CLASSES]; groups.len()];
+        for (label, by_class) in groups.iter().zip(&mut of) {
+            for (class, place) in (0..).zip(by_class) {
+                let owners = leaves(Class(class), label);
+                let spared = overhead(owners);
+                let left = Left { owners, data: spared.data.0 as u32, ack: spared.ack.0 as u32 };
+                let at = all.iter().position(|one| *one == left).unwrap_or_else(|| {
+                    all.push(left);
+                    all.len() - 1
+                });
+                *place = u8::try_from(at).map_err(|_| "mechanisms are confined in more than 255 ways")?;
+            }
+        }
+        Ok(Confinement { all, of })
+    }
+
+    /// The place of what leaves flows of a group and class alone; 0: nothing does.
+    pub fn place(&self, group: u32, class: Class) -> u8 {
+        self.of.get(group as usize).map_or(0, |by_class| by_class[usize::from(class.0) % CLASSES])
+    }
+
+    /// What stands there.
+    #[inline(always)]
+    pub fn at(&self, place: u8) -> Left {
+        if place == 0 { Left::default() } else { self.all.get(usize::from(place)).copied().unwrap_or_default() }
+    }
+
+    /// All places.
+    pub fn places(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..=u8::MAX).take(self.all.len().max(1))
+    }
+
+    /// Mechanisms that leave any flow alone: what a packet of a flow that is over may be of is not known.
+    pub fn any(&self) -> Owners {
+        self.all.iter().fold(0, |owners, left| owners | left.owners)
+    }
+}
