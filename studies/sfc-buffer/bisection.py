@@ -2,7 +2,8 @@
 
     python studies/sfc-buffer/bisection.py > studies/sfc-buffer/BISECTION.md
 
-The bound is written here once more, by hand, so that `advise` and this script cannot err together.
+The bound is written here once more, by hand, so that `advise` and this script cannot err
+together. Tests hold simulation and advice to it, too.
 """
 
 from __future__ import annotations
@@ -60,13 +61,25 @@ class Shape:
         return ((self.senders - 1) * self.frames + 1) * self.frame
 
 
-def fires(shape: Shape, factor: float) -> bool:
-    """Tell whether PFC pauses with this share of the bound as the pause time."""
+def long_incast(shape: Shape, short: float) -> tuple[int, int]:
+    """Give PFC's threshold of an ingress, and how much each sender sends [bytes].
+
+    The threshold is beyond what one burst needs: a share of threshold and headroom, a whole burst,
+    and six frames. The flows last until a pause that is too short by the share `short` fills it.
+    """
     n, frame, frames = shape.senders, shape.frame, shape.frames
-    # Of an ingress: its share of threshold and headroom, a whole burst, and six frames.
     xoff = int(((FRAMES_OF_THRESHOLD + (n - 1) * frames + 1) / n + frames + 6) * frame)
-    growth = SHORT * shape.least * shape.gbps / 8 / n
+    growth = short * shape.least * shape.gbps / 8 / n
     cycles = (xoff - FRAMES_OF_THRESHOLD / n * frame) / growth + 5
+    return xoff, round(cycles) * frames * (frame - HEADER)
+
+
+def pauses(shape: Shape, pause: float, xoff: int, size: int, counter: str = "ingress") -> int:
+    """Count PFC's pauses of an incast over as many spines as senders, each `size` bytes.
+
+    `pause`: of Source Flow Control [ns]; `xoff`: PFC's threshold [bytes], of what `counter` counts.
+    """
+    n, frame = shape.senders, shape.frame
     text = f"""
     seed = 1
     [topology]
@@ -92,18 +105,25 @@ def fires(shape: Shape, factor: float) -> bool:
     xoff = "{xoff} B"
     xon = "{xoff // 2} B"
     signal = "ideal"
+    counter = "{counter}"
     [sfc]
     threshold = "{FRAMES_OF_THRESHOLD * frame} B"
-    pause = "{round(factor * shape.least * 1000)} ps"
+    pause = "{round(pause * 1000)} ps"
     message_size = "{MESSAGE} B"
     [[flow]]
     from = "1..{n}"
     to = 0
-    size = "{round(cycles) * frames * (frame - HEADER)} B"
+    size = "{size} B"
     via = {[[f"spine{i}"] for i in range(n)]}
     """
     sent = backwater.parse(text).run().ports["pauses_sent"].to_pylist()
-    return any(sent)
+    return sum(number or 0 for number in sent)
+
+
+def fires(shape: Shape, factor: float) -> bool:
+    """Tell whether PFC pauses with this share of the bound as the pause time."""
+    xoff, size = long_incast(shape, SHORT)
+    return pauses(shape, factor * shape.least, xoff, size) > 0
 
 
 def last(shape: Shape) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import os
 import shutil
 import signal
@@ -11,12 +12,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import backwater
 from backwater import study
 from backwater.cli import main
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +52,18 @@ from = "1..3"
 to = 0
 size = "300 KB"
 """
+
+
+def load_file(path: Path) -> ModuleType:
+    """Load a script that belongs to no package, as a module by the name of its file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Its dataclasses look themselves up.
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def write_study(base: Path, scenario: str, study_: str, published: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from backwater import _core
 from backwater.plot import theme
 from backwater.report.page import Figure
 from backwater.results import MemorySink
-from conftest import ROOT
+from conftest import ROOT, load_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -323,12 +322,7 @@ def test_a_step_of_few_packets_is_said(name: str) -> None:
 
 
 def test_the_notebook_runs_and_its_charts_are_of_its_runs() -> None:
-    spec = importlib.util.spec_from_file_location("notebook", ROOT / "docs" / "notebook.py")
-    assert spec is not None
-    assert spec.loader is not None
-    notebook = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(notebook)
-    _, defined = notebook.app.run()
+    _, defined = load_file(ROOT / "docs" / "notebook.py").app.run()
     assert len(defined["runs"]) >= 2
     for name, run in defined["runs"].items():
         for charts in ("queues", "rates", "times"):

@@ -143,21 +143,8 @@ macro_rules! sides {
             }
         }
 
-        impl SwitchStack {
-            /// What each mechanism has counted.
-            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
-                let mut all = Vec::new();
-                for_sides!($list self.as_deref, |side, owner, M| {
-                    all.extend(SwitchSide::counts(side, now).into_iter().map(|count| (M::NAME, count)));
-                });
-                all
-            }
-
-            /// What each has done.
-            pub fn tell_reach(&self, tell: &mut dyn FnMut(Owner, Reach)) {
-                for_sides!($list self.as_deref, |side, owner, M| tell(owner, SwitchSide::reach(side)));
-            }
-        }
+        $crate::stack::sides!(counts $list, SwitchStack, SwitchSide);
+        $crate::stack::sides!(reach $list, SwitchStack, SwitchSide, as_deref);
     };
     (nic $list:tt) => {
         impl NicSide for NicStack {
@@ -205,21 +192,8 @@ macro_rules! sides {
             }
         }
 
-        impl NicStack {
-            /// What each mechanism has counted.
-            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
-                let mut all = Vec::new();
-                for_sides!($list self.as_deref, |side, owner, M| {
-                    all.extend(NicSide::counts(side, now).into_iter().map(|count| (M::NAME, count)));
-                });
-                all
-            }
-
-            /// What each has done.
-            pub fn tell_reach(&self, tell: &mut dyn FnMut(Owner, Reach)) {
-                for_sides!($list self.as_deref, |side, owner, M| tell(owner, NicSide::reach(side)));
-            }
-        }
+        $crate::stack::sides!(counts $list, NicStack, NicSide);
+        $crate::stack::sides!(reach $list, NicStack, NicSide, as_deref);
     };
     (flow $list:tt) => {
         impl FlowSide for FlowStack {
@@ -283,10 +257,25 @@ macro_rules! sides {
             }
         }
 
-        impl FlowStack {
+        $crate::stack::sides!(reach $list, FlowStack, FlowSide, as_ref);
+    };
+    (counts $list:tt, $stack:ident, $side:ident) => {
+        impl $stack {
+            /// What each mechanism has counted.
+            pub fn counts(&self, now: Time) -> Vec<(&'static str, Count)> {
+                let mut all = Vec::new();
+                for_sides!($list self.as_deref, |side, owner, M| {
+                    all.extend($side::counts(side, now).into_iter().map(|count| (M::NAME, count)));
+                });
+                all
+            }
+        }
+    };
+    (reach $list:tt, $stack:ident, $side:ident, $as:ident) => {
+        impl $stack {
             /// What each mechanism has done.
             pub fn tell_reach(&self, tell: &mut dyn FnMut(Owner, Reach)) {
-                for_sides!($list self.as_ref, |side, owner, M| tell(owner, FlowSide::reach(side)));
+                for_sides!($list self.$as, |side, owner, M| tell(owner, $side::reach(side)));
             }
         }
     };
