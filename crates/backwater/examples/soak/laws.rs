@@ -47,8 +47,8 @@ pub fn judge(resolved: &Checked, most: u64, dice: &mut Dice) -> Result<Judged, B
     if !plain.ended {
         return Ok(Judged::TooLong(plain.progress.time));
     }
-    // Samples are events, too.
-    let most = plain.progress.events + SAMPLES + 1_000;
+    // Samples are events, too, and so are the ends of frames where somebody looks on.
+    let most = plain.progress.events + plain.progress.hops + SAMPLES + 1_000;
     let (sliced, full) = (How::Sliced(plain.now), How::Full(plain.now));
     let sliced = runs(sliced, most, dice)?;
     holds("a run ends with outputs as it does without", sliced.ended, || format!("{:?}", sliced.progress))?;
@@ -71,7 +71,7 @@ pub enum Judged {
 }
 
 fn same(a: &Outcome, b: &Outcome, law: &'static str) -> Held {
-    // Samples are events, too.
+    // The number of events may differ: see `judge`.
     let of = |outcome: &Outcome| backwater_net::record::Progress { events: 0, ..outcome.progress };
     holds(law, a.broken == b.broken, || format!("{:?} / {:?}", a.broken, b.broken))?;
     holds(law, a.fingerprint == b.fingerprint, || {

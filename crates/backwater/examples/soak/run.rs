@@ -7,6 +7,7 @@ use backwater::{Checked, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
+use backwater_net::Network;
 use backwater_net::bench::network::Collected;
 use backwater_net::packet::{Body, NodeId, Port};
 use backwater_net::record::{
@@ -184,15 +185,16 @@ pub fn run(resolved: &Checked, how: How, most: u64, dice: &mut Dice) -> Result<O
         every.iter().for_each(|(node, port)| assert!(network.capture_at(*node, *port)));
     }
     let mut rows = Rows { hosts, ..Rows::default() };
-    let (mut ended, mut broken, mut left) = (false, None, most);
+    let (mut ended, mut broken) = (false, None);
     {
         let mut sink = All { rows: &mut rows, tables: &mut tables, capture: capture.as_mut() };
-        while !ended && left > 0 {
+        // A slice may have fewer events: finding routes takes the time of many.
+        let left = |network: &Network<Config>| most.saturating_sub(network.progress().events);
+        while !ended && left(&network) > 0 {
             let slice = match how {
-                How::Plain => left,
-                _ => dice.log_whole(1, 3_000).min(left),
+                How::Plain => left(&network),
+                _ => dice.log_whole(1, 3_000).min(left(&network)),
             };
-            left -= slice;
             match stage::run(&mut network, slice, &mut sink) {
                 Ok(progress) => ended = progress.done,
                 Err(error) => (ended, broken) = (true, Some(error)),

@@ -50,6 +50,22 @@ fn no_law_fails_in_the_first_scenarios() {
     assert!(missing.is_empty(), "no scenario has {missing:?}");
 }
 
+/// A port that is captured has an event for the end of each frame. Without outputs there is none where nothing waits for that end: of
+/// 4000 acknowledgements on two links each.
+#[test]
+fn outputs_may_add_an_event_for_each_frame() {
+    let mut case = Case::default();
+    case.tree
+        .insert("topology".into(), json!({ "kind": "star", "hosts": 2, "rate": "100 Gb/s", "link_delay": "1 us" }));
+    case.tree.insert("switch".into(), json!({ "release_at": "start" }));
+    case.tree.insert("packet".into(), json!({ "payload": "1 KB" }));
+    case.tree.insert("flow".into(), json!([{ "from": 0, "to": 1, "size": "4 MB" }]));
+    let (folder, effort) = (Folder::new("frames").unwrap(), Effort { events: 100_000, tries: 0 });
+    let mut slices = dice::Dice::new(1, "slices", 0);
+    let events = verdict::tried(&case, effort, &mut slices, &folder).unwrap_or_else(|breach| panic!("{breach:?}"));
+    assert!(events > 16_000, "{events}");
+}
+
 /// Scenario k of seed S is one scenario, wherever it is drawn.
 #[test]
 fn a_scenario_is_known_by_its_number() {
