@@ -410,8 +410,10 @@ impl SwitchSide for Bridge {
 
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
-        if self.roles[usize::from(at.queue.0) % CLASSES] == Role::Congesting {
-            self.congesting(cx, at, pkt);
+        match self.roles[usize::from(at.queue.0) % CLASSES] {
+            Role::Congesting => self.congesting(cx, at, pkt),
+            Role::Monitored(_) if !self.ports[usize::from(at.egress.0)].streams.is_empty() => self.stayed(at, pkt),
+            Role::Monitored(_) | Role::Other => {}
         }
     }
 
@@ -491,7 +493,7 @@ impl Bridge {
             if p <= 0.0 || p < 1.0 && cx.rng().random::<f64>() >= p {
                 return;
             }
-            port.streams.local_create(flow, cq, now);
+            port.streams.local_create(flow, cq, pkt.uid, now);
             port.counts.isolations += 1;
             if self.params.ce_marking == CeMarking::Found {
                 pkt.mark();
@@ -531,6 +533,14 @@ impl Bridge {
             self.ports[usize::from(at.ingress.0)].counts.cims_sent += 1;
             let class = Class(self.params.cim_tx_priority);
             cx.emit(at.ingress, class, message.frame(count, flow.0, &self.params));
+        }
+    }
+
+    /// A packet has joined a monitored queue. One by which its flow was found has stayed behind others of the flow, which wait in a lane.
+    #[cold]
+    fn stayed(&mut self, at: &Place, pkt: &Packet) {
+        if let Some(flow) = flow_of(pkt) {
+            self.ports[usize::from(at.egress.0)].streams.stayed(flow, pkt.uid);
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Stream {
     queue: Queue,
     /// local-create: in which period of congestion of the queue it was found; 0: not here
     local: u32,
+    /// by which packet
+    found_by: u64,
     /// in which period of congestion its packets came in the priority of the congesting queue; 0: they did not
     followed: u32,
     /// cim-create: when the last CIM came
@@ -136,10 +138,20 @@ impl Streams {
         None
     }
 
-    /// The port has found the flow to be congesting.
-    pub fn local_create(&mut self, flow: FlowId, queue: Queue, now: Time) {
+    /// The port has found the flow to be congesting, by this packet.
+    pub fn local_create(&mut self, flow: FlowId, queue: Queue, uid: u64, now: Time) {
         let period = self.queues[usize::from(queue.0)].period;
-        self.entry(flow, queue, now).local = period;
+        let stream = self.entry(flow, queue, now);
+        (stream.local, stream.found_by) = (period, uid);
+    }
+
+    /// A packet of the flow has joined a monitored queue. If it is the one by which the flow was found, and the congesting queue is empty,
+    /// there is no congestion whose end could end the entry.
+    pub fn stayed(&mut self, flow: FlowId, uid: u64) {
+        let Some(stream) = self.entries.get_mut(&Key(flow)) else { return };
+        if stream.is_local() && stream.found_by == uid && !self.queues[usize::from(stream.queue.0)].congested {
+            stream.local = 0;
+        }
     }
 
     /// Its packets come in the priority of the congesting queue: they stay there until that is empty, also when the neighbour has
@@ -162,7 +174,8 @@ impl Streams {
                 self.sweep(now);
                 self.sweep_at = FEW.max(2 * self.entries.len());
             }
-            let stream = Stream { queue, local: 0, followed: 0, refreshed: None, cim_count: 0, last_cim: None };
+            let stream =
+                Stream { queue, local: 0, found_by: 0, followed: 0, refreshed: None, cim_count: 0, last_cim: None };
             self.entries.insert(Key(flow), stream);
         }
         self.entries.get_mut(&Key(flow)).expect("it was there, or has just been made")

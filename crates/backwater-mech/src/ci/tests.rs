@@ -336,6 +336,41 @@ fn a_dropped_packet_does_not_keep_an_entry() {
     assert_eq!(stand.count(OUT, "entries_live"), 0);
 }
 
+/// A packet by which its flow is found stays behind others of the flow, which wait in a lane, and joins their queue: nothing is on its
+/// way to the empty CQ. One that was in the fabric when the flow was found says nothing.
+#[test]
+fn a_packet_that_stays_in_its_old_queue_keeps_no_entry() {
+    let mut stand = Stand::new(Params::default());
+    let old = place(IN, OUT, Class(3));
+    let find = |stand: &mut Stand| {
+        stand.bench.set_egress(OUT, MQ, 301_000);
+        let mut pkt = data(HostId(0), HostId(1), 7, Class(3), 1000);
+        pkt.uid = 2;
+        let mut at = old;
+        stand.bridge.steer(&mut stand.bench.cx(), &mut at, &mut pkt);
+        assert_eq!(at.queue, CQ);
+        pkt.class = Class(3);
+        pkt
+    };
+    let mut found_by = find(&mut stand);
+    let mut before = found_by;
+    before.uid = 1;
+    stand.bridge.on_enqueue(&mut stand.bench.cx(), &old, &mut before);
+    assert_eq!(stand.count(OUT, "entries_live"), 1);
+    stand.bridge.on_enqueue(&mut stand.bench.cx(), &old, &mut found_by);
+    stand.bench.set_egress(OUT, MQ, 0);
+    assert_eq!(stand.count(OUT, "entries_live"), 0);
+    assert!(!stand.isolates(7));
+    // While the CQ holds something the flow is isolated, whose packet that may be.
+    stand.bench.set_egress(OUT, CQ, 1_064);
+    stand.arrive(9, Class(2));
+    let mut found_by = find(&mut stand);
+    stand.bridge.on_enqueue(&mut stand.bench.cx(), &old, &mut found_by);
+    assert!(stand.isolates(7));
+    stand.empty();
+    assert_eq!(stand.count(OUT, "entries_live"), 0);
+}
+
 /// A table does not keep what is over for ever.
 #[test]
 fn the_table_is_swept() {
