@@ -210,6 +210,24 @@ def test_advice_from_a_scenario(command: Command) -> None:
     assert "a pause of 30 us is not shorter" in late.err
 
 
+def test_pfc_s_advice_from_a_scenario(command: Command, tmp_path: Path) -> None:
+    """What a scenario says is what the options say; an option goes before it."""
+    scenario = tmp_path / "star.toml"
+    scenario.write_text(
+        '[topology]\nkind = "star"\nhosts = 3\nrate = "100 Gb/s"\nlink_delay = "2 us"\n'
+        '[packet]\npayload = "1 KB"\n[pfc]\nxoff = "100 KB"\nresponse = "1 us"\n',
+        encoding="utf-8",
+    )
+    given = ["--rate=100 Gb/s", "--link-delay=2 us", "--packet=1062 B", "--response=1 us"]
+    known = command("advise", "pfc", "--scenario", str(scenario), "--json", "-")
+    asked = command("advise", "pfc", *given, "--json", "-")
+    assert known.code == asked.code == 0
+    assert json.loads(known.out)["rows"] == json.loads(asked.out)["rows"]
+    shown = command("advise", "pfc", "--scenario", str(scenario), "--rate", "40 Gb/s").out
+    assert "PFC headroom of a port and class in this simulator, 40 Gb/s and 2 us" in shown
+    assert f"From {scenario}: link delay, packet, response, gap." in shown.replace("\n", " ")
+
+
 def test_a_key_is_explained_as_check_prints_it(command: Command) -> None:
     values = json.loads(command("check", str(SCENARIO), "--json", "-").out)["values"]
     keys = [value["key"] for value in values if value["key"].endswith(".size")]

@@ -29,6 +29,14 @@ pub fn headroom(rate: Rate, delay: Time, max_frame: Bytes, gap: Bytes, response:
     max_frame * 2 + Bytes(u64::try_from(sent).unwrap_or(u64::MAX / 4))
 }
 
+/// The part of a switch's latency that frames spend before a counter sees them: what it has not seen cannot have caused a pause.
+pub(crate) fn unseen(latency_at: LatencyAt, latency: Time, counter: Counter) -> Time {
+    match (latency_at, counter) {
+        (LatencyAt::Input, _) | (LatencyAt::Fabric, Counter::Egress | Counter::Queue) => latency,
+        _ => Time::ZERO,
+    }
+}
+
 /// What a pausing mechanism does, as far as headroom goes.
 pub(crate) struct Pausing {
     pub counter: Counter,
@@ -113,12 +121,7 @@ fn shortage(
     switch: &SwitchParams,
     cx: &CheckCx<'_>,
 ) -> Option<(&'static str, String, String)> {
-    // What no counter has seen yet cannot have caused a pause.
-    let unseen = match (switch.latency_at, pausing.counter) {
-        (LatencyAt::Input, _) | (LatencyAt::Fabric, Counter::Egress | Counter::Queue) => switch.latency,
-        _ => Time::ZERO,
-    };
-    let response = pausing.response.after(unseen);
+    let response = pausing.response.after(unseen(switch.latency_at, switch.latency, pausing.counter));
     let of_port = |p: &PortShape| {
         let exact = headroom(p.rate, p.delay, shape.max_frame, cx.gap, response, pausing.signal);
         faster(exact, shape.max_frame * 2, cx.overrun)

@@ -33,10 +33,11 @@ use backwater_net::Bytes;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
     Absent, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism,
-    MemoryCx, NicCx, NicGate, NicShape, NicSide, Owner, Place, Profile, Question, Reach, SwitchCx, SwitchShape,
-    SwitchSide, Token, Unread,
+    MemoryCx, NicCx, NicGate, NicShape, NicSide, Owner, Place, Profile, Question, Reach, Situation, SwitchCx,
+    SwitchShape, SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
+use serde_json::{Map, Value};
 
 mod advice;
 mod feeders;
@@ -115,6 +116,10 @@ impl Mechanism for Pfc {
 
     fn pause_threshold(params: &Params, cx: &MemoryCx<'_>) -> Option<(Bytes, &'static str)> {
         params.pause_threshold(cx)
+    }
+
+    fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
+        advice::facts(params, situation)
     }
 
     fn advise(question: &Question) -> Result<Advice, AdviceError> {

@@ -90,6 +90,7 @@ pub fn facts(checked: &Checked, mechanism: &str) -> Result<Map<String, Value>, S
         buffer: Some(switch.buffer).filter(|_| switch.buffer_per != BufferPer::None),
         latency_at: switch.latency_at,
         frame: checked.file.packet.payload + checked.file.packet.header,
+        gap: checked.file.packet.gap,
     };
     Ok(checked.mechanisms.facts(mechanism, (name, tier), &situation))
 }

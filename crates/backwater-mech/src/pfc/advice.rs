@@ -10,12 +10,16 @@
 //! The first frame blocks the PFC frame at the port that asks; the second has just begun at the peer when it hears. Frames
 //! count with 8 bytes of preamble and 12 of gap.
 
-use crate::headroom::headroom;
-use crate::mac_control::Signal;
+use super::Params;
+use crate::headroom::{headroom, unseen};
+use crate::mac_control::{Counter, Signal};
 use backwater_engine::Time;
 use backwater_net::config::PacketParams;
-use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow as Row, Question, needed};
+use backwater_net::hooks::{
+    Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow as Row, Hop, Question, Situation, needed,
+};
 use backwater_net::{Bytes, Rate};
+use serde_json::{Map, Value, json};
 
 const fn option(name: &'static str, help: &'static str, default: &'static str) -> AdviceOption {
     AdviceOption { name, help, whole: false, default: Some(default) }
@@ -23,17 +27,53 @@ const fn option(name: &'static str, help: &'static str, default: &'static str) -
 
 /// What may be asked.
 pub(super) const FORM: AdviceForm = AdviceForm {
-    about: "PFC headroom of one port and class, itemised.",
+    about: "PFC headroom of one port and class, itemised.\n\n\
+            A scenario gives the link into a switch that needs most: of those on the ways to the\n\
+            receiver of its largest incast, or without one on the longest way to its first host.",
     options: &[
-        option("rate", "Rate of every link.", "200 Gb/s"),
-        option("link_delay", "Propagation delay of a link.", "150 ns"),
-        option("packet", "Largest frame.", "4064 B"),
-        option("control_packet", "Size of a PFC frame.", "64 B"),
-        option("response", "Time from a pause's arrival to the stop.", "0 ns"),
-        option("model", "simulator: what this simulator needs; standard: 802.1Q's.", "simulator"),
+        option("rate", "Rate of the link. Default: the scenario's, or 200 Gb/s.", "200 Gb/s"),
+        option("link_delay", "Propagation delay of the link. Default: the scenario's, or 150 ns.", "150 ns"),
+        option("packet", "Largest frame. Default: the scenario's, or 4158 B.", "4158 B"),
+        option("control_packet", "Size of a PFC frame. Default: 64 B.", "64 B"),
+        option("response", "Time from a pause's arrival to the stop. Default: the scenario's, or 0 ns.", "0 ns"),
+        option("model", "simulator: what this simulator needs; standard: 802.1Q's. Default: simulator.", "simulator"),
     ],
-    scenario: false,
+    scenario: true,
 };
+
+/// What a scenario says, quantities as text. What frames spend in a switch before it counts them is said as response.
+pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
+    let signal = params.map_or(Signal::Timed, |pfc| pfc.signal);
+    let counter = params.map_or(Counter::Ingress, |pfc| pfc.counter);
+    let response = |hop: &Hop| {
+        let own = params.map_or(Time::ZERO, |pfc| pfc.response);
+        own.after(unseen(situation.latency_at, hop.latency, counter))
+    };
+    let need = |hop: &Hop| headroom(hop.rate, hop.delay, situation.frame, situation.gap, response(hop), signal);
+    let hops = situation.paths.different.iter().flatten();
+    let Some(hop) = hops.max_by_key(|hop| (need(hop), hop.rate, hop.delay)) else { return Map::new() };
+    let facts = json!({
+        "rate": hop.rate.to_string(),
+        "link_delay": hop.delay.to_string(),
+        "packet": situation.frame.to_string(),
+        "response": response(hop).to_string(),
+        "gap": situation.gap.to_string(),
+        "frameless": signal == Signal::Ideal,
+    });
+    match facts {
+        Value::Object(facts) => facts,
+        _ => Map::new(),
+    }
+}
+
+/// What was taken from the scenario, in a line.
+fn taken(question: &Question) -> Option<String> {
+    let (file, _) = question.scenario.as_ref()?;
+    let keys = FORM.options.iter().map(|option| option.name).chain(["gap"]);
+    let names: Vec<String> =
+        keys.filter(|key| question.is_from_scenario(key)).map(|key| key.replace('_', " ")).collect();
+    Some(format!("From {file}: {}.", names.join(", ")))
+}
 
 /// Reads the question and answers it.
 pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
@@ -45,14 +85,18 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
             return Err(error.hint("models are `simulator` and `standard`"));
         }
     };
-    advice(&Link {
+    let mut advice = advice(&Link {
         rate: needed("rate", question.quantity("rate")?)?,
         link_delay: needed("link_delay", question.quantity("link_delay")?)?,
         packet: needed("packet", question.quantity("packet")?)?,
         control_packet: needed("control_packet", question.quantity("control_packet")?)?,
         response: needed("response", question.quantity("response")?)?,
+        gap: question.quantity("gap")?.unwrap_or(PacketParams::default().gap),
+        frameless: question.fact("frameless").and_then(Value::as_bool).unwrap_or(false),
         model,
-    })
+    })?;
+    advice.summary.extend(taken(question));
+    Ok(advice)
 }
 
 /// What the headroom is for.
@@ -77,6 +121,10 @@ struct Link {
     control_packet: Bytes,
     /// Time from a pause's arrival to the stop. Standard: zero stands for the bound of IEEE 802.3.
     response: Time,
+    /// Per frame that only the link counts. The standard has its own.
+    gap: Bytes,
+    /// Whether a pause is told without a frame (`signal = "ideal"`).
+    frameless: bool,
     /// What it is for.
     model: Model,
 }
@@ -120,19 +168,28 @@ fn advice(question: &Link) -> Result<Advice, AdviceError> {
 }
 
 fn simulator(q: &Link) -> Result<Advice, AdviceError> {
-    let gap = PacketParams::default().gap;
-    let (frame, pause) = (q.rate.time_for(q.packet + gap), q.rate.time_for(q.control_packet + gap));
-    let stop = frame + pause + q.link_delay + q.response;
+    let gap = q.gap;
+    let frame = q.rate.time_for(q.packet + gap);
+    let (blocking, pause) = match q.frameless {
+        true => (Time::ZERO, Time::ZERO),
+        false => (frame, q.rate.time_for(q.control_packet + gap)),
+    };
+    let stop = blocking + pause + q.link_delay + q.response;
     let window = stop + q.link_delay;
     let meanwhile = Bytes((u128::from(window.0) * u128::from(q.packet.0) / u128::from(frame.0.max(1))) as u64);
     // The formula in the open, for any length of PFC frame; the tests hold it against the mechanism's own.
-    let total = match q.control_packet.0 == u64::from(backwater_net::packet::Control::MIN_FRAME) {
-        true => headroom(q.rate, q.link_delay, q.packet, gap, q.response, Signal::Timed),
+    let signal = if q.frameless { Signal::Ideal } else { Signal::Timed };
+    let total = match q.frameless || q.control_packet.0 == u64::from(backwater_net::packet::Control::MIN_FRAME) {
+        true => headroom(q.rate, q.link_delay, q.packet, gap, q.response, signal),
         false => meanwhile + q.packet * 2,
     };
+    let time = |size: Bytes, what: &str| match q.frameless {
+        true => "no frame tells of a pause (signal = \"ideal\")".to_owned(),
+        false => format!("({size} + {gap}{what}) x 8 / {}", q.rate),
+    };
     let rows = vec![
-        Row::new("blocking frame", frame, format!("({} + {gap} of gap) x 8 / {}", q.packet, q.rate)),
-        Row::new("PFC frame", pause, format!("({} + {gap}) x 8 / {}", q.control_packet, q.rate)),
+        Row::new("blocking frame", blocking, time(q.packet, " of gap")),
+        Row::new("PFC frame", pause, time(q.control_packet, "")),
         Row::new("way of the PFC frame", q.link_delay, "propagation"),
         Row::new("response", q.response, "from receipt to stop"),
         Row::new("way of the last frame", q.link_delay, "propagation"),
@@ -196,8 +253,18 @@ mod tests {
             packet: Bytes(packet),
             control_packet: Bytes(64),
             response: Time::ZERO,
+            gap: PacketParams::default().gap,
+            frameless: false,
             model,
         }
+    }
+
+    /// The default frame is the longest of a scenario that says nothing of packets.
+    #[test]
+    fn the_default_frame_is_a_scenarios() {
+        let packet = PacketParams::default();
+        let default = FORM.options.iter().find(|option| option.name == "packet").and_then(|option| option.default);
+        assert_eq!(default, Some(format!("{} B", (packet.payload + packet.header).0).as_str()));
     }
 
     fn total(question: &Link) -> f64 {

@@ -262,4 +262,6 @@ pub struct Situation {
     pub latency_at: LatencyAt,
     /// Longest data frame.
     pub frame: Bytes,
+    /// \[bytes\] per frame that only the link counts.
+    pub gap: Bytes,
 }
