@@ -1,7 +1,8 @@
 //! To which flows a control is confined, such as DCQCN to RoCE's class beside DCTCP in TCP's.
 
 use backwater_derive::parameters;
-use backwater_net::packet::Class;
+use backwater_net::hooks::{CheckCx, Finding};
+use backwater_net::packet::{Class, class_bits};
 
 /// Flows that a mechanism controls: those of these classes in these groups. It leaves all others alone: they have none of its rate
 /// limiters, its receivers do not answer them, and their frames carry none of its octets.
@@ -27,9 +28,48 @@ impl Confined {
         !self.confines()
     }
 
+    /// Classes of which it may have flows, a bit each.
+    pub(crate) fn class_bits(&self) -> u8 {
+        crate::class_bits_or_all(self.classes.as_deref())
+    }
+
     /// Whether flows of this class are among them, in groups of this label.
     pub fn holds(&self, class: Class, group: &str) -> bool {
         let class = self.classes.as_ref().is_none_or(|classes| classes.contains(&class.0));
         class && self.groups.as_ref().is_none_or(|groups| groups.iter().any(|one| one == group))
     }
+}
+
+/// Whether a mechanism watches the queues of other classes than those of the flows that it is confined to: it then tells sources that do
+/// not listen, or has flows that nobody tells. `watched`: its parameter `classes`, the classes of these queues.
+pub(crate) fn disagreement(watched: &[u8], cx: &CheckCx<'_>) -> Option<Finding> {
+    let (watched, mut flows) = (class_bits(watched), cx.flows);
+    if watched == 0 || flows == u8::MAX {
+        return None;
+    }
+    let untold = flows & !watched;
+    if flows & cx.steered != 0 {
+        // Some of them wait in other queues.
+        flows |= cx.steered;
+    }
+    let deaf = watched & !flows;
+    let named = |bits: u8| {
+        let all: Vec<String> =
+            (0..8).filter(|class| bits & 1 << class != 0).map(|class: u8| class.to_string()).collect();
+        all.join(", ")
+    };
+    let reason = match (deaf, untold) {
+        (0, 0) => return None,
+        (0, _) => format!(
+            "no queue of class {} is watched, and flows of that class are never told to slow down",
+            named(untold)
+        ),
+        (_, 0) => format!("queues of class {} are watched, and flows of that class do not listen", named(deaf)),
+        _ => format!(
+            "queues of class {} are watched, whose flows do not listen, and flows of class {} are never told to slow down",
+            named(deaf),
+            named(untold)
+        ),
+    };
+    Some(Finding::warning("classes", reason, "give `classes` and `flows.classes` the same classes"))
 }

@@ -18,7 +18,7 @@ use crate::red::AboveMaximum;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Margin, Mechanism, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
+    Absent, Finding, Margin, Mechanism, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
 };
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
@@ -86,6 +86,9 @@ impl Params {
     }
 }
 
+/// Rate of the ports for which the defaults of `kmin` and `kmax` were published.
+const PUBLISHED_FOR: Rate = Rate::gbps(40);
+
 /// The marker.
 pub enum Marker {}
 
@@ -109,6 +112,28 @@ impl Mechanism for Marker {
             At::Enqueue => Unread::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""),
             At::Dequeue => Vec::new(),
         }
+    }
+
+    fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {
+        let fastest = shape.ports.iter().map(|port| port.rate).max();
+        let Some(rate) = fastest.filter(|rate| *rate > PUBLISHED_FOR && params.reference_rate.is_none()) else {
+            return Vec::new();
+        };
+        let finding = |(key, length): (&'static str, Bytes)| {
+            let reason = format!(
+                "a default that was published for ports of {PUBLISHED_FOR} (Zhu et al., SIGCOMM 2015); {} has ports of {rate}, at which \
+                 {length} are {} instead of {}",
+                shape.name,
+                rate.time_for(length),
+                PUBLISHED_FOR.time_for(length)
+            );
+            let hint = format!(
+                "reference_rate = \"{PUBLISHED_FOR}\" raises kmin and kmax in proportion to the rate, as HPCC's ns-3 configuration has \
+                 them (4 KB and 16 KB for each Gb/s)"
+            );
+            Finding::warning(key, reason, hint)
+        };
+        [("kmax", params.kmax), ("kmin", params.kmin)].map(finding).into()
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {

@@ -31,8 +31,8 @@ use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 use backwater_net::attachment::{Attachment, WORDS};
 use backwater_net::hooks::{
-    Absent, Ack, Claims, Departure, Extra, FlowCx, FlowShape, FlowSide, Mechanism, Needs, Overhead, Preset, Profile,
-    Reach, SwitchCx, SwitchShape, SwitchSide,
+    Absent, Ack, CheckCx, Claims, Departure, Extra, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, Overhead,
+    Preset, Profile, Reach, RoundTrip, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -103,6 +103,20 @@ impl Mechanism for Hpcc {
             overhead: Overhead { data: INT, ack: INT },
             ..Profile::default()
         }
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let too_long = cx.round_trip.filter(|round_trip| round_trip.time > params.base_rtt);
+        let Some(RoundTrip { time, between: (from, to) }) = too_long else { return Vec::new() };
+        let share = params.base_rtt.0 as f64 / time.0 as f64;
+        let reason = format!(
+            "{} is shorter than the round trip of the idle network, {time} from {from} to {to} and back: the window of a flow alone there \
+             fills {:.0} % of its link",
+            params.base_rtt,
+            100.0 * share
+        );
+        let hint = format!("a little more than the longest round trip, such as \"{}\"", Time(time.0 + time.0 / 20));
+        vec![Finding::warning("base_rtt", reason, hint)]
     }
 
     fn switch(_: &Params, _: &SwitchShape) -> Option<Telemetry> {

@@ -45,7 +45,7 @@ pub use advice::{
 pub use context::{FlowCx, NicCx, SwitchCx};
 pub(crate) use context::{Home, Unsent};
 pub use mechanism::{
-    Carrier, CheckCx, Claims, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, Unread, WireCx,
+    Carrier, CheckCx, Claims, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, RoundTrip, Unread, WireCx,
 };
 pub(crate) use notes::Notes;
 pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};

@@ -36,6 +36,7 @@ pub mod cp;
 pub mod rp;
 mod wire;
 
+use crate::confined::disagreement;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
@@ -255,7 +256,7 @@ impl Mechanism for Bcn {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
+        let mut findings = Vec::from_iter(disagreement(&params.classes, cx));
         if !params.classes.is_empty() {
             for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
                 let buffer = (switch.buffer_per != BufferPer::None).then_some(switch.buffer);

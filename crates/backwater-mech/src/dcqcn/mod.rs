@@ -27,8 +27,8 @@ pub mod paper;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, Claims, Fate, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape, NicSide,
-    Preset, Profile, Reach, Token, WireCx,
+    Absent, Ack, Carrier, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape,
+    NicSide, Preset, Profile, Reach, SwitchShape, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet, class_bits};
 use backwater_net::{Bytes, Rate, address};
@@ -131,6 +131,9 @@ pub struct Params {
     pub alpha_timer_restarts: bool,
 }
 
+/// Rate of the links for which the default of `rai` was published.
+const PUBLISHED_FOR: Rate = Rate::gbps(40);
+
 /// DCQCN.
 pub enum Dcqcn {}
 
@@ -167,7 +170,8 @@ impl Mechanism for Dcqcn {
     type Flow = ReactionPoint;
 
     const PRESETS: &'static [Preset] = &[
-        Preset { name: "paper", source: "Zhu et al., SIGCOMM 2015", toml: "" },
+        // What depends on the rate is said, so that whoever names the preset is not told of a default.
+        Preset { name: "paper", source: "Zhu et al., SIGCOMM 2015", toml: "rai = \"40 Mb/s\"\n" },
         Preset {
             name: "ns3-hpcc",
             source: "HPCC ns-3 code, config for 100 Gb/s",
@@ -211,6 +215,22 @@ shared_alpha = true
             classes: class_bits(&params.cnp_class),
             ..Profile::default()
         }
+    }
+
+    fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {
+        let hosts = shape.ports.iter().filter(|port| port.host.is_some()).map(|port| port.rate);
+        let Some(rate) = hosts.max().filter(|rate| *rate > PUBLISHED_FOR) else { return Vec::new() };
+        let times = rate.0 as f64 / PUBLISHED_FOR.0 as f64;
+        let reason = format!(
+            "a default that was published for links of {PUBLISHED_FOR} (Zhu et al., SIGCOMM 2015); hosts at {} have {rate}, and additive \
+             increase takes {times} times as long to regain the same share of it",
+            shape.name
+        );
+        let hint = format!(
+            "in proportion to the rate it would be {}; preset = \"ns3-hpcc\" has the values of the HPCC ns-3 code for 100 Gb/s",
+            Rate((params.rai.0 as f64 * times) as u64)
+        );
+        vec![Finding::warning("rai", reason, hint)]
     }
 
     fn nic(params: &Params, _: &NicShape) -> Option<NotificationPoint> {

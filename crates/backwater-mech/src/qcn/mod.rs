@@ -40,6 +40,7 @@ pub mod cp;
 pub mod rp;
 mod wire;
 
+use crate::confined::disagreement;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
@@ -220,7 +221,7 @@ impl Mechanism for Qcn {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
+        let mut findings = Vec::from_iter(disagreement(&params.classes, cx));
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
             if switch.buffer_per != BufferPer::None && params.cp_qsp >= switch.buffer && !params.classes.is_empty() {
                 let reason = format!(

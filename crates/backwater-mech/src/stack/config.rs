@@ -98,6 +98,25 @@ macro_rules! config {
                 all
             }
 
+            /// What is wrong with the parameters whatever the network is, where no node has its own, by mechanism.
+            pub fn check_alone(&self) -> Vec<(&'static str, Finding)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| if scoped.at.is_empty() {
+                    let found = inspect::<M>(&scoped.base, &CheckCx::default());
+                    all.extend(found.into_iter().map(|finding| (M::NAME, finding)));
+                });
+                all
+            }
+
+            /// What is to be said of defaults at this switch, by mechanism.
+            pub fn check_defaults(&self, shape: &SwitchShape) -> Vec<(&'static str, Vec<Finding>)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| {
+                    all.push((M::NAME, M::check_defaults(scoped.of(&shape.name, &shape.tier), shape)));
+                });
+                all
+            }
+
             /// The longest message of any mechanism at this node.
             pub fn longest_message(&self, name: &str, tier: &str) -> Bytes {
                 self.profiles_at(name, tier).iter().map(|profile| profile.longest_message).max().unwrap_or(Bytes::ZERO)

@@ -137,7 +137,12 @@ pub fn inspect<M: Mechanism>(params: &M::Params, cx: &CheckCx<'_>) -> Vec<Findin
 pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for (shape, params) in cx.switches.iter().zip(cx.switch_params) {
-        let one = CheckCx { switches: std::slice::from_ref(shape), switch_params: std::slice::from_ref(params), ..*cx };
+        let one = CheckCx {
+            switches: std::slice::from_ref(shape),
+            switch_params: std::slice::from_ref(params),
+            flows: scoped.flows.class_bits(),
+            ..*cx
+        };
         for finding in inspect::<M>(scoped.of(&shape.name, &shape.tier), &one) {
             if !all.iter().any(|f| f.key == finding.key && f.fatal == finding.fatal) {
                 all.push(finding);
@@ -183,7 +188,8 @@ macro_rules! mechanisms {
         use backwater_net::{Bytes, Rate};
         use $crate::confined::Confined;
         use $crate::stack::{
-            Entry, Scoped, Select, call_sides, call_sides_of_flow, clashes, findings, for_all, for_all_of, for_configured, for_sides, unmet,
+            Entry, Scoped, Select, call_sides, call_sides_of_flow, clashes, findings, for_all, for_all_of, for_configured, for_sides, inspect,
+            unmet,
         };
 
         $crate::stack::config!([$($name => $mechanism),+]);

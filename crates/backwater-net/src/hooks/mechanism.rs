@@ -5,6 +5,7 @@ use super::{Extra, FlowShape, FlowSide, HoldStyle, NicShape, NicSide, Steering, 
 use crate::packet::{Class, Control, HostId};
 use crate::parameters::{Finding, Parameters};
 use crate::units::{Bytes, Rate};
+use backwater_engine::Time;
 use backwater_wire::address::Mac;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -154,6 +155,19 @@ pub struct CheckCx<'a> {
     pub kept: u8,
     /// How each mechanism that pauses neighbours there signals it, by its name.
     pub styles: &'a [(&'static str, HoldStyle)],
+    /// Classes of the flows that the mechanism has, a bit each: all of them unless it is confined.
+    pub flows: u8,
+    /// The longest round trip of the idle network; `None`: no two hosts are joined.
+    pub round_trip: Option<RoundTrip<'a>>,
+}
+
+/// A round trip of the idle network.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundTrip<'a> {
+    /// From a full packet's first bit at its source to its acknowledgement's last bit there.
+    pub time: Time,
+    /// Names of the two hosts.
+    pub between: (&'a str, &'a str),
 }
 
 /// A switch's memory as pause thresholds are worked out in it.
@@ -182,6 +196,8 @@ impl Default for CheckCx<'_> {
             paused: 0,
             kept: 0,
             styles: &[],
+            flows: u8::MAX,
+            round_trip: None,
         }
     }
 }
@@ -282,6 +298,11 @@ pub trait Mechanism {
     /// Looks for values that cannot work or hold a promise; all are within their declared ranges. `params` belong to the switch of the
     /// same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
+        Vec::new()
+    }
+    /// What is to be said of its defaults at a switch whose ports have other rates than those for which they were published. Each is a
+    /// warning about one key; the first of those counts whose key has not been given.
+    fn check_defaults(_params: &Self::Params, _shape: &SwitchShape) -> Vec<Finding> {
         Vec::new()
     }
     /// How it signals to a switch's neighbours that they are to pause; `None`: it never asks them to.

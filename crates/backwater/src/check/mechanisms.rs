@@ -6,12 +6,17 @@ use crate::error::{ScenarioError, Warning};
 use crate::file::RateLimiters;
 use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, SwitchParams};
-use backwater_net::hooks::{CheckCx, Claims, Finding, FlowShape, RateKey, SwitchShape};
+use backwater_net::hooks::{CheckCx, Claims, Finding, FlowShape, RateKey, RoundTrip, SwitchShape};
 use backwater_net::packet::{Class, HostId};
 use backwater_net::topology::Graph;
 use backwater_net::{Bytes, Rate};
 
-pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) -> Result<Vec<Warning>, ScenarioError> {
+pub(super) fn check(
+    resolved: &Resolved,
+    graph: &Graph,
+    shapes: &[SwitchShape],
+    round_trip: Option<RoundTrip<'_>>,
+) -> Result<Vec<Warning>, ScenarioError> {
     let mut warnings = confined::check(resolved)?;
     clashes(resolved)?;
     let params: Vec<SwitchParams> = shapes.iter().map(|s| resolved.switch.of(&s.name, &s.tier).clone()).collect();
@@ -41,6 +46,8 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) 
             paused: resolved.mechanisms.pauses(&shape.name, &shape.tier),
             kept: resolved.mechanisms.lossless_classes(&shape.name, &shape.tier),
             styles: &styles,
+            round_trip,
+            ..CheckCx::default()
         };
         for (mechanism, finding) in resolved.mechanisms.check(&cx) {
             let key = key_for(&overrides, mechanism, finding.key, shape);
@@ -51,9 +58,29 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph, shapes: &[SwitchShape]) 
             warnings.extend(judged(resolved, &key, finding, params)?);
         }
     }
+    warnings.extend(defaults(resolved, shapes));
     warnings.extend(unread(resolved, shapes));
     warnings.extend(partly_lossless(resolved, shapes));
     Ok(warnings)
+}
+
+/// Defaults that nobody has changed at a switch with ports for which they were not published, of each mechanism one.
+fn defaults(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
+    let overrides = overrides(resolved);
+    let mut found: Vec<(&str, Warning)> = Vec::new();
+    for shape in shapes {
+        for (mechanism, findings) in resolved.mechanisms.check_defaults(shape) {
+            let mut keyed = findings.into_iter().map(|one| (key_for(&overrides, mechanism, one.key, shape), one));
+            let untouched = keyed.find(|(key, _)| resolved.layer(key).is_none());
+            let Some((key, one)) = untouched.filter(|_| found.iter().all(|(known, _)| *known != mechanism)) else {
+                continue;
+            };
+            let value = resolved.values().into_iter().find(|value| value.key == key).map(|value| value.value);
+            let value = value.unwrap_or_default();
+            found.push((mechanism, Warning { key, value, reason: one.reason, hint: one.hint }));
+        }
+    }
+    found.into_iter().map(|(_, warning)| warning).collect()
 }
 
 /// Values that were given and that nothing reads at any switch. What a variant or a setting makes so is meant.

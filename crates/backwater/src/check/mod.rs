@@ -6,6 +6,7 @@ mod incasts;
 mod load;
 pub(crate) mod losses;
 mod mechanisms;
+mod round_trip;
 mod transport;
 
 use crate::error::{ScenarioError, Warning, nearest};
@@ -50,11 +51,12 @@ impl Checked {
     pub(crate) fn new(planned: Planned) -> Result<Checked, ScenarioError> {
         let (resolved, graph): (&Resolved, &Graph) = (&planned.resolved, &planned.graph);
         clock(resolved, graph)?;
-        let without_effect = transport::check(resolved, graph)?;
+        let round_trip = round_trip::longest(resolved, graph);
+        let without_effect = transport::check(resolved, round_trip)?;
         selectors(resolved, graph)?;
         let shapes = shapes(&planned)?;
         switches(resolved, &shapes)?;
-        let mut warnings = mechanisms::check(resolved, graph, &shapes)?;
+        let mut warnings = mechanisms::check(resolved, graph, &shapes, round_trip)?;
         warnings.extend(without_effect);
         warnings.extend(losses::check(resolved, graph)?);
         warnings.extend(nics::idle(resolved));

@@ -4,13 +4,10 @@ use crate::error::{ScenarioError, Warning};
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_net::config::{Recovery, TransportParams, Window};
-use backwater_net::packet::NodeId;
-use backwater_net::topology::{Graph, NodeKind};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use backwater_net::hooks::RoundTrip;
 
 /// Refuses what cannot work, and warns of what has no effect.
-pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, ScenarioError> {
+pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> Result<Vec<Warning>, ScenarioError> {
     let (transport, ack, packet) = (&resolved.file.transport, &resolved.file.ack, &resolved.file.packet);
     let refuse = |key: &str, reason: String, hint: String| Err(resolved.error(key, reason).hint(hint));
     if ack.every == 0 || ack.every > u32::from(u16::MAX) {
@@ -98,62 +95,18 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, 
         reason: "without effect: nothing is sent again".into(),
         hint: "transport.recovery = \"go-back-n\" or \"selective-repeat\"".into(),
     });
-    Ok(warnings.chain(impatient(resolved, graph)).collect())
+    Ok(warnings.chain(impatient(resolved, round_trip)).collect())
 }
 
 /// Receivers that report a gap again before what closes it can have come: each NACK sends the flow back once more, past its window,
 /// and what is sent twice and three times fills the queues that make the round trip longer.
-fn impatient(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
+fn impatient(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> Option<Warning> {
     let interval = resolved.file.transport.nack_interval?;
-    let (round_trip, from, to) = longest_round_trip(resolved, graph).filter(|(time, ..)| interval < *time)?;
-    let name = |node: NodeId| &graph.nodes[node.0 as usize].name;
+    let RoundTrip { time, between: (from, to) } = round_trip.filter(|round_trip| interval < round_trip.time)?;
     let reason = format!(
-        "shorter than a round trip ({round_trip} from {} to {} and back, all queues empty): a gap is reported again before what \
-         closes it can come, and each report sends the flow back",
-        name(from),
-        name(to)
+        "shorter than a round trip ({time} from {from} to {to} and back, all queues empty): a gap is reported again before what \
+         closes it can come, and each report sends the flow back"
     );
-    let hint =
-        format!("some round trips, such as \"{}\": queues make them longer", Time(round_trip.0.saturating_mul(10)));
+    let hint = format!("some round trips, such as \"{}\": queues make them longer", Time(time.0.saturating_mul(10)));
     Some(Warning { key: "transport.nack_interval".into(), value: interval.to_string(), reason, hint })
-}
-
-/// A full packet's way to the host that is furthest, and its acknowledgement's way back, with nothing else on the links: from the host
-/// that is furthest from the first one, which in trees is an end of the longest way of all.
-fn longest_round_trip(resolved: &Resolved, graph: &Graph) -> Option<(Time, NodeId, NodeId)> {
-    let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
-    let (data, back) = (packet.payload + packet.header + packet.gap, ack.size + packet.gap);
-    let mut links = vec![Vec::new(); graph.nodes.len()];
-    for link in &graph.links {
-        let time = link.rate.time_for(data).after(link.rate.time_for(back)).after(link.delay).after(link.delay);
-        links[link.a.0 as usize].push((link.b, time));
-        links[link.b.0 as usize].push((link.a, time));
-    }
-    let latency = |node: NodeId| {
-        let about = &graph.nodes[node.0 as usize];
-        let switch = (about.kind == NodeKind::Switch).then(|| resolved.switch.of(&about.name, &about.tier).latency);
-        switch.map_or(Time::ZERO, |latency| latency.after(latency))
-    };
-    let furthest = |from: NodeId| {
-        let mut least = vec![Time::NEVER; graph.nodes.len()];
-        let mut next = BinaryHeap::from([Reverse((Time::ZERO, from))]);
-        least[from.0 as usize] = Time::ZERO;
-        while let Some(Reverse((time, node))) = next.pop() {
-            if time > least[node.0 as usize] {
-                continue;
-            }
-            for (to, link) in &links[node.0 as usize] {
-                let then = time.after(*link).after(latency(*to));
-                if then < least[to.0 as usize] {
-                    least[to.0 as usize] = then;
-                    next.push(Reverse((then, *to)));
-                }
-            }
-        }
-        let reached = graph.hosts().filter(|host| least[host.0 as usize] != Time::NEVER);
-        reached.map(|host| (least[host.0 as usize], host)).max()
-    };
-    let (_, from) = furthest(graph.hosts().next()?)?;
-    let (time, to) = furthest(from)?;
-    Some((time, from, to))
 }

@@ -206,6 +206,45 @@ fn a_class_without_flows_is_warned_of() {
     assert_eq!(warning.hint, "there are flows of `roce` in class 3; `tcp` in class 0");
 }
 
+/// Congestion points watch queues, and reaction points belong to flows: where these are of other classes, nobody is slowed down.
+#[test]
+fn queues_that_are_watched_are_those_of_its_flows() {
+    let said = |control: &str, watched: &str, flows: &str| {
+        let low = if control == "qcn" { "cp_qsp" } else { "qeq" };
+        let more = format!("[{control}]\nclasses = {watched}\n{low} = \"20 KB\"\n[{control}.flows]\n{flows}\n");
+        let warnings = scenario(APART, &more).check().unwrap_or_else(|e| panic!("{e}")).warnings;
+        let own = warnings.into_iter().find(|warning| warning.key == format!("{control}.classes"));
+        own.map(|warning| (warning.value, warning.reason))
+    };
+    for control in ["qcn", "bcn"] {
+        assert_eq!(said(control, "[3]", "classes = [3]"), None);
+        assert_eq!(said(control, "[3]", "groups = [\"roce\"]"), None, "nothing is said of classes");
+        assert_eq!(said(control, "[]", "classes = [3]"), None, "no queue is watched on purpose");
+        let reasons = [
+            (
+                "[3]",
+                "classes = [0]",
+                "queues of class 3 are watched, whose flows do not listen, and flows of class 0 are never told",
+            ),
+            ("[0, 3]", "classes = [3]", "queues of class 0 are watched, and flows of that class do not listen"),
+            ("[3]", "classes = [0, 3]", "no queue of class 0 is watched, and flows of that class are never told"),
+        ];
+        for (watched, flows, reason) in reasons {
+            let (value, seen) = said(control, watched, flows).expect(flows);
+            assert_eq!(value, watched);
+            assert!(seen.starts_with(reason), "{seen}");
+        }
+    }
+}
+
+/// Flows that are moved to another queue are told from there.
+#[test]
+fn a_queue_to_which_its_flows_move_may_be_watched() {
+    let more = "[ci]\n[qcn]\nclasses = [2, 3]\ncp_qsp = \"20 KB\"\n[qcn.flows]\nclasses = [3]\n";
+    let warnings = scenario(APART, more).check().unwrap_or_else(|e| panic!("{e}")).warnings;
+    assert!(warnings.iter().all(|warning| warning.key != "qcn.classes"), "{warnings:?}");
+}
+
 /// The example does what it says.
 #[test]
 fn the_example_does_what_it_says() {

@@ -3,6 +3,7 @@
 
 mod capture;
 mod confined;
+mod defaults;
 mod errors;
 mod fuzz;
 mod htsim;

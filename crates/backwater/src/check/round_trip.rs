@@ -1,0 +1,50 @@
+//! How long the idle network takes for a packet and its acknowledgement.
+
+use crate::resolved::Resolved;
+use backwater_engine::Time;
+use backwater_net::hooks::RoundTrip;
+use backwater_net::packet::NodeId;
+use backwater_net::topology::{Graph, NodeKind};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A full packet's way to the host that is furthest, and its acknowledgement's way back, with nothing else on the links: from the host
+/// that is furthest from the first one, which in trees is an end of the longest way of all.
+pub(super) fn longest<'g>(resolved: &Resolved, graph: &'g Graph) -> Option<RoundTrip<'g>> {
+    let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
+    let (data, back) = (packet.payload + packet.header + packet.gap, ack.size + packet.gap);
+    let mut links = vec![Vec::new(); graph.nodes.len()];
+    for link in &graph.links {
+        let time = link.rate.time_for(data).after(link.rate.time_for(back)).after(link.delay).after(link.delay);
+        links[link.a.0 as usize].push((link.b, time));
+        links[link.b.0 as usize].push((link.a, time));
+    }
+    let latency = |node: NodeId| {
+        let about = &graph.nodes[node.0 as usize];
+        let switch = (about.kind == NodeKind::Switch).then(|| resolved.switch.of(&about.name, &about.tier).latency);
+        switch.map_or(Time::ZERO, |latency| latency.after(latency))
+    };
+    let furthest = |from: NodeId| {
+        let mut least = vec![Time::NEVER; graph.nodes.len()];
+        let mut next = BinaryHeap::from([Reverse((Time::ZERO, from))]);
+        least[from.0 as usize] = Time::ZERO;
+        while let Some(Reverse((time, node))) = next.pop() {
+            if time > least[node.0 as usize] {
+                continue;
+            }
+            for (to, link) in &links[node.0 as usize] {
+                let then = time.after(*link).after(latency(*to));
+                if then < least[to.0 as usize] {
+                    least[to.0 as usize] = then;
+                    next.push(Reverse((then, *to)));
+                }
+            }
+        }
+        let reached = graph.hosts().filter(|host| least[host.0 as usize] != Time::NEVER);
+        reached.map(|host| (least[host.0 as usize], host)).max()
+    };
+    let (_, from) = furthest(graph.hosts().next()?)?;
+    let (time, to) = furthest(from)?;
+    let name = |node: NodeId| graph.nodes[node.0 as usize].name.as_str();
+    Some(RoundTrip { time, between: (name(from), name(to)) })
+}
