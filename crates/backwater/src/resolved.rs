@@ -4,10 +4,11 @@ use crate::error::ScenarioError;
 use crate::file::File;
 use crate::given::GivenRows;
 use crate::schema;
-use crate::tree::{self, Conform, Layer, Node, SourceText, TomlTable, Value, conform, hinted, table_json};
+use crate::tree::{self, Conform, Layer, Node, SourceText, TomlTable, Value, conform, hinted, table_json, together};
 use backwater_mech::registry::{self, ENTRIES};
 use backwater_mech::stack::Scoped;
 use backwater_net::config::{PacketParams, SwitchParams};
+use backwater_net::hooks::Finding;
 use backwater_net::packet::Class;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
@@ -49,10 +50,16 @@ pub(crate) fn resolve(
     if let Some(table) = root.table_mut() {
         expand(table, &source)?;
     }
-    let how = Conform { source: &source, complete: true, entries: false };
+    let how = Conform::whole(&source);
     conform(&mut root, schema::root(), &mut Vec::new(), &how).map_err(|error| called(error, &root))?;
-    let (plain, scoped) = split(&root);
-    let mut scoped = scoped;
+    let (plain, mut scoped) = split(&root);
+    let missing = how.missing.take();
+    if !missing.is_empty() {
+        scoped.shift_remove("switch");
+        let all = missing.into_iter().chain(lacking(scoped, &root, &source));
+        let all = all.map(|error| called(error, &root)).collect();
+        return Err(together(all).unwrap_or_default());
+    }
     let switch = scoped.shift_remove("switch").unwrap_or_else(|| json!({ "base": {} }));
     let mut file: File = read(plain, &root, &source, &[])?;
     let switch = read(switch, &root, &source, &["switch"])?;
@@ -69,6 +76,16 @@ pub(crate) fn resolve(
         tree: root,
         source,
     })
+}
+
+/// What mechanisms miss among their own parameters.
+fn lacking(scoped: Map<String, Json>, root: &Node, source: &SourceText) -> Vec<ScenarioError> {
+    let Ok(mechanisms) = read::<registry::Config>(Json::Object(scoped), root, source, &[]) else { return Vec::new() };
+    let absent = |name: &str, key: &str| root.nearest(&[name.to_owned(), key.to_owned()]).1 < 2;
+    let found = mechanisms.check_alone().into_iter().filter(|(name, one)| one.fatal && absent(name, one.key));
+    let error =
+        |(name, one): (&str, Finding)| ScenarioError::new(one.reason).key(format!("{name}.{}", one.key)).hint(one.hint);
+    found.map(error).collect()
 }
 
 /// An error whose key has labels in place of numbers.

@@ -45,13 +45,8 @@ impl Scenario {
         let variants = variants_of(&mut table, &source)?;
         let mut root =
             Node { value: Value::Table(table), origin: Origin { layer: Layer::File, key: 0..0, value: 0..0 } };
-        conform(
-            &mut root,
-            schema::root(),
-            &mut Vec::new(),
-            &Conform { source: &source, complete: false, entries: false },
-        )
-        .map_err(|error| resolved::called(error, &root))?;
+        conform(&mut root, schema::root(), &mut Vec::new(), &Conform::layer(&source, false))
+            .map_err(|error| resolved::called(error, &root))?;
         Ok(Scenario {
             source,
             base_dir: base_dir.to_owned(),
@@ -137,12 +132,7 @@ impl Scenario {
         for step in steps.into_iter().rev() {
             node = Node { value: Value::Table(TomlTable::from_iter([(step, node)])), origin: origin.clone() };
         }
-        conform(
-            &mut node,
-            schema::root(),
-            &mut Vec::new(),
-            &Conform { source: &self.source, complete: false, entries: true },
-        )?;
+        conform(&mut node, schema::root(), &mut Vec::new(), &Conform::layer(&self.source, true))?;
         let setting = Setting { key: key.to_owned(), value: value.trim().to_owned(), node, where_on };
         self.changed(|changes| changes.settings.push(setting))
     }
@@ -275,7 +265,7 @@ fn variants_of(table: &mut TomlTable, source: &SourceText) -> Result<TomlTable, 
             let error = inner.origin.error_at_key(source).key(path.join("."));
             return Err(ScenarioError { reason: "a variant has no variants".into(), ..error });
         }
-        conform(variant, schema::root(), &mut path, &Conform { source, complete: false, entries: true })?;
+        conform(variant, schema::root(), &mut path, &Conform::layer(source, true))?;
     }
     Ok(variants)
 }

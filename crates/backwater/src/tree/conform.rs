@@ -199,7 +199,9 @@ fn tagged(
             let all = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
             let key = format!("{}.kind", path.join("."));
             let error = ScenarioError { key: Some(key), ..node.origin.error_at_key(cx.source) };
-            Err(ScenarioError { reason: "is missing".into(), ..error }.hint(format!("known: {all}")))
+            let error = ScenarioError { reason: "is missing".into(), ..error }.hint(format!("known: {all}"));
+            cx.missing.borrow_mut().push(error);
+            Ok(())
         }
         None => {
             // A layer changes some keys of a table whose kind another layer gives: any kind's keys will do for now.
@@ -236,10 +238,8 @@ fn table(
     }
     if cx.complete {
         let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
-        let absent = required.filter_map(Json::as_str).find(|key| !entries.contains_key(*key));
-        if let Some(key) = absent {
-            return Err(missing(key, properties, path, &origin, cx));
-        }
+        let absent = required.filter_map(Json::as_str).filter(|key| !entries.contains_key(*key));
+        cx.missing.borrow_mut().extend(absent.map(|key| missing(key, properties, path, &origin, cx)));
     }
     Ok(())
 }
@@ -264,11 +264,38 @@ fn missing(
     };
     let full = path.iter().map(String::as_str).chain([key]).collect::<Vec<_>>().join(".");
     let hint = match (meaning.is_empty(), path.is_empty()) {
-        (_, true) => format!("a scenario needs a table [{key}]; `backwater new FILE` writes one to start from"),
+        (_, true) => format!(
+            "a scenario needs a table [{key}]{}; `backwater new FILE` writes one to start from",
+            schema.map_or_else(String::new, needs)
+        ),
         (true, _) => format!("`backwater explain {full}` says what it is"),
         (false, _) => format!("{meaning}{example}"),
     };
     ScenarioError { key: Some(full), reason: "is missing".into(), ..place }.hint(hint)
+}
+
+/// What the first kind of a table that has kinds needs.
+fn needs(schema: &Json) -> String {
+    let Kind::Tagged(forms) = kind_of(schema) else { return String::new() };
+    let Some((name, form)) = forms.first() else { return String::new() };
+    let required = form.get("required").and_then(Json::as_array).into_iter().flatten();
+    let keys: Vec<&str> = required.filter_map(Json::as_str).filter(|key| *key != "kind").collect();
+    format!(", such as kind = \"{name}\" with {}", keys.join(", "))
+}
+
+/// One error for all that is missing.
+pub(crate) fn together(all: Vec<ScenarioError>) -> Option<ScenarioError> {
+    let key = |error: &ScenarioError| error.key.clone().unwrap_or_default();
+    let others: Vec<String> = all.iter().skip(1).map(|error| format!("`{}`", key(error))).collect();
+    let hints = all.iter().filter_map(|error| Some(format!("{}: {}", key(error), error.hint.as_ref()?)));
+    let hints = hints.collect::<Vec<_>>().join("; ");
+    let first = all.into_iter().next()?;
+    let so = match others.as_slice() {
+        [] => return Some(first),
+        [other] => format!(", and so is {other}"),
+        [before @ .., last] => format!(", and so are {} and {last}", before.join(", ")),
+    };
+    Some(ScenarioError { reason: format!("is missing{so}"), ..first }.hint(hints))
 }
 
 fn rename_aliases(

@@ -6,7 +6,7 @@ mod scalar;
 mod source;
 mod walk;
 
-pub(crate) use conform::{Kind, conform, hinted, kind_of, some_of};
+pub(crate) use conform::{Kind, conform, hinted, kind_of, some_of, together};
 pub(crate) use source::{Layer, Origin, SourceText};
 pub(crate) use walk::Conform;
 

@@ -2,14 +2,29 @@
 
 use super::{Node, SourceText};
 use crate::error::ScenarioError;
+use std::cell::RefCell;
 
-/// What the walk knows.
+/// What the walk knows, and what it has missed.
 pub(crate) struct Conform<'a> {
     pub source: &'a SourceText,
     /// Whether the tree is the whole scenario: required keys are missed, lists are lists.
     pub complete: bool,
     /// Whether a table may stand for a list, to change single entries of it by label or number.
     pub entries: bool,
+    /// An error for each required key that is not there: all of them are told at once.
+    pub missing: RefCell<Vec<ScenarioError>>,
+}
+
+impl<'a> Conform<'a> {
+    /// A walk through the whole scenario.
+    pub(crate) fn whole(source: &'a SourceText) -> Conform<'a> {
+        Conform { source, complete: true, entries: false, missing: RefCell::default() }
+    }
+
+    /// A walk through what changes some of it.
+    pub(crate) fn layer(source: &'a SourceText, entries: bool) -> Conform<'a> {
+        Conform { complete: false, entries, ..Conform::whole(source) }
+    }
 }
 
 /// An error at a node.

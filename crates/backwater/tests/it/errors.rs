@@ -97,6 +97,12 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("unknown kind", whole("[topology]\nkind = \"leafspine\"\n")),
         ("no kind", whole("[topology]\nhosts = 3\n")),
         ("key of another kind", whole("[topology]\nkind = \"star\"\nhosts = 3\nspines = 4\n")),
+        ("PFC and nothing else", whole("[pfc]\n")),
+        ("PFC in a star of nothing", whole("[topology]\nkind = \"star\"\n[pfc]\n")),
+        (
+            "PFC with a dynamic threshold in a topology of no kind",
+            whole("[topology]\n[pfc]\nthreshold = \"dynamic\"\n"),
+        ),
         ("missing key", whole("[topology]\nkind = \"star\"\nhosts = 3\nrate = \"1 Gb/s\"\n")),
         ("missing unit", star("[pfc]\nxoff = 380000\n")),
         ("missing unit in a string", star("[pfc]\nxoff = \"380\"\n")),
