@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from conftest import Shared
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 MISSING = "chromium is not installed: install Debian's package chromium to test pages"
 SIZES = {"screen": (1280, 900), "phone": (390, 844)}
@@ -50,14 +52,15 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture(scope="module")
-def study_page(tmp_path_factory: pytest.TempPathFactory, published_study: Path) -> Path:
+@pytest.fixture(scope="session")
+def study_page(shared_folders: Shared, published_study: Path) -> Path:
     """The page of `sfc-aidc-2025`, of the cases that its films and time series are of."""
-    folder = tmp_path_factory.mktemp("page")
-    shutil.copytree(published_study / "o", folder / "sfc")
-    file = folder / "page.html"
-    file.write_text(report.of(folder / "sfc").html(), encoding="utf-8")
-    return file
+
+    def make(folder: Path) -> None:
+        shutil.copytree(published_study / "o", folder / "sfc")
+        (folder / "page.html").write_text(report.of(folder / "sfc").html(), encoding="utf-8")
+
+    return shared_folders.folder("study-page", make) / "page.html"
 
 
 def opened(browser: Browser, file: Path, size: str) -> Opened:
