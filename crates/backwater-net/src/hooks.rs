@@ -47,8 +47,8 @@ pub(crate) use context::{Home, Unsent};
 pub use mechanism::{
     Carrier, CheckCx, Claims, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, RoundTrip, Unread, WireCx,
 };
-pub(crate) use notes::Notes;
 pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
+pub(crate) use notes::{Notes, use_again};
 pub use port::{Departure, Extra};
 pub use sides::{Absent, Ack, FlowSide, Incoming, Loss, NicSide, SwitchSide};
 

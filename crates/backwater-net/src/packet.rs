@@ -202,13 +202,14 @@ impl DsField {
 pub struct Packet {
     /// Hash of the packet's identity: breaks ties between simultaneous arrivals.
     pub uid: u64,
-    /// Hash by which switches spread it over equal ways, where its path is not pinned (RFC 2992). All data of a flow has the same.
+    /// Hash by which switches spread it over equal ways, where its path is not pinned (RFC 2992), or, with the path `KNOWN`, the way that
+    /// they thereby give it. All data of a flow has the same.
     pub(crate) entropy: u64,
     /// Receiving host; of a frame that ends at the neighbour it says nothing ([`ControlHeader::to`]).
     pub dst: HostId,
     /// \[bytes\] Frame length as buffers count it: payload and headers, without preamble and inter-frame gap.
     pub size: u32,
-    /// Where its pinned path begins in the path table, or `NO_PATH`.
+    /// Where its pinned path begins in the path table, or `NO_PATH`, or `KNOWN`.
     pub(crate) path: u32,
     /// Switches passed so far.
     pub(crate) hop: u8,

@@ -6,6 +6,43 @@ use backwater_engine::fingerprint::mix;
 use std::collections::HashMap;
 
 pub(crate) const NO_PATH: u32 = u32::MAX;
+/// ECMP decides the path, and [`Ways`] has put all that it decides into the packet.
+pub(crate) const KNOWN: u32 = u32::MAX - 1;
+/// There is no such word.
+pub(crate) const NO_WAY: u64 = u64::MAX;
+
+/// Ways as ECMP gives them, a word each: the egress port of the first switch in the lowest bits, then that of the next. Where no
+/// mechanism chooses and no link's state changes, every switch would decide alike for all packets of a flow; so they are asked
+/// once, and a packet that carries the answer needs none of the tables that are spread over all switches.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Ways {
+    /// For a port; 0: switches decide for each packet.
+    bits: u32,
+}
+
+impl Ways {
+    /// Of switches with so many ports at most.
+    pub fn new(most_ports: usize) -> Ways {
+        Ways { bits: most_ports.saturating_sub(1).checked_ilog2().unwrap_or(0) + 1 }
+    }
+
+    /// Whether switches are asked once.
+    pub fn are_known(self) -> bool {
+        self.bits != 0
+    }
+
+    /// The way with one more port, which is number `hop`; `None`: it does not fit. A word is never full, so none is `NO_WAY`.
+    pub fn with(self, way: u64, hop: u32, port: u16) -> Option<u64> {
+        let at = hop * self.bits;
+        (at + self.bits < u64::BITS).then(|| way | u64::from(port) << at)
+    }
+
+    /// The egress port at the switch number `hop` of the way.
+    #[inline(always)]
+    pub fn port(self, way: u64, hop: u8) -> u16 {
+        (way >> (u32::from(hop) * self.bits) & ((1 << self.bits) - 1)) as u16
+    }
+}
 
 /// For each switch that has hosts, to one of which something has been sent: every switch's ports on shortest paths to it. Found when they are
 /// first asked for, since nobody sends to all the hosts of a large network.
@@ -344,6 +381,24 @@ mod tests {
         // Round the ring the shorter way; to the farthest switch both ways.
         let candidates = |switch: u32| routes.candidates(switch, HostId(0)).len();
         assert_eq!([candidates(1), candidates(1_999), candidates(1_000)], [1, 1, 2]);
+    }
+
+    /// A word gives back the ports that were put into it, up to its last bit but one.
+    #[test]
+    fn a_way_holds_as_many_ports_as_fit() {
+        for (most_ports, hops) in [(1, 63), (2, 63), (3, 31), (16, 15), (17, 12), (64, 10), (4096, 5), (65_536, 3)] {
+            let ways = Ways::new(most_ports);
+            let port =
+                |hop: u32| ((most_ports - 1) as u32).wrapping_sub(hop % 2) as u16 % most_ports.min(65_535) as u16;
+            let mut way = 0;
+            for hop in 0..hops {
+                way = ways.with(way, hop, port(hop)).unwrap_or(NO_WAY);
+            }
+            assert_ne!(way, NO_WAY, "{most_ports} ports");
+            assert_eq!(ways.with(way, hops, 0), None, "{most_ports} ports");
+            (0..hops).for_each(|hop| assert_eq!(ways.port(way, hop as u8), port(hop), "{most_ports} ports, hop {hop}"));
+        }
+        assert!(!Ways::default().are_known());
     }
 
     /// A link that fails leaves the other ways, and comes back.

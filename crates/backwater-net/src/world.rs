@@ -11,7 +11,7 @@ use crate::probe::Probes;
 use crate::record::{
     Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
 };
-use crate::routing::{Neighbours, Paths, Routes};
+use crate::routing::{Neighbours, Paths, Routes, Ways};
 use crate::slab::{Ix, Slab};
 use crate::topology::{Graph, NodeKind};
 use crate::units::Bytes;
@@ -168,6 +168,7 @@ pub(crate) struct Fabric {
     pub host_node: Vec<u32>,
     pub neighbours: Neighbours,
     pub routes: Routes,
+    pub ways: Ways,
     pub paths: Paths,
 }
 
@@ -210,7 +211,8 @@ impl Fabric {
         }
         let routes = Routes::new(&graph, &neighbours, &switch_of, seed);
         let paths = Paths::default();
-        Ok((Fabric { graph, first_port, switch_of, host_node, neighbours, routes, paths }, ports))
+        let ways = Ways::default();
+        Ok((Fabric { graph, first_port, switch_of, host_node, neighbours, routes, ways, paths }, ports))
     }
 
     /// What mechanisms see of a node's ports, which these are.

@@ -98,3 +98,10 @@ pub(crate) struct Notes {
     pub nic: Vec<NicNote>,
     pub flow: Vec<FlowNote>,
 }
+
+/// Gives the memory of notes that have been acted on to those to come; acting on them may have led to others.
+pub(crate) fn use_again<N>(next: &mut Vec<N>, done: Vec<N>) {
+    if next.capacity() == 0 {
+        *next = done;
+    }
+}

@@ -3,7 +3,7 @@
 use super::recovery::{Receiver, Sender};
 use crate::hooks::{FlowShape, Owners, RateKey, Reach, Unsent};
 use crate::packet::{Class, DsField, FlowRef, HostId};
-use crate::routing::NO_PATH;
+use crate::routing::{NO_PATH, NO_WAY};
 use crate::spec::{FlowSpec, Stream};
 use crate::units::Bytes;
 use backwater_engine::{Rng, Time};
@@ -48,7 +48,7 @@ pub(crate) struct SendFlow {
     pub acked: u64,
     /// Its controller, or `NO_CONTROLLER`.
     pub controller: u32,
-    /// Pinned path of data, or `NO_PATH`.
+    /// Pinned path of data, or `NO_PATH`; then `way` is what ECMP gives it, or `NO_WAY`.
     pub path: u32,
     /// The flow whose turn at the NIC is next, or `NO_FLOW`.
     pub behind: u32,
@@ -59,6 +59,7 @@ pub(crate) struct SendFlow {
     pub window: u64,
     /// What it sends again.
     pub recovery: Option<Box<Sender>>,
+    pub way: u64,
     pub group: u32,
     /// Switches on its way at its start.
     pub hops: u32,
@@ -175,6 +176,7 @@ impl SendFlow {
             shut: 0,
             controller: NO_CONTROLLER,
             path: NO_PATH,
+            way: NO_WAY,
             stream: None,
             window: u64::MAX,
             recovery: recovers.then(Box::default),
@@ -306,6 +308,8 @@ impl<F> Controllers<F> {
 pub(crate) struct Flows {
     pub send: Vec<SendFlow>,
     pub recv: Vec<RecvFlow>,
+    /// What ECMP gives acknowledgements, or `NO_WAY`. Apart from the receiver's half, which is a cache line.
+    pub back_ways: Vec<u64>,
     free: Vec<u32>,
     pub active: u64,
 }
@@ -317,10 +321,12 @@ impl Flows {
         if let Some(slot) = self.free.pop() {
             self.send[slot as usize] = flow;
             self.recv[slot as usize] = other;
+            self.back_ways[slot as usize] = NO_WAY;
             return slot;
         }
         self.send.push(flow);
         self.recv.push(other);
+        self.back_ways.push(NO_WAY);
         self.send.len() as u32 - 1
     }
 

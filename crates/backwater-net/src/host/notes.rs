@@ -3,7 +3,9 @@
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
 use crate::hold::bit;
-use crate::hooks::{Fate, FlowNote, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token};
+use crate::hooks::{
+    Fate, FlowNote, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token, use_again,
+};
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
 use crate::node::{At, Node};
 use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef};
@@ -22,7 +24,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     #[cold]
     fn act_on_nic_notes(&mut self) {
-        for note in std::mem::take(&mut self.world.notes.nic) {
+        let mut notes = std::mem::take(&mut self.world.notes.nic);
+        for note in notes.drain(..) {
             match note {
                 NicNote::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
@@ -45,6 +48,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 }
             }
         }
+        use_again(&mut self.world.notes.nic, notes);
     }
 
     /// Acts on what a flow's hook has noted.
@@ -52,7 +56,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn act_on_flow_notes(&mut self, controller: u32) {
         let (tag, key) =
             self.node.tables.controllers.list[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
-        for note in std::mem::take(&mut self.world.notes.flow) {
+        let mut notes = std::mem::take(&mut self.world.notes.flow);
+        for note in notes.drain(..) {
             match note {
                 FlowNote::Arm(FlowTimer { owner, at, token }) => {
                     let event = Event::FlowTimer { controller, tag, owner: owner.0, token };
@@ -68,6 +73,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 }
             }
         }
+        use_again(&mut self.world.notes.flow, notes);
     }
 
     /// A flow that this host sends, if it is still under way.

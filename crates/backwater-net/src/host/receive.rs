@@ -9,6 +9,7 @@ use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet};
 use crate::port::express;
+use crate::routing::{KNOWN, NO_WAY};
 use crate::slab::Ix;
 use crate::units::Bytes;
 use crate::world::Outcome;
@@ -137,12 +138,16 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let marked = std::mem::take(&mut recv.pending_mark);
         let class = self.world.rules.ack.class.map_or(recv.class, crate::packet::Class);
         let dscp = self.node.host.answers(class, packet.ds.dscp());
+        let (path, entropy) = match self.node.tables.flows.back_ways[at] {
+            NO_WAY => (recv.back, Packet::entropy_of(packet.dst, data.src, packet.flow)),
+            way => (KNOWN, way),
+        };
         let ack = Packet {
             dst: data.src,
-            entropy: Packet::entropy_of(packet.dst, data.src, packet.flow),
+            entropy,
             size: self.world.rules.ack_size(recv.left),
             uid: mix(packet.uid),
-            path: recv.back,
+            path,
             hop: 0,
             class,
             body: Body::Ack(AckHeader { src: packet.dst, received, gap }),

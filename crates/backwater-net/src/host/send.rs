@@ -7,6 +7,7 @@ use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{At, Node};
 use crate::packet::{Body, DataHeader, FlowRef, Packet, Port as PortNo};
 use crate::port::{Next, highest};
+use crate::routing::{KNOWN, NO_WAY};
 use crate::slab::Ix;
 use crate::units::Bytes;
 use backwater_engine::Time;
@@ -214,15 +215,16 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let offset = self.next_offset(slot as usize);
         let flow = &mut self.node.tables.flows.send[slot as usize];
         let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
+        let (path, entropy) = if flow.way == NO_WAY { (flow.path, flow.hash) } else { (KNOWN, flow.way) };
         let mut pkt = Packet {
             dst: flow.dst,
-            entropy: flow.hash,
+            entropy,
             flow: reference,
             size: payload + self.world.rules.header(flow.left),
             sent: self.world.now,
             uid: mix(flow.hash ^ flow.packets.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             tag: 0,
-            path: flow.path,
+            path,
             hop: 0,
             body: Body::Data(DataHeader { src: flow.src, payload, offset }),
             class: flow.class,

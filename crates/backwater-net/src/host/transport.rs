@@ -132,8 +132,12 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let Some(sender) = flow.recovery.as_mut() else { return false };
         if further {
             (sender.progress, sender.tries) = (now, 0);
-            sender.lost = sender.lost.split_off(&acked);
-            sender.reported = sender.reported.split_off(&acked);
+            // Nearly always there is none, and the set is not to be made anew for that.
+            for offsets in [&mut sender.lost, &mut sender.reported] {
+                if !offsets.is_empty() {
+                    *offsets = offsets.split_off(&acked);
+                }
+            }
         }
         if flow.sent < acked {
             // A timeout had sent it back, and then an old acknowledgement came.

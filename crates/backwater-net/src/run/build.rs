@@ -14,6 +14,7 @@ use crate::port::lineup::Lineup;
 use crate::probe::waits::Waits;
 use crate::probe::watch::Watch;
 use crate::probe::{Loads, Probes, Who};
+use crate::routing::Ways;
 use crate::spec::Spec;
 use crate::switch::Switch;
 use crate::world::{Fabric, Rules, World};
@@ -28,7 +29,10 @@ impl<A: Actors> Network<A> {
                 "a bit and an order for each mechanism, the last are the stage's"
             )
         };
-        let (fabric, mut ports) = Fabric::new(spec.graph, spec.seed, spec.packet.clock)?;
+        let (mut fabric, mut ports) = Fabric::new(spec.graph, spec.seed, spec.packet.clock)?;
+        if spec.faults.is_empty() && !spec.actors.chooses() {
+            fabric.ways = Ways::new(fabric.neighbours.iter().map(Vec::len).max().unwrap_or(0));
+        }
         let max_frame = spec.packet.payload + spec.packet.header;
         let mut switches = Vec::new();
         for (s, node) in fabric.graph.switches().enumerate() {

@@ -7,7 +7,7 @@ use crate::config::LatencyAt;
 use crate::event::Event;
 use crate::packet::Port as PortNo;
 use crate::port::{Belongs, Port};
-use crate::routing::NO_PATH;
+use crate::routing::{KNOWN, NO_PATH};
 use crate::slab::Ix;
 use crate::switch::Switch;
 
@@ -51,7 +51,10 @@ impl<A: Actors> Network<A> {
                 if switch.latency_at == LatencyAt::Fabric {
                     return 0; // it will join its queue by an event of its own
                 }
-                let egress = self.world.fabric.paths.port(header.path, header.hop);
+                let egress = match header.path {
+                    KNOWN => self.world.fabric.ways.port(header.entropy, header.hop),
+                    path => self.world.fabric.paths.port(path, header.hop),
+                };
                 self.touch_queue(switch, egress, usize::from(header.class.0))
             }
             Belongs::Switch(switch) if header.is_of_flow() => {

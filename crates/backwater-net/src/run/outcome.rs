@@ -47,10 +47,9 @@ impl<A: Actors> Network<A> {
                     Outcome::TimedOut { tries } => self.suspect(tries),
                 }
             }
+            // The memory of the one is for the next.
             std::mem::swap(&mut outcomes, &mut self.world.outcomes);
         }
-        // Its memory is for the next.
-        self.world.outcomes = outcomes;
     }
 
     /// A flow is over: hands out its row, and gives back what it has held.

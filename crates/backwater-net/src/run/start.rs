@@ -5,9 +5,10 @@ use crate::config::{AckPath, Recovery};
 use crate::event::Event;
 use crate::hooks::{FlowShape, RateKey};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
-use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId};
+use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId, Packet};
+use crate::port::Belongs;
 use crate::record::Met;
-use crate::routing::NO_PATH;
+use crate::routing::{NO_PATH, NO_WAY};
 use crate::spec::FlowSpec;
 use crate::units::Bytes;
 use backwater_engine::fingerprint::mix;
@@ -65,6 +66,7 @@ impl<A: Actors> Network<A> {
             self.tables.flows.send[slot as usize].owe_if_empty();
         }
         self.awaited.active += u64::from(self.awaited.holds(spec.group));
+        self.ask_once(slot, hash);
         let way = self.way_of(slot);
         let shape = FlowShape {
             src: spec.src,
@@ -117,6 +119,38 @@ impl<A: Actors> Network<A> {
         }
         let ports = self.ports_along(nodes, hash);
         (forward, self.world.fabric.paths.insert(&ports))
+    }
+
+    /// Asks switches once for the ways of a flow's data and acknowledgements, where they would always answer alike.
+    fn ask_once(&mut self, slot: u32, hash: u64) {
+        if !self.world.fabric.ways.are_known() {
+            return;
+        }
+        let flows = &self.tables.flows;
+        let (flow, reference) = (&flows.send[slot as usize], flows.reference(slot));
+        let (src, dst) = (flow.src, flow.dst);
+        let way = if flow.path == NO_PATH { self.ecmp_way(src, dst, hash) } else { NO_WAY };
+        let back = if self.world.rules.ack.enabled && flows.recv[slot as usize].back == NO_PATH {
+            self.ecmp_way(dst, src, Packet::entropy_of(dst, src, reference))
+        } else {
+            NO_WAY
+        };
+        self.tables.flows.send[slot as usize].way = way;
+        self.tables.flows.back_ways[slot as usize] = back;
+    }
+
+    /// The way that ECMP gives packets with this entropy; `NO_WAY`: there is none, or it is too long for a word.
+    fn ecmp_way(&self, from: HostId, to: HostId, entropy: u64) -> u64 {
+        let fabric = &self.world.fabric;
+        let (mut way, mut hop, mut port) = (0, 0, self.hosts[from.0 as usize].port);
+        while let Belongs::Switch(switch) = self.ports[self.ports[port as usize].peer as usize].belongs {
+            let egress = fabric.routes.pick(switch, fabric.routes.candidates(switch, to), entropy);
+            let Some(egress) = egress else { return NO_WAY };
+            let Some(longer) = fabric.ways.with(way, hop, egress) else { return NO_WAY };
+            (way, hop) = (longer, hop + 1);
+            port = self.switches[switch as usize].first_port + u32::from(egress);
+        }
+        way
     }
 
     #[cold]

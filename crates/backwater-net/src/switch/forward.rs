@@ -6,7 +6,7 @@ use crate::event::{Event, order};
 use crate::hooks::{Fate, Full, SwitchSide};
 use crate::node::At;
 use crate::packet::{Body, ControlHeader, Port as PortNo};
-use crate::routing::NO_PATH;
+use crate::routing::{KNOWN, NO_PATH};
 use crate::slab::Ix;
 use crate::world::Outcome;
 use backwater_engine::Time;
@@ -16,15 +16,20 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     pub(crate) fn arrive(&mut self, ingress: u16, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
         let header = &slot.pkt;
-        if header.path == NO_PATH || matches!(header.body, Body::Control(_)) {
-            return self.arrive_unpinned(ingress, pkt);
-        }
-        if self.world.rules.transport.recovery != Recovery::None && !self.world.fabric.paths.is_pinned(header.flow) {
-            // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
-            slot.pkt.path = NO_PATH;
-            return self.arrive_unpinned(ingress, pkt);
-        }
-        let egress = self.world.fabric.paths.port(header.path, header.hop);
+        let egress = if header.path == KNOWN {
+            self.world.fabric.ways.port(header.entropy, header.hop)
+        } else {
+            if header.path == NO_PATH || matches!(header.body, Body::Control(_)) {
+                return self.arrive_unpinned(ingress, pkt);
+            }
+            if self.world.rules.transport.recovery != Recovery::None && !self.world.fabric.paths.is_pinned(header.flow)
+            {
+                // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
+                slot.pkt.path = NO_PATH;
+                return self.arrive_unpinned(ingress, pkt);
+            }
+            self.world.fabric.paths.port(header.path, header.hop)
+        };
         slot.enter(ingress, egress);
         self.admit(pkt);
     }

@@ -3,7 +3,7 @@
 use super::{Switch, cx};
 use crate::event::Event;
 use crate::hold::bit;
-use crate::hooks::{Gate, Note, Owner, SwitchSide};
+use crate::hooks::{Gate, Note, Owner, SwitchSide, use_again};
 use crate::node::{At, Node};
 use crate::packet::{CLASSES, Class, Control, HostId, Port as PortNo};
 use crate::routing::NO_PATH;
@@ -21,7 +21,8 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     #[cold]
     fn act_on_switch_notes(&mut self) {
-        for note in std::mem::take(&mut self.world.notes.switch) {
+        let mut notes = std::mem::take(&mut self.world.notes.switch);
+        for note in notes.drain(..) {
             match note {
                 Note::Emit(port, class, frame) => {
                     self.log(Some(port.0), Some(class), None, frame.kind, frame.value);
@@ -59,6 +60,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                 }
             }
         }
+        use_again(&mut self.world.notes.switch, notes);
     }
 
     /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.

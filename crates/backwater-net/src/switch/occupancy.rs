@@ -21,16 +21,27 @@ pub(crate) enum Pool {
     Aggregate,
 }
 
-/// \[bytes\] counters of one port. A frame touches those of its ingress and those of its egress, a cache line each. The counters of
-/// the whole port are sums, of eight words that are at hand anyway.
+/// \[bytes\] counters of one port. A frame touches those of its ingress and those of its egress, a cache line each, and of a class
+/// that has headroom a third. The counters of the whole port are sums, of eight words that are at hand anyway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(64))]
 struct Counts {
     ingress: [u64; CLASSES],
     egress: [u64; CLASSES],
+    /// Of `ingress`, those in headroom.
+    headroom: [u64; CLASSES],
 }
 
-const _: () = assert!(size_of::<Counts>() == 128, "two cache lines");
+const _: () = assert!(size_of::<Counts>() == 192, "three cache lines");
+
+/// What a class of a port has that is exempt from dynamic limits.
+#[derive(Clone, Copy, Debug)]
+struct Lossless {
+    /// \[bytes\]
+    headroom: u64,
+    /// See [`SwitchParams::headroom_above`]; infinite where there is none.
+    above: f64,
+}
 
 #[inline(always)]
 fn sum(counts: &[u64; CLASSES]) -> u64 {
@@ -49,20 +60,17 @@ struct Shared {
 pub struct Occupancy {
     per: BufferPer,
     dynamic: Option<(f64, f64)>,
-    /// See [`SwitchParams::headroom_above`], by port; empty where there is none.
-    headroom_above: Vec<f64>,
     reserve: u64,
-    /// \[bytes\] for each lossless class, by port; empty where there is none.
-    headroom: Vec<u64>,
+    /// By port; empty where there is no headroom.
+    limits: Vec<Lossless>,
     /// Classes that have headroom and are exempt from dynamic limits, a bit each.
     lossless: u8,
     /// Nothing but the shared memory decides: no reserves, no headroom, no dynamic limits.
     plain: bool,
     ports: Vec<Counts>,
     total: u64,
-    /// Bytes in reserves (of classes without headroom) and headrooms, by (ingress, class); empty when the switch has none.
+    /// Bytes in reserves of classes without headroom, by (ingress, class); empty when the switch has none.
     reserved: Vec<u64>,
-    in_headroom: Vec<u64>,
     /// One for each unit of `per`.
     pools: Vec<Shared>,
     /// Bytes that wait before their egress queue.
@@ -86,19 +94,20 @@ impl Occupancy {
         let carved = params.buffer_per.is_carved();
         let has_headroom = carved && lossless != 0 && params.headroom.0 != 0;
         let partitioned = has_headroom || carved && params.reserve.0 != 0;
-        let above = rates.iter().filter_map(|rate| params.headroom_above_at(*rate));
+        let limits = rates.iter().filter(|_| has_headroom).map(|rate| Lossless {
+            headroom: params.headroom_at(*rate).0,
+            above: params.headroom_above_at(*rate).filter(|_| dynamic).unwrap_or(f64::INFINITY),
+        });
         Occupancy {
             per: params.buffer_per,
             dynamic: dynamic.then_some((params.alpha_ingress, params.alpha_egress)),
-            headroom_above: above.filter(|_| dynamic && partitioned).collect(),
             plain: !(dynamic || partitioned),
             reserve: if partitioned { params.reserve.0 } else { 0 },
-            headroom: rates.iter().map(|rate| params.headroom_at(*rate).0).filter(|_| has_headroom).collect(),
+            limits: limits.collect(),
             lossless,
             ports: vec![Counts::default(); ports],
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
-            in_headroom: vec![0; if partitioned { queues } else { 0 }],
             pools: sizes.into_iter().map(|size| Shared { used: 0, size }).collect(),
             held: Held::default(),
         }
@@ -133,14 +142,14 @@ impl Occupancy {
     /// Headroom in use at (port, class).
     #[inline(always)]
     pub fn in_headroom(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.in_headroom.get(slot(port, class.0)).copied().unwrap_or(0))
+        Bytes(self.counts(port).headroom[within(class.0)])
     }
     /// Whether (port, class), or any class of the port, has nothing in its headroom, while the pool before that has `room`
     /// again. Without headroom: always.
     #[inline]
     pub fn headroom_rests(&self, port: Port, class: Option<Class>, room: Bytes) -> bool {
         let uses = |class: u8| self.in_headroom(port, Class(class)) > Bytes::ZERO;
-        self.headroom.is_empty()
+        self.limits.is_empty()
             || self.free(port) >= room && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
     }
     /// Free shared memory of the pool that a frame at `port` would be charged to, as seen from its ingress; for buffers per
@@ -205,6 +214,8 @@ impl Occupancy {
         let pool = if self.plain && shared.used + size <= shared.size {
             shared.used += size;
             Pool::Shared
+        } else if !self.limits.is_empty() && self.is_lossless(at.class) {
+            self.admit_with_headroom(at, size, unit)?
         } else {
             self.admit_scarce(at, size, unit)?
         };
@@ -213,12 +224,9 @@ impl Occupancy {
         Some(pool)
     }
 
-    /// Where there is a choice of memory, or too little of it.
+    /// Where there is a choice of memory, or too little of it, and no headroom.
     #[cold]
     fn admit_scarce(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
-        if !self.headroom.is_empty() && self.is_lossless(at.class) {
-            return self.admit_with_headroom(at, size, unit);
-        }
         let pool = self.pick(at, size, self.pools[unit])?;
         match pool {
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] += size,
@@ -227,46 +235,44 @@ impl Occupancy {
         Some(pool)
     }
 
+    #[inline(always)]
     fn is_lossless(&self, class: Class) -> bool {
         self.lossless & (1 << class.0) != 0
     }
 
     /// Reserve first, then shared memory while it lasts, or up to `headroom_above` times what is free of it as HPCC's `switch-mmu`
     /// has it; the rest headroom.
+    #[inline(always)]
     fn admit_with_headroom(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
-        let slot = slot(at.ingress, at.class.0);
-        let below = self.below_headroom(at) + size;
-        let free = self.pools[unit].free();
+        let (port, class) = (usize::from(at.ingress.0), within(at.class.0));
+        let counts = &mut self.ports[port];
+        let below = counts.ingress[class] - counts.headroom[class] + size;
         if below <= self.reserve {
             return Some(Pool::Aggregate);
         }
-        let taken = size.min(below - self.reserve);
-        let above = self.headroom_above.get(usize::from(at.ingress.0));
-        let within = above.is_none_or(|alpha| below - self.reserve <= (alpha * free as f64) as u64);
+        let beyond = below - self.reserve;
+        let (taken, limits) = (size.min(beyond), &self.limits[port]);
+        let free = self.pools[unit].free();
         // Of more than one times what is free only that is there.
-        if within && taken <= free {
+        if taken <= free && real(beyond) <= limits.above * real(free) {
             self.pools[unit].used += taken;
             return Some(Pool::Aggregate);
         }
-        if self.in_headroom[slot] + size > self.headroom[usize::from(at.ingress.0)] {
+        if counts.headroom[class] + size > limits.headroom {
             return None;
         }
-        self.in_headroom[slot] += size;
+        counts.headroom[class] += size;
         Some(Pool::Aggregate)
     }
 
-    /// \[bytes\] of (port, class) that are not in headroom.
-    fn below_headroom(&self, at: &Place) -> u64 {
-        self.ingress(at.ingress, at.class).0 - self.in_headroom[slot(at.ingress, at.class.0)]
-    }
-
     /// Headroom drains first, whichever frame leaves.
+    #[inline(always)]
     fn release_aggregate(&mut self, at: &Place, size: u64) {
-        let unit = self.pool(at);
-        let below = self.below_headroom(at);
-        let headroom = &mut self.in_headroom[slot(at.ingress, at.class.0)];
-        let drained = size.min(*headroom);
-        *headroom -= drained;
+        let (unit, class) = (self.pool(at), within(at.class.0));
+        let counts = &mut self.ports[usize::from(at.ingress.0)];
+        let below = counts.ingress[class] - counts.headroom[class];
+        let drained = size.min(counts.headroom[class]);
+        counts.headroom[class] -= drained;
         let shared = |below: u64| below.saturating_sub(self.reserve);
         self.pools[unit].used -= shared(below) - shared(below - (size - drained));
     }
@@ -324,9 +330,14 @@ impl Occupancy {
             && self.held.total() == 0
             && self.ports.iter().all(|counts| *counts == Counts::default())
             && zero(&self.reserved)
-            && zero(&self.in_headroom)
             && self.pools.iter().all(|shared| shared.used == 0)
     }
+}
+
+/// Bytes as a real number: exact below 2^53, as all are that fit a memory.
+#[inline(always)]
+fn real(bytes: u64) -> f64 {
+    bytes as i64 as f64
 }
 
 /// A class or queue number as an index that needs no check.
