@@ -323,7 +323,7 @@ impl Switch {
                     || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
             }
             Some(_) => {
-                let limit = Bytes((self.at(at.ingress).alpha * seen.free(at.ingress).0 as f64) as u64);
+                let limit = seen.free(at.ingress).times(self.at(at.ingress).alpha);
                 let beyond = seen.beyond_reserve(at.ingress, at.class);
                 self.nearest.note(beyond, limit);
                 beyond >= limit || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
@@ -346,7 +346,7 @@ impl Switch {
                 bytes < xon && seen.headroom_rests(at.ingress, Some(at.class), xoff.saturating_sub(xon))
             }
             Some(offset) => {
-                let limit = Bytes((self.at(at.ingress).alpha * seen.free(at.ingress).0 as f64) as u64);
+                let limit = seen.free(at.ingress).times(self.at(at.ingress).alpha);
                 let beyond = seen.beyond_reserve(at.ingress, at.class);
                 seen.in_headroom(at.ingress, at.class) == Bytes::ZERO
                     && (beyond == Bytes::ZERO || beyond + offset <= limit)

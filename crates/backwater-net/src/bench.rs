@@ -82,7 +82,7 @@ impl SwitchBench {
         if let Some((old, pool)) = self.charged.remove(&(port, class)) {
             self.occupancy.release(&at, old, pool);
         }
-        let pool = self.occupancy.admit(&at, bytes).expect("the test's switch has the memory");
+        let (pool, _) = self.occupancy.admit(&at, bytes).expect("the test's switch has the memory");
         self.charged.insert((port, class), (bytes, pool));
     }
 

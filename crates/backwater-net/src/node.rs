@@ -80,13 +80,11 @@ where
     #[inline(always)]
     pub fn kick(&mut self, port: u16) {
         let p = &self.ports[usize::from(port)];
-        if p.busy {
+        let mac_waits = p.mac_waits;
+        if p.busy || p.free_at >= self.world.now && self.is_taken(port) {
             return;
         }
-        if p.free_at >= self.world.now && self.is_taken(port) {
-            return;
-        }
-        if self.ports[usize::from(port)].mac_waits {
+        if mac_waits {
             return self.kick_mac(port);
         }
         self.serve(port);

@@ -191,6 +191,12 @@ impl DsField {
             _ => Ecn::Ect,
         }
     }
+
+    /// Whether the ECN field says that congestion was experienced.
+    #[inline(always)]
+    pub const fn is_marked(self) -> bool {
+        self.0 & DsField::CE == DsField::CE
+    }
 }
 
 /// A packet's header as the model knows it; payload bytes do not exist.
@@ -297,6 +303,12 @@ impl Packet {
     #[inline(always)]
     pub fn ecn(&self) -> Ecn {
         self.ds.ecn()
+    }
+
+    /// Whether congestion was experienced.
+    #[inline(always)]
+    pub fn is_marked(&self) -> bool {
+        self.ds.is_marked()
     }
 
     /// The queue of its host's interface that it leaves by.

@@ -1,7 +1,7 @@
 //! Packets in flight, and the queues that they form: lists through the slab, without allocation per packet.
 
 use crate::occupancy::Pool;
-use crate::packet::{Class, Control, Ecn, Packet, Port, Queue};
+use crate::packet::{Class, Control, Packet, Port, Queue};
 use crate::place::Place;
 use backwater_engine::Time;
 
@@ -35,7 +35,7 @@ impl Slot {
     pub fn enter(&mut self, ingress: u16, egress: u16) {
         self.pkt.hop = self.pkt.hop.wrapping_add(1);
         let class = self.pkt.class;
-        self.mark_counted = self.pkt.ecn() == Ecn::Ce;
+        self.mark_counted = self.pkt.is_marked();
         let queue = Queue(class.0);
         self.place = Place { ingress: Port(ingress), egress: Port(egress), class, queue, own: false };
     }
@@ -48,7 +48,7 @@ impl Slot {
     /// Whether it has been marked in this switch since this was last asked: every mark is counted here, whichever hook has set it.
     #[inline(always)]
     pub fn newly_marked(&mut self) -> bool {
-        let marked = self.pkt.ecn() == Ecn::Ce && !self.mark_counted;
+        let marked = self.pkt.is_marked() && !self.mark_counted;
         self.mark_counted |= marked;
         marked
     }

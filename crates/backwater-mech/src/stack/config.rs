@@ -234,7 +234,7 @@ macro_rules! config {
             /// Mechanisms that leave flows of this class, in groups of this label, alone.
             pub fn leaves(&self, class: Class, group: &str) -> Owners {
                 let mut all = 0;
-                for_sides!($list self.as_ref, |scoped, owner, M| if !scoped.flows.holds(class, group) {
+                for_sides!(each $list self.as_ref, |scoped, owner, M| if !scoped.flows.holds(class, group) {
                     all |= owner.bit();
                 });
                 all
@@ -243,7 +243,7 @@ macro_rules! config {
             /// Octets that these mechanisms add to frames of their flows.
             pub fn overhead_of(&self, of: Owners) -> Overhead {
                 let mut all = Overhead::default();
-                for_sides!($list self.as_ref, |scoped, owner, M| if of & owner.bit() != 0 {
+                for_sides!(each $list self.as_ref, |scoped, owner, M| if of & owner.bit() != 0 {
                     all = all.and(M::profile(&scoped.base).overhead);
                 });
                 all
@@ -260,7 +260,7 @@ macro_rules! config {
 
             /// Which flows share a controller, by the mechanisms that do not leave this one alone.
             pub fn rate_key(&self, flow: &FlowShape, left: Owners) -> RateKey {
-                for_sides!($list self.as_ref, |scoped, owner, M| if left & owner.bit() == 0 {
+                for_sides!(each $list self.as_ref, |scoped, owner, M| if left & owner.bit() == 0 {
                     let key = M::rate_key(&scoped.base, flow);
                     if key != RateKey::Flow { return key; }
                 });
@@ -285,7 +285,7 @@ macro_rules! config {
             }
             fn on(&self) -> Vec<(Owner, &'static str)> {
                 let mut all = Vec::new();
-                for_sides!($list self.as_ref, |_scoped, owner, M| all.push((owner, M::NAME)));
+                for_sides!(each $list self.as_ref, |_scoped, owner, M| all.push((owner, M::NAME)));
                 all
             }
             fn steering(&self) -> Option<Steering> { Config::steering(self) }

@@ -31,9 +31,24 @@ macro_rules! for_configured {
     };
 }
 
-/// Does something with every side that is there, as `$by` borrows it: `$of` is its mechanism's type, and `$owner` its number.
+/// Does something with every side that is there, as `$by` borrows it: `$of` is its mechanism's type, and `$owner` its number. The
+/// registry's first four are asked for one by one. Whether there is any of the others is asked once, since most runs have none.
 macro_rules! for_sides {
-    ([$($name:ident => $mechanism:path),+] $stack:ident.$by:ident, |$side:ident, $owner:ident, $of:ident| $do:expr) => {
+    (
+        [$a:ident => $of_a:path, $b:ident => $of_b:path, $c:ident => $of_c:path, $d:ident => $of_d:path, $($more:tt)+]
+        $stack:ident.$by:ident, |$side:ident, $owner:ident, $of:ident| $do:expr
+    ) => {
+        $crate::stack::for_sides!(
+            each [$a => $of_a, $b => $of_b, $c => $of_c, $d => $of_d] $stack.$by, |$side, $owner, $of| $do
+        );
+        if $stack.more {
+            $crate::stack::for_sides!(each [$($more)+] $stack.$by, |$side, $owner, $of| $do);
+        }
+    };
+    (
+        each [$($name:ident => $mechanism:path),+]
+        $stack:ident.$by:ident, |$side:ident, $owner:ident, $of:ident| $do:expr
+    ) => {
         $(if let Some($side) = $stack.$name.$by() {
             #[allow(dead_code, reason = "not every loop asks for the type")]
             type $of = $mechanism;
@@ -41,6 +56,13 @@ macro_rules! for_sides {
             let $owner = Owner(Number::$name as u8);
             $do;
         })+
+    };
+}
+
+/// Whether there is any of the others.
+macro_rules! any_more {
+    ([$a:ident, $b:ident, $c:ident, $d:ident, $($more:ident),+] $stack:ident) => {
+        false $(|| $stack.$more.is_some())+
     };
 }
 
@@ -64,4 +86,4 @@ macro_rules! call_sides_of_flow {
     };
 }
 
-pub(crate) use {call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides};
+pub(crate) use {any_more, call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides};

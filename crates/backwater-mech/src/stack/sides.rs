@@ -11,13 +11,13 @@ macro_rules! sides {
     (types [$($name:ident => $mechanism:path),+]) => {
         /// The sides of all mechanisms at one switch. Boxed: which of them there are is asked of every frame, and must not be
         /// spread over as many cache lines as there are mechanisms.
-        pub struct SwitchStack { $($name: Option<Box<<$mechanism as Mechanism>::Switch>>,)+ }
+        pub struct SwitchStack { $($name: Option<Box<<$mechanism as Mechanism>::Switch>>,)+ more: bool }
 
         /// The sides of all mechanisms at one NIC, boxed for the same reason.
-        pub struct NicStack { $($name: Option<Box<<$mechanism as Mechanism>::Nic>>,)+ }
+        pub struct NicStack { $($name: Option<Box<<$mechanism as Mechanism>::Nic>>,)+ more: bool }
 
-        /// The sides of all mechanisms at one flow.
-        pub struct FlowStack { $($name: Option<<$mechanism as Mechanism>::Flow>,)+ }
+        /// The sides of all mechanisms at one flow, boxed for the same reason.
+        pub struct FlowStack { $($name: Option<Box<<$mechanism as Mechanism>::Flow>>,)+ more: bool }
 
         /// State that mechanisms share between all nodes of a run.
         #[derive(Clone, Default)]
@@ -26,24 +26,30 @@ macro_rules! sides {
         impl Config {
             /// The sides at one switch.
             pub fn switch(&self, shape: &SwitchShape) -> SwitchStack {
-                SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                let mut stack = SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
                     <$mechanism as Mechanism>::switch(scoped.of(&shape.name, &shape.tier), shape).map(Box::new)
-                }),)+ }
+                }),)+ more: false };
+                stack.more = any_more!([$($name),+] stack);
+                stack
             }
 
             /// The sides at one NIC.
             pub fn nic(&self, shape: &NicShape) -> NicStack {
-                NicStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                let mut stack = NicStack { $($name: self.$name.as_ref().and_then(|scoped| {
                     <$mechanism as Mechanism>::nic(&scoped.base, shape).map(Box::new)
-                }),)+ }
+                }),)+ more: false };
+                stack.more = any_more!([$($name),+] stack);
+                stack
             }
 
             /// The sides at one flow, but for those of mechanisms that leave it alone.
             pub fn flow(&self, shape: &FlowShape, left: Owners, shared: &Shared) -> FlowStack {
                 let keeps = |number: Number| left & Owner(number as u8).bit() == 0;
-                FlowStack { $($name: self.$name.as_ref().filter(|_| keeps(Number::$name)).and_then(|scoped| {
-                    <$mechanism as Mechanism>::flow(&scoped.base, shape, &shared.$name)
-                }),)+ }
+                let mut stack = FlowStack { $($name: self.$name.as_ref().filter(|_| keeps(Number::$name)).and_then(|scoped| {
+                    <$mechanism as Mechanism>::flow(&scoped.base, shape, &shared.$name).map(Box::new)
+                }),)+ more: false };
+                stack.more = any_more!([$($name),+] stack);
+                stack
             }
         }
 
@@ -144,7 +150,7 @@ macro_rules! sides {
         }
 
         $crate::stack::sides!(counts $list, SwitchStack, SwitchSide);
-        $crate::stack::sides!(reach $list, SwitchStack, SwitchSide, as_deref);
+        $crate::stack::sides!(reach $list, SwitchStack, SwitchSide);
     };
     (nic $list:tt) => {
         impl NicSide for NicStack {
@@ -193,14 +199,14 @@ macro_rules! sides {
         }
 
         $crate::stack::sides!(counts $list, NicStack, NicSide);
-        $crate::stack::sides!(reach $list, NicStack, NicSide, as_deref);
+        $crate::stack::sides!(reach $list, NicStack, NicSide);
     };
     (flow $list:tt) => {
         impl FlowSide for FlowStack {
             #[inline]
             fn rate(&self) -> Option<Rate> {
                 let mut least = None;
-                for_sides!($list self.as_ref, |side, owner, M| if let Some(rate) = side.rate() {
+                for_sides!($list self.as_deref, |side, owner, M| if let Some(rate) = side.rate() {
                     least = Some(least.map_or(rate, |r: Rate| r.min(rate)));
                 });
                 least
@@ -208,56 +214,56 @@ macro_rules! sides {
             #[inline]
             fn stopped_until(&self) -> Time {
                 let mut latest = Time::ZERO;
-                for_sides!($list self.as_ref, |side, owner, M| latest = latest.max(side.stopped_until()));
+                for_sides!($list self.as_deref, |side, owner, M| latest = latest.max(side.stopped_until()));
                 latest
             }
             #[inline]
             fn window(&self) -> Option<Bytes> {
                 let mut least = None;
-                for_sides!($list self.as_ref, |side, owner, M| if let Some(window) = side.window() {
+                for_sides!($list self.as_deref, |side, owner, M| if let Some(window) = side.window() {
                     least = Some(least.map_or(window, |w: Bytes| w.min(window)));
                 });
                 least
             }
             #[inline]
             fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
-                call_sides!($list self.as_mut, cx, |side, cx| side.on_send(cx, pkt));
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_send(cx, pkt));
             }
             fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
-                for_sides!($list self.as_mut, |side, owner, M| if M::EXTRA.attachment { return side.attach(pkt); });
+                for_sides!($list self.as_deref_mut, |side, owner, M| if M::EXTRA.attachment { return side.attach(pkt); });
                 None
             }
             #[inline]
             fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
-                for_sides!($list self.as_mut, |side, owner, M| {
+                for_sides!($list self.as_deref_mut, |side, owner, M| {
                     let carried = ack.carried.filter(|_| M::EXTRA.attachment);
                     side.on_ack(&mut cx.owned_by(owner), &Ack { carried, ..*ack });
                 });
             }
             fn on_start(&mut self, cx: &mut FlowCx<'_>) {
-                call_sides!($list self.as_mut, cx, |side, cx| FlowSide::on_start(side, cx));
+                call_sides!($list self.as_deref_mut, cx, |side, cx| FlowSide::on_start(side, cx));
             }
             fn on_end(&mut self, cx: &mut FlowCx<'_>) {
-                call_sides!($list self.as_mut, cx, |side, cx| side.on_end(cx));
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_end(cx));
             }
             fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
-                call_sides!($list self.as_mut, cx, |side, cx| side.on_loss(cx, loss));
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_loss(cx, loss));
             }
             fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
-                call_sides!($list self.as_mut, cx, |side, cx| {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| {
                     let fate = FlowSide::on_control(side, cx, frame);
                     if fate == Fate::Consumed { return fate; }
                 });
                 Fate::Passed
             }
             fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
-                for_sides!($list self.as_mut, |side, owner, M| if cx.owner() == owner {
+                for_sides!($list self.as_deref_mut, |side, owner, M| if cx.owner() == owner {
                     return FlowSide::on_timer(side, cx, token);
                 });
             }
         }
 
-        $crate::stack::sides!(reach $list, FlowStack, FlowSide, as_ref);
+        $crate::stack::sides!(reach $list, FlowStack, FlowSide);
     };
     (counts $list:tt, $stack:ident, $side:ident) => {
         impl $stack {
@@ -271,11 +277,11 @@ macro_rules! sides {
             }
         }
     };
-    (reach $list:tt, $stack:ident, $side:ident, $as:ident) => {
+    (reach $list:tt, $stack:ident, $side:ident) => {
         impl $stack {
             /// What each mechanism has done.
             pub fn tell_reach(&self, tell: &mut dyn FnMut(Owner, Reach)) {
-                for_sides!($list self.$as, |side, owner, M| tell(owner, $side::reach(side)));
+                for_sides!($list self.as_deref, |side, owner, M| tell(owner, $side::reach(side)));
             }
         }
     };

@@ -100,8 +100,9 @@ pub(crate) struct Notes {
 }
 
 /// Gives the memory of notes that have been acted on to those to come; acting on them may have led to others.
-pub(crate) fn use_again<N>(next: &mut Vec<N>, done: Vec<N>) {
+pub(crate) fn use_again<N>(next: &mut Vec<N>, mut done: Vec<N>) {
     if next.capacity() == 0 {
+        done.clear();
         *next = done;
     }
 }

@@ -24,9 +24,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     #[cold]
     fn act_on_nic_notes(&mut self) {
-        let mut notes = std::mem::take(&mut self.world.notes.nic);
-        for note in notes.drain(..) {
-            match note {
+        let notes = std::mem::take(&mut self.world.notes.nic);
+        for note in &notes {
+            match *note {
                 NicNote::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     let found = frame.flow.and_then(|f| self.node.tables.flows.find_received(f));
@@ -56,9 +56,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn act_on_flow_notes(&mut self, controller: u32) {
         let (tag, key) =
             self.node.tables.controllers.list[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
-        let mut notes = std::mem::take(&mut self.world.notes.flow);
-        for note in notes.drain(..) {
-            match note {
+        let notes = std::mem::take(&mut self.world.notes.flow);
+        for note in &notes {
+            match *note {
                 FlowNote::Arm(FlowTimer { owner, at, token }) => {
                     let event = Event::FlowTimer { controller, tag, owner: owner.0, token };
                     self.world.totals.idling += 1;

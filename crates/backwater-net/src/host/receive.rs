@@ -70,7 +70,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             let recv = &mut self.node.tables.flows.recv[at];
             recv.reordered = recv.reordered.saturating_add(u32::from(data.offset < recv.furthest));
             recv.furthest = recv.furthest.max(data.end());
-            recv.marked = recv.marked.saturating_add(u32::from(header.ecn() == Ecn::Ce));
+            recv.marked = recv.marked.saturating_add(u32::from(header.is_marked()));
             let answer = if recv.recovery.is_some() {
                 self.receive_reliably(at, data)
             } else {
@@ -125,7 +125,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     fn answer(&mut self, at: usize, pkt: Ix, packet: &Packet, data: DataHeader, answer: Answer, whole: bool) {
         let recv = &mut self.node.tables.flows.recv[at];
         recv.pending = recv.pending.saturating_add(1);
-        recv.pending_mark |= packet.ecn() == Ecn::Ce;
+        recv.pending_mark |= packet.is_marked();
         let (received, gap) = match answer {
             Answer::Nothing => return,
             Answer::Ack(_) if u32::from(recv.pending) < self.world.rules.ack.every && !whole => return,
@@ -208,7 +208,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             if lost {
                 self.at_controller(controller, slot, |side, cx| side.on_loss(cx, Loss::Gap));
             }
-            let (received, rtt, marked) = (ack.received, now - header.sent, header.ecn() == Ecn::Ce);
+            let (received, rtt, marked) = (ack.received, now - header.sent, header.is_marked());
             let ack = Ack { received, rtt, marked, carried: carried.as_ref() };
             self.at_controller(controller, slot, |side, cx| side.on_ack(cx, &ack));
             self.repace(controller);

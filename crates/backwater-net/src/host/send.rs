@@ -315,18 +315,19 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return;
         }
         c.next = next;
-        if !c.waiting.is_empty() {
-            let event = Event::Pace { controller, tag: c.tag };
-            let at = next.max(now);
-            c.armed = at;
-            if at == Time::NEVER {
-                return;
-            }
-            if at == now {
-                return self.pace(controller);
-            }
-            self.world.queue.push(at, controller_order(event, c.key), event);
+        if c.waiting.is_empty() {
+            return;
         }
+        let event = Event::Pace { controller, tag: c.tag };
+        let at = next.max(now);
+        c.armed = at;
+        if at == Time::NEVER {
+            return;
+        }
+        if at == now {
+            return self.pace(controller);
+        }
+        self.world.queue.push(at, controller_order(event, c.key), event);
     }
 
     /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.

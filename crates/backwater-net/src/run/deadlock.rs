@@ -47,6 +47,17 @@ type Ask = (u32, u8);
 struct Standing {
     bytes: u64,
     queues: BTreeSet<PortQueue>,
+    /// The last one that was put in: frames come queue by queue.
+    last: Option<PortQueue>,
+}
+
+impl Standing {
+    fn add(&mut self, bytes: u32, queue: PortQueue) {
+        self.bytes += u64::from(bytes);
+        if self.last.replace(queue) != Some(queue) {
+            self.queues.insert(queue);
+        }
+    }
 }
 
 /// The frames that stand in a switch, by (ingress, class) and by (egress, queue).
@@ -59,12 +70,10 @@ impl Census {
     fn add(&mut self, place: &crate::hooks::Place, charged: bool, queued: u32, queue: PortQueue) {
         let ingress = &mut self.ingress[usize::from(place.ingress.0) * CLASSES + usize::from(place.class.0)];
         if charged {
-            ingress.bytes += u64::from(queued);
-            ingress.queues.insert(queue);
+            ingress.add(queued, queue);
         }
         let egress = &mut self.egress[usize::from(place.egress.0) * CLASSES + usize::from(place.queue.0)];
-        egress.bytes += u64::from(queued);
-        egress.queues.insert(queue);
+        egress.add(queued, queue);
     }
 }
 

@@ -20,7 +20,9 @@ impl<A: Actors> Network<A> {
     /// Ports along a flow's way, the host's first: its pinned path, or the one that ECMP gives it.
     pub(super) fn way_of(&self, slot: u32) -> Option<Vec<u32>> {
         let flow = &self.tables.flows.send[slot as usize];
-        let mut ports = vec![self.hosts[flow.src.0 as usize].port];
+        // A fat tree's longest way, without asking for more memory on it.
+        let mut ports = Vec::with_capacity(8);
+        ports.push(self.hosts[flow.src.0 as usize].port);
         let last = self.world.fabric.host_node[flow.dst.0 as usize];
         let mut hop = 0;
         loop {

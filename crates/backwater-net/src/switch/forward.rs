@@ -3,7 +3,7 @@
 use super::{Switch, cx};
 use crate::config::{LatencyAt, Recovery};
 use crate::event::{Event, order};
-use crate::hooks::{Fate, Full, SwitchSide};
+use crate::hooks::{Fate, Full, Lane, SwitchSide};
 use crate::node::At;
 use crate::packet::{Body, ControlHeader, Port as PortNo};
 use crate::routing::{KNOWN, NO_PATH};
@@ -119,12 +119,12 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
         let (place, size) = (slot.place, slot.pkt.size);
-        let Some(pool) = s.occupancy.admit(&place, u64::from(size)) else {
+        let Some((pool, ingress)) = s.occupancy.admit(&place, u64::from(size)) else {
             return self.full(pkt);
         };
         (slot.pool, slot.charged) = (pool, true);
         let p = &mut self.ports[usize::from(place.ingress.0)];
-        p.max_ingress_bytes = p.max_ingress_bytes.max(s.occupancy.ingress_port(place.ingress).0);
+        p.max_ingress_bytes = p.max_ingress_bytes.max(ingress);
         s.stack.on_admit(&mut cx!(self, s), &place, &slot.pkt);
         self.enter_fabric(pkt);
     }
@@ -198,17 +198,25 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         self.join::<false>(pkt);
     }
 
+    /// Behind those of its flow that wait in a lane of this port, or in the lane that a mechanism has chosen.
+    #[cold]
+    fn join_or_wait(&mut self, lane: Option<Lane>, pkt: Ix) {
+        let has_lanes = self.ports[usize::from(self.world.slab[pkt].place.egress.0)].has_lanes;
+        match if has_lanes { self.follow(pkt).or(lane) } else { lane } {
+            Some(lane) => self.park(lane, pkt),
+            None => self.join::<false>(pkt),
+        }
+    }
+
     #[inline(always)]
     fn join<const MAY_WAIT: bool>(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         if MAY_WAIT {
             let lane = s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt);
-            let has_lanes = self.ports[usize::from(slot.place.egress.0)].has_lanes;
-            if let Some(lane) = if has_lanes { self.follow(pkt).or(lane) } else { lane } {
-                return self.park(lane, pkt);
+            if lane.is_some() || self.ports[usize::from(slot.place.egress.0)].has_lanes {
+                return self.join_or_wait(lane, pkt);
             }
         }
-        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         let place = slot.place;
         slot.queued = slot.pkt.size;
         let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));

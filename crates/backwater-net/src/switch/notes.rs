@@ -21,9 +21,9 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     #[cold]
     fn act_on_switch_notes(&mut self) {
-        let mut notes = std::mem::take(&mut self.world.notes.switch);
-        for note in notes.drain(..) {
-            match note {
+        let notes = std::mem::take(&mut self.world.notes.switch);
+        for note in &notes {
+            match *note {
                 Note::Emit(port, class, frame) => {
                     self.log(Some(port.0), Some(class), None, frame.kind, frame.value);
                     let pkt = self.carry(None, class, &frame, NO_PATH, 0);

@@ -206,9 +206,9 @@ impl Occupancy {
         }
     }
 
-    /// Charges `size` bytes at `at`, or refuses.
+    /// Charges `size` bytes at `at`, or refuses. Returns to which memory, and the bytes of the whole ingress port.
     #[inline]
-    pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<Pool> {
+    pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<(Pool, u64)> {
         let unit = self.pool(at);
         let shared = &mut self.pools[unit];
         let pool = if self.plain && shared.used + size <= shared.size {
@@ -219,9 +219,10 @@ impl Occupancy {
         } else {
             self.admit_scarce(at, size, unit)?
         };
-        self.ports[usize::from(at.ingress.0)].ingress[within(at.class.0)] += size;
+        let counts = &mut self.ports[usize::from(at.ingress.0)];
+        counts.ingress[within(at.class.0)] += size;
         self.total += size;
-        Some(pool)
+        Some((pool, sum(&counts.ingress)))
     }
 
     /// Where there is a choice of memory, or too little of it, and no headroom.
@@ -265,18 +266,6 @@ impl Occupancy {
         Some(Pool::Aggregate)
     }
 
-    /// Headroom drains first, whichever frame leaves.
-    #[inline(always)]
-    fn release_aggregate(&mut self, at: &Place, size: u64) {
-        let (unit, class) = (self.pool(at), within(at.class.0));
-        let counts = &mut self.ports[usize::from(at.ingress.0)];
-        let below = counts.ingress[class] - counts.headroom[class];
-        let drained = size.min(counts.headroom[class]);
-        counts.headroom[class] -= drained;
-        let shared = |below: u64| below.saturating_sub(self.reserve);
-        self.pools[unit].used -= shared(below) - shared(below - (size - drained));
-    }
-
     fn pick(&self, at: &Place, size: u64, shared: Shared) -> Option<Pool> {
         let ingress = slot(at.ingress, at.class.0);
         if self.reserve != 0 && self.reserved[ingress] + size <= self.reserve {
@@ -289,7 +278,7 @@ impl Occupancy {
     /// Choudhury and Hahne: a queue may hold alpha times the free memory.
     fn within_dynamic_limits(&self, at: &Place, size: u64, free: u64) -> bool {
         self.dynamic.is_none_or(|(alpha_ingress, alpha_egress)| {
-            let limit = |alpha: f64| (alpha * free as f64) as u64;
+            let limit = |alpha: f64| Bytes(free).times(alpha).0;
             self.ingress(at.ingress, at.class).0 + size <= limit(alpha_ingress)
                 && self.egress(at.egress, at.queue).0 + size <= limit(alpha_egress)
         })
@@ -308,19 +297,25 @@ impl Occupancy {
         counts.egress[within(at.queue.0)] -= size;
     }
 
-    #[inline]
+    /// Gives back what was charged to `pool`. Headroom drains first, whichever frame leaves.
+    #[inline(always)]
     pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) {
-        match pool {
-            Pool::Shared => {
-                let unit = self.pool(at);
-                self.pools[unit].used -= size;
-            }
-            Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] -= size,
-            Pool::Aggregate => self.release_aggregate(at, size),
-        }
+        let (unit, class) = (self.pool(at), within(at.class.0));
         let counts = &mut self.ports[usize::from(at.ingress.0)];
-        counts.ingress[within(at.class.0)] -= size;
+        let before = counts.ingress[class];
+        counts.ingress[class] = before - size;
         self.total -= size;
+        match pool {
+            Pool::Shared => self.pools[unit].used -= size,
+            Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] -= size,
+            Pool::Aggregate => {
+                let below = before - counts.headroom[class];
+                let drained = size.min(counts.headroom[class]);
+                counts.headroom[class] -= drained;
+                let shared = |below: u64| below.saturating_sub(self.reserve);
+                self.pools[unit].used -= shared(below) - shared(below - (size - drained));
+            }
+        }
     }
 
     /// Whether every counter is zero: nothing is in the switch.
@@ -399,7 +394,7 @@ mod tests {
         }
         assert_eq!((admitted, o.in_headroom(Port(0), Class(3))), (100 + 6_400 + 1_000, Bytes(1_000)));
         assert_eq!(o.free(Port(0)), Bytes::ZERO);
-        assert_eq!(o.admit(&at(1, 0, 0), 100), Some(Pool::Reserve), "another class still has its reserve");
+        assert_eq!(o.admit(&at(1, 0, 0), 100), Some((Pool::Reserve, 100)), "another class still has its reserve");
         assert_eq!(o.admit(&at(1, 0, 0), 100), None, "and no headroom");
         o.release(&at(1, 0, 0), 100, Pool::Reserve);
         for left in (0..10).rev() {
@@ -498,7 +493,7 @@ mod tests {
         let here = at(0, 1, 3);
         let mut last = 0;
         for n in 1..=10_000u64 {
-            assert_eq!(o.admit(&here, 1_000_000), Some(Pool::Shared), "frame {n}");
+            assert_eq!(o.admit(&here, 1_000_000), Some((Pool::Shared, n * 1_000_000)), "frame {n}");
             last = o.join_egress(&here, 1_000_000);
         }
         let all = Bytes(10_000_000_000);
