@@ -201,6 +201,12 @@ impl<T: Copy> EventQueue<T> {
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, u64, T)> {
         self.fill();
+        self.take()
+    }
+
+    /// Takes the next event of those that [`Self::fill`] has made sure of; `None`: nothing is pending.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<(Time, u64, T)> {
         let s = self.current.pop()?;
         Some((Time(s.time), s.order, s.data))
     }

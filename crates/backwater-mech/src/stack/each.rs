@@ -59,6 +59,17 @@ macro_rules! for_sides {
     };
 }
 
+/// Does something with the side of one mechanism, by its number, if it is there.
+macro_rules! side_of {
+    ([$($name:ident => $mechanism:path),+] $stack:ident.$by:ident, $owner:expr, |$side:ident| $do:expr) => {
+        $(if $owner == Owner(Number::$name as u8) {
+            if let Some($side) = $stack.$name.$by() {
+                $do;
+            }
+        })+
+    };
+}
+
 /// Whether there is any of the others.
 macro_rules! any_more {
     ([$a:ident, $b:ident, $c:ident, $d:ident, $($more:ident),+] $stack:ident) => {
@@ -86,4 +97,4 @@ macro_rules! call_sides_of_flow {
     };
 }
 
-pub(crate) use {any_more, call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides};
+pub(crate) use {any_more, call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides, side_of};

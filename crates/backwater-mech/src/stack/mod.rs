@@ -5,7 +5,9 @@ mod each;
 mod sides;
 
 pub(crate) use config::config;
-pub(crate) use each::{any_more, call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides};
+pub(crate) use each::{
+    any_more, call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides, side_of,
+};
 pub(crate) use sides::sides;
 
 use crate::confined::Confined;
@@ -188,7 +190,7 @@ macro_rules! mechanisms {
         use backwater_net::{Bytes, Rate};
         use $crate::confined::Confined;
         use $crate::stack::{
-            Entry, Scoped, Select, any_more, call_sides, call_sides_of_flow, clashes, findings, for_all, for_all_of, for_configured, for_sides, inspect,
+            Entry, Scoped, Select, any_more, call_sides, call_sides_of_flow, clashes, findings, for_all, for_all_of, for_configured, for_sides, inspect, side_of,
             unmet,
         };
 

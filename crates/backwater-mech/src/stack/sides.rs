@@ -133,14 +133,10 @@ macro_rules! sides {
                 Fate::Passed
             }
             fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
-                for_sides!($list self.as_deref_mut, |side, owner, M| if cx.owner() == owner {
-                    return SwitchSide::on_timer(side, cx, token);
-                });
+                side_of!($list self.as_deref_mut, cx.owner(), |side| SwitchSide::on_timer(side, cx, token));
             }
             fn awaits(&self, of: Owner, port: Port, class: Option<Class>) -> Awaits {
-                for_sides!($list self.as_deref, |side, owner, M| if of == owner {
-                    return side.awaits(of, port, class);
-                });
+                side_of!($list self.as_deref, of, |side| return side.awaits(of, port, class));
                 Awaits::Unknown
             }
             fn gives_up(&self, port: Port) -> bool {
@@ -192,9 +188,7 @@ macro_rules! sides {
                 Fate::Passed
             }
             fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
-                for_sides!($list self.as_deref_mut, |side, owner, M| if cx.owner() == owner {
-                    return NicSide::on_timer(side, cx, token);
-                });
+                side_of!($list self.as_deref_mut, cx.owner(), |side| NicSide::on_timer(side, cx, token));
             }
         }
 
@@ -257,9 +251,7 @@ macro_rules! sides {
                 Fate::Passed
             }
             fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
-                for_sides!($list self.as_deref_mut, |side, owner, M| if cx.owner() == owner {
-                    return FlowSide::on_timer(side, cx, token);
-                });
+                side_of!($list self.as_deref_mut, cx.owner(), |side| FlowSide::on_timer(side, cx, token));
             }
         }
 

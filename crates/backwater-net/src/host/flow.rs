@@ -5,7 +5,7 @@ use crate::hooks::{FlowShape, Owners, RateKey, Reach, Unsent};
 use crate::packet::{Class, DsField, FlowRef, HostId};
 use crate::routing::{NO_PATH, NO_WAY};
 use crate::spec::{FlowSpec, Stream};
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
 use std::collections::HashMap;
 
@@ -152,6 +152,7 @@ const _: () = assert!(size_of::<RecvFlow>() == 64, "one cache line");
 
 impl SendFlow {
     /// A flow that starts now and has not sent anything, by no pinned path, without a controller or a window. `hash` is its identity's.
+    #[inline]
     pub fn new(spec: &FlowSpec, hash: u64, ds: DsField, now: Time, recovers: bool) -> SendFlow {
         SendFlow {
             id: spec.id,
@@ -256,6 +257,9 @@ pub(crate) struct Controller<F> {
     /// When the last packet went, and its length on the wire \[bytes\].
     pub last: Time,
     pub last_size: u32,
+    /// What a packet of some length takes at some rate: most packets are as long as the one before, and at its rate.
+    pub gap_of: (Rate, u32),
+    pub gap: Time,
     /// Flows that wait for `next`.
     pub waiting: Vec<u32>,
     /// Flows whose window is full.
@@ -276,6 +280,8 @@ impl<F> Controller<F> {
             next: Time::ZERO,
             last: Time::ZERO,
             last_size: 0,
+            gap_of: (Rate(0), 0),
+            gap: Time::NEVER,
             waiting: Vec::new(),
             windowed: Vec::new(),
             armed: Time::NEVER,
@@ -315,6 +321,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
+    #[inline]
     pub fn insert(&mut self, flow: SendFlow, back: u32) -> u32 {
         self.active += 1;
         let other = RecvFlow::of(&flow, back);

@@ -233,7 +233,9 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn waits(&self, port: u16) -> bool {
         let h = &*self.node.host;
-        h.ready_mask != 0 || h.staged(u32::MAX) != 0 || self.ports[usize::from(port)].may_have_work()
+        let p = &self.ports[usize::from(port)];
+        // What is staged stands in the port's queues.
+        h.ready_mask != 0 || p.may_have_work() || p.holds_some() && h.staged(u32::MAX) != 0
     }
 
     fn may_start(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {

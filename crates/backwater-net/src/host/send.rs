@@ -81,7 +81,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         // What goes before data waits for none to be made. What a hook sends meanwhile waits: the wire is this one's to give.
         let first = self.ports[usize::from(port)].has_express(open);
         self.ports[usize::from(port)].busy = true;
-        while !first && self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1) {
+        while !first
+            && self.node.host.ready_mask != 0
+            && self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1)
+        {
             let Some(slot) = self.next_flow(open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
@@ -305,11 +308,12 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The rate may have changed: moves the next packet's time, and wakes those who wait if it has come nearer.
     pub(crate) fn repace(&mut self, controller: u32) {
         let now = self.world.now;
-        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
+        let Some(mut c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
         if !c.windowed.is_empty() {
             self.look_at_window(controller);
+            let Some(same) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
+            c = same;
         }
-        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
         let next = c.due(c.last);
         if next == c.next {
             return;
@@ -365,9 +369,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
 impl<F: FlowSide> Controller<F> {
     /// When the packet after one sent at `sent` may go.
-    fn due(&self, sent: Time) -> Time {
+    fn due(&mut self, sent: Time) -> Time {
         let paced = match self.side.rate() {
-            Some(rate) if rate < self.shape.line => sent.after(rate.time_for(Bytes(u64::from(self.last_size)))),
+            Some(rate) if rate < self.shape.line => {
+                if self.gap_of != (rate, self.last_size) {
+                    self.gap_of = (rate, self.last_size);
+                    self.gap = rate.time_for(Bytes(u64::from(self.last_size)));
+                }
+                sent.after(self.gap)
+            }
             _ => sent,
         };
         paced.max(self.side.stopped_until())

@@ -303,7 +303,13 @@ impl Port {
         self.backlog & self.open != 0
     }
 
-    /// Whether that is so, or a sub-queue holds a packet.
+    /// Whether a queue holds a packet.
+    #[inline(always)]
+    pub fn holds_some(&self) -> bool {
+        self.backlog != 0
+    }
+
+    /// Whether a queue holds a packet and its gates are open, or a sub-queue holds one.
     #[inline(always)]
     pub fn may_have_work(&self) -> bool {
         self.backlog & (self.open | SUB_QUEUES) != 0

@@ -13,7 +13,7 @@
 
 use super::{Actors, Network};
 use crate::port::Belongs;
-use crate::routing::NO_PATH;
+use crate::routing::{NO_PATH, NO_WAY};
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
@@ -30,7 +30,9 @@ impl<A: Actors> Network<A> {
             let Belongs::Switch(switch) = self.ports[port.peer as usize].belongs else {
                 return (self.node_of(&self.ports[port.peer as usize]) == last).then_some(ports);
             };
-            let egress = if flow.path == NO_PATH {
+            let egress = if flow.way != NO_WAY {
+                self.world.fabric.ways.port(flow.way, hop)
+            } else if flow.path == NO_PATH {
                 self.world.fabric.routes.pick(
                     switch,
                     self.world.fabric.routes.candidates(switch, flow.dst),

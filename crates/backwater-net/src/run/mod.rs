@@ -203,7 +203,7 @@ impl<A: Actors> Network<A> {
                     return;
                 }
             }
-            let Some((time, order, event)) = self.world.queue.pop() else {
+            let Some((time, order, event)) = self.world.queue.take() else {
                 self.nothing_left();
                 self.world.totals.progress.events += handled;
                 return;
