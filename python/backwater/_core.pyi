@@ -260,8 +260,21 @@ class Batch:
 def batches(table: object) -> list[Batch]:
     """Give the batches of any object with `__arrow_c_stream__`."""
 
-def parquet(batches: Sequence[Batch], compressed: bool) -> bytes:
-    """Give at least one batch of one table as a Parquet file, compressed by Zstandard or not."""
+class Part:
+    """A Parquet file of one table under construction, in memory."""
+
+    def __init__(self, compressed: bool) -> None:
+        """Begin one, compressed by Zstandard or not."""
+
+    def write(self, batch: Batch, run: int | None = None) -> None:
+        """Add a batch; with the seed of its run, each row has that in a column `run`."""
+
+    @property
+    def nbytes(self) -> int:
+        """Octets so far, of what is not written out yet an estimate."""
+
+    def close(self) -> bytes:
+        """End the file and give its octets; none if nothing was written."""
 
 def base_units(kind: str, text: str, name: str) -> int:
     """Read a quantity: a `time` in ps, a `size` in B, a `rate` in b/s.

@@ -305,6 +305,14 @@ class _OpenPart:
     since: float = 0.0
 
 
+def _written(part: _OpenPart, run: int | None = None) -> bytes:
+    """Give rows as a Parquet file; with the seed of their run in a column, if one is given."""
+    file = _core.Part(part.nbytes > COMPRESS_BYTES)
+    for batch in part.batches:
+        file.write(batch, run)
+    return file.close()
+
+
 @dataclass
 class MemorySink:
     """Keeps the tables of a run in memory."""
@@ -419,7 +427,7 @@ class DirectorySink:
         hashes = self._parts.setdefault(table, [])
         folder = self.directory / table
         final = _part(folder, len(hashes))
-        content = _core.parquet(part.batches, part.nbytes > COMPRESS_BYTES)
+        content = _written(part)
         try:
             if not folder.is_dir():
                 folder.mkdir()

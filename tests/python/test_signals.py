@@ -240,3 +240,19 @@ def test_a_file_that_is_being_written_is_left_as_it_was(
     assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert target.read_text(encoding="utf-8") == "as it was"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system knows no fork")
+def test_a_forked_child_can_start_runs() -> None:
+    # Its parent's threads, in which the core has worked before, are not in the child.
+    script = (
+        "import os, signal, backwater\n"
+        "scenario = backwater.parse(backwater.new_scenario(), 'new')\n"
+        "before = scenario.run().fingerprint\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    signal.alarm(20)\n"
+        "    os._exit(scenario.run().fingerprint != before)\n"
+        "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

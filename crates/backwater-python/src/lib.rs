@@ -33,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<simulation::Status>()?;
     module.add_class::<diverge::Divergence>()?;
     module.add_class::<arrow::Batch>()?;
+    module.add_class::<parquet::Part>()?;
     module.add_class::<capture::Capture>()?;
     module.add_function(wrap_pyfunction!(describe::explain, module)?)?;
     module.add_function(wrap_pyfunction!(describe::items, module)?)?;
@@ -45,7 +46,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_tables, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::batches, module)?)?;
-    module.add_function(wrap_pyfunction!(parquet::parquet, module)?)?;
     module.add_function(wrap_pyfunction!(describe::base_units, module)?)?;
     module.add_function(wrap_pyfunction!(describe::version, module)?)
 }

@@ -3,7 +3,7 @@
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use backwater_mech::registry::ENTRIES;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 mod jobs;
 
@@ -369,6 +369,12 @@ impl Table {
 
     /// Its Arrow schema; `description` and `unit` are in the metadata, the unit empty where there is none.
     pub fn schema(self) -> SchemaRef {
+        // Made once: hundreds of texts, which a tiny run in a series would notice.
+        static MADE: [OnceLock<SchemaRef>; Table::ALL.len()] = [const { OnceLock::new() }; Table::ALL.len()];
+        Arc::clone(MADE[self as usize].get_or_init(|| self.make()))
+    }
+
+    fn make(self) -> SchemaRef {
         let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let field = |spec: &Spec| {
             let description = format!("{}{}", spec.description, self.of_mechanisms(spec.name));

@@ -71,6 +71,7 @@ enum Column {
 struct Open {
     table: Table,
     schema: SchemaRef,
+    /// None before the first row: most tables of a small run have none.
     columns: Vec<Column>,
     rows: usize,
     /// Batches that nobody has fetched yet.
@@ -165,12 +166,13 @@ fn keep(kept: &mut Option<ArrowError>, result: Result<(), ArrowError>) {
 
 impl Open {
     fn new(table: Table) -> Open {
-        let schema = table.schema();
-        let columns = schema.fields().iter().map(|field| Column::of(field.data_type())).collect();
-        Open { table, schema, columns, rows: 0, closed: Vec::new(), begun: false }
+        Open { table, schema: table.schema(), columns: Vec::new(), rows: 0, closed: Vec::new(), begun: false }
     }
 
     fn push<const N: usize>(&mut self, row: [Cell<'_>; N]) -> Result<(), ArrowError> {
+        if self.columns.is_empty() {
+            self.columns = self.schema.fields().iter().map(|field| Column::of(field.data_type())).collect();
+        }
         debug_assert_eq!(N, self.columns.len(), "{:?}", self.table);
         for (column, cell) in self.columns.iter_mut().zip(row) {
             match (column, cell) {
@@ -188,10 +190,15 @@ impl Open {
     }
 
     fn close(&mut self) -> Result<(), ArrowError> {
-        let arrays = self.columns.iter_mut().map(Column::finish).collect();
+        let schema = Arc::clone(&self.schema);
+        let batch = if self.columns.is_empty() {
+            RecordBatch::new_empty(schema)
+        } else {
+            RecordBatch::try_new(schema, self.columns.iter_mut().map(Column::finish).collect())?
+        };
         self.rows = 0;
         self.begun = true;
-        self.closed.push(RecordBatch::try_new(Arc::clone(&self.schema), arrays)?);
+        self.closed.push(batch);
         Ok(())
     }
 }
