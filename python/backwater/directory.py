@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from backwater.errors import InputError, ResultError
 from backwater.files import TEMPORARY, digest
+from backwater.journal import JOURNAL, part_name
 from backwater.manifest import (
     COMPARISON,
     MANIFEST,
@@ -30,7 +31,7 @@ from backwater.manifest import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
 TABLES = (
@@ -51,10 +52,11 @@ TABLES = (
 SCENARIO = "scenario.toml"
 STATISTICS = "statistics.parquet"
 STUDY_FILES = ("table.json", "beside.json", "points.json", "measured.jsonl")
+_FILES = (MANIFEST, SCENARIO, STATISTICS, JOURNAL, *STUDY_FILES)
 FOLDERS = ("runs", "observed")
 LOCK = ".backwater.lock"
 
-_PART = re.compile(r"part-\d{5,}\.parquet")
+_PART = re.compile(r"part-(\d{5,})\.parquet")
 _SEED = re.compile(r"seed-\d+")
 
 # A file system that knows no such locks.
@@ -84,7 +86,7 @@ def standing(path: Path) -> str | None:
         return None
     kind = kind_of(path)
     if kind is None and _damaged(path, names):
-        return RUN
+        return SEEDS if JOURNAL in names else RUN
     if kind is None:
         raise InputError(
             f"{path}: is not empty and holds no results of Backwater's",
@@ -97,13 +99,12 @@ def part_of_results(path: Path) -> bool:
     """Whether a file is one that Backwater wrote into a directory of results."""
     if path.parent.name in TABLES and _PART.fullmatch(path.name):
         return kind_of(path.parent.parent) is not None
-    names = (MANIFEST, SCENARIO, STATISTICS, *STUDY_FILES)
-    return path.name in names and kind_of(path.parent) is not None
+    return path.name in _FILES and kind_of(path.parent) is not None
 
 
 def _damaged(path: Path, names: list[str]) -> bool:
-    """Whether all in a directory has the names of a run's files, and its manifest is no JSON."""
-    known = {MANIFEST, SCENARIO, *TABLES}
+    """Whether all has the names of files of a run or series, and the manifest is no JSON."""
+    known = {MANIFEST, SCENARIO, JOURNAL, STATISTICS, *TABLES}
     if not (MANIFEST in names and known.issuperset(names) and len(names) > 1):
         return False
     import json
@@ -186,28 +187,46 @@ def _runs(path: Path, kind: str) -> list[Path]:
         return [path]
     points = [point for name in FOLDERS for point in _inside(path / name)]
     places = {SEEDS: [path], STUDY: points, COMPARISON: _inside(path)}[kind]
+    # Directories of single runs are of the format before series shared their tables.
     seeds = [one for place in places for one in _inside(place) if _SEED.fullmatch(one.name)]
-    runs = [*points, *seeds] if kind == STUDY else seeds
-    return [run for run in runs if run.is_dir() and not run.is_symlink()]
+    own = [one for one in places if kind == STUDY or kind_of(one) is not None]
+    return [run for run in (*own, *seeds) if run.is_dir() and not run.is_symlink()]
 
 
 def _clear_run(path: Path) -> None:
-    for table in TABLES:
-        folder = path / table
-        for file in _inside(folder):
-            name = TEMPORARY.fullmatch(file.name)
-            if _PART.fullmatch(name["name"] if name else file.name):
-                _remove(file)
-        _fold(folder)
+    remove_parts(path, ())
     _remove(path / SCENARIO)
     _sweep(path)
 
 
 def _clear_seeds(path: Path) -> None:
     for run in _runs(path, SEEDS):
-        _drop_run(run)
+        if run != path:
+            _drop_run(run)
+    _remove(path / JOURNAL)
     _remove(path / STATISTICS)
-    _sweep(path)
+    _clear_run(path)
+
+
+def remove_parts(path: Path, kept: Collection[str]) -> dict[str, int]:
+    """Remove the parts of tables in a directory but for those `kept`, such as ports/part-….
+
+    Gives, for each table with parts that are kept, the number after the last of them.
+    """
+    free: dict[str, int] = {}
+    for table in TABLES:
+        folder = path / table
+        for file in _inside(folder):
+            name = TEMPORARY.fullmatch(file.name)
+            part = _PART.fullmatch(name["name"] if name else file.name)
+            if part is None:
+                continue
+            if name is None and part_name(table, int(part[1])) in kept:
+                free[table] = max(free.get(table, 0), int(part[1]) + 1)
+            else:
+                _remove(file)
+        _fold(folder)
+    return free
 
 
 def _clear_study(path: Path) -> None:
@@ -237,12 +256,13 @@ _CLEAR = {
 
 
 def _drop_run(path: Path) -> None:
-    """Remove a run below other results, with its manifest."""
-    if kind_of(path) != RUN:
+    """Remove a run or a series below other results, with its manifest."""
+    kind = kind_of(path)
+    if kind not in (RUN, SEEDS):
         return
     with locked(path):
         mark_unfinished(path)
-        _clear_run(path)
+        _CLEAR[kind](path)
         _remove(path / MANIFEST)
     _fold(path)
 
@@ -273,9 +293,7 @@ def _sweep(path: Path) -> None:
 
 def _transient(name: str) -> bool:
     found = TEMPORARY.fullmatch(name)
-    return name == LOCK or (
-        found is not None and found["name"] in (MANIFEST, SCENARIO, STATISTICS, *STUDY_FILES)
-    )
+    return name == LOCK or (found is not None and found["name"] in _FILES)
 
 
 @contextlib.contextmanager

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MANIFEST = "manifest.json"
-FORMAT = 2
-"""Of result directories. 1 had neither seal nor hashes."""
 
 RUN, SEEDS, STUDY, COMPARISON = "run", "seeds", "study", "comparison"
 NAMES = {RUN: "run", SEEDS: "series of runs", STUDY: "study", COMPARISON: "comparison"}
+FORMATS = {RUN: 2, SEEDS: 3, STUDY: 3, COMPARISON: 3}
+"""Of result directories. 1 had neither seal nor hashes; in 2 runs of a series had directories."""
 COMMANDS = {
     RUN: "backwater run --out",
     SEEDS: "backwater run --seeds --out",
@@ -44,25 +44,29 @@ _ENTRY = {"key": str, "value": str, "origin": str}
 _WARNING = {"kind": str, "message": str, "hint": str}
 _COMMON = {"status": str, "versions": {str: str}, "files": {str: str}, "set": {str: str}}
 _TABLES = {str: {"parts": int, "rows": int, "sha256": [str]}}
-_RUN = {
-    "seed": int,
+_SHARED = {
     "title": str,
     "scenario": str,
-    "started": str,
     "origins": [_ENTRY],
     "warnings": [_WARNING],
     "inputs": {str: str},
+    "versions": {str: str},
+    "set": {str: str},
+}
+_RUN = _SHARED | {
+    "seed": int,
+    "started": str,
     "tables": _TABLES,
     "summary": {"time_ps": int, "flows": int, "flows_done": int, "drops": int, "fingerprint": str},
 }
 _POINT = {"case": str, "mechanism": str, "runs": [str]}
 SHAPES: dict[str, dict[str, Any]] = {
     RUN: _COMMON | _RUN,
-    SEEDS: _COMMON | {"runs": [str], "warnings": [_WARNING]},
+    SEEDS: _COMMON | {"runs": [str], "warnings": [_WARNING], "run": _SHARED},
     STUDY: _COMMON | {"study": str, "points": [_POINT]},
     COMPARISON: _COMMON | {"seeds": [int], "scenarios": [{"scenario": str, "directory": str}]},
 }
-NEEDED = {RUN: ("seed",), SEEDS: ("runs",), STUDY: ("study",), COMPARISON: ("scenarios",)}
+NEEDED = {RUN: ("seed",), SEEDS: ("runs", "run"), STUDY: ("study",), COMPARISON: ("scenarios",)}
 
 
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
@@ -96,12 +100,12 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
         raise ResultError(f"{path}: cannot be read: {error}", AGAIN) from None
     if not _ours(manifest):
         raise ResultError(f"{path}: is no manifest of Backwater's results", name)
-    if manifest["format"] != FORMAT:
+    kind = manifest["kind"]
+    if manifest["format"] != FORMATS[kind]:
         raise ResultError(
-            f"{path}: format {manifest['format']} is another than this version's, {FORMAT}",
+            f"{path}: format {manifest['format']} is another than this version's, {FORMATS[kind]}",
             "read it with the version that wrote it, or run it again, with --force",
         )
-    kind = manifest["kind"]
     if kind not in wanted:
         of = " or ".join(NAMES[one] for one in wanted)
         raise ResultError(f"{path}: is that of a {NAMES[kind]}, not of a {of}", name)
@@ -130,9 +134,12 @@ def mark_unfinished(directory: Path) -> None:
     kind = kind_of(directory)
     if kind is not None:
         content = json.loads((directory / MANIFEST).read_bytes())
-        # By the hash of its scenario somebody's work on it is known, as long as it is there.
-        gone = ("sha256", "tables", "summary", *(("files",) if kind != RUN else ()))
+        gone = ("sha256", "tables", "summary", "files")
         left = {key: value for key, value in content.items() if key not in gone}
+        if kind in (RUN, SEEDS):
+            # By the hash of its scenario somebody's work on it is known, as long as it is there.
+            files = content.get("files") or {}
+            left["files"] = {name: files[name] for name in files if name == "scenario.toml"}
         write_manifest(directory, left | {"status": "running"})
 
 
@@ -242,6 +249,8 @@ def judging(*places: Path | None) -> Iterator[None]:
 
 def _doubt(place: Path) -> str | None:
     """Say why results in a directory, or below it, cannot be trusted."""
+    # A run of a series has no directory, only a name below it.
+    place = place if place.is_dir() else place.parent
     for path in sorted(place.rglob(MANIFEST)):
         try:
             manifest = read_manifest(path.parent)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from backwater.directory import STATISTICS
 from backwater.errors import ResultError
+from backwater.journal import JOURNAL, Journal, name_of, seed_of
 from backwater.manifest import (
     AGAIN,
     COMPARISON,
@@ -25,7 +26,8 @@ from backwater.manifest import (
     read_manifest,
     say_build,
 )
-from backwater.results import Run, load_run
+from backwater.results import Run, load_run, manifest_at, member
+from backwater.stored import SharedParts
 
 if TYPE_CHECKING:
     import os
@@ -39,7 +41,7 @@ class Series:
     """Repeated runs of one scenario, as `backwater run --seeds` keeps them."""
 
     manifest: dict[str, Any]
-    """Status, versions, names of the runs' directories."""
+    """Status, versions, names of the runs, and what is the same for all of them."""
     directory: Path
     runs: list[Run]
     """Those that were begun, in the order of their seeds."""
@@ -57,7 +59,7 @@ class Series:
             return pq.ParquetFile(path).read()
         except FileNotFoundError:
             raise ResultError(
-                f"{path}: is not there: the series was killed",
+                f"{path}: is not there: the series was killed, or is part of something else",
                 "the command that made it takes it up again",
             ) from None
         except (OSError, pa.ArrowException) as error:
@@ -99,7 +101,7 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
     """
     path = Path(directory)
     with judging(path):
-        manifest = read_manifest(path)
+        manifest = manifest_at(path)
         opened: Any
         kind = manifest["kind"]
         if kind == STUDY:
@@ -122,8 +124,10 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
 def load_series(path: Path) -> Series:
     """Open the runs of several seeds. Raises `ResultError`."""
     manifest = read_manifest(path, SEEDS)
-    check_files(path, manifest)
-    return Series(manifest, path, _runs(path, manifest["runs"]))
+    files = manifest.get("files") or {}
+    # Their scenario may be worked on.
+    check_files(path, {"files": {name: files[name] for name in files if name == STATISTICS}})
+    return Series(manifest, path, _runs(path, manifest, manifest["runs"]))
 
 
 def load_comparison(path: Path) -> Comparison:
@@ -131,15 +135,29 @@ def load_comparison(path: Path) -> Comparison:
     manifest = read_manifest(path, COMPARISON)
     runs = {}
     for entry in manifest["scenarios"]:
-        names = [f"seed-{seed}" for seed in manifest.get("seeds") or ()]
-        runs[str(entry["scenario"])] = _runs(_below(path, str(entry["directory"])), names)
+        place = _below(path, str(entry["directory"]))
+        names = [name_of(seed) for seed in manifest.get("seeds") or ()]
+        begun = (place / MANIFEST).is_file()
+        runs[str(entry["scenario"])] = (
+            _runs(place, read_manifest(place, SEEDS), names) if begun else []
+        )
     return Comparison(manifest, path, runs)
 
 
-def _runs(path: Path, names: list[str]) -> list[Run]:
-    """Open those runs that were begun; one that is broken is an error."""
-    places = [_below(path, name) for name in names]
-    return [load_run(place) for place in places if (place / MANIFEST).is_file()]
+def _runs(path: Path, manifest: dict[str, Any], names: list[str]) -> list[Run]:
+    """Open those runs of a series that were begun; one that is broken is an error."""
+    journal = Journal.read(path)
+    if journal.damaged is not None:
+        raise ResultError(f"{path / JOURNAL}:{journal.damaged}: is damaged", AGAIN)
+    known = (manifest, SharedParts(path, journal))
+    runs = []
+    for name in names:
+        seed = seed_of(name)
+        if seed is None:
+            raise ResultError(f"{path / MANIFEST}: runs: {name!r} is no name of a run", AGAIN)
+        if seed in journal.runs:
+            runs.append(member(path, seed, known))
+    return runs
 
 
 def _below(path: Path, name: str) -> Path:

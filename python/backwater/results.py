@@ -19,7 +19,7 @@ import time
 import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
@@ -28,16 +28,19 @@ from backwater.directory import TABLES as TABLES
 from backwater.errors import InputError, ResultError
 from backwater.files import replacing, sync_directory, write_text
 from backwater.findings import failures
+from backwater.journal import JOURNAL, Journal, manifest_of, name_of, part_name, seed_of
 from backwater.manifest import (
-    AGAIN,
-    FORMAT,
+    FORMATS,
     MANIFEST,
+    NAMES,
     RUN,
-    check_file,
+    SEEDS,
+    kind_of,
     read_manifest,
     sealed,
     write_manifest,
 )
+from backwater.stored import Kept, SharedParts, Stored, StoredInSeries, check_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,9 +74,12 @@ class Run:
     manifest: dict[str, Any]
     """Resolved scenario, origin of every value, versions, seed, warnings, status, summary."""
     directory: Path | None
-    """Where the results lie on disk; None when they were kept in memory."""
+    """Where the results lie on disk, by which they are opened; None: they were kept in memory."""
     read: Callable[[str], pa.Table]
     """Reads one table by name."""
+    within: Path | None = None
+    """The directory of the series in whose tables it lies; `directory` is its name in there then,
+    such as DIR/seed-7, by which it is opened."""
 
     @cached_property
     def flows(self) -> pa.Table:
@@ -153,6 +159,15 @@ class Run:
         return tomllib.loads(self.manifest["scenario"])
 
     @property
+    def recorded(self) -> str:
+        """The text of its scenario as it is kept beside the results: flow tables named in full."""
+        place = self.within or self.directory
+        try:
+            return "" if place is None else (place / SCENARIO).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    @property
     def summary(self) -> dict[str, Any]:
         """Totals: simulated time (ps), events, hops, flows done and unfinished, drops."""
         summary: dict[str, Any] = self.manifest.get("summary") or {}
@@ -190,127 +205,110 @@ class Run:
 
 
 def load_run(path: Path, *, checked: bool = True) -> Run:
-    """Open the directory of one run, of a finished one or of one that was killed.
+    """Open one run, finished or killed: its directory, or its name in a series, as in DIR/seed-7.
 
     Every part of a run that has ended is held against its hash, but for `checked`: who has just
     written them knows them. Raises `ResultError` if the results are not what was written.
     """
+    if (seed := seed_in_series(path)) is not None:
+        return member(path.parent, seed, checked=checked)
     manifest = read_manifest(path, RUN)
     if checked and manifest["status"] != "running":
         check_parts(path, manifest)
-    return Run(manifest, path, lambda table: _read_parts(path, manifest, table))
+    return Run(manifest, path, Stored(path, manifest))
 
 
-def parts_of(directory: Path, manifest: Mapping[str, Any], table: str) -> list[Path]:
-    """List the files of a run's table, in order.
-
-    Raises `ResultError` if they are fewer than the run has written.
-    """
-    place = directory / table
-    if manifest["status"] == "running":
-        return sorted(place.glob("part-*.parquet"))
-    entry = (manifest.get("tables") or {}).get(table) or {}
-    parts = [_part(place, number) for number in range(len(entry.get("sha256", ())))]
-    missing = sum(not part.is_file() for part in parts)
-    if missing:
-        raise ResultError(
-            f"{place}: {missing} of {len(parts)} parts are not there",
-            "files of the results have been removed; run it again, with --force",
-        )
-    return parts
+def seed_in_series(path: Path) -> int | None:
+    """Give the seed of the run that a path names in a series of runs; None if it names none."""
+    seed = seed_of(path.name)
+    if seed is None or (path / MANIFEST).is_file() or kind_of(path.parent) != SEEDS:
+        return None
+    return seed
 
 
-def check_parts(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Hold every part of a run that has ended against its hash. Raises `ResultError`."""
-    tables = manifest.get("tables")
-    if tables is None:
-        raise ResultError(f"{directory / MANIFEST}: is damaged: it has no `tables`", AGAIN)
-    for table, entry in tables.items():
-        if table not in TABLES:
-            place = f"{directory / MANIFEST}: tables.{table}"
-            raise ResultError(f"{place}: there is no such table", AGAIN)
-        for part, wanted in zip(
-            parts_of(directory, manifest, table), entry.get("sha256", ()), strict=True
-        ):
-            check_file(part, wanted)
+def present(path: Path) -> bool:
+    """Whether a path is a directory, or names a run that a series has."""
+    if path.is_dir():
+        return True
+    seed = seed_in_series(path)
+    return seed is not None and seed in Journal.read(path.parent).runs
 
 
-def _part(place: Path, number: int) -> Path:
-    return place / f"part-{number:05}.parquet"
+def manifest_at(path: Path, *kinds: str) -> dict[str, Any]:
+    """Read the manifest of results (see `read_manifest`), also of a run of a series."""
+    if (seed := seed_in_series(path)) is None:
+        return read_manifest(path, *kinds)
+    if kinds and RUN not in kinds:
+        of = " or ".join(NAMES[one] for one in kinds)
+        raise ResultError(f"{path}: is a run of a series, not a {of}", f"name {path.parent}")
+    return member(path.parent, seed, checked=False).manifest
 
 
-def _read_parts(directory: Path, manifest: Mapping[str, Any], table: str) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    parts = parts_of(directory, manifest, table)
-    if not parts:
-        return _columns()[table].empty_table()
-    for part in parts:
-        check_part(part, table)
-    try:
-        # Not `pq.read_table`, whose data sets take a second to import.
-        return pa.concat_tables(pq.ParquetFile(part).read() for part in parts)
-    except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{directory / table}: {error}", f"it is damaged; {AGAIN}") from None
-
-
-def check_part(part: Path, table: str) -> None:
-    """Hold the columns of a part against those of its table. Raises `ResultError`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        found = pq.ParquetFile(part).schema_arrow
-    except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{part}: {error}", f"it is damaged; {AGAIN}") from None
-    known = _columns()[table]
-    if not set(known.names) & set(found.names):
-        raise ResultError(f"{part}: has no column of the table {table}", AGAIN)
-    for column in known:
-        numbers = found.get_all_field_indices(column.name)
-        if len(numbers) > 1:
-            raise ResultError(f"{part}: has {len(numbers)} columns {column.name}", AGAIN)
-        if numbers and (kind := found.field(numbers[0]).type) != column.type:
-            raise ResultError(f"{part}: {column.name} is {kind}, not {column.type}", AGAIN)
+def member(
+    directory: Path,
+    seed: int,
+    known: tuple[dict[str, Any], SharedParts] | None = None,
+    *,
+    checked: bool = True,
+) -> Run:
+    """Open a run of a series; `known`: its manifest and parts. Raises `ResultError`."""
+    if known is None:
+        journal = Journal.read(directory)
+        known = read_manifest(directory, SEEDS), SharedParts(directory, journal)
+    series, shared = known
+    place = directory / name_of(seed)
+    line = shared.journal.runs.get(seed)
+    if line is None:
+        damaged = shared.journal.damaged
+        why = "has no run of that seed" if damaged is None else f"is damaged in line {damaged}"
+        raise ResultError(f"{place}: {directory / JOURNAL} {why}", "the command that made it does")
+    if checked:
+        shared.check(line)
+    manifest = manifest_of(series, line)
+    return Run(manifest, place, StoredInSeries(directory, manifest, shared), directory)
 
 
-@cache
-def _columns() -> dict[str, pa.Schema]:
-    import pyarrow as pa
-
-    return {name: pa.record_batch(empty).schema for name, empty in _core.empty_tables()}
-
-
-@dataclass(frozen=True)
-class Kept:
-    """The tables of a run in memory, by name; reads one when it is called."""
-
-    batches: Mapping[str, list[Batch]]
-
-    def __call__(self, table: str) -> pa.Table:
-        """Give one table."""
-        import pyarrow as pa
-
-        if table not in self.batches:
-            return _columns()[table].empty_table()
-        return pa.Table.from_batches([pa.record_batch(batch) for batch in self.batches[table]])
+def other_run(known: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
+    """Say in what a run differs from the one that is asked for, but for its seed."""
+    for fact, what in (
+        ("scenario", "scenario"),
+        ("inputs", "scenario: files or tables of flows differ"),
+        ("versions", "version"),
+    ):
+        if known.get(fact) != asked.get(fact):
+            return what
+    return None
 
 
 @dataclass
-class _OpenPart:
+class OpenPart:
+    """Rows that wait to be written as a part, and since when."""
+
     batches: list[Batch] = field(default_factory=list)
     rows: int = 0
     nbytes: int = 0
     since: float = 0.0
 
 
-def _written(part: _OpenPart, run: int | None = None) -> bytes:
+def written(part: OpenPart, run: int | None = None) -> bytes:
     """Give rows as a Parquet file; with the seed of their run in a column, if one is given."""
     file = _core.Part(part.nbytes > COMPRESS_BYTES)
     for batch in part.batches:
         file.write(batch, run)
     return file.close()
+
+
+def write_part(directory: Path, table: str, number: int, content: bytes) -> None:
+    """Write a part of a table; when this returns, it is on the disk. Raises `ResultError`."""
+    final = directory / part_name(table, number)
+    try:
+        if not final.parent.is_dir():
+            final.parent.mkdir()
+            sync_directory(directory)
+        with replacing(final) as file:
+            file.write(content)
+    except OSError as error:
+        raise unwritable(final, error) from None
 
 
 @dataclass
@@ -337,44 +335,28 @@ class MemorySink:
         self._batches.clear()
 
 
-class DirectorySink:
-    """Writes the tables of a run into a directory, part by part, in bounded memory."""
+class PartedSink:
+    """Takes the rows of a run and closes parts of its tables, in bounded memory."""
 
-    def __init__(self, directory: Path, manifest: dict[str, Any], scenario: str) -> None:
-        self.directory = directory
-        # By it an edited scenario among results is told from one that was written.
-        written = {SCENARIO: hashlib.sha256(scenario.encode()).hexdigest()}
-        self.manifest = {**manifest, "files": written}
-        self._open: dict[str, _OpenPart] = {}
-        self._parts: dict[str, list[str]] = {}
-        self._rows: dict[str, int] = {}
-        self._kept: dict[str, list[Batch]] | None = {}
+    def __init__(self, manifest: dict[str, Any]) -> None:
+        self.manifest = manifest
+        self.kept: dict[str, list[Batch]] | None = {}
+        """The rows of the parts that are closed; None: they are too many."""
+        self._open: dict[str, OpenPart] = {}
         self._kept_bytes = 0
         self._began = time.monotonic()
-        if (directory / SCENARIO).is_symlink():
-            raise InputError(
-                f"{directory / SCENARIO}: is a link, and what it leads to would be replaced",
-                "remove it, or give --out another name",
-            )
-        clear(directory)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            for table in TABLES:
-                if (directory / table).is_symlink() or (directory / table).is_file():
-                    raise InputError(
-                        f"{directory / table}: is in the way of a table", "give --out another name"
-                    )
-            # First of all: it says whose directory this is.
-            write_manifest(directory, self.manifest)
-            write_text(directory / SCENARIO, scenario)
-        except OSError as error:
-            raise _unwritable(directory, error) from None
+
+    def put(self, table: str, part: OpenPart) -> None:
+        """Write a part, which has rows."""
+        raise NotImplementedError
 
     def write(self, table: str, batch: Batch) -> None:
         """Take one closed batch of rows."""
+        if not len(batch):
+            return
         part = self._open.get(table)
         if part is None:
-            part = self._open[table] = _OpenPart(since=time.monotonic())
+            part = self._open[table] = OpenPart(since=time.monotonic())
         part.batches.append(batch)
         part.rows += len(batch)
         part.nbytes += batch.nbytes
@@ -389,19 +371,59 @@ class DirectorySink:
         for table in [table for table, part in self._open.items() if now - part.since >= wait]:
             self._close(table)
 
-    def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
-        """Close every part and the manifest, and give the results as they lie on disk."""
+    def close_parts(self) -> None:
+        """Close every part."""
         for table in list(self._open):
             self._close(table)
+
+    def close_manifest(self, status: str, summary: dict[str, Any], error: str | None) -> None:
+        """Have the manifest say how the run ended."""
         self.manifest |= _closing(self.manifest, status, summary, error)
+
+    def _close(self, table: str) -> None:
+        part = self._open.pop(table)
+        self.put(table, part)
+        if self.kept is None:
+            return
+        self._kept_bytes += part.nbytes
+        if self._kept_bytes > KEPT_BYTES:
+            self.kept = None
+        else:
+            self.kept.setdefault(table, []).extend(part.batches)
+
+
+class DirectorySink(PartedSink):
+    """Writes the tables of a run into a directory of its own, part by part."""
+
+    def __init__(self, directory: Path, manifest: dict[str, Any], scenario: str) -> None:
+        # By it an edited scenario among results is told from one that was written.
+        known = {SCENARIO: hashlib.sha256(scenario.encode()).hexdigest()}
+        super().__init__({**manifest, "files": known})
+        self.directory = directory
+        self._parts: dict[str, list[str]] = {}
+        self._rows: dict[str, int] = {}
+        see_free(directory)
+        clear(directory)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            # First of all: it says whose directory this is.
+            write_manifest(directory, self.manifest)
+            write_text(directory / SCENARIO, scenario)
+        except OSError as error:
+            raise unwritable(directory, error) from None
+
+    def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
+        """Close every part and the manifest, and give the results as they lie on disk."""
+        self.close_parts()
+        self.close_manifest(status, summary, error)
         self.manifest["tables"] = self._whole()
         try:
             write_manifest(self.directory, self.manifest)
         except OSError as failure:
-            raise _unwritable(self.directory, failure) from None
-        if self._kept is None:
+            raise unwritable(self.directory, failure) from None
+        if self.kept is None:
             return load_run(self.directory, checked=False)
-        return Run(self.manifest, self.directory, Kept(self._kept))
+        return Run(self.manifest, self.directory, Kept(self.kept))
 
     def abandon(self, error: BaseException) -> None:
         """Have the manifest say that the run has failed, where that can still be written.
@@ -413,6 +435,14 @@ class DirectorySink:
         with contextlib.suppress(OSError):
             write_manifest(self.directory, self.manifest | facts)
 
+    def put(self, table: str, part: OpenPart) -> None:
+        """Write a part."""
+        hashes = self._parts.setdefault(table, [])
+        content = written(part)
+        write_part(self.directory, table, len(hashes), content)
+        hashes.append(hashlib.sha256(content).hexdigest())
+        self._rows[table] = self._rows.get(table, 0) + part.rows
+
     def _whole(self) -> dict[str, Any]:
         return {
             table: {"parts": len(hashes), "rows": self._rows[table], "sha256": hashes}
@@ -420,39 +450,24 @@ class DirectorySink:
             if hashes
         }
 
-    def _close(self, table: str) -> None:
-        part = self._open.pop(table)
-        if part.rows == 0:
-            return
-        hashes = self._parts.setdefault(table, [])
-        folder = self.directory / table
-        final = _part(folder, len(hashes))
-        content = _written(part)
-        try:
-            if not folder.is_dir():
-                folder.mkdir()
-                sync_directory(self.directory)
-            with replacing(final) as file:
-                file.write(content)
-        except OSError as error:
-            raise _unwritable(final, error) from None
-        self._keep(table, part)
-        hashes.append(hashlib.sha256(content).hexdigest())
-        self._rows[table] = self._rows.get(table, 0) + part.rows
 
-    def _keep(self, table: str, part: _OpenPart) -> None:
-        if self._kept is None:
-            return
-        self._kept_bytes += part.nbytes
-        if self._kept_bytes > KEPT_BYTES:
-            self._kept = None
-        else:
-            self._kept.setdefault(table, []).extend(part.batches)
+def see_free(directory: Path) -> None:
+    """Refuse a directory in which links or files are in the way of results."""
+    if (directory / SCENARIO).is_symlink():
+        raise InputError(
+            f"{directory / SCENARIO}: is a link, and what it leads to would be replaced",
+            "remove it, or give --out another name",
+        )
+    for table in TABLES:
+        if (directory / table).is_symlink() or (directory / table).is_file():
+            raise InputError(
+                f"{directory / table}: is in the way of a table", "give --out another name"
+            )
 
 
 def opening(**facts: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
     """Begin the manifest of a run."""
-    return {"format": FORMAT, "kind": RUN, "status": "running", "started": _now(), **facts}
+    return {"format": FORMATS[RUN], "kind": RUN, "status": "running", "started": _now(), **facts}
 
 
 def _closing(
@@ -476,7 +491,8 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _unwritable(path: Path, error: OSError) -> ResultError:
+def unwritable(path: Path, error: OSError) -> ResultError:
+    """Make the error that tells that results cannot be written."""
     return ResultError(f"{path}: cannot write results: {error.strerror or error}")
 
 
@@ -493,14 +509,11 @@ def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:
         run = load_run(directory, checked=False)
     except ResultError as error:
         raise InputError(error.reason, replace) from None
-    for fact, what in (
-        ("scenario", "scenario"),
-        ("inputs", "scenario: files or tables of flows differ"),
-        ("seed", "seed"),
-        ("versions", "version"),
-    ):
-        if run.manifest.get(fact) != manifest.get(fact):
-            raise InputError(f"{directory}: holds a run of another {what}", replace)
+    other = other_run(run.manifest, manifest)
+    if other is None and run.seed != manifest["seed"]:
+        other = "seed"
+    if other is not None:
+        raise InputError(f"{directory}: holds a run of another {other}", replace)
     if run.status != "done" or not sealed(directory):
         return None
     try:

@@ -21,10 +21,14 @@ from backwater import _core
 from backwater.directory import locked, standing
 from backwater.errors import SIGNALLED, InputError, Interrupted, ResultError, stopped_by
 from backwater.files import digest
+from backwater.journal import name_of
 from backwater.results import DirectorySink, MemorySink, Run, earlier_run, opening
+from backwater.series import SeriesWriter, earlier_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from backwater.results import PartedSink
 
 T = TypeVar("T")
 
@@ -127,6 +131,14 @@ class Job:
     seed: int
     out: Path | None
     capture: _core.Capture | None = None
+    series: Path | None = None
+    """The directory of the series that it is a run of; `out` is its name in there then."""
+
+    @staticmethod
+    def repeated(prepared: Prepared, seed: int, series: Path | None) -> Job:
+        """Make one run of a series in a directory (None: in memory)."""
+        out = None if series is None else series / name_of(seed)
+        return Job(prepared, seed, out, series=series)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -185,30 +197,88 @@ def interruptible() -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
-def run_job(job: Job, number: int, progress: Progress | None, stop: Stop) -> Run | None:
+class _Writers:
+    """The series that jobs write into, each open from the first of its jobs to the last."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs: dict[Path, list[Job]] = {}
+        for job in jobs:
+            if job.series is not None:
+                self._jobs.setdefault(job.series, []).append(job)
+        self._left = {series: len(mine) for series, mine in self._jobs.items()}
+        self._open: dict[Path, SeriesWriter] = {}
+        self._lock = threading.Lock()
+
+    def of(self, job: Job) -> SeriesWriter | None:
+        """Give the writer of a job's series; None: it writes into a directory of its own."""
+        series = job.series
+        if series is None:
+            return None
+        with self._lock:
+            if series not in self._open:
+                seeds = [one.seed for one in self._jobs[series]]
+                facts, scenario = job.prepared.facts, job.prepared.recorded
+                self._open[series] = SeriesWriter(series, facts, scenario, seeds)
+            return self._open[series]
+
+    def over(self, job: Job) -> None:
+        """Take note that a job is over."""
+        if job.series is None:
+            return
+        with self._lock:
+            self._left[job.series] -= 1
+            last = self._left[job.series] == 0
+            writer = self._open.pop(job.series, None) if last else None
+        if writer is not None:
+            writer.close()
+
+    def close(self) -> None:
+        """Close what is open, when no job is under way."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+
+def run_job(
+    job: Job,
+    number: int,
+    progress: Progress | None,
+    stop: Stop,
+    series: SeriesWriter | None = None,
+) -> Run | None:
     """Run one job to its end, or to where `stop` was seen set; what was simulated is kept.
 
-    None: it was stopped before anything was simulated, and has written nothing.
+    None: it was stopped before anything was simulated, and has written nothing. `series` takes the
+    results of a run of a series.
 
     Raises `backwater.RunError` if the run broke a promise; its rows up to then are kept too. What
     an earlier run has left in its directory, which `find_done` has allowed, is removed first.
     """
-    with contextlib.nullcontext() if job.out is None else locked(job.out):
-        return _run(job, number, progress, stop)
+    # Who writes a series has locked it, or what it is part of.
+    alone = job.out is not None and series is None
+    with locked(job.out) if alone and job.out is not None else contextlib.nullcontext():
+        return _run(job, number, progress, stop, series)
 
 
-def _run(job: Job, number: int, progress: Progress | None, stop: Stop) -> Run | None:
+def _run(
+    job: Job,
+    number: int,
+    progress: Progress | None,
+    stop: Stop,
+    series: SeriesWriter | None,
+) -> Run | None:
     try:
         simulation = job.prepared.scenario.start(job.seed, job.capture, stop.is_set)
     except KeyboardInterrupt:
         if stop.is_set():
             return None
         raise
-    sink: DirectorySink | MemorySink = (
-        MemorySink(job.manifest)
-        if job.out is None
-        else DirectorySink(job.out, job.manifest, job.prepared.recorded)
-    )
+    sink: PartedSink | MemorySink
+    if series is not None:
+        sink = series.sink(job.seed)
+    elif job.out is not None:
+        sink = DirectorySink(job.out, job.manifest, job.prepared.recorded)
+    else:
+        sink = MemorySink(job.manifest)
     try:
         while True:
             with _capturing(job.capture):
@@ -250,7 +320,7 @@ def _capturing(capture: _core.Capture | None) -> Iterator[None]:
         ) from None
 
 
-def _drain(simulation: _core.Simulation, sink: DirectorySink | MemorySink) -> None:
+def _drain(simulation: _core.Simulation, sink: PartedSink | MemorySink) -> None:
     for table, batch in simulation.batches():
         sink.write(table, batch)
     sink.tick()
@@ -272,20 +342,25 @@ def run_jobs(
     def work(number: int) -> T | _core.RunError | None:
         if stop.is_set():
             return None
+        job = jobs[number]
         try:
-            run = run_job(jobs[number], number, progress, stop)
-            return None if run is None else digest(run)
+            run = run_job(job, number, progress, stop, writers.of(job))
+            found = None if run is None else digest(run)
+            writers.over(job)
+            return found
         except _core.RunError as error:
+            writers.over(job)
             return error
         except BaseException:
             # Whatever else went wrong (a full disk) would go wrong for the others too.
             stop.set()
             raise
 
-    if len(jobs) == 1:
-        return [work(0)]
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        return list(pool.map(work, range(len(jobs))))
+    with contextlib.closing(_Writers(jobs)) as writers:
+        if len(jobs) == 1:
+            return [work(0)]
+        with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+            return list(pool.map(work, range(len(jobs))))
 
 
 def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
@@ -294,16 +369,23 @@ def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
     A run of something else in its place is an error, unless `force` will have it replaced. What
     Backwater did not write is an error always. Nothing is removed here.
     """
+    series: dict[Path, dict[int, Run]] = {}
     found: list[Run | None] = []
     for job in jobs:
         run = None
         if job.out is not None:
             try:
-                run = earlier_run(job.out, job.manifest)
+                if job.series is None:
+                    run = earlier_run(job.out, job.manifest)
+                else:
+                    if job.series not in series:
+                        series[job.series] = {}
+                        series[job.series] = earlier_runs(job.series, job.prepared.facts)
+                    run = series[job.series].get(job.seed)
             except InputError:
                 if not force:
                     raise
-                standing(job.out)
+                standing(job.series or job.out)
         found.append(run)
     return found
 

@@ -19,6 +19,7 @@ import pytest
 import backwater
 from backwater import study
 from backwater.cli import main
+from backwater.journal import Journal
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -204,3 +205,16 @@ def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
         text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )
+
+
+def change_line(series: Path, seed: int, **changes: object) -> None:
+    """Change what the journal of a series says of a run, as if it had been written so."""
+    journal = Journal.read(series)
+    journal.runs[seed] |= changes
+    journal.write(series)
+
+
+@pytest.fixture
+def ungrouped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each run of a series go to the disk when it ends, into parts of its own."""
+    monkeypatch.setattr("backwater.series.GROUP_SECONDS", 0.0)

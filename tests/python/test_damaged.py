@@ -18,7 +18,7 @@ import backwater
 from backwater.cli import main
 from backwater.cli.runs import INCOMPLETE
 from backwater.errors import InputError, ResultError
-from backwater.manifest import read_manifest, write_manifest
+from backwater.manifest import FORMATS, read_manifest, write_manifest
 from backwater.results import TABLES
 
 if TYPE_CHECKING:
@@ -217,20 +217,20 @@ def test_damaged_manifests_of_other_kinds_are_named(
     folder = tmp_path / "o"
     folder.mkdir()
     kinds: dict[str, dict[str, Any]] = {
-        "seeds": {"runs": ["seed-1"]},
+        "seeds": {"runs": ["seed-1"], "run": {"scenario": "", "warnings": []}},
         "study": {"study": "bcn-delay-2007", "points": []},
         "comparison": {"scenarios": [{"scenario": "a", "directory": "a"}], "seeds": [1]},
     }
     whole = kinds[kind]
     for key in whole:
         for value in ODD:
-            content = {"format": 2, "kind": kind, "status": "done", **whole, key: value}
+            content = {"format": FORMATS[kind], "kind": kind, "status": "done", **whole, key: value}
             (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
             with contextlib.suppress(ResultError, backwater.OtherBuildWarning):
                 backwater.open_run(folder)
             judged(capsys, folder, "report", str(folder), "-o", str(tmp_path / "page.html"))
             judged(capsys, folder, "why", str(folder))
-    outside = {"format": 2, "kind": "seeds", "status": "done", "runs": ["../elsewhere"]}
+    outside = {"format": 3, "kind": "seeds", "status": "done", "runs": ["../elsewhere"], "run": {}}
     (folder / "manifest.json").write_text(json.dumps(outside), encoding="utf-8")
-    with pytest.raises(ResultError, match=r"names '\.\./elsewhere'"):
+    with pytest.raises(ResultError, match=r"'\.\./elsewhere' is no name of a run"):
         backwater.open_run(folder)

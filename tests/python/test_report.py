@@ -24,7 +24,7 @@ from backwater.report.assumptions import Assumptions
 from backwater.report.film import shoot
 from backwater.report.layout import lay_out, only_way
 from backwater.report.page import script_json
-from conftest import ROOT
+from conftest import ROOT, change_line
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -172,9 +172,7 @@ def test_a_series_that_is_not_complete_says_so(
     assert "--seeds 1..3 --out again" in whole
     assert "Fingerprint of the result with seed 1:" in whole
     for seed, status in (("1", "interrupted"), ("3", "running")):
-        manifest = tmp_path / "seeds" / f"seed-{seed}" / "manifest.json"
-        said = json.loads(manifest.read_text(encoding="utf-8"))
-        manifest.write_text(json.dumps({**said, "status": status}), encoding="utf-8")
+        change_line(tmp_path / "seeds", int(seed), status=status)
     assert command("report", "seeds", "-o", "page.html").code == 0
     text = page.read_text(encoding="utf-8")
     assert "1 of these 3 runs are complete" in text

@@ -14,6 +14,7 @@ import pytest
 
 import backwater
 from backwater.files import digest
+from backwater.journal import Journal, part_name
 from backwater.manifest import read_manifest, write_manifest
 from conftest import ROOT
 
@@ -56,9 +57,10 @@ def peak(directory: Path) -> int:
     return int(done.stdout)
 
 
-def fill(run: Path, rows: int) -> None:
-    """Give a run so many rows of flows, as if each flow had been sent again and again."""
-    flows = pl.read_parquet(run / "flows")
+def many(part: Path, rows: int, first: int = 0, count: int | None = None) -> None:
+    """Replace rows of flows of a part by so many, as if each flow had been sent again and again."""
+    whole = pl.read_parquet(part)
+    flows = whole.slice(first, count)
     again = pl.int_range(pl.len(), dtype=pl.UInt64)
     more = pl.concat([flows] * -(-rows // flows.height)).head(rows)
     more = more.with_columns(
@@ -67,12 +69,32 @@ def fill(run: Path, rows: int) -> None:
         fct_last_byte_ps=pl.col("fct_last_byte_ps") + again,
         slowdown=pl.col("slowdown") + again / rows,
     ).cast(flows.schema)
-    [part] = (run / "flows").glob("part-*.parquet")
     schema = pq.read_schema(part)
-    pq.write_table(more.to_arrow().cast(schema), part)
+    pq.write_table(pl.concat([whole, more]).to_arrow().cast(schema), part)
+
+
+def fill(run: Path, rows: int) -> None:
+    """Give a run so many rows of flows."""
+    [part] = (run / "flows").glob("part-*.parquet")
+    before = pl.read_parquet(part).height
+    many(part, rows)
+    pq.write_table(pq.read_table(part).slice(before), part)
     manifest = read_manifest(run)
     manifest["tables"]["flows"] |= {"rows": rows, "sha256": [digest(part)]}
     write_manifest(run, manifest)
+
+
+def fill_series(series: Path, rows: int) -> None:
+    """Give the first run of a series so many rows of flows, behind those of the others."""
+    journal = Journal.read(series)
+    line = next(iter(journal.runs.values()))
+    [[number, first, count]] = line["tables"]["flows"]
+    name = part_name("flows", number)
+    before = pl.read_parquet(series / name).height
+    many(series / name, rows, first, count)
+    line["tables"]["flows"] = [[number, before, rows]]
+    journal.parts[name] = digest(series / name)
+    journal.write(series)
 
 
 def test_a_run_of_many_flows_is_reported_in_little_memory(tmp_path: Path) -> None:
@@ -95,6 +117,7 @@ def test_a_study_of_many_flows_is_reported_in_little_memory(
     few = peak(folder)
     observed = sorted((folder / "observed").iterdir())
     assert len(observed) >= 2
-    for run in (*observed, next((folder / "runs").glob("*/seed-*"))):
+    for run in observed:
         fill(run, ROWS)
+    fill_series(next((folder / "runs").glob("*/runs.jsonl")).parent, ROWS)
     assert peak(folder) - few < MOST

@@ -14,14 +14,14 @@ import pytest
 
 import backwater
 from backwater import study
-from backwater.manifest import FORMAT
+from backwater.manifest import FORMATS
 from backwater.plot import StudyPlots, theme
 from backwater.report.page import Figure
 from backwater.report.study import OVER_TIME, _points, study_page
 from backwater.study import definition
 from backwater.study.execute import Key, Sample
 from backwater.study.observe import Observation, observe
-from conftest import ROOT, one_seed
+from conftest import ROOT, change_line, one_seed
 from test_plot import rows
 
 if TYPE_CHECKING:
@@ -144,15 +144,15 @@ def test_a_run_that_is_looked_at_is_the_run_of_the_table(outcome: study.Outcome)
 
 def test_a_table_of_another_run_is_not_drawn_over_time(outcome: study.Outcome) -> None:
     [own] = outcome.runs(Key("1", "pfc", ""))
-    assert own.directory is not None
-    file = own.directory / "manifest.json"
-    before = file.read_text(encoding="utf-8")
+    assert own.within is not None
+    file = own.within / "runs.jsonl"
+    before = file.read_bytes()
     try:
-        file.write_text(before.replace(str(own.fingerprint), "0" * 16), encoding="utf-8")
+        change_line(own.within, own.seed, summary=own.summary | {"fingerprint": "0" * 16})
         with pytest.raises(backwater.ResultError, match="differs from the one in the table"):
             observe(outcome, [Observation("other", "PFC", "1", "pfc", "5 us")])
     finally:
-        file.write_text(before, encoding="utf-8")
+        file.write_bytes(before)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path:
 
 
 def test_an_unfinished_study_is_not_reported(command: Command, tmp_path: Path) -> None:
-    manifest = {"format": FORMAT, "kind": "study", "study": "sfc-aidc-2025", "points": []}
+    manifest = {"format": FORMATS["study"], "kind": "study", "study": "sfc-aidc-2025", "points": []}
     manifest |= {"status": "interrupted"}
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")

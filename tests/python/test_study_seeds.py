@@ -13,6 +13,7 @@ import pytest
 import backwater
 from backwater import study
 from backwater.errors import InputError
+from backwater.journal import Journal
 from backwater.study import definition
 from conftest import write_study
 
@@ -177,27 +178,29 @@ def test_a_study_is_taken_up_where_it_was_left(
 ) -> None:
     out = tmp_path / "o"
     study.reproduce(small_study, out=out, seeds=first(2))
-    runs = sorted(path.parent for path in out.glob("runs/*/*/manifest.json"))
+    series = sorted(path.parent for path in out.glob("runs/*/runs.jsonl"))
+    before = {one: Journal.read(one).runs for one in series}
     # Case a, its setup beside, and case b: two seeds each.
-    assert len(runs) == 6
-    before = {run: (run / "manifest.json").stat().st_mtime_ns for run in runs}
-    shutil.rmtree(runs[0])
+    assert [len(runs) for runs in before.values()] == [2, 2, 2]
+    shutil.rmtree(series[0])
     started: list[int] = []
     outcome = study.reproduce(small_study, out=out, progress=lambda count: started.append(count))
-    # Of 6 + 3 + 2 runs five are there.
-    assert started == [6]
+    # Of 6 + 3 + 2 runs four are there.
+    assert started == [7]
     assert outcome.rows == study.reproduce(small_study).rows
-    kept = {run: (run / "manifest.json").stat().st_mtime_ns for run in runs}
-    assert [run for run in runs if kept[run] == before[run]] == runs[1:]
+    for one in series[1:]:
+        runs = Journal.read(one).runs
+        assert {seed: runs[seed] for seed in before[one]} == before[one]
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     point = manifest["points"][0]
     assert [backwater.open_run(out / "runs" / run).seed for run in point["runs"]] == [*range(1, 7)]
     changed = [("switch.latency", "1 us")]
-    with pytest.raises(InputError, match="holds a run of another scenario"):
+    kept = {one: (one / "runs.jsonl").read_bytes() for one in series}
+    with pytest.raises(InputError, match="holds runs of another scenario"):
         study.reproduce(small_study, overrides=changed, out=out)
-    assert (runs[1] / "manifest.json").stat().st_mtime_ns == before[runs[1]]
+    assert {one: (one / "runs.jsonl").read_bytes() for one in series} == kept
     study.reproduce(small_study, overrides=changed, out=out, force=True, seeds=first(2))
-    assert len(list(out.glob("runs/*/*/manifest.json"))) == 6, "force clears what was there"
+    assert [len(Journal.read(one).runs) for one in series] == [2, 2, 2], "force clears all"
 
 
 def test_one_seed_has_no_deviation(small_study: definition.Study) -> None:
@@ -255,10 +258,8 @@ def test_the_command_repeats_a_study(
     assert again.out == said.out
     others = command("reproduce", small_study.id, "--seeds", "7..8", "--json", "-", "--out", "p")
     assert [row["seeds"] for row in json.loads(others.out)] == [2, 2, 2]
-    assert sorted(path.name for path in Path("p/runs/case-b-plain").iterdir()) == [
-        "seed-7",
-        "seed-8",
-    ]
+    series = backwater.open_run("p/runs/case-b-plain", backwater.Series)
+    assert [run.seed for run in series.runs] == [7, 8]
 
 
 def test_what_was_measured_is_taken_up_elsewhere(
@@ -290,7 +291,8 @@ def test_what_was_measured_is_taken_up_elsewhere(
         plain.beside,
         plain.points,
     )
-    assert len(list(second.glob("runs/*/*/manifest.json"))) == 5
+    found = [Journal.read(path.parent).runs for path in second.glob("runs/*/runs.jsonl")]
+    assert sum(map(len, found)) == 5
     assert len((second / "measured.jsonl").read_text(encoding="utf-8").splitlines()) == 11
 
 

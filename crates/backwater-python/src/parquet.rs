@@ -1,30 +1,39 @@
 //! Batches as a Parquet file, with what their schema says of each column.
 
-use crate::arrow::{Batch, raise};
+use crate::arrow::Batch;
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::{Compression, ZstdLevel};
-use ::parquet::errors::ParquetError;
+use ::parquet::errors::{ParquetError, Result};
 use ::parquet::file::properties::WriterProperties;
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::concat::concat_batches;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::HashMap;
-use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{iter, mem};
 
 /// The column of a series' tables that says of which run a row is.
 const RUN: &str = "run";
+
+/// So many rows, or batches, are made one before they are encoded: the runs of a series come with a few rows each, and each
+/// call of the encoder costs as much as hundreds of rows do.
+const ROWS: usize = 8192;
+const BATCHES: usize = 64;
 
 /// A Parquet file of one table under construction, in memory.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Part(Mutex<Writing>);
 
-enum Writing {
-    Before { compressed: bool },
-    Begun(Box<ArrowWriter<Vec<u8>>>),
-    Over,
+struct Writing {
+    compressed: bool,
+    writer: Option<ArrowWriter<Vec<u8>>>,
+    /// What is not encoded yet, and the seed of each of its rows, where they are to say it.
+    batches: Vec<RecordBatch>,
+    seeds: Vec<u64>,
+    rows: usize,
 }
 
 fn failed(error: &ParquetError) -> PyErr {
@@ -35,34 +44,25 @@ fn failed(error: &ParquetError) -> PyErr {
 impl Part {
     #[new]
     fn new(compressed: bool) -> Part {
-        Part(Mutex::new(Writing::Before { compressed }))
+        Part(Mutex::new(Writing { compressed, writer: None, batches: Vec::new(), seeds: Vec::new(), rows: 0 }))
     }
 
     /// Adds a batch. With the seed of its run each row says so in a column of its own; a part has that of all batches or of none.
     #[pyo3(signature = (batch, run = None))]
     fn write(&self, py: Python<'_>, batch: &Batch, run: Option<u64>) -> PyResult<()> {
-        let batch = match run {
-            Some(seed) => of_run(&batch.0, seed).map_err(|error| raise(&error))?,
-            None => batch.0.clone(),
-        };
-        py.detach(|| self.lock().write(&batch)).map_err(|error| failed(&error))
+        let batch = batch.0.clone();
+        py.detach(|| self.lock().take(batch, run)).map_err(|error| failed(&error))
     }
 
-    /// Octets so far, of what is not written out yet an estimate.
+    /// Octets that are encoded so far; of what is not written out yet an estimate.
     #[getter]
     fn nbytes(&self) -> usize {
-        match &*self.lock() {
-            Writing::Begun(writer) => writer.bytes_written() + writer.in_progress_size(),
-            Writing::Before { .. } | Writing::Over => 0,
-        }
+        self.lock().writer.as_ref().map_or(0, |writer| writer.bytes_written() + writer.in_progress_size())
     }
 
-    /// Ends the file and gives its octets; none if nothing was written or it was ended before.
+    /// Ends the file and gives its octets; none if nothing was written since it was begun or ended.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let octets = py.detach(|| match mem::replace(&mut *self.lock(), Writing::Over) {
-            Writing::Begun(writer) => writer.into_inner(),
-            Writing::Before { .. } | Writing::Over => Ok(Vec::new()),
-        });
+        let octets = py.detach(|| self.lock().close());
         octets.map(|octets| PyBytes::new(py, &octets)).map_err(|error| failed(&error))
     }
 }
@@ -74,27 +74,48 @@ impl Part {
 }
 
 impl Writing {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
-        if let Writing::Before { compressed } = *self {
-            let how = if compressed { Compression::ZSTD(ZstdLevel::default()) } else { Compression::UNCOMPRESSED };
-            let properties = WriterProperties::builder().set_compression(how).build();
-            *self = Writing::Begun(Box::new(ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))?));
+    fn take(&mut self, batch: RecordBatch, run: Option<u64>) -> Result<()> {
+        self.seeds.extend(run.into_iter().flat_map(|seed| iter::repeat_n(seed, batch.num_rows())));
+        self.rows += batch.num_rows();
+        self.batches.push(batch);
+        if self.rows < ROWS && self.batches.len() < BATCHES { Ok(()) } else { self.encode() }
+    }
+
+    fn encode(&mut self) -> Result<()> {
+        let (batches, seeds) = (mem::take(&mut self.batches), mem::take(&mut self.seeds));
+        self.rows = 0;
+        let Some(first) = batches.first() else { return Ok(()) };
+        let mut batch = if batches.len() == 1 { first.clone() } else { concat_batches(first.schema_ref(), &batches)? };
+        if !seeds.is_empty() {
+            batch = of_runs(&batch, seeds)?;
         }
-        match self {
-            Writing::Begun(writer) => writer.write(batch),
-            Writing::Before { .. } | Writing::Over => Err(ParquetError::General("the part is closed".to_owned())),
-        }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => self.writer.insert(begun(&batch, self.compressed)?),
+        };
+        writer.write(&batch)
+    }
+
+    fn close(&mut self) -> Result<Vec<u8>> {
+        self.encode()?;
+        self.writer.take().map_or_else(|| Ok(Vec::new()), ArrowWriter::into_inner)
     }
 }
 
+fn begun(batch: &RecordBatch, compressed: bool) -> Result<ArrowWriter<Vec<u8>>> {
+    let how = if compressed { Compression::ZSTD(ZstdLevel::default()) } else { Compression::UNCOMPRESSED };
+    let properties = WriterProperties::builder().set_compression(how).build();
+    ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))
+}
+
 /// A batch with the seed of its run in every row.
-fn of_run(batch: &RecordBatch, seed: u64) -> Result<RecordBatch, ArrowError> {
+fn of_runs(batch: &RecordBatch, seeds: Vec<u64>) -> Result<RecordBatch> {
     let schema = batch.schema();
     let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let said = HashMap::from([text("description", "seed of the run"), text("unit", "")]);
     let run = Arc::new(Field::new(RUN, DataType::UInt64, false).with_metadata(said));
     let fields: Vec<_> = [run].into_iter().chain(schema.fields().iter().map(Arc::clone)).collect();
-    let seeds: ArrayRef = Arc::new(UInt64Array::from_value(seed, batch.num_rows()));
+    let seeds: ArrayRef = Arc::new(UInt64Array::from(seeds));
     let columns = [seeds].into_iter().chain(batch.columns().iter().map(Arc::clone)).collect();
-    RecordBatch::try_new(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())), columns)
+    Ok(RecordBatch::try_new(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())), columns)?)
 }

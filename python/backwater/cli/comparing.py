@@ -20,7 +20,7 @@ from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
-from backwater.manifest import COMPARISON, FORMAT, write_manifest
+from backwater.manifest import COMPARISON, FORMATS, write_manifest
 from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_steps
 from backwater.results import Run
@@ -68,7 +68,7 @@ class Plan:
         for case in cases:
             prepared = case.scenario.prepare()
             folder = base / _key(case.name, prepared.identity)
-            mine = [Job(prepared, seed, folder / f"seed-{seed}") for seed in seeds]
+            mine = [Job.repeated(prepared, seed, folder) for seed in seeds]
             found = taken_up(mine, force=force)
             given = {run.seed: run for run in case.runs if _is_of(run, mine[0])}
             folders.append(folder)
@@ -140,7 +140,7 @@ class Plan:
                 {name: said[name] for name in ("complete", "failed", "incomplete", "warnings")}
             )
         manifest: dict[str, Any] = {
-            "format": FORMAT,
+            "format": FORMATS[COMPARISON],
             "kind": COMPARISON,
             "status": status,
             "versions": _core.version(),
@@ -255,7 +255,7 @@ class _Measured:
 
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     # A copy, so that its tables go when they have been read.
-    run = Run(run.manifest, run.directory, run.read)
+    run = Run(run.manifest, run.directory, run.read, run.within)
     metrics = wanted or usual(groups(run), job_steps(run))
     # Times of the flows that were complete are those of survivors.
     counts = run.complete or (allow and run.status == "done")

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def jobs(
     directory: Annotated[
-        str, typer.Argument(metavar="DIR", help="What `backwater run --out` wrote.")
+        str,
+        typer.Argument(metavar="DIR", help="What `backwater run --out` wrote, or DIR/seed-N."),
     ],
     most: Annotated[
         int, typer.Option("--most", min=1, help="Rows of each list that are shown.")

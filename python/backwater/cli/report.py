@@ -42,14 +42,15 @@ def report(
     from backwater import report, study
     from backwater.cli.progress import reporting
     from backwater.manifest import judging
+    from backwater.results import present
 
     writable(output, Kind.REPORT)
     folder = Path(target)
-    if not folder.is_dir() and target not in study.names():
+    if not present(folder) and target not in study.names():
         raise _unusable(folder, study.names())
     with reporting() as display:
         listener = listening(display)
-        if not folder.exists() and target in study.names():
+        if not folder.exists() and not present(folder):
             folder = Path("results") / target
             study.reproduce(target, out=folder, progress=listener)
         with judging(folder):

@@ -95,7 +95,7 @@ def run(
     if numbers is None:
         job = Job(prepared, case.seed if seed is None else seed, base, captured)
         return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
-    jobs = [Job(prepared, number, base / f"seed-{number}") for number in numbers]
+    jobs = [Job.repeated(prepared, number, base) for number in numbers]
     with locked(base):
         of_others = standing(base) != SEEDS
         if of_others:

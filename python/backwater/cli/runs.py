@@ -15,7 +15,8 @@ from backwater.errors import ResultError
 from backwater.files import digest
 from backwater.findings import failures, headlines, hints, remarks
 from backwater.findings import over_runs as over_seeds
-from backwater.manifest import FORMAT, SEEDS, write_manifest
+from backwater.journal import name_of
+from backwater.manifest import SEEDS, kind_of, read_manifest, write_manifest
 from backwater.numbers.repeats import over_runs
 from backwater.numbers.run import group_times, job_times, port_totals, round_times, waiting
 from backwater.numbers.table import write_statistics
@@ -84,13 +85,6 @@ def repeat(
     missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
     if len(missing) < len(jobs):
         message(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {base} already")
-    manifest = {
-        "format": FORMAT,
-        "kind": SEEDS,
-        "versions": _core.version(),
-        "runs": [str(job.out.name) for job in jobs if job.out is not None],
-    }
-    _write_manifest(base, manifest, "running")
     with interruptible() as stop, reporting() as display:
         fresh = dict(
             zip(
@@ -102,14 +96,19 @@ def repeat(
     outcomes = [
         fresh[job.seed] if run is None else report(run) for job, run in zip(jobs, done, strict=True)
     ]
+    if stop.is_set() and kind_of(base) != SEEDS:
+        message(f"{stop}; nothing had been simulated yet")
+        return stop.exit_code
     reports = [one for one in outcomes if isinstance(one, dict) and one["status"] == "done"]
     errors = [one for one in outcomes if isinstance(one, _core.RunError)]
     status = "interrupted" if stop.is_set() else "failed" if errors else "done"
     statistics = over_runs(reports)
     found = over_seeds([(one["seed"], one["warnings"]) for one in reports])
     write_statistics(base / STATISTICS_FILE, statistics)
-    files = {STATISTICS_FILE: digest(base / STATISTICS_FILE)}
-    _write_manifest(base, {**manifest, "files": files, "warnings": found}, status)
+    manifest = read_manifest(base, SEEDS)
+    manifest["runs"] = [name_of(job.seed) for job in jobs]
+    manifest["files"] |= {STATISTICS_FILE: digest(base / STATISTICS_FILE)}
+    _write_manifest(base, {**manifest, "warnings": found}, status)
     if json is not None and reports:
         write_json(
             json,

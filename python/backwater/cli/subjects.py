@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from backwater._core import ScenarioError
 from backwater.cli.arguments import changed, overrides, read, see_used
 from backwater.errors import InputError
-from backwater.manifest import RUN, SEEDS, judging, read_manifest, say_build
+from backwater.manifest import RUN, SEEDS, judging, say_build
 from backwater.reading import load_series
-from backwater.results import Run, load_run
+from backwater.results import Run, load_run, manifest_at, present
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,16 +121,20 @@ def files(texts: Sequence[str]) -> list[Path]:
 
 
 def _is_folder(place: str) -> bool:
-    return place != "-" and Path(place).is_dir()
+    return place != "-" and present(Path(place))
 
 
 def _place(text: str) -> str:
     """Give the file or directory that a text begins with: the longest that there is."""
     ends = [n for n, letter in enumerate(text) if letter in (VARIANT, MECHANISM, SETTING)]
     for end in (len(text), *reversed(ends)):
-        if text[:end] == "-" or (end and Path(text[:end]).exists()):
+        if text[:end] == "-" or (end and _exists(Path(text[:end]))):
             return text[:end]
     raise InputError(f"{text}: there is no such file or directory", f"give {GRAMMAR}")
+
+
+def _exists(path: Path) -> bool:
+    return path.exists() or present(path)
 
 
 def _variant(text: str, known: Sequence[str]) -> str:
@@ -182,7 +186,7 @@ def _see_on(text: str, before: str, own: Sequence[tuple[str, str]], scenario: Sc
 
 def _scenario_of(run: Run, path: Path) -> Scenario:
     with judging(path):
-        return _original(run) or read(str((run.directory or path) / "scenario.toml"))
+        return _original(run) or read(str((run.within or run.directory or path) / "scenario.toml"))
 
 
 def _original(run: Run) -> Scenario | None:
@@ -198,6 +202,6 @@ def _original(run: Run) -> Scenario | None:
 
 
 def _runs(path: Path) -> list[Run]:
-    manifest = read_manifest(path, RUN, SEEDS)
+    manifest = manifest_at(path, RUN, SEEDS)
     say_build(path, manifest)
     return [load_run(path)] if manifest["kind"] == RUN else load_series(path).runs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from backwater.errors import ResultError
 from backwater.manifest import AGAIN
-from backwater.results import Kept, check_part, parts_of
+from backwater.stored import RUN_COLUMN, Kept, Stored, check_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -187,17 +187,21 @@ def scan(run: Run, table: str) -> pl.LazyFrame | None:
     if isinstance(run.read, Kept):
         batches = [pl.DataFrame(batch) for batch in run.read.batches.get(table, ()) if len(batch)]
         return pl.concat(batches).lazy() if batches else None
-    if run.directory is None:
+    if not isinstance(run.read, Stored):
         content = run.read(table)
         return pl.DataFrame(content).lazy() if content.num_rows else None
-    parts = parts_of(run.directory, run.manifest, table)
-    if not parts:
+    slices = run.read.slices(table)
+    if not slices:
         return None
-    for part in parts:
-        check_part(part, table)
-    frame = pl.scan_parquet(parts)
+    for file in dict.fromkeys(one.file for one in slices):
+        check_part(file, table)
+    if all(one.rows is None for one in slices):
+        frame = pl.scan_parquet([one.file for one in slices])
+    else:
+        parts = (pl.scan_parquet(one.file).slice(one.first, one.rows) for one in slices)
+        frame = pl.concat(list(parts)).drop(RUN_COLUMN, strict=False)
     try:
         return frame if frame.select(pl.len()).collect().item() else None
     except pl.exceptions.PolarsError as error:
-        place = run.directory / table
+        place = run.read.directory / table
         raise ResultError(f"{place}: {error}", f"it is damaged; {AGAIN}") from None

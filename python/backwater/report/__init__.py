@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater.errors import ResultError
-from backwater.manifest import RUN, SEEDS, STUDY, judging, read_manifest, say_build
+from backwater.manifest import RUN, SEEDS, STUDY, judging, say_build
 from backwater.reading import load_series
 from backwater.report.page import Figure, Page
 from backwater.report.run import run_page, seeds_page
 from backwater.report.study import study_page
-from backwater.results import load_run
+from backwater.results import load_run, manifest_at
 from backwater.study import open_study
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def of(
     `ResultError` if it holds none of these.
     """
     path = Path(directory)
-    manifest = read_manifest(path, RUN, SEEDS, STUDY)
+    manifest = manifest_at(path, RUN, SEEDS, STUDY)
     say_build(path, manifest)
     with judging(path):
         if manifest["kind"] == STUDY:
@@ -50,5 +50,5 @@ def of(
             return run_page(load_run(path))
         series = load_series(path)
         if not series.runs:
-            raise ResultError(f"{path}: holds no runs", "its folders seed-N are gone")
+            raise ResultError(f"{path}: holds no runs", "it was killed before one had ended")
         return seeds_page(series)

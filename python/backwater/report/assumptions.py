@@ -31,11 +31,7 @@ OUTPUT = ("output.", "title", "description")
 
 def recorded(run: Run) -> str:
     """Give a run's scenario as it is kept beside the results: it names its flow tables in full."""
-    try:
-        assert run.directory is not None
-        return (run.directory / "scenario.toml").read_text(encoding="utf-8")
-    except (AssertionError, OSError, UnicodeDecodeError):
-        return str(run.manifest["scenario"])
+    return run.recorded or str(run.manifest["scenario"])
 
 
 def tables_of(run: Run) -> list[tuple[str, Path]]:

@@ -20,7 +20,7 @@ from backwater._core import version
 from backwater.directory import clear, locked, replaceable, standing
 from backwater.errors import InputError, ResultError
 from backwater.files import digest, json_text, write_text
-from backwater.manifest import FORMAT, STUDY, read_manifest, write_manifest
+from backwater.manifest import FORMATS, STUDY, read_manifest, write_manifest
 from backwater.running import Progress, find_done, interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Changes, Plan, execute, places, plan, seeds_of
@@ -165,7 +165,7 @@ def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
 def _manifest(planned: Plan, case: str | None, status: str) -> dict[str, Any]:
     """Say what was run and which run each point of the study rests on."""
     return {
-        "format": FORMAT,
+        "format": FORMATS[STUDY],
         "kind": STUDY,
         "study": planned.study.id,
         "case": case,

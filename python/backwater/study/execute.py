@@ -170,8 +170,8 @@ def plan(
             identity = (prepared.identity, seed)
             if identity not in known:
                 known[identity] = len(jobs)
-                inner = place / f"seed-{seed}" if place is not None and numbers else place
-                jobs.append(Job(prepared, seed, inner))
+                repeated = Job.repeated(prepared, seed, place)
+                jobs.append(repeated if numbers else Job(prepared, seed, place))
             runs.append(known[identity])
         points[key] = runs
 

@@ -90,6 +90,9 @@ enum Cell<'a> {
     Text(Option<&'a str>),
 }
 
+/// Rows that a table has room for at first: a tiny run in a series has few in each.
+const FIRST: usize = 64;
+
 /// All tables of a run.
 pub struct Tables {
     names: Names,
@@ -207,12 +210,12 @@ impl Column {
     fn of(kind: &arrow_schema::DataType) -> Column {
         use arrow_schema::DataType;
         match kind {
-            DataType::UInt8 => Column::U8(UInt8Builder::new()),
-            DataType::UInt32 => Column::U32(UInt32Builder::new()),
-            DataType::UInt64 => Column::U64(UInt64Builder::new()),
-            DataType::Int64 => Column::I64(Int64Builder::new()),
-            DataType::Float64 => Column::F64(Float64Builder::new()),
-            _ => Column::Text(StringBuilder::new()),
+            DataType::UInt8 => Column::U8(UInt8Builder::with_capacity(FIRST)),
+            DataType::UInt32 => Column::U32(UInt32Builder::with_capacity(FIRST)),
+            DataType::UInt64 => Column::U64(UInt64Builder::with_capacity(FIRST)),
+            DataType::Int64 => Column::I64(Int64Builder::with_capacity(FIRST)),
+            DataType::Float64 => Column::F64(Float64Builder::with_capacity(FIRST)),
+            _ => Column::Text(StringBuilder::with_capacity(FIRST, 8 * FIRST)),
         }
     }
 

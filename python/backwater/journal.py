@@ -1,0 +1,173 @@
+"""The journal of a series: `runs.jsonl`, with a line for each part of its tables and each run.
+
+The runs of a series share its tables, which have a column `run`, the seed. A line of a part says
+
+    part          its name, such as flows/part-00000.parquet
+    hash          its SHA-256
+
+and that of a run, after the lines of the parts that it is in,
+
+    seed, status, started, ended, summary, findings, error
+    tables        for each table with rows of it, [part, first row, rows] in the order of its rows
+
+What the runs have in common is in the series' manifest. A later line of the same run is in place of
+an earlier one. The last entry of a line, `sha256`, is that of the line without it: a line that was
+damaged or edited is told. Lines are added when the parts are on the disk, so a run that has a line
+is whole, and whatever else a killed series has left is not of any run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import ResultError
+from backwater.files import write_text
+from backwater.manifest import AGAIN, FORMATS, RUN, STATUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from pathlib import Path
+
+JOURNAL = "runs.jsonl"
+
+_NAME = re.compile(r"seed-(0|[1-9]\d*)")
+_PART = re.compile(r"([a-z_]+)/part-(\d{5,})\.parquet")
+
+
+def name_of(seed: int) -> str:
+    """Give the name that a run has within its series, by which it is opened: DIR/seed-7."""
+    return f"seed-{seed}"
+
+
+def seed_of(name: str) -> int | None:
+    """Give the seed of a run by its name within a series; None if it is no such name."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
+def part_name(table: str, number: int) -> str:
+    """Give the name of a part, below the directory of its series or run."""
+    return f"{table}/part-{number:05}.parquet"
+
+
+@dataclass
+class Journal:
+    """What the journal of a series says."""
+
+    parts: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of each part, by name."""
+    runs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """The last line of each run, by seed."""
+    damaged: int | None = None
+    """The number of the first line that is none, from 1. The end of a line is not looked at that
+    was being written when its process was killed."""
+
+    @staticmethod
+    def read(directory: Path) -> Journal:
+        """Read the journal in a directory; one that is not there is empty.
+
+        Raises `ResultError` if it cannot be read.
+        """
+        path = directory / JOURNAL
+        try:
+            lines = path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return Journal()
+        except OSError as error:
+            raise ResultError(f"{path}: cannot be read: {error.strerror or error}", AGAIN) from None
+        journal = Journal()
+        for number, text in enumerate(lines[:-1], 1):
+            line = _read(text)
+            if line is None:
+                journal.damaged = journal.damaged or number
+            elif "part" in line:
+                journal.parts[line["part"]] = line["hash"]
+            else:
+                journal.runs[line["seed"]] = line
+        return journal
+
+    def names(self, line: Mapping[str, Any]) -> list[str]:
+        """Give the names of the parts that a run has rows in."""
+        return [
+            part_name(table, number)
+            for table, slices in line["tables"].items()
+            for number, _, _ in slices
+        ]
+
+    def without(self, seeds: Collection[int]) -> Journal:
+        """Leave runs out with every part that they are in, and every other run that is in these.
+
+        A run that is done again was not complete, and has parts of its own; or it is damaged, and
+        so is what shares its parts.
+        """
+        left = {seed: self.names(line) for seed, line in self.runs.items()}
+        going = set(seeds) & set(left)
+        gone: set[str] = set()
+        while going:
+            gone.update(*(left.pop(seed) for seed in going))
+            going = {seed for seed, names in left.items() if not gone.isdisjoint(names)}
+        # Parts of killed runs have no run.
+        known = {name for names in left.values() for name in names}
+        return Journal(
+            {name: found for name, found in self.parts.items() if name in known},
+            {seed: self.runs[seed] for seed in left},
+        )
+
+    def write(self, directory: Path) -> None:
+        """Write it as a whole; when this returns, it is on the disk. Raises `OSError`."""
+        parts = ({"part": name, "hash": found} for name, found in self.parts.items())
+        write_text(directory / JOURNAL, "".join(map(sealed_line, (*parts, *self.runs.values()))))
+
+
+def append(directory: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Add lines to the journal; when this returns, they are on the disk. Raises `OSError`."""
+    with (directory / JOURNAL).open("ab") as file:
+        file.write("".join(map(sealed_line, lines)).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sealed_line(line: Mapping[str, Any]) -> str:
+    """Give a line with its seal."""
+    text = json.dumps(line)
+    return f'{text[:-1]}, "sha256": "{_seal(text)}"}}\n'
+
+
+def manifest_of(series: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the manifest of a run, from that of its series and its own line."""
+    shared = series["run"]
+    own = {name: value for name, value in line.items() if name != "findings"}
+    return {
+        "format": FORMATS[RUN],
+        "kind": RUN,
+        **shared,
+        **own,
+        "warnings": [*shared.get("warnings", []), *line["findings"]],
+    }
+
+
+def _seal(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _read(text: bytes) -> dict[str, Any] | None:
+    """Read a line; None if it is not one that was written."""
+    try:
+        line: dict[str, Any] = json.loads(text)
+        seal = line.pop("sha256")
+        if seal != _seal(json.dumps(line)):
+            return None
+        if "part" in line:
+            return line if _PART.fullmatch(line["part"]) and isinstance(line["hash"], str) else None
+        sound = isinstance(line["seed"], int) and line["status"] in STATUSES
+        for slices in line["tables"].values():
+            for number, first, rows in slices:
+                sound = sound and min(number, first, rows) >= 0
+        return line if sound and isinstance(line["findings"], list) else None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None

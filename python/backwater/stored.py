@@ -1,0 +1,196 @@
+"""Tables of runs: parts on the disk, of one run or of a series, or what is in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.directory import TABLES
+from backwater.errors import ResultError
+from backwater.journal import Journal, part_name
+from backwater.manifest import AGAIN, MANIFEST, check_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from backwater._core import Batch
+
+RUN_COLUMN = "run"
+"""In the tables of a series: the seed of the run that a row is of."""
+
+
+@cache
+def columns() -> dict[str, pa.Schema]:
+    """Give the columns of every table, by its name."""
+    import pyarrow as pa
+
+    return {name: pa.record_batch(empty).schema for name, empty in _core.empty_tables()}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The tables of a run in memory, by name; reads one when it is called."""
+
+    batches: Mapping[str, list[Batch]]
+
+    def __call__(self, table: str) -> pa.Table:
+        """Give one table."""
+        import pyarrow as pa
+
+        if table not in self.batches:
+            return columns()[table].empty_table()
+        return pa.Table.from_batches([pa.record_batch(batch) for batch in self.batches[table]])
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Rows of a part."""
+
+    file: Path
+    first: int = 0
+    rows: int | None = None
+    """How many; None: all that there are."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The tables of a run in a directory of its own; reads one when it is called."""
+
+    directory: Path
+    manifest: Mapping[str, Any]
+
+    def slices(self, table: str) -> list[Slice]:
+        """Say where a table's rows are. Raises `ResultError` if parts of it are gone."""
+        return [Slice(part) for part in parts_of(self.directory, self.manifest, table)]
+
+    def __call__(self, table: str) -> pa.Table:
+        """Give one table. Raises `ResultError`."""
+        import pyarrow as pa
+
+        slices = self.slices(table)
+        if not slices:
+            return columns()[table].empty_table()
+        return pa.concat_tables(
+            self._part(table, one.file).slice(one.first, one.rows) for one in slices
+        )
+
+    def _part(self, table: str, file: Path) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        check_part(file, table)
+        try:
+            # Not `pq.read_table`, whose data sets take a second to import.
+            return pq.ParquetFile(file).read()
+        except (OSError, pa.ArrowException) as error:
+            raise ResultError(f"{file}: {error}", f"it is damaged; {AGAIN}") from None
+
+
+@dataclass
+class SharedParts:
+    """The parts of a series: what was found whole, and the last that was read of each table."""
+
+    directory: Path
+    journal: Journal
+    whole: set[str] = field(default_factory=set)
+    read: dict[str, tuple[Path, pa.Table]] = field(default_factory=dict)
+
+    def check(self, line: Mapping[str, Any]) -> None:
+        """Hold the parts that a run is in against their hashes, once each. Raises `ResultError`."""
+        for name in self.journal.names(line):
+            if name in self.whole:
+                continue
+            table, wanted = name.partition("/")[0], self.journal.parts.get(name)
+            if table not in TABLES or wanted is None:
+                raise ResultError(f"{self.directory / name}: there is no such part", AGAIN)
+            check_file(self.directory / name, wanted)
+            self.whole.add(name)
+
+
+@dataclass(frozen=True)
+class StoredInSeries(Stored):
+    """The tables of a run of a series; its part of each is read when it is called."""
+
+    shared: SharedParts
+
+    def slices(self, table: str) -> list[Slice]:
+        """Say where a table's rows are. Raises `ResultError` if parts of it are gone."""
+        found = [
+            Slice(self.directory / part_name(table, number), first, rows)
+            for number, first, rows in self.manifest["tables"].get(table, ())
+        ]
+        for one in found:
+            if not one.file.is_file():
+                raise ResultError(f"{one.file}: has been removed", AGAIN)
+        return found
+
+    def _part(self, table: str, file: Path) -> pa.Table:
+        # A part has the rows of hundreds of runs, which are asked for in turn.
+        known = self.shared.read.get(table)
+        if known is not None and known[0] == file:
+            return known[1]
+        part = super()._part(table, file)
+        if RUN_COLUMN in part.column_names:
+            said = part.schema.metadata
+            part = part.drop_columns([RUN_COLUMN]).replace_schema_metadata(said)
+        self.shared.read[table] = (file, part)
+        return part
+
+
+def parts_of(directory: Path, manifest: Mapping[str, Any], table: str) -> list[Path]:
+    """List the files of the table of a run in a directory of its own, in order.
+
+    Raises `ResultError` if they are fewer than the run has written.
+    """
+    place = directory / table
+    if manifest["status"] == "running":
+        return sorted(place.glob("part-*.parquet"))
+    entry = (manifest.get("tables") or {}).get(table) or {}
+    parts = [directory / part_name(table, n) for n in range(len(entry.get("sha256", ())))]
+    missing = sum(not part.is_file() for part in parts)
+    if missing:
+        raise ResultError(
+            f"{place}: {missing} of {len(parts)} parts are not there",
+            "files of the results have been removed; run it again, with --force",
+        )
+    return parts
+
+
+def check_parts(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Hold every part of a run that has ended against its hash. Raises `ResultError`."""
+    tables = manifest.get("tables")
+    if tables is None:
+        raise ResultError(f"{directory / MANIFEST}: is damaged: it has no `tables`", AGAIN)
+    for table, entry in tables.items():
+        if table not in TABLES:
+            place = f"{directory / MANIFEST}: tables.{table}"
+            raise ResultError(f"{place}: there is no such table", AGAIN)
+        for part, wanted in zip(
+            parts_of(directory, manifest, table), entry.get("sha256", ()), strict=True
+        ):
+            check_file(part, wanted)
+
+
+def check_part(part: Path, table: str) -> None:
+    """Hold the columns of a part against those of its table. Raises `ResultError`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = pq.ParquetFile(part).schema_arrow
+    except (OSError, pa.ArrowException) as error:
+        raise ResultError(f"{part}: {error}", f"it is damaged; {AGAIN}") from None
+    known = columns()[table]
+    if not set(known.names) & set(found.names):
+        raise ResultError(f"{part}: has no column of the table {table}", AGAIN)
+    for column in known:
+        numbers = found.get_all_field_indices(column.name)
+        if len(numbers) > 1:
+            raise ResultError(f"{part}: has {len(numbers)} columns {column.name}", AGAIN)
+        if numbers and (kind := found.field(numbers[0]).type) != column.type:
+            raise ResultError(f"{part}: {column.name} is {kind}, not {column.type}", AGAIN)
