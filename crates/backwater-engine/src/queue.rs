@@ -191,6 +191,18 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
+    /// The key of the next event, or less: what can be said of it without looking for it. An event that is pushed later may
+    /// still come before it. `None`: nothing is pending.
+    pub fn at_least(&self) -> Option<(Time, u64)> {
+        if let Some(next) = self.current.last().or(self.rest.last()) {
+            return Some((Time(next.time), next.order));
+        }
+        let batch = |number: u64| number.saturating_mul(BATCH as u64).saturating_mul(1 << self.shift);
+        let near = self.next_occupied().map_or(u64::MAX, batch);
+        let first = near.min(self.far_next);
+        (first != u64::MAX).then_some((Time(first), 0))
+    }
+
     /// Time of the next event.
     pub fn peek(&mut self) -> Option<Time> {
         self.fill();

@@ -2,9 +2,9 @@
 //! crate that called the generic [`Network`] itself would compile it anew.
 
 use crate::registry::Config;
-use backwater_net::Network;
 use backwater_net::record::{Broken, Progress, Sink};
 use backwater_net::spec::Spec;
+use backwater_net::{Network, Parallel};
 
 /// A network that is ready to run; an error says what of `spec` cannot be built.
 pub fn build(spec: Spec<Config>) -> Result<Network<Config>, String> {
@@ -14,4 +14,25 @@ pub fn build(spec: Spec<Config>) -> Result<Network<Config>, String> {
 /// Handles up to `budget` events, as [`Network::run`] does.
 pub fn run(network: &mut Network<Config>, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
     network.run(budget, sink)
+}
+
+/// A run on up to `threads` threads, as [`Parallel::new`] makes it.
+///
+/// # Errors
+/// What `make` gives, or what of its spec cannot be built.
+pub fn build_parallel(
+    threads: usize,
+    make: &mut dyn FnMut() -> Result<Spec<Config>, String>,
+) -> Result<Parallel<Config>, String> {
+    Parallel::new(threads, make)
+}
+
+/// Handles about `budget` events, as [`Parallel::run`] does.
+pub fn run_parallel(run: &mut Parallel<Config>, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
+    run.run(budget, sink)
+}
+
+/// Ends a run, as [`Parallel::finish`] does.
+pub fn finish_parallel(run: &mut Parallel<Config>, sink: &mut dyn Sink) {
+    run.finish(sink);
 }

@@ -112,6 +112,10 @@ pub(crate) enum Event {
     Stop,
     /// Pauses last: is there a deadlock?
     Look,
+    /// A flow has ended whose sender is another part's.
+    Over {
+        slot: u32,
+    },
 }
 
 /// Order of simultaneous events by kind; within a kind by `detail`, a word of content.
@@ -123,7 +127,14 @@ impl Event {
     /// Whether it only keeps itself going: samples, looks, refreshes of a pause, and timers of rate controllers, which arm themselves
     /// anew for as long as their flow lives.
     pub(crate) fn idles(&self) -> bool {
-        matches!(self, Event::Sample | Event::Look | Event::Refresh { lifts: false, .. } | Event::FlowTimer { .. })
+        matches!(
+            self,
+            Event::Sample
+                | Event::Look
+                | Event::Over { .. }
+                | Event::Refresh { lifts: false, .. }
+                | Event::FlowTimer { .. }
+        )
     }
 
     /// Whether it changes nothing of what it looks at.
@@ -152,6 +163,7 @@ impl Event {
             Event::Arrive { .. } | Event::Enqueue { .. } | Event::ControlDue { .. } => {
                 unreachable!("ordered by the packet")
             }
+            Event::Over { .. } => unreachable!("ordered by the event that ends the flow"),
             Event::FlowTimer { .. } | Event::Pace { .. } => unreachable!("ordered by the controller"),
             Event::Signal { port, number, .. } => order(4, at(port) | u64::from(number) << 8),
             Event::Refresh { port, class, others, .. } => {

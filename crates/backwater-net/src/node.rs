@@ -7,6 +7,7 @@ use crate::event::{Event, order};
 use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Departure, Fate, HoldStyle, Owner};
 use crate::packet::{Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, Port as PortNo, Queue};
+use crate::part::{Beside, Crossing, Mail, Signal};
 use crate::port::{Port, express};
 use crate::record::ControlRow;
 use crate::slab::{Ix, NIL};
@@ -24,6 +25,8 @@ pub(crate) const CAPTURED: u8 = 2;
 pub(crate) const WATCHED: u8 = 4;
 /// Mechanisms are told of the frame on the wire.
 const TOLD: u8 = 8;
+/// The frame on the wire goes to another part of the network.
+const AWAY: u8 = 16;
 
 /// A node at work. Ports are by their numbers within the node.
 pub(crate) struct At<'a, N> {
@@ -187,7 +190,7 @@ where
             let p = self.port(port);
             (p.busy, p.current, p.free_at) = (false, NIL, sent);
         }
-        if wire & LOST == 0 {
+        if wire & (LOST | AWAY) == 0 {
             self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
     }
@@ -242,11 +245,33 @@ where
             self.tell_sent(&from, pkt);
         }
         let wire = wire & !TOLD;
+        if wire == AWAY {
+            self.send_away(port, pkt);
+            return self.kick(port);
+        }
         if wire == 0 {
             return self.kick(port);
         }
         let port = self.global(port);
         self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
+    }
+
+    /// A frame has left for another part of the network. It goes there at its end, when nothing here will change it any more.
+    fn send_away(&mut self, port: u16, pkt: Ix) {
+        let p = &self.ports[usize::from(port)];
+        let header = self.world.slab[pkt].pkt;
+        let mut at = self.world.now + p.delay;
+        if !header.is_mac() {
+            at += p.peer_latency;
+        }
+        let control = header.control_header().map(|header| self.world.slab.take_control(header.content));
+        let carried = self.world.attachments.get(pkt, header.uid);
+        let beside = (control.is_some() || carried.is_some()).then(|| Box::new(Beside { control, carried }));
+        let crossing = Crossing { at, by: (self.world.now, self.world.order), port: p.peer, packet: header, beside };
+        self.world.slab.remove(pkt);
+        if let Some(part) = &mut self.world.part {
+            part.post(part.owners.of_port(crossing.port), Mail::Frame(crossing));
+        }
     }
 
     /// A port from which this frame leaves, which was counted last.
@@ -362,9 +387,18 @@ where
                 self.capture_signal(port, frame, from, true);
             }
             frame.size = 0;
-            let control = self.world.slab.insert_control(frame);
             let number = self.port(port).rest.holds.number();
-            self.world.push(self.world.now + delay, Event::Signal { port: peer, control, number });
+            let at = self.world.now + delay;
+            if self.port(port).rest.leads_away {
+                let by = (self.world.now, self.world.order);
+                if let Some(part) = &mut self.world.part {
+                    let signal = Signal { at, by, port: peer, number, control: frame };
+                    part.post(part.owners.of_port(peer), Mail::Signal(Box::new(signal)));
+                }
+            } else {
+                let control = self.world.slab.insert_control(frame);
+                self.world.push(at, Event::Signal { port: peer, control, number });
+            }
         }
         if again != Time::NEVER {
             let class = hold.class.map_or(CLASSES as u8, |c| c.0);
@@ -402,7 +436,8 @@ where
             let from = self.departure(port, pkt);
             self.tell_start(&from, pkt);
         }
-        captured | watched | lost | if told { TOLD } else { 0 }
+        let away = if self.ports[usize::from(port)].rest.leads_away { AWAY } else { 0 };
+        captured | watched | lost | away | if told { TOLD } else { 0 }
     }
 
     /// Whether a fault of the link out of `port` destroys this frame on the wire.

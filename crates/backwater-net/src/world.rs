@@ -6,6 +6,7 @@ use crate::confinement::Confinement;
 use crate::event::Event;
 use crate::hooks::{Extra, Notes, PortShape};
 use crate::packet::{HostId, NodeId};
+use crate::part::Part;
 use crate::port::{Belongs, Port};
 use crate::probe::Probes;
 use crate::record::{
@@ -18,7 +19,7 @@ use crate::units::Bytes;
 use backwater_engine::{EventQueue, Time};
 
 /// Time between two looks.
-const LOOK: Time = Time::us(100);
+pub(crate) const LOOK: Time = Time::us(100);
 
 /// What every node may see and change: the time, what is to come, what is in flight, and what is left to be done or handed out.
 pub(crate) struct World {
@@ -35,6 +36,8 @@ pub(crate) struct World {
     pub outcomes: Vec<Outcome>,
     pub fabric: Fabric,
     pub probes: Probes,
+    /// What this network keeps as a part of a larger one.
+    pub part: Option<Box<Part>>,
 }
 
 impl World {
@@ -53,6 +56,7 @@ impl World {
             outcomes: Vec::new(),
             fabric,
             probes: Probes::default(),
+            part: None,
         }
     }
 
@@ -78,6 +82,15 @@ impl World {
         self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
     }
 
+    /// This part cannot know what is asked of it: the run begins again on one thread.
+    #[cold]
+    pub fn doubt(&mut self, why: &'static str) {
+        if let Some(part) = &mut self.part {
+            part.doubt.get_or_insert(why);
+            self.totals.stopped = true;
+        }
+    }
+
     /// A pause without an end has been asked for: looks for a deadlock some time later.
     #[inline]
     pub fn suspect_pause(&mut self) {
@@ -88,7 +101,10 @@ impl World {
     pub fn arm_look(&mut self, at: Time) {
         if at < self.totals.look_at {
             self.totals.look_at = at;
-            self.push(at, Event::Look);
+            // Parts are looked at together.
+            if self.part.is_none() {
+                self.push(at, Event::Look);
+            }
         }
     }
 }
@@ -314,6 +330,8 @@ pub(crate) struct Totals {
     pub look_at: Time,
     pub deadlock: Option<Deadlock>,
     pub first_drop: Option<FirstDrop>,
+    /// Order word of the event of that.
+    pub first_drop_order: u64,
     /// How far flows were when they had last got further, once something gave reason to watch.
     pub watched: Option<Watched>,
 }
@@ -334,6 +352,7 @@ impl Default for Totals {
             look_at: Time::NEVER,
             deadlock: None,
             first_drop: None,
+            first_drop_order: 0,
             watched: None,
         }
     }

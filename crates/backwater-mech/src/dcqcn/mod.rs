@@ -213,6 +213,7 @@ shared_alpha = true
             claims: Claims { flow_rate: true, ..Claims::NONE },
             needs: Needs { marks: true, acks: params.law == Law::Ns3, window: false },
             classes: class_bits(&params.cnp_class),
+            couples: params.law == Law::Paper && params.shared_alpha,
             ..Profile::default()
         }
     }

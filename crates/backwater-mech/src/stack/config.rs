@@ -283,6 +283,17 @@ macro_rules! config {
                 for_configured!($list self, |_scoped, M| all = all.or(M::EXTRA));
                 all
             }
+            fn couples(&self) -> Option<&'static str> {
+                for_configured!($list self, |scoped, M| if scoped.all().any(|params| M::profile(params).couples) {
+                    return Some(M::NAME);
+                });
+                None
+            }
+            fn sends_messages(&self) -> bool {
+                let mut any = false;
+                for_configured!($list self, |_scoped, M| any |= !M::FRAMES.is_empty());
+                any
+            }
             fn on(&self) -> Vec<(Owner, &'static str)> {
                 let mut all = Vec::new();
                 for_sides!(each $list self.as_ref, |_scoped, owner, M| all.push((owner, M::NAME)));

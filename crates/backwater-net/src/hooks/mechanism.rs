@@ -119,6 +119,8 @@ pub struct Profile {
     pub steering: Option<Steering>,
     /// Its longest frame beside MAC control; zero: it sends none.
     pub longest_message: Bytes,
+    /// Whether all nodes share state of it ([`Mechanism::Shared`]): what one does another knows at the same instant.
+    pub couples: bool,
     /// Octets that it adds to every data packet and acknowledgement.
     pub overhead: Overhead,
 }
@@ -270,7 +272,7 @@ pub trait Mechanism {
     const SUMMARY: &'static str;
     /// Its parameters; every field documented with unit, default and source.
     type Params: DeserializeOwned + serde::Serialize + JsonSchema + Parameters + Clone + 'static;
-    /// State shared by all nodes of a run. Anything but `()` forbids splitting the run by node.
+    /// State that all nodes of a run may share. Where they do ([`Profile::couples`]) the run is not split by node.
     type Shared: Default + Clone;
     /// Its side at switches.
     type Switch: SwitchSide;

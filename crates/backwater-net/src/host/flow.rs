@@ -317,6 +317,8 @@ pub(crate) struct Flows {
     /// What ECMP gives acknowledgements, or `NO_WAY`. Apart from the receiver's half, which is a cache line.
     pub back_ways: Vec<u64>,
     free: Vec<u32>,
+    /// Of a part: slots to be given back, once all parts do so.
+    pub freed: Option<Vec<u32>>,
     pub active: u64,
 }
 
@@ -339,7 +341,7 @@ impl Flows {
 
     pub fn remove(&mut self, slot: u32) {
         self.retire(slot);
-        self.free.push(slot);
+        self.free_slot(slot);
     }
 
     /// The flow is over, but its slot still stands in a list: nobody finds it any more.
@@ -351,6 +353,13 @@ impl Flows {
 
     /// The slot of a retired flow has left its list.
     pub fn free_slot(&mut self, slot: u32) {
+        self.freed.as_mut().unwrap_or(&mut self.free).push(slot);
+    }
+
+    /// All parts give back a slot.
+    pub fn give_back(&mut self, slot: u32) {
+        self.send[slot as usize].live = false;
+        self.recv[slot as usize].live = false;
         self.free.push(slot);
     }
 

@@ -128,6 +128,8 @@ pub(crate) struct Rest {
     pub watched: bool,
     /// Mechanisms are told when a frame begins to leave, and when it has left.
     pub tells: bool,
+    /// The node at the other end is another part's.
+    pub leads_away: bool,
     /// Control frames that began here.
     pub control_frames: u64,
     /// Counters of what is rare; the others are zero here.
@@ -155,6 +157,7 @@ impl Port {
             captured: false,
             watched: false,
             tells: false,
+            leads_away: false,
             control_frames: 0,
             stats: PortStats::default(),
         };
@@ -236,7 +239,7 @@ impl Port {
     pub fn set_up(&mut self, up: bool) {
         self.up = up;
         let rest = &self.rest;
-        self.special = !up || rest.faults.is_some() || rest.captured || rest.watched || rest.tells;
+        self.special = !up || rest.faults.is_some() || rest.captured || rest.watched || rest.tells || rest.leads_away;
     }
 
     /// From now on frames here are captured.
@@ -248,6 +251,12 @@ impl Port {
     /// From now on whoever waits here is told of what happens here.
     pub fn watch(&mut self) {
         self.rest.watched = true;
+        self.special = true;
+    }
+
+    /// What is sent here goes to another part of the network.
+    pub fn lead_away(&mut self) {
+        self.rest.leads_away = true;
         self.special = true;
     }
 

@@ -129,6 +129,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let (s, slot) = (&*self.node, &self.world.slab[pkt]);
         let (port, class) = (slot.place.ingress, slot.place.class);
         let holds = &self.ports[usize::from(port.0)].rest.holds;
+        self.world.totals.first_drop_order = self.world.order;
         self.world.totals.first_drop = Some(FirstDrop {
             time: self.world.now,
             node: s.home.shape.node,

@@ -26,6 +26,7 @@
 //! Looking costs nothing per packet. A pause without an end arms a look, 100 us later, over all ports and over the frames in
 //! switches that ask; it arms the next while such pauses last. When no event is left, there is a last look.
 
+use super::view::View;
 use super::{Actors, Network};
 use crate::hooks::{Awaits, SwitchSide};
 use crate::packet::{CLASSES, Class, Port as PortNo, Queue};
@@ -40,7 +41,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) type PortQueue = (u32, u8);
 
 /// Global number of the port that asks, and the class, or `CLASSES` for the link.
-type Ask = (u32, u8);
+pub(super) type Ask = (u32, u8);
 
 /// Frames that have something in common: bytes, and the queues that they stand in.
 #[derive(Clone, Default)]
@@ -93,7 +94,7 @@ impl<A: Actors> Network<A> {
             // Nothing else happens any more: neither does time pass.
             self.world.now = self.last_happened();
         }
-        let asks = self.asks();
+        let asks = self.view().asks();
         self.find_deadlock(&asks);
         let again = self.watch_stall();
         if !self.lives() {
@@ -111,7 +112,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn nothing_left(&mut self) {
         self.world.now = self.last_happened();
-        self.find_deadlock(&self.asks());
+        self.find_deadlock(&self.view().asks());
         (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
     }
 
@@ -122,37 +123,48 @@ impl<A: Actors> Network<A> {
         {
             return;
         }
-        let cycle = self.cycle(asks.clone());
-        if cycle.is_empty() {
-            return;
-        }
-        let names: Vec<String> = cycle.iter().map(|(queue, class)| self.name_queue(queue.0, *class)).collect();
-        let waiting: u64 = cycle.iter().map(|(queue, _)| self.waiting_at(*queue)).sum();
+        let Some(found) = self.view().deadlock(asks) else { return };
         if self.deadlock_ends {
             self.world.totals.stopped = true;
-            self.world.totals.broken = Some(Broken {
-                time: self.world.now,
-                reason: format!(
-                    "deadlock: {} -> {}: each waits for the next to resume, and {waiting} B wait in them for ever",
-                    names.join(" -> "),
-                    names.first().map_or("", String::as_str)
-                ),
-                hint: "paths that go up and then down cannot form such a cycle; sources that pause, or a watchdog, break one; \
-                       stop.deadlock = false lets the run go on"
-                    .into(),
-            });
+            self.world.totals.broken = Some(broken_by(&found));
         }
-        self.world.totals.deadlock = Some(Deadlock { time: self.world.now, cycle: names, waiting });
+        self.world.totals.deadlock = Some(found);
+    }
+}
+
+/// A deadlock, where it ends the run.
+pub(super) fn broken_by(found: &Deadlock) -> Broken {
+    Broken {
+        time: found.time,
+        reason: format!(
+            "deadlock: {} -> {}: each waits for the next to resume, and {} B wait in them for ever",
+            found.cycle.join(" -> "),
+            found.cycle.first().map_or("", String::as_str),
+            found.waiting
+        ),
+        hint: "paths that go up and then down cannot form such a cycle; sources that pause, or a watchdog, break one; \
+               stop.deadlock = false lets the run go on"
+            .into(),
+    }
+}
+
+impl<A: Actors> View<'_, A> {
+    /// The deadlock among these asks, if there is one.
+    pub(super) fn deadlock(&self, asks: &BTreeSet<Ask>) -> Option<Deadlock> {
+        let found = self.cycle(asks.clone());
+        let cycle: Vec<String> = found.iter().map(|(queue, class)| self.name_queue(queue.0, *class)).collect();
+        let waiting: u64 = found.iter().map(|(queue, _)| self.waiting_at(*queue)).sum();
+        (!found.is_empty()).then_some(Deadlock { time: self.now, cycle, waiting })
     }
 
     /// The pauses without an end that switches ask of switches, over links that lose nothing.
-    fn asks(&self) -> BTreeSet<Ask> {
+    pub(super) fn asks(&self) -> BTreeSet<Ask> {
         let mut asks = BTreeSet::new();
-        for (number, port) in self.ports.iter().enumerate() {
+        for (number, port) in self.ports() {
             let between = matches!(port.belongs, Belongs::Switch(_))
-                && matches!(self.ports[port.peer as usize].belongs, Belongs::Switch(_));
+                && matches!(self.port(port.peer).belongs, Belongs::Switch(_));
             if between && !port.may_lose() {
-                asks.extend((0..=CLASSES as u8).filter(|i| port.rest.holds.lasts(*i)).map(|i| (number as u32, i)));
+                asks.extend((0..=CLASSES as u8).filter(|i| port.rest.holds.lasts(*i)).map(|i| (number, i)));
             }
         }
         asks
@@ -160,11 +172,11 @@ impl<A: Actors> Network<A> {
 
     /// Leaves of `asks` those in the set of the condition, and gives a cycle among them: queues, and what of each is held.
     fn cycle(&self, mut asks: BTreeSet<Ask>) -> Vec<(PortQueue, Option<Class>)> {
-        asks.retain(|(port, class)| self.obeys(self.ports[*port as usize].peer, *class));
+        asks.retain(|(port, class)| self.obeys(self.port(*port).peer, *class));
         let mut census: BTreeMap<u32, Census> = BTreeMap::new();
         let mut awaited: BTreeMap<Ask, Vec<BTreeSet<PortQueue>>> = BTreeMap::new();
         for ask in &asks {
-            let Belongs::Switch(switch) = self.ports[ask.0 as usize].belongs else { continue };
+            let Belongs::Switch(switch) = self.port(ask.0).belongs else { continue };
             let standing = census.entry(switch).or_insert_with(|| self.census(switch));
             awaited.insert(*ask, self.awaited(switch, *ask, standing));
         }
@@ -199,50 +211,46 @@ impl<A: Actors> Network<A> {
 
     /// Whether a port obeys its neighbour's pause of a class or the link, and has no mechanism that gives up.
     fn obeys(&self, port: u32, class: u8) -> bool {
-        let p = &self.ports[port as usize];
+        let p = self.port(port);
         let shut = if usize::from(class) == CLASSES { p.gates() == 0 } else { p.gates() & (1 << class) == 0 };
         let Belongs::Switch(switch) = p.belongs else { return false };
-        shut && p.held_now(self.world.now) & (1 << class) != 0
-            && !self.switches[switch as usize].stack.gives_up(PortNo(p.local))
+        shut && p.held_now(self.now) & (1 << class) != 0 && !self.switch(switch).stack.gives_up(PortNo(p.local))
     }
 
     /// The ask among `asks` that holds a queue.
     fn holder(&self, asks: &BTreeSet<Ask>, (port, queue): PortQueue) -> Option<Ask> {
-        let peer = self.ports[port as usize].peer;
+        let peer = self.port(port).peer;
         [queue, CLASSES as u8].into_iter().map(|class| (peer, class)).find(|ask| asks.contains(ask))
     }
 
     /// What an ask waits for: it stays as long as all queues of one of these sets do.
     fn awaited(&self, switch: u32, (port, class): Ask, standing: &Census) -> Vec<BTreeSet<PortQueue>> {
-        let s = &self.switches[switch as usize];
-        let local = PortNo(self.ports[port as usize].local);
+        let s = self.switch(switch);
+        let local = PortNo(self.port(port).local);
         let class = class_of((port, class));
-        let owners = self.ports[port as usize].rest.holds.lasting_owners(class);
+        let owners = self.port(port).rest.holds.lasting_owners(class);
         owners.flat_map(|owner| awaited_by(s, &s.stack.awaits(owner, local, class), local, class, standing)).collect()
     }
 
     fn census(&self, switch: u32) -> Census {
-        let s = &self.switches[switch as usize];
+        let s = self.switch(switch);
         let parts = s.home.shape.ports.len() * CLASSES;
         let mut census = Census { ingress: vec![Standing::default(); parts], egress: vec![Standing::default(); parts] };
         let first = s.first_port;
-        each_standing(
-            s,
-            &self.ports[first as usize..][..s.home.shape.ports.len()],
-            &self.world.slab,
-            |ix, (port, queue)| {
-                let slot = &self.world.slab[ix];
-                census.add(&slot.place, slot.charged, slot.queued, (first + u32::from(port), queue));
-            },
-        );
+        let part = self.part_of_switch(switch);
+        let (ports, slab) = (&part.ports[first as usize..][..s.home.shape.ports.len()], &part.world.slab);
+        each_standing(s, ports, slab, |ix, (port, queue)| {
+            let slot = &slab[ix];
+            census.add(&slot.place, slot.charged, slot.queued, (first + u32::from(port), queue));
+        });
         census
     }
 
     /// \[bytes\] that wait for a queue of a switch.
     fn waiting_at(&self, (port, queue): PortQueue) -> u64 {
-        let p = &self.ports[port as usize];
+        let p = self.port(port);
         match p.belongs {
-            Belongs::Switch(s) => self.switches[s as usize].occupancy.egress(PortNo(p.local), Queue(queue)).0,
+            Belongs::Switch(s) => self.switch(s).occupancy.egress(PortNo(p.local), Queue(queue)).0,
             Belongs::Host(_) => 0,
         }
     }

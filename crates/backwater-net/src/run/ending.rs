@@ -1,5 +1,6 @@
 //! How far a run is, and what is left to say when it ends.
 
+use super::view::View;
 use super::{Actors, Network};
 use crate::hooks::{Owner, Reach};
 use crate::packet::NodeId;
@@ -49,10 +50,10 @@ impl<A: Actors> Network<A> {
         self.world.totals.stopped = true;
         let mut slots: Vec<u32> = self.tables.flows.slots().collect();
         slots.sort_by_key(|s| self.tables.flows.send[*s as usize].id);
-        let found = self.whereabouts();
+        let found = self.view().whereabouts();
         for slot in slots {
             self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
-            let row = self.flow_row(slot as usize, State::Unfinished(self.waits_for(slot, &found)));
+            let row = self.flow_row(slot as usize, State::Unfinished(self.view().waits_for(slot, &found)));
             self.world.rows.flows.push(row);
             self.end_waits(slot as usize);
         }
@@ -61,47 +62,65 @@ impl<A: Actors> Network<A> {
         }
         self.world.rows.jobs.append(&mut self.jobs.unfinished());
         self.world.rows.hand_out(sink);
-        for (node, first) in self.world.fabric.first_port.iter().enumerate() {
-            for (local, (peer, _)) in self.world.fabric.neighbours[node].iter().enumerate() {
-                let port = &self.ports[*first as usize + local];
+        let end = self.end();
+        self.view().hand_out_totals(end, sink);
+        self.hand_out_loads(sink);
+        self.view().hand_out_reach(sink);
+    }
+
+    /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
+    pub fn unrest(&self) -> Vec<String> {
+        self.view().unrest()
+    }
+}
+
+impl<A: Actors> View<'_, A> {
+    /// Hands out what ports, switches and mechanisms have counted until `end`.
+    pub(super) fn hand_out_totals(&self, end: Time, sink: &mut dyn Sink) {
+        let fabric = &self.parts[0].world.fabric;
+        for (node, first) in fabric.first_port.iter().enumerate() {
+            for (local, (peer, _)) in fabric.neighbours[node].iter().enumerate() {
+                let port = self.port(first + local as u32);
                 sink.port(&PortRow {
                     node: NodeId(node as u32),
                     port: crate::packet::Port(local as u16),
                     peer: NodeId(*peer),
                     rate_bps: port.serialiser.rate().0,
-                    stats: port.stats(self.world.now),
+                    stats: port.stats(self.now),
                 });
             }
         }
-        for switch in &self.switches {
-            let held = switch.occupancy.held.stats(self.end());
+        for (_, switch) in self.switches() {
+            let held = switch.occupancy.held.stats(end);
             sink.switch(&SwitchRow { node: switch.home.shape.node, held });
         }
         self.hand_out_counts(sink);
-        self.hand_out_loads(sink);
-        self.hand_out_reach(sink);
     }
 
     /// Hands out what mechanisms have done in all, and how near they came to it.
-    fn hand_out_reach(&self, sink: &mut dyn Sink) {
-        let mut all: Vec<(Reach, Option<NodeId>)> =
-            self.tables.controllers.reach.iter().map(|reach| (*reach, None)).collect();
+    pub(super) fn hand_out_reach(&self, sink: &mut dyn Sink) {
+        let mut all: Vec<(Reach, Option<NodeId>)> = vec![(Reach::default(), None); A::OWNERS];
+        for part in self.parts {
+            for ((all, _), reach) in all.iter_mut().zip(&part.tables.controllers.reach) {
+                all.join(*reach);
+            }
+        }
         let mut tell = |node: Option<NodeId>, owner: Owner, done: Reach| {
             let (reach, at) = &mut all[usize::from(owner.0)];
             if reach.join(done) {
                 *at = node;
             }
         };
-        for switch in &self.switches {
+        for (_, switch) in self.switches() {
             A::switch_reach(&switch.stack, &mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
         }
-        for (host, node) in self.hosts.iter().zip(&self.world.fabric.host_node) {
-            A::nic_reach(&host.stack, &mut |owner, done| tell(Some(NodeId(*node)), owner, done));
+        for (host, node) in self.hosts() {
+            A::nic_reach(&host.stack, &mut |owner, done| tell(Some(node), owner, done));
         }
-        for controller in self.tables.controllers.list.iter().flatten() {
+        for controller in self.parts.iter().flat_map(|part| part.tables.controllers.list.iter().flatten()) {
             A::flow_reach(&controller.side, &mut |owner, done| tell(None, owner, done));
         }
-        for (owner, mechanism) in self.actors.on() {
+        for (owner, mechanism) in self.parts[0].actors.on() {
             let (reach, node) = all[usize::from(owner.0)];
             sink.reach(&ReachRow { mechanism, reach, node });
         }
@@ -109,9 +128,8 @@ impl<A: Actors> Network<A> {
 
     /// Hands out what mechanisms have counted.
     fn hand_out_counts(&self, sink: &mut dyn Sink) {
-        let at_switches = self.switches.iter().map(|s| (s.home.shape.node, A::switch_counts(&s.stack, self.world.now)));
-        let at_hosts = self.hosts.iter().zip(&self.world.fabric.host_node);
-        let at_hosts = at_hosts.map(|(host, node)| (NodeId(*node), A::nic_counts(&host.stack, self.world.now)));
+        let at_switches = self.switches().map(|(_, s)| (s.home.shape.node, A::switch_counts(&s.stack, self.now)));
+        let at_hosts = self.hosts().map(|(host, node)| (node, A::nic_counts(&host.stack, self.now)));
         for (node, counts) in at_switches.chain(at_hosts) {
             for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
                 sink.counter(&CounterRow { node, port, mechanism, counter, value });
@@ -119,25 +137,25 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
-    pub fn unrest(&self) -> Vec<String> {
+    pub(super) fn unrest(&self) -> Vec<String> {
         let mut found = Vec::new();
-        if self.world.slab.len() != 0 {
-            found.push(format!("{} packets are still in flight", self.world.slab.len()));
+        let in_flight: usize = self.parts.iter().map(|part| part.world.slab.len()).sum();
+        if in_flight != 0 {
+            found.push(format!("{in_flight} packets are still in flight"));
         }
-        for switch in &self.switches {
+        for (_, switch) in self.switches() {
             if !switch.occupancy.is_empty() {
                 found.push(format!("counters of {} are not zero", switch.home.shape.name));
             }
         }
-        for port in &self.ports {
+        for (_, port) in self.ports() {
             if !port.all_open() {
                 found.push(format!("a gate of port {} of {:?} is shut", port.local, port.belongs));
             }
-            if !port.is_drained(self.world.now) {
+            if !port.is_drained(self.now) {
                 found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
             }
-            if port.rest.holds.any(self.world.now) {
+            if port.rest.holds.any(self.now) {
                 found.push(format!("port {} of {:?} holds its neighbour", port.local, port.belongs));
             }
         }

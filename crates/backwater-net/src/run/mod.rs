@@ -14,9 +14,11 @@ mod jobs;
 mod links;
 mod observe;
 mod outcome;
+mod parts;
 mod sample;
 mod stall;
 mod start;
+mod view;
 
 use crate::event::Event;
 use crate::hooks::{
@@ -26,6 +28,7 @@ use crate::hooks::{
 use crate::host::{Host, Interface, Tables};
 use crate::node::At;
 use crate::packet::{Class, FlowRef, NodeId};
+use crate::part::Ownership;
 use crate::port::{Belongs, Port};
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -35,6 +38,8 @@ use crate::workload::FlowSource;
 use crate::world::World;
 use backwater_engine::Time;
 use jobs::Jobs;
+pub use parts::Parallel;
+use view::View;
 
 /// The mechanisms of a run: makes their sides. `backwater-mech` generates the only implementation outside of tests.
 pub trait Actors {
@@ -55,6 +60,14 @@ pub trait Actors {
     /// What mechanisms have beside the hooks that are always called.
     fn extra(&self) -> Extra {
         Extra::NONE
+    }
+    /// A mechanism with state that all nodes share, so that what one does another knows at the same instant.
+    fn couples(&self) -> Option<&'static str> {
+        None
+    }
+    /// Whether mechanisms send frames beside MAC control.
+    fn sends_messages(&self) -> bool {
+        true
     }
     /// Between which queues mechanisms move flows anywhere in the network.
     fn steering(&self) -> Option<Steering> {
@@ -170,6 +183,7 @@ pub struct Network<A: Actors> {
     stall: Time,
     /// It is too large for a processor's cache.
     wide: bool,
+    owners: Ownership,
 }
 impl<A: Actors> Network<A> {
     /// Handles up to `budget` events. A broken promise ends the run.
@@ -263,6 +277,9 @@ impl<A: Actors> Network<A> {
                 host.flow_timer(controller, Owner(owner), token);
                 // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
                 if !self.lives() {
+                    if self.world.part.is_some() {
+                        return self.may_have_ended();
+                    }
                     self.nothing_left();
                 }
             }
@@ -282,6 +299,7 @@ impl<A: Actors> Network<A> {
             Event::Sample => self.sample(),
             Event::Stop => self.world.totals.stopped = true,
             Event::Look => self.look(),
+            Event::Over { slot } => self.over(slot),
             Event::Enqueue { switch, pkt } => self.switch_at(switch).enqueue(pkt),
             Event::Sent { .. } | Event::Arrive { .. } | Event::Wake { .. } => unreachable!("handled in the loop"),
         }
@@ -324,6 +342,9 @@ impl<A: Actors> Network<A> {
         if self.world.now.since(self.world.totals.last_frame) <= SILENCE {
             return;
         }
+        if self.world.part.is_some() {
+            return self.world.doubt("links of one part are silent while pauses are refreshed");
+        }
         self.world.totals.stopped |= !self.something_comes();
     }
 
@@ -348,6 +369,11 @@ impl<A: Actors> Network<A> {
             Belongs::Switch(s) => self.switches[s as usize].home.shape.node.0,
             Belongs::Host(h) => self.world.fabric.host_node[h as usize],
         }
+    }
+
+    /// What there is to see of it, which is one part.
+    fn view(&self) -> View<'_, A> {
+        View { parts: std::slice::from_ref(self), owners: &self.owners, now: self.world.now }
     }
 
     /// A switch at work.

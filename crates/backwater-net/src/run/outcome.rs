@@ -3,6 +3,8 @@
 use super::{Actors, Network};
 use crate::config::Window;
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
+use crate::packet::HostId;
+use crate::part::Mail;
 use crate::record::{FlowRow, State};
 use crate::workload::job::Moment;
 use crate::world::Outcome;
@@ -26,14 +28,15 @@ impl<A: Actors> Network<A> {
                         self.host_at(src).maybe_complete(slot as usize);
                     }
                     Outcome::Complete { slot } => {
+                        let dst = self.tables.flows.send[slot as usize].dst;
+                        let here = self.is_here(dst);
                         let recv = &mut self.tables.flows.recv[slot as usize];
-                        if recv.last_byte == Time::NEVER {
+                        if recv.last_byte == Time::NEVER && here {
                             // A stream that ended after its last packet had been received.
                             recv.last_byte = self.world.now;
-                            let (flow, dst) =
-                                (self.tables.flows.reference(slot), self.tables.flows.send[slot as usize].dst.0);
+                            let flow = self.tables.flows.reference(slot);
                             if self.tables.flows.recv[slot as usize].begun {
-                                self.host_at(dst).tell_flow_end(flow);
+                                self.host_at(dst.0).tell_flow_end(flow);
                             }
                         }
                         self.world.totals.progress.flows_done += 1;
@@ -41,6 +44,7 @@ impl<A: Actors> Network<A> {
                         self.end_flow(slot as usize, State::Complete);
                     }
                     Outcome::Failed { slot } => {
+                        self.world.doubt("a sender gives up, which its receiver knows at once");
                         self.world.totals.progress.flows_failed += 1;
                         self.end_flow(slot as usize, State::Failed);
                     }
@@ -58,7 +62,9 @@ impl<A: Actors> Network<A> {
         let group = row.group;
         self.world.rows.flows.push(row);
         self.end_waits(at);
-        let failed = self.tables.flows.recv[at].last_byte == Time::NEVER;
+        self.tell_parts(at);
+        let here = self.is_here(self.tables.flows.send[at].dst);
+        let failed = here && self.tables.flows.recv[at].last_byte == Time::NEVER;
         let (src, dst) = (self.tables.flows.send[at].src.0, self.tables.flows.send[at].dst.0);
         let reference = self.tables.flows.reference(at as u32);
         self.host_at(src).tell_end(at as u32);
@@ -68,7 +74,9 @@ impl<A: Actors> Network<A> {
         let listed = self.tables.flows.send[at].status != Status::Idle && self.host_at(src).leave_lists(at);
         let flow = &self.tables.flows.send[at];
         let controller = flow.controller;
-        self.world.fabric.paths.take_out(reference);
+        if self.world.part.is_none() {
+            self.world.fabric.paths.take_out(reference);
+        }
         self.world.probes.who.end(reference);
         if controller != NO_CONTROLLER
             && let Some(gone) = self.tables.controllers.list[controller as usize].take_if(|c| c.slot != NO_FLOW)
@@ -90,6 +98,23 @@ impl<A: Actors> Network<A> {
         }
         self.world.totals.last_deed = self.world.now;
         self.one_ended(group);
+    }
+
+    /// Whether a host is of this part: all are in a network that is one.
+    pub(super) fn is_here(&self, host: HostId) -> bool {
+        self.world.part.as_ref().is_none_or(|part| part.has(host))
+    }
+
+    /// A flow that a host of this part has sent is over: the receiver's part is told, and will tell its half of the row.
+    fn tell_parts(&mut self, at: usize) {
+        let Some(part) = &mut self.world.part else { return };
+        let (slot, key) = (at as u32, (self.world.now, self.world.order));
+        let to = part.owners.of_host(self.tables.flows.send[at].dst);
+        let away = to != part.me;
+        part.flows.push((key, away.then_some(slot)));
+        if away {
+            part.post(to, Mail::Over(key, slot));
+        }
     }
 
     /// The row of a flow.

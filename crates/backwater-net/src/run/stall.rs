@@ -4,6 +4,7 @@
 //! whether any flow gets further: a byte received for the first time, a flow that begins or ends. If none has for the run's patience
 //! ([`patience`]) and nothing else is to come (a flow, a fault, a paced packet, a slow receiver at work) the run ends and says so.
 
+use super::view::View;
 use super::{Actors, Network};
 use crate::hooks::{FlowSide, NicSide, SwitchSide};
 use crate::host::flow::{NO_CONTROLLER, SendFlow, Status};
@@ -39,6 +40,9 @@ impl<A: Actors> Network<A> {
         if tries < TRIES {
             return;
         }
+        if self.world.part.is_some() {
+            return self.world.doubt("a sender times out again and again, and the whole run is watched");
+        }
         if self.world.totals.watched.is_none() {
             self.world.totals.watched = Some(Watched { far: self.how_far(), since: self.world.now });
             self.world.arm_look(self.world.now.after(self.stall));
@@ -64,11 +68,11 @@ impl<A: Actors> Network<A> {
             self.world.totals.watched = None;
             return None;
         }
-        let found = self.whereabouts();
         let slot = self.tables.flows.slots().min_by_key(|slot| self.tables.flows.send[*slot as usize].id)?;
         self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
-        let flow = &self.tables.flows.send[slot as usize];
-        let (src, dst) = (self.host_name(flow.src), self.host_name(flow.dst));
+        let (flow, view) = (&self.tables.flows.send[slot as usize], self.view());
+        let found = view.whereabouts();
+        let (src, dst) = (view.host_name(flow.src), view.host_name(flow.dst));
         let others = match self.tables.flows.active - 1 {
             0 => String::new(),
             1 => "; another one waits, too".into(),
@@ -78,7 +82,7 @@ impl<A: Actors> Network<A> {
             "no flow has got further for {}: flow {} from {src} to {dst} waits for {}{others}",
             self.stall,
             flow.id,
-            self.waits_for(slot, &found)
+            view.waits_for(slot, &found)
         );
         let hint = "transport.retries ends such flows, stop.at the run; stop.stall is how long it waits".into();
         self.world.totals.stopped = true;
@@ -95,35 +99,41 @@ impl<A: Actors> Network<A> {
             || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
             || self.tables.controllers.list.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
     }
+}
 
+impl<A: Actors> View<'_, A> {
     /// Where flows have frames in queues of switches and hosts.
     pub(super) fn whereabouts(&self) -> Whereabouts {
         let mut found = Whereabouts::default();
-        let of_flows = self.world.slab.packets().filter(|pkt| pkt.is_of_flow());
-        found.under_way.extend(of_flows.filter_map(|pkt| self.tables.flows.find(pkt.flow)).map(|at| at as u32));
-        let mut note = |ix: Ix, port: u32, queue: u8| {
-            let pkt = &self.world.slab[ix].pkt;
+        for part in self.parts {
+            let of_flows = part.world.slab.packets().filter(|pkt| pkt.is_of_flow());
+            found.under_way.extend(of_flows.filter_map(|pkt| self.find(pkt.flow)));
+        }
+        let mut note = |part: &Network<A>, ix: Ix, port: u32, queue: u8| {
+            let pkt = &part.world.slab[ix].pkt;
             if pkt.is_of_flow()
-                && let Some(at) = self.tables.flows.find(pkt.flow)
+                && let Some(slot) = self.find(pkt.flow)
             {
-                found.queued.entry(at as u32).or_insert((port, queue, 0)).2 += 1;
+                found.queued.entry(slot).or_insert((port, queue, 0)).2 += 1;
             }
         };
-        for (number, port) in self.ports.iter().enumerate() {
+        for (number, port) in self.ports() {
+            let part = self.part_of_port(number);
             for queue in 0..CLASSES as u8 {
-                port.queue(usize::from(queue)).iter(&self.world.slab).for_each(|ix| note(ix, number as u32, queue));
+                port.queue(usize::from(queue)).iter(&part.world.slab).for_each(|ix| note(part, ix, number, queue));
             }
         }
-        for (number, port) in self.ports.iter().enumerate() {
+        for (number, port) in self.ports() {
+            let part = self.part_of_port(number);
             for (class, fifo) in port.sub_queues() {
-                fifo.iter(&self.world.slab).for_each(|ix| note(ix, number as u32, class));
+                fifo.iter(&part.world.slab).for_each(|ix| note(part, ix, number, class));
             }
         }
-        for s in &self.switches {
+        for (part, s) in self.switches() {
             for input in s.crossbar.iter().flat_map(|crossbar| crossbar.inputs()) {
-                input.iter(&self.world.slab).for_each(|ix| {
-                    let place = &self.world.slab[ix].place;
-                    note(ix, s.first_port + u32::from(place.egress.0), place.queue.0);
+                input.iter(&part.world.slab).for_each(|ix| {
+                    let place = &part.world.slab[ix].place;
+                    note(part, ix, s.first_port + u32::from(place.egress.0), place.queue.0);
                 });
             }
         }
@@ -132,8 +142,8 @@ impl<A: Actors> Network<A> {
 
     /// What a flow that is not complete waits for, and where.
     pub(super) fn waits_for(&self, slot: u32, found: &Whereabouts) -> String {
-        let flow = &self.tables.flows.send[slot as usize];
-        let port = self.hosts[flow.src.0 as usize].port;
+        let flow = self.flow(slot);
+        let port = self.parts[0].hosts[flow.src.0 as usize].port;
         let tries = flow.recovery.as_ref().map_or(0, |sender| sender.tries());
         match flow.status {
             Status::Ready => match self.why_shut(port, flow.class.0) {
@@ -158,7 +168,9 @@ impl<A: Actors> Network<A> {
         if flow.controller == NO_CONTROLLER {
             return "";
         }
-        let rate = self.tables.controllers.list[flow.controller as usize].as_ref().and_then(|c| c.side.rate());
+        let rate = self.part_of_host(flow.src).tables.controllers.list[flow.controller as usize]
+            .as_ref()
+            .and_then(|c| c.side.rate());
         if rate.is_some_and(|rate| rate.0 == 0) { ", whose rate is 0" } else { "" }
     }
 
@@ -173,17 +185,17 @@ impl<A: Actors> Network<A> {
             return format!("; {frames} at {}{why}", self.name_queue(*port, Some(Class(*queue))));
         }
         // A receiver may have an acknowledgement to send that is to speak of more packets.
-        let lost = !found.under_way.contains(&slot) && self.tables.flows.recv[slot as usize].pending == 0;
+        let lost = !found.under_way.contains(&slot) && self.recv(slot).pending == 0;
         if lost { "; nothing of it is under way: frames were lost".into() } else { String::new() }
     }
 
     /// The link on a flow's way that is down, or the switch that knows no way on.
     fn break_on_way(&self, slot: u32) -> Option<String> {
-        let flow = &self.tables.flows.send[slot as usize];
-        if let Some(way) = self.way_of(slot) {
-            let down = way.iter().find(|port| !self.ports[**port as usize].up)?;
-            let port = &self.ports[*down as usize];
-            let (from, to) = (self.graph_name(port), self.graph_name(&self.ports[port.peer as usize]));
+        let flow = self.flow(slot);
+        if let Some(way) = self.parts[0].way_of(slot) {
+            let down = way.iter().find(|port| !self.port(**port).up)?;
+            let port = self.port(*down);
+            let (from, to) = (self.graph_name(port), self.graph_name(self.port(port.peer)));
             return Some(format!("the link from {from} to {to} is down"));
         }
         (flow.path == NO_PATH).then(|| format!("there is no way to {} any more", self.host_name(flow.dst)))
@@ -191,39 +203,40 @@ impl<A: Actors> Network<A> {
 
     /// Why a queue does not send, where a gate of it is shut.
     fn why_shut(&self, port: u32, queue: u8) -> Option<String> {
-        let p = &self.ports[port as usize];
+        let p = self.port(port);
         if p.open & (1 << queue) != 0 {
-            return self.refuses(p, queue).then(|| "of which a mechanism lets no frame start".into());
+            return self.refuses(port, queue).then(|| "of which a mechanism lets no frame start".into());
         }
-        let held = p.held_now(self.world.now) & (1 << queue | 1 << CLASSES) != 0;
-        let by = self.graph_name(&self.ports[p.peer as usize]);
+        let held = p.held_now(self.now) & (1 << queue | 1 << CLASSES) != 0;
+        let by = self.graph_name(self.port(p.peer));
         Some(if held { format!("paused by {by}") } else { "whose gate is shut".into() })
     }
 
     /// Whether a mechanism does not let the first packet of a queue start.
-    fn refuses(&self, p: &Port, queue: u8) -> bool {
-        let Some(first) = p.first_of(usize::from(queue)).filter(|_| self.world.rules.extra.may_start) else {
+    fn refuses(&self, port: u32, queue: u8) -> bool {
+        let (p, part) = (self.port(port), self.part_of_port(port));
+        let Some(first) = p.first_of(usize::from(queue)).filter(|_| part.world.rules.extra.may_start) else {
             return false;
         };
-        let (port, queue, pkt) = (PortNo(p.local), Queue(queue), &self.world.slab[first].pkt);
+        let (port, queue, pkt) = (PortNo(p.local), Queue(queue), &part.world.slab[first].pkt);
         !match p.belongs {
-            Belongs::Switch(switch) => self.switches[switch as usize].stack.may_start(port, queue, pkt),
-            Belongs::Host(host) => self.hosts[host as usize].stack.may_start(port, queue, pkt),
+            Belongs::Switch(switch) => part.switches[switch as usize].stack.may_start(port, queue, pkt),
+            Belongs::Host(host) => part.hosts[host as usize].stack.may_start(port, queue, pkt),
         }
     }
 
     /// A queue of a port, or a whole port, for people.
     pub(super) fn name_queue(&self, port: u32, class: Option<Class>) -> String {
-        let p = &self.ports[port as usize];
+        let p = self.port(port);
         let class = class.map_or_else(String::new, |class| format!(" class {}", class.0));
-        format!("{} port {} (to {}){class}", self.graph_name(p), p.local, self.graph_name(&self.ports[p.peer as usize]))
+        format!("{} port {} (to {}){class}", self.graph_name(p), p.local, self.graph_name(self.port(p.peer)))
     }
 
     fn graph_name(&self, port: &Port) -> &str {
-        self.node_name(NodeId(self.node_of(port)))
+        self.parts[0].node_name(NodeId(self.parts[0].node_of(port)))
     }
 
     fn host_name(&self, host: HostId) -> &str {
-        self.node_name(NodeId(self.world.fabric.host_node[host.0 as usize]))
+        self.parts[0].node_name(NodeId(self.parts[0].world.fabric.host_node[host.0 as usize]))
     }
 }

@@ -56,7 +56,9 @@ impl<A: Actors> Network<A> {
         let recovers = self.world.rules.transport.recovery != Recovery::None;
         let left = self.world.rules.confinement.place(spec.group, spec.class);
         let flow = SendFlow { path, stream, left, ..SendFlow::new(spec, hash, ds, self.world.now, recovers) };
+        let pinned = path != NO_PATH || back != NO_PATH;
         let slot = self.tables.flows.insert(flow, back);
+        self.note_begin(spec, pinned);
         let reference = self.tables.flows.reference(slot);
         self.world.fabric.paths.put_in(reference, spec.dst, path, back);
         if self.world.probes.ask_whose() {
@@ -67,6 +69,9 @@ impl<A: Actors> Network<A> {
         }
         self.awaited.active += u64::from(self.awaited.holds(spec.group));
         self.ask_once(slot, hash);
+        if !self.is_here(spec.src) {
+            return;
+        }
         let way = self.way_of(slot);
         let shape = FlowShape {
             src: spec.src,
@@ -95,6 +100,17 @@ impl<A: Actors> Network<A> {
             self.world.push(at, Event::Fetched { slot, tag });
         } else {
             self.begin(slot);
+        }
+    }
+
+    /// A part counts flows, and looks whether it can have one that begins.
+    fn note_begin(&mut self, spec: &FlowSpec, pinned: bool) {
+        let Some(part) = &mut self.world.part else { return };
+        part.begun += 1;
+        if spec.stream.is_some() {
+            self.world.doubt("a Bernoulli source tells its receiver at once what there is to come");
+        } else if pinned && (self.world.rules.transport.recovery != Recovery::None || self.actors.sends_messages()) {
+            self.world.doubt(super::parts::PINNED);
         }
     }
 

@@ -17,6 +17,7 @@ mod laws;
 mod mend;
 mod run;
 mod shrink;
+mod threads;
 mod verdict;
 
 use case::Folder;
@@ -50,6 +51,10 @@ fn main() -> ExitCode {
             (Some(which), Some(seed)) => alone(which, seed),
             _ => usage(),
         },
+        ["--threads", most, seed] => match (number(most), number(seed)) {
+            (Some(most), Some(seed)) => threads::check_all(most, seed),
+            _ => usage(),
+        },
         ["--fingerprints", most, seed] => match (number(most), number(seed)) {
             (Some(most), Some(seed)) => fingerprints::list(most, seed),
             _ => usage(),
@@ -65,7 +70,9 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: soak [NUMBER [SEED]], soak --one WHICH SEED, or soak --fingerprints NUMBER SEED");
+    eprintln!(
+        "usage: soak [NUMBER [SEED]], soak --one WHICH SEED, soak --fingerprints NUMBER SEED, or soak --threads NUMBER SEED"
+    );
     ExitCode::from(2)
 }
 

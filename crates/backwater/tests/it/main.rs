@@ -21,4 +21,5 @@ mod series;
 mod settings;
 mod sfc;
 mod soak;
+mod threads;
 mod waits;

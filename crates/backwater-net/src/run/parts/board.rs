@@ -1,0 +1,184 @@
+//! Where parts meet: how far each is, and what is on its way to it.
+//!
+//! A part may go as far as nothing can reach it: the least, over all parts, of what that part has pending plus the least time from it
+//! (Chandy and Misra 1979, with what is pending known to all in place of null messages). It tells how far it is after a few events, so
+//! that the others need not wait for its whole window.
+
+use crate::part::{Key, Mail, NEVER};
+use backwater_engine::Time;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Looks before a part that waits lets others have the processor, and before it sleeps.
+const LOOKS: u32 = 2_000;
+const YIELDS: u32 = 200;
+
+pub(super) struct Board {
+    state: Mutex<State>,
+    /// Counts what others may wait for.
+    version: AtomicU64,
+    sleepers: AtomicUsize,
+    bell: Condvar,
+    /// Whether there is a processor for each part.
+    roomy: bool,
+}
+
+struct State {
+    distances: Vec<Vec<Time>>,
+    /// By part: not later than its next event, those in its mailbox aside.
+    pending: Vec<Key>,
+    mailboxes: Vec<Vec<Mail>>,
+    /// The first that happens in each.
+    mailed: Vec<Key>,
+    /// Where this stretch ends.
+    until: Key,
+    /// Events that it may still have.
+    left: u64,
+    over: bool,
+}
+
+/// What a part may do next.
+pub(super) struct Turn {
+    pub over: bool,
+    /// It may handle events before this.
+    pub until: Key,
+    pub mail: Vec<Mail>,
+    pub version: u64,
+}
+
+impl Board {
+    pub fn new(distances: Vec<Vec<Time>>) -> Board {
+        let parts = distances.len();
+        let state = State {
+            distances,
+            pending: vec![(Time::ZERO, 0); parts],
+            mailboxes: (0..parts).map(|_| Vec::new()).collect(),
+            mailed: vec![NEVER; parts],
+            until: (Time::ZERO, 0),
+            left: 0,
+            over: false,
+        };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Board {
+            state: Mutex::new(state),
+            version: AtomicU64::new(0),
+            sleepers: AtomicUsize::new(0),
+            bell: Condvar::new(),
+            roomy: processors >= parts,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stretch begins that ends before `until`, or after about so many events.
+    pub fn begin(&mut self, until: Key, events: u64) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        (state.until, state.left, state.over) = (until, events, false);
+    }
+
+    /// What the first event of all that are pending cannot come before.
+    pub fn first(&mut self) -> Key {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.pending.iter().chain(&state.mailed).copied().min().unwrap_or(NEVER)
+    }
+
+    /// Whether nothing is left to be done before `until`.
+    pub fn reached(&mut self) -> bool {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.is_done()
+    }
+
+    /// What has been on its way at the end, by part.
+    pub fn take(&mut self) -> Vec<Vec<Mail>> {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.mailed.fill(NEVER);
+        state.mailboxes.iter_mut().map(std::mem::take).collect()
+    }
+
+    /// A part hands in what it has for others and says how far it is; `events` it has handled meanwhile. It gets what has come for it.
+    /// `certain` is filled with what each part has left behind, all of whose mail is in.
+    pub fn meet(&self, me: usize, next: Key, events: u64, out: &mut [Vec<Mail>], certain: &mut Vec<Key>) -> Turn {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let mut news = false;
+        for (to, mails) in out.iter_mut().enumerate().filter(|(_, mails)| !mails.is_empty()) {
+            let first = mails.iter().map(Mail::key).min().unwrap_or(NEVER);
+            state.mailed[to] = state.mailed[to].min(first);
+            state.mailboxes[to].append(mails);
+            news = true;
+        }
+        let mail = std::mem::take(&mut state.mailboxes[me]);
+        let next = next.min(std::mem::replace(&mut state.mailed[me], NEVER));
+        news |= state.pending[me] != next;
+        state.pending[me] = next;
+        state.left = state.left.saturating_sub(events);
+        let done = state.left == 0 || state.is_done();
+        news |= done && !state.over;
+        state.over |= done;
+        certain.clear();
+        certain.extend(state.pending.iter().zip(&state.mailed).map(|(pending, mailed)| *pending.min(mailed)));
+        let reach = |from: usize| certain[from].0.after(state.distances[from][me]);
+        let limit = (0..certain.len()).map(reach).min().unwrap_or(Time::NEVER);
+        let (over, until) = (state.over, state.until.min((limit, 0)));
+        if news {
+            self.ring();
+        }
+        Turn { over, until, mail, version: self.version.load(Ordering::Relaxed) }
+    }
+
+    /// Ends the stretch.
+    pub fn stop(&self) {
+        self.lock().over = true;
+        self.ring();
+    }
+
+    fn ring(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+        if self.sleepers.load(Ordering::SeqCst) != 0 {
+            self.bell.notify_all();
+        }
+    }
+
+    /// Waits until something is new since `version`: looks, where there is a processor to look with, and sleeps at last.
+    pub fn wait(&self, version: u64) {
+        let looks = if self.roomy { LOOKS } else { 0 };
+        for _ in 0..looks {
+            if self.version.load(Ordering::Acquire) != version {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        for _ in 0..YIELDS {
+            if self.version.load(Ordering::Acquire) != version {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        let mut state = self.lock();
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        // Whoever rings holds the lock, so that no bell is missed.
+        while self.version.load(Ordering::Acquire) == version {
+            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl State {
+    fn is_done(&self) -> bool {
+        self.pending.iter().all(|pending| *pending >= self.until) && self.mailboxes.iter().all(Vec::is_empty)
+    }
+}
+
+impl Mail {
+    /// When it will be an event. The end of a flow may be past already: what it says still has to be heard.
+    fn key(&self) -> Key {
+        match self {
+            Mail::Frame(crossing) => (crossing.at, 0),
+            Mail::Signal(signal) => (signal.at, 0),
+            Mail::Over(key, _) => *key,
+        }
+    }
+}

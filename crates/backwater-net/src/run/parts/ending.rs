@@ -1,0 +1,116 @@
+//! How far a run in parts is, and what is left to say when it ends.
+
+use super::super::Actors;
+use super::rows::Skip;
+use super::{Half, Parallel};
+use crate::record::{Progress, Sink, State};
+use backwater_engine::{Fingerprint, Time};
+
+impl<A: Actors> Parallel<A> {
+    /// How far it is; of a run that has come to rest, when the last thing happened that was no mere timer.
+    pub fn progress(&self) -> Progress {
+        let Some(split) = &self.split else { return self.parts[0].progress() };
+        let (flows_done, flows_failed) = (self.sum(|p| p.flows_done), self.sum(|p| p.flows_failed));
+        let ports = || self.parts.iter().flat_map(|part| &part.ports);
+        Progress {
+            done: split.stopped,
+            time: self.end(),
+            events: self.sum(|p| p.events),
+            hops: ports().map(|port| port.tx_frames).sum(),
+            data_hops: ports().map(|port| port.tx_data_frames).sum(),
+            flows_done,
+            flows_failed,
+            flows_active: self.active(),
+            drops: self.sum(|p| p.drops),
+            fault_losses: self.sum(|p| p.fault_losses),
+            flushed: self.sum(|p| p.flushed),
+        }
+    }
+
+    fn sum(&self, of: impl Fn(&Progress) -> u64) -> u64 {
+        self.parts.iter().map(|part| of(&part.world.totals.progress)).sum()
+    }
+
+    fn active(&self) -> u64 {
+        let begun = self.parts.iter().filter_map(|part| Some(part.world.part.as_ref()?.begun)).max().unwrap_or(0);
+        begun.saturating_sub(self.sum(|p| p.flows_done + p.flows_failed))
+    }
+
+    /// Until when time counts.
+    fn end(&self) -> Time {
+        let Some(split) = &self.split else { return self.parts[0].end() };
+        if split.at_rest && self.active() == 0 {
+            let totals = self.parts.iter().map(|part| &part.world.totals);
+            totals.map(|totals| totals.last_frame.max(totals.last_deed)).max().unwrap_or(Time::ZERO)
+        } else {
+            split.now
+        }
+    }
+
+    /// When the last event was, timers that had nothing to do any more included.
+    pub fn now(&self) -> Time {
+        self.view().now
+    }
+
+    /// Fingerprint of the trajectory so far.
+    pub fn fingerprint(&self) -> u64 {
+        Fingerprint::of(self.view().ports().map(|(_, port)| port.arrivals))
+    }
+
+    /// What is not at rest, as [`super::super::Network::unrest`].
+    pub fn unrest(&self) -> Vec<String> {
+        self.view().unrest()
+    }
+}
+
+impl<A> Parallel<A>
+where
+    A: Actors + Send + Sync,
+    A::Switch: Send,
+    A::Nic: Send,
+    A::Flow: Send,
+    A::Shared: Send,
+{
+    /// Ends the run here: hands out the rows of unfinished flows and of all ports.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        let Some(split) = &self.split else {
+            return self.parts[0].finish(&mut Skip { sink, left: &mut self.skip });
+        };
+        if !split.stopped {
+            // All parts come to the same time.
+            let now = split.now;
+            self.stretch((now, u64::MAX), u64::MAX);
+        }
+        let Some(split) = &mut self.split else { return };
+        split.stopped = true;
+        for (part, mails) in self.parts.iter_mut().zip(split.board.take()) {
+            mails.into_iter().for_each(|mail| part.deliver(mail));
+        }
+        self.hand_out_rest(sink);
+        self.hand_out_unfinished(sink);
+        let view = self.view();
+        view.hand_out_totals(self.end(), sink);
+        view.hand_out_reach(sink);
+    }
+
+    fn hand_out_unfinished(&mut self, sink: &mut dyn Sink) {
+        let slots = 0..self.parts[0].tables.flows.send.len() as u32;
+        let view = self.view();
+        let mut live: Vec<u32> = slots.filter(|slot| view.flow(*slot).live).collect();
+        live.sort_by_key(|slot| view.flow(*slot).id);
+        for slot in &live {
+            let dst = self.parts[0].tables.flows.send[*slot as usize].dst;
+            self.parts[0].world.fabric.find_routes(dst);
+        }
+        let view = self.view();
+        let found = view.whereabouts();
+        for slot in live {
+            let state = State::Unfinished(view.waits_for(slot, &found));
+            let mut row = view.part_of_host(view.flow(slot).src).flow_row(slot as usize, state);
+            let recv = view.recv(slot);
+            let (last_byte, received) = (recv.last_byte, recv.received);
+            row.receives(&Half { slot, last_byte, received, reordered: recv.reordered, marked: recv.marked });
+            sink.flow(&row);
+        }
+    }
+}

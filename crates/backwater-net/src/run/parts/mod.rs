@@ -1,0 +1,356 @@
+//! A run on several threads: a network in parts, each of which handles the events of some leaves and their hosts.
+//!
+//! What comes of it is what one thread would give: the same fingerprint, totals, rows and order of rows. `partition` says which part has
+//! which node, `board` is where parts meet, `step` what a part does between two meetings, `rows` puts their rows in order, and `why`
+//! says which runs cannot be split. What a part cannot know alone, and nobody has foreseen, ends the attempt: the run begins again on one
+//! thread, and hands out nothing twice.
+
+mod board;
+mod ending;
+mod partition;
+mod rows;
+mod step;
+mod why;
+
+use super::deadlock::broken_by;
+use super::view::View;
+use super::{Actors, Network};
+use crate::packet::{NodeId, Port as PortNo};
+use crate::part::{Half, Key, NEVER, Ownership, Part};
+use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
+use crate::spec::Spec;
+use crate::workload::job::Rounds;
+use crate::world::LOOK;
+use backwater_engine::Time;
+use board::Board;
+use rows::{Handed, Merge, Skip};
+use std::sync::Arc;
+use std::thread;
+pub(super) use why::PINNED;
+
+/// A run, on one thread or several.
+pub struct Parallel<A: Actors> {
+    /// One, unless it is split.
+    parts: Vec<Network<A>>,
+    split: Option<Split<A>>,
+    why_one: Option<String>,
+    /// Rows that a run has handed out which began again.
+    skip: Handed,
+}
+
+/// What the parts of a run have beside them.
+struct Split<A> {
+    /// The run as it was before it began.
+    spare: Spec<A>,
+    owners: Arc<Ownership>,
+    board: Board,
+    merge: Merge,
+    stop_at: Option<Time>,
+    /// As in [`crate::world::Totals`], of the whole run.
+    now: Time,
+    looked: Time,
+    happened: Time,
+    stopped: bool,
+    at_rest: bool,
+    deadlock: Option<Deadlock>,
+    broken: Option<Broken>,
+}
+
+impl<A> Parallel<A>
+where
+    A: Actors + Send + Sync,
+    A::Switch: Send,
+    A::Nic: Send,
+    A::Flow: Send,
+    A::Shared: Send,
+{
+    /// Builds it for at most `threads` threads. `make` makes the same spec whenever it is called: one for each part, and one more for a run
+    /// that has to begin again.
+    ///
+    /// # Errors
+    /// What `make` gives, or what about the spec cannot be.
+    pub fn new<E: From<String>>(
+        threads: usize,
+        mut make: impl FnMut() -> Result<Spec<A>, E>,
+    ) -> Result<Parallel<A>, E> {
+        let spec = make()?;
+        let (many, why, stop_at) = (threads > 1, why::one_thread(&spec), spec.stop_at);
+        let network = Network::new(spec)?;
+        let mut run = Parallel { parts: vec![network], split: None, why_one: None, skip: Handed::default() };
+        if !many {
+            return Ok(run);
+        }
+        let first = &run.parts[0];
+        let (owners, parts) = partition::partition(&first.world.fabric, threads);
+        let distances = partition::distances(&first.ports, &owners, parts);
+        run.why_one = why.or_else(|| (parts == 1).then(|| "all hosts hang at one switch".into()));
+        let Some(distances) = distances.filter(|_| run.why_one.is_none()) else {
+            run.why_one.get_or_insert_with(|| "a link between its parts takes no time".into());
+            return Ok(run);
+        };
+        let owners = Arc::new(owners);
+        for _ in 1..parts {
+            run.parts.push(Network::new(make()?)?);
+        }
+        for (me, part) in run.parts.iter_mut().enumerate() {
+            part.become_part(Part::new(me, parts, Arc::clone(&owners)));
+        }
+        run.split = Some(Split {
+            spare: make()?,
+            owners,
+            board: Board::new(distances),
+            merge: Merge::default(),
+            stop_at,
+            now: Time::ZERO,
+            looked: Time::ZERO,
+            happened: Time::ZERO,
+            stopped: false,
+            at_rest: false,
+            deadlock: None,
+            broken: None,
+        });
+        Ok(run)
+    }
+
+    /// Handles about `budget` events, as [`Network::run`] does.
+    ///
+    /// # Errors
+    /// A broken promise ends the run.
+    pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
+        let mut left = budget;
+        while let Some(split) = &mut self.split
+            && left > 0
+            && !split.stopped
+        {
+            let before: u64 = self.parts.iter().map(|part| part.world.totals.progress.events).sum();
+            let first = split.board.first();
+            if first == NEVER {
+                self.nothing_left();
+                continue;
+            }
+            let look = self.parts.iter().map(|part| part.world.totals.look_at).min().unwrap_or(Time::NEVER);
+            // Who asks for a look does so that long before it.
+            let until = look.after(Time(1)).min(first.0.after(LOOK));
+            self.stretch((until, 0), left);
+            if let Some(why) = self.doubt() {
+                self.begin_again(why)?;
+                break;
+            }
+            let after: u64 = self.parts.iter().map(|part| part.world.totals.progress.events).sum();
+            left = left.saturating_sub((after - before).max(1));
+            if self.has_reached() {
+                self.hand_out(sink);
+            }
+            if look < until && self.has_reached() && !self.is_stopped() {
+                self.look(look);
+            }
+        }
+        if let Some(split) = &mut self.split {
+            return match split.broken.take() {
+                Some(broken) => Err(broken),
+                None => Ok(self.progress()),
+            };
+        }
+        self.parts[0].run(left.max(1), &mut Skip { sink, left: &mut self.skip })
+    }
+
+    /// Lets parts handle events before `until`, about so many.
+    fn stretch(&mut self, until: Key, events: u64) {
+        let Some(split) = &mut self.split else { return };
+        let stop = split.stop_at.map_or(NEVER, |at| (at, crate::event::Event::Stop.order() + 1));
+        split.board.begin(until.min(stop), events);
+        let board = &split.board;
+        if let Some((first, others)) = self.parts.split_first_mut() {
+            thread::scope(|scope| {
+                for part in others {
+                    scope.spawn(|| part.work(board));
+                }
+                first.work(board);
+            });
+        }
+        split.now = self.parts.iter().map(|part| part.world.now).fold(split.now, Time::max);
+        split.stopped |= self.parts.iter().any(|part| part.world.totals.stopped) && split.board.reached();
+    }
+
+    fn has_reached(&mut self) -> bool {
+        self.split.as_mut().is_some_and(|split| split.board.reached())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.split.as_ref().is_some_and(|split| split.stopped)
+    }
+
+    /// Why it cannot go on in parts.
+    fn doubt(&mut self) -> Option<&'static str> {
+        if self.has_reached() && self.has_ended_before() {
+            return Some("nothing but timers was left to happen");
+        }
+        self.parts.iter().find_map(|part| {
+            let broken = part.world.totals.broken.is_some().then_some("a promise was broken in one part");
+            part.world.part.as_ref().and_then(|part| part.doubt).or(broken)
+        })
+    }
+
+    /// Whether nothing but timers was left in any part when one of them looked. All mail of that time has been delivered.
+    fn has_ended_before(&mut self) -> bool {
+        let parts = || self.parts.iter().filter_map(|part| part.world.part.as_ref());
+        let ended = parts().flat_map(|part| &part.ends).any(|key| parts().all(|part| part.was_quiet(*key)));
+        for part in self.parts.iter_mut().filter_map(|part| part.world.part.as_mut()) {
+            part.ends.clear();
+            part.quiets.clear();
+        }
+        ended
+    }
+
+    /// Begins again on one thread.
+    fn begin_again(&mut self, why: &str) -> Result<(), Broken> {
+        let Some(split) = self.split.take() else { return Ok(()) };
+        self.parts.clear();
+        self.why_one = Some(format!("{why}; it began again"));
+        self.skip = split.merge.handed;
+        let broken = |reason| Broken { time: Time::ZERO, reason, hint: String::new() };
+        self.parts.push(Network::new(split.spare).map_err(broken)?);
+        Ok(())
+    }
+
+    /// From now on frames at a port are handed out ([`Network::capture_at`]), on one thread. Returns whether there is such a port.
+    ///
+    /// # Errors
+    /// If the network cannot be built.
+    pub fn capture_at(&mut self, node: NodeId, port: PortNo) -> Result<bool, String> {
+        if let Some(split) = self.split.take() {
+            self.why_one = Some("frames are captured".into());
+            self.parts = vec![Network::new(split.spare)?];
+        }
+        Ok(self.parts[0].capture_at(node, port))
+    }
+
+    /// Threads that it runs on.
+    pub fn threads(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Why it runs on one thread though it might have had several.
+    pub fn why_one_thread(&self) -> Option<&str> {
+        self.why_one.as_deref()
+    }
+
+    /// How many of their rounds jobs have completed.
+    pub fn rounds(&self) -> Vec<Rounds> {
+        self.parts[0].rounds()
+    }
+
+    /// Whether flows are to start that have not yet.
+    pub fn flows_to_come(&self) -> bool {
+        self.parts[0].flows_to_come()
+    }
+
+    /// Name of a node.
+    pub fn node_name(&self, node: NodeId) -> &str {
+        self.parts[0].node_name(node)
+    }
+}
+
+impl<A: Actors> Parallel<A> {
+    fn view(&self) -> View<'_, A> {
+        match &self.split {
+            Some(split) => View { parts: &self.parts, owners: &split.owners, now: split.now },
+            None => self.parts[0].view(),
+        }
+    }
+
+    /// Pending events, and those of them that only keep themselves going.
+    fn pending(&self) -> (u64, u64) {
+        let copies = (self.parts.len() - 1) as u64;
+        let first = &self.parts[0];
+        // What every part has counts once.
+        let stop = self.split.as_ref().is_some_and(|split| split.stop_at.is_some() && !split.stopped);
+        let common = first.coming.iter().flatten().count() as u64 + u64::from(stop);
+        let all: u64 = self.parts.iter().map(|part| part.world.queue.len() as u64).sum();
+        (all - copies * common, self.parts.iter().map(|part| part.world.totals.idling).sum())
+    }
+
+    /// Looks for a deadlock, as one network does.
+    fn look(&mut self, at: Time) {
+        let (pending, idling) = self.pending();
+        let Some(split) = &mut self.split else { return };
+        if split.now > split.looked {
+            split.happened = split.now;
+        }
+        (split.looked, split.now) = (at, at);
+        self.parts.iter_mut().for_each(|part| part.world.totals.look_at = Time::NEVER);
+        self.parts[0].world.totals.progress.events += 1;
+        if pending == 0 {
+            self.rest_at_last();
+        }
+        let asks = self.find_deadlock();
+        if pending > idling
+            && asks
+            && let Some(split) = &self.split
+        {
+            let again = split.now + LOOK;
+            self.parts.iter_mut().for_each(|part| part.world.totals.look_at = again);
+        }
+    }
+
+    /// Time is when something last happened that was no look.
+    fn rest_at_last(&mut self) {
+        let deed = self.parts.iter().map(|part| part.world.totals.last_deed).max().unwrap_or(Time::ZERO);
+        let Some(split) = &mut self.split else { return };
+        if split.now == split.looked {
+            split.now = split.happened.max(deed);
+        }
+    }
+
+    /// Nothing is left to happen.
+    fn nothing_left(&mut self) {
+        self.rest_at_last();
+        self.find_deadlock();
+        if let Some(split) = &mut self.split {
+            (split.stopped, split.at_rest) = (true, true);
+        }
+    }
+
+    /// Whether any pause without an end is asked for.
+    fn find_deadlock(&mut self) -> bool {
+        let view = self.view();
+        let asks = view.asks();
+        let known = self.split.as_ref().is_some_and(|split| split.deadlock.is_some());
+        if asks.is_empty() || known {
+            return !asks.is_empty();
+        }
+        let found = view.deadlock(&asks);
+        let ends = self.parts[0].deadlock_ends;
+        if let (Some(split), Some(found)) = (&mut self.split, found) {
+            if ends {
+                (split.stopped, split.broken) = (true, Some(broken_by(&found)));
+            }
+            split.deadlock = Some(found);
+        }
+        true
+    }
+
+    /// The deadlock that was found, if any.
+    pub fn deadlock(&self) -> Option<&Deadlock> {
+        self.split.as_ref().map_or_else(|| self.parts[0].deadlock(), |split| split.deadlock.as_ref())
+    }
+
+    /// The first frame that was dropped for want of memory, if any was.
+    pub fn first_drop(&self) -> Option<&FirstDrop> {
+        let of = |part: &'_ Network<A>| Some((part.first_drop()?.time, part.world.totals.first_drop_order));
+        self.parts.iter().filter(|part| part.first_drop().is_some()).min_by_key(|part| of(part))?.first_drop()
+    }
+}
+
+impl<A: Actors> Network<A> {
+    /// From now on it is a part of a larger network. Nothing has happened yet.
+    fn become_part(&mut self, part: Part) {
+        for (number, port) in (0u32..).zip(&mut self.ports) {
+            if part.owners.of_port(number) == part.me && part.owners.of_port(port.peer) != part.me {
+                port.lead_away();
+            }
+        }
+        self.tables.flows.freed = Some(Vec::new());
+        self.world.part = Some(Box::new(part));
+    }
+}

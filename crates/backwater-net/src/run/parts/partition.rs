@@ -1,0 +1,105 @@
+//! Which part handles which node: leaves with their hosts, in the order of hosts, so that pods stay together; switches above go
+//! where most of their neighbours are, or are spread.
+
+use crate::part::Ownership;
+use crate::port::Port;
+use crate::topology::NodeKind;
+use crate::world::Fabric;
+use backwater_engine::Time;
+use std::collections::BTreeMap;
+
+const NOBODY: u16 = u16::MAX;
+
+/// Splits a network into at most `parts` parts. Fewer come out where it has fewer switches with hosts.
+pub(super) fn partition(fabric: &Fabric, parts: usize) -> (Ownership, usize) {
+    let mut nodes = vec![NOBODY; fabric.neighbours.len()];
+    // Hosts by the switch that they hang at, in the order of the first of them.
+    let mut order: Vec<u32> = Vec::new();
+    let mut under: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for host in &fabric.host_node {
+        let peer = fabric.neighbours[*host as usize].first().map_or(*host, |(peer, _)| *peer);
+        let group = if fabric.graph.nodes[peer as usize].kind == NodeKind::Switch { peer } else { peer.min(*host) };
+        let hosts = under.entry(group).or_default();
+        if hosts.is_empty() {
+            order.push(group);
+        }
+        hosts.push(*host);
+    }
+    let parts = parts.clamp(1, order.len().max(1)).min(usize::from(NOBODY));
+    let all = fabric.host_node.len();
+    let (mut before, mut last) = (0, 0);
+    for (number, group) in order.iter().enumerate() {
+        let hosts = &under[group];
+        // By the middle of its hosts among all, yet no part is left out.
+        let wanted = (2 * before + hosts.len()) * parts / (2 * all.max(1));
+        let part = wanted.clamp(last, last + usize::from(number > 0)).max((parts + number).saturating_sub(order.len()));
+        let part = part.min(parts - 1);
+        last = part;
+        before += hosts.len();
+        nodes[*group as usize] = part as u16;
+        hosts.iter().for_each(|host| nodes[*host as usize] = part as u16);
+    }
+    spread(fabric, parts, &mut nodes);
+    let of = |node: u32| nodes[node as usize];
+    let mut of_ports = Vec::new();
+    for (node, ends) in fabric.neighbours.iter().enumerate() {
+        of_ports.extend(ends.iter().map(|_| nodes[node]));
+    }
+    let switches = fabric.graph.switches().map(|node| of(node.0)).collect();
+    let hosts = fabric.host_node.iter().map(|node| of(*node)).collect();
+    (Ownership { ports: of_ports, switches, hosts }, parts)
+}
+
+/// Gives switches without hosts to parts, those next to what is given first.
+fn spread(fabric: &Fabric, parts: usize, nodes: &mut [u16]) {
+    let mut given = vec![0u32; parts];
+    let mut front: Vec<usize> = (0..nodes.len()).filter(|node| nodes[*node] != NOBODY).collect();
+    loop {
+        let mut next: Vec<usize> =
+            front.iter().flat_map(|node| &fabric.neighbours[*node]).map(|(to, _)| *to as usize).collect();
+        next.retain(|node| nodes[*node] == NOBODY);
+        next.sort_unstable();
+        next.dedup();
+        if next.is_empty() {
+            break;
+        }
+        let mut chosen = Vec::with_capacity(next.len());
+        for node in &next {
+            let mut links = vec![0u32; parts];
+            let owners = fabric.neighbours[*node].iter().map(|(to, _)| nodes[*to as usize]);
+            owners.filter(|owner| *owner != NOBODY).for_each(|owner| links[usize::from(owner)] += 1);
+            let part = (0..parts).min_by_key(|part| (std::cmp::Reverse(links[*part]), given[*part])).unwrap_or(0);
+            given[part] += 1;
+            chosen.push(part as u16);
+        }
+        next.iter().zip(chosen).for_each(|(node, part)| nodes[*node] = part);
+        front = next;
+    }
+    nodes.iter_mut().filter(|owner| **owner == NOBODY).for_each(|owner| *owner = 0);
+}
+
+/// From part to part, the least time that anything takes which one sends the other, by whatever way; a part to itself: by way of
+/// another. `None`: a link between parts takes no time.
+pub(super) fn distances(ports: &[Port], owners: &Ownership, parts: usize) -> Option<Vec<Vec<Time>>> {
+    let mut least = vec![vec![Time::NEVER; parts]; parts];
+    for (number, port) in (0u32..).zip(ports) {
+        let (from, to) = (owners.of_port(number), owners.of_port(port.peer));
+        if from != to {
+            if port.delay == Time::ZERO {
+                return None;
+            }
+            let least = &mut least[from][to];
+            *least = (*least).min(port.delay);
+        }
+    }
+    for by in 0..parts {
+        for from in 0..parts {
+            for to in 0..parts {
+                let way = least[from][by].after(least[by][to]);
+                let least = &mut least[from][to];
+                *least = (*least).min(way);
+            }
+        }
+    }
+    Some(least)
+}

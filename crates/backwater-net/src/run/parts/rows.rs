@@ -1,0 +1,151 @@
+//! The rows of all parts in the order in which one thread would hand them out: by the key of the event that made them.
+
+use super::super::{Actors, Network};
+use super::Parallel;
+use crate::part::{Half, Key};
+use crate::record::{
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, LoadRow, PauseRow, PortRow, ReachRow,
+    RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+};
+use backwater_engine::Time;
+use std::collections::HashMap;
+
+/// How many rows have been handed out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Handed {
+    pub flows: u64,
+    pub control: u64,
+}
+
+/// What waits for its turn.
+#[derive(Default)]
+pub(super) struct Merge {
+    flows: Vec<(Key, FlowRow, Option<u32>)>,
+    control: Vec<(Key, ControlRow)>,
+    halves: HashMap<u32, Half>,
+    /// Slots that senders have given back.
+    freed: Vec<u32>,
+    pub handed: Handed,
+}
+
+impl FlowRow {
+    /// Adds what the receiver knows.
+    pub(super) fn receives(&mut self, half: &Half) {
+        self.fct_last_byte = (half.last_byte != Time::NEVER).then(|| half.last_byte - self.start);
+        (self.received, self.reordered, self.marked) = (half.received, half.reordered.into(), half.marked.into());
+    }
+}
+
+impl<A: Actors> Parallel<A> {
+    /// All parts have come to the end of a stretch: hands out their rows, and gives back the slots of flows that are over.
+    pub(super) fn hand_out(&mut self, sink: &mut dyn Sink) {
+        let Some(split) = &mut self.split else { return };
+        self.parts.iter_mut().for_each(|part| split.merge.collect(part));
+        split.merge.hand_out(sink);
+        for slot in split.merge.given_back() {
+            self.parts.iter_mut().for_each(|part| part.forget_flow(slot));
+        }
+    }
+
+    /// Hands out all rows: what receivers know is looked up where that has not been told.
+    pub(super) fn hand_out_rest(&mut self, sink: &mut dyn Sink) {
+        let Some(split) = &mut self.split else { return };
+        self.parts.iter_mut().for_each(|part| split.merge.collect(part));
+        for slot in split.merge.missing() {
+            let flow = &self.parts[0].tables.flows.send[slot as usize];
+            let recv = &self.parts[split.owners.of_host(flow.dst)].tables.flows.recv[slot as usize];
+            let (last_byte, received) = (recv.last_byte, recv.received);
+            split
+                .merge
+                .halves
+                .insert(slot, Half { slot, last_byte, received, reordered: recv.reordered, marked: recv.marked });
+        }
+        split.merge.hand_out(sink);
+    }
+}
+
+impl Merge {
+    fn collect<A: Actors>(&mut self, network: &mut Network<A>) {
+        let Some(part) = &mut network.world.part else { return };
+        let rows = &mut network.world.rows;
+        let flows = part.flows.drain(..).zip(rows.flows.drain(..));
+        self.flows.extend(flows.map(|((key, half), row)| (key, row, half)));
+        self.control.extend(part.control.drain(..).zip(rows.control.drain(..)));
+        self.halves.extend(part.halves.drain(..).map(|half| (half.slot, half)));
+        self.freed.extend(network.tables.flows.freed.iter_mut().flat_map(|freed| freed.drain(..)));
+    }
+
+    fn missing(&self) -> Vec<u32> {
+        let slots = self.flows.iter().filter_map(|(.., half)| *half);
+        slots.filter(|slot| !self.halves.contains_key(slot)).collect()
+    }
+
+    /// Hands out all rows, in order.
+    fn hand_out(&mut self, sink: &mut dyn Sink) {
+        // Stable: rows of one event stay in order.
+        self.flows.sort_by_key(|(key, ..)| *key);
+        self.control.sort_by_key(|(key, _)| *key);
+        for (_, mut row, half) in self.flows.drain(..) {
+            if let Some(half) = half.and_then(|slot| self.halves.remove(&slot)) {
+                row.receives(&half);
+            }
+            self.handed.flows += 1;
+            sink.flow(&row);
+        }
+        for (_, row) in self.control.drain(..) {
+            self.handed.control += 1;
+            sink.control(&row);
+        }
+    }
+
+    /// Slots that no part needs any more, in order.
+    fn given_back(&mut self) -> Vec<u32> {
+        let mut slots = std::mem::take(&mut self.freed);
+        slots.sort_unstable();
+        slots
+    }
+}
+
+/// Leaves out rows that have been handed out before the run began again.
+pub(super) struct Skip<'a> {
+    pub sink: &'a mut dyn Sink,
+    pub left: &'a mut Handed,
+}
+
+macro_rules! pass {
+    ($($hook:ident: $row:ty),+ $(,)?) => {
+        $(fn $hook(&mut self, row: &$row) {
+            self.sink.$hook(row);
+        })+
+    };
+}
+
+impl Sink for Skip<'_> {
+    fn flow(&mut self, row: &FlowRow) {
+        match &mut self.left.flows {
+            0 => self.sink.flow(row),
+            left => *left -= 1,
+        }
+    }
+    fn control(&mut self, row: &ControlRow) {
+        match &mut self.left.control {
+            0 => self.sink.control(row),
+            left => *left -= 1,
+        }
+    }
+    pass!(
+        series: SeriesRow,
+        collective: CollectiveRow,
+        transfer: TransferRow,
+        round: RoundRow,
+        instance: InstanceRow,
+        load: LoadRow,
+        port: PortRow,
+        frame: FrameRow,
+        switch: SwitchRow,
+        counter: CounterRow,
+        reach: ReachRow,
+        wait: WaitRow,
+        pause: PauseRow,
+    );
+}

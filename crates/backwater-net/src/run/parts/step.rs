@@ -1,0 +1,191 @@
+//! What a part does between two meetings: it handles its events, up to where nothing of another part can reach it.
+//!
+//! One thing reaches it at once: a flow ends where its sender is, and from that instant on its receiver does not know it. That matters
+//! to data that comes when all of the flow has come before, which was sent twice. Such a frame waits until the sender's part is past
+//! that instant. The part that is behind all others never waits, since none is behind it.
+
+use super::super::{Actors, Network, on_node};
+use super::board::Board;
+use crate::event::{Event, order};
+use crate::packet::{Body, ControlHeader, FlowRef};
+use crate::part::{Half, Key, Mail, NEVER};
+use crate::port::Belongs;
+use crate::slab::Ix;
+use backwater_engine::Time;
+
+/// Events between two meetings.
+const CHUNK: u64 = 64;
+
+impl<A: Actors> Network<A> {
+    /// Handles events until the stretch is over.
+    pub(super) fn work(&mut self, board: &Board) {
+        let Some(me) = self.world.part.as_ref().map(|part| part.me) else { return };
+        let (mut handled, mut certain) = (0, Vec::new());
+        loop {
+            let next = self.world.queue.at_least().unwrap_or(NEVER);
+            let Some(part) = &mut self.world.part else { return };
+            let turn = board.meet(me, next, handled, &mut part.out, &mut certain);
+            let news = !turn.mail.is_empty();
+            turn.mail.into_iter().for_each(|mail| self.deliver(mail));
+            if turn.over {
+                return;
+            }
+            handled = self.advance(turn.until, &certain);
+            if self.world.part.as_ref().is_some_and(|part| part.doubt.is_some()) || self.world.totals.broken.is_some() {
+                return board.stop();
+            }
+            // With mail it is elsewhere than it has just said.
+            if handled == 0 && !news && self.world.queue.at_least().unwrap_or(NEVER) == next {
+                board.wait(turn.version);
+            }
+        }
+    }
+
+    /// Handles up to a chunk of events before `until`.
+    fn advance(&mut self, until: Key, certain: &[Key]) -> u64 {
+        let mut handled = 0;
+        while handled < CHUNK && !self.world.totals.stopped {
+            if self.world.queue.at_least().is_none_or(|next| next >= until) {
+                break;
+            }
+            if self.world.queue.fill() && self.wide {
+                self.fetch_ahead();
+            }
+            if self.world.queue.at_least().is_none_or(|next| next >= until) {
+                break;
+            }
+            let Some((time, order, event)) = self.world.queue.take() else { break };
+            if let Event::Arrive { port, pkt } = event
+                && self.must_wait(port, pkt, (time, order), certain)
+            {
+                self.world.queue.push(time, order, event);
+                break;
+            }
+            self.handle(time, order, event);
+            handled += 1;
+        }
+        handled
+    }
+
+    #[inline]
+    fn handle(&mut self, time: Time, order: u64, event: Event) {
+        let before = std::mem::replace(&mut self.world.now, time);
+        self.world.order = order;
+        match event {
+            Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),
+            Event::Arrive { port, pkt } => self.arrive(port, pkt),
+            Event::Wake { port } => on_node!(self, port, |at, local| at.woken(local)),
+            _ => self.rare(event, before),
+        }
+        if !self.world.outcomes.is_empty() {
+            self.settle();
+        }
+        let lives = self.lives();
+        // What all parts do counts once.
+        let Some(part) = &mut self.world.part else { return };
+        let counts = match event {
+            Event::Source { .. } | Event::Stop => part.me == 0,
+            Event::Over { .. } => false,
+            _ => true,
+        };
+        self.world.totals.progress.events += u64::from(counts);
+        part.note_quiet((time, order), !lives);
+        while part.control.len() < self.world.rows.control.len() {
+            part.control.push((time, order));
+        }
+    }
+
+    /// Whether a frame is data of a flow all of which has come, and whose sender, another part's, may have ended it meanwhile.
+    #[inline]
+    fn must_wait(&self, port: u32, pkt: Ix, key: Key, certain: &[Key]) -> bool {
+        if !matches!(self.ports[port as usize].belongs, Belongs::Host(_)) {
+            return false;
+        }
+        let header = &self.world.slab[pkt].pkt;
+        let Body::Data(data) = header.body else { return false };
+        let Some(at) = self.tables.flows.find_received(header.flow) else { return false };
+        if self.tables.flows.recv[at].last_byte == Time::NEVER {
+            return false;
+        }
+        let Some(part) = &self.world.part else { return false };
+        let sender = part.owners.of_host(data.src);
+        sender != part.me && certain[sender] <= key
+    }
+
+    /// Something has come from another part.
+    pub(super) fn deliver(&mut self, mail: Mail) {
+        let by = match &mail {
+            Mail::Frame(crossing) => Some(crossing.by),
+            Mail::Signal(signal) => Some(signal.by),
+            Mail::Over(..) => None,
+        };
+        if let (Some(part), Some(by)) = (&mut self.world.part, by) {
+            part.note_quiet(by, false);
+        }
+        match mail {
+            Mail::Frame(crossing) => {
+                let mut packet = crossing.packet;
+                let beside = crossing.beside.as_deref();
+                if let Some(control) = beside.and_then(|beside| beside.control) {
+                    let content = self.world.slab.insert_control(control);
+                    packet.body = match packet.body {
+                        Body::Control(header) => Body::Control(ControlHeader { content, ..header }),
+                        Body::Mac(header) => Body::Mac(ControlHeader { content, ..header }),
+                        other => other,
+                    };
+                }
+                let pkt = self.world.slab.insert(packet);
+                if let Some(carried) = beside.and_then(|beside| beside.carried) {
+                    self.world.attachments.put(pkt, packet.uid, carried);
+                }
+                let event = Event::Arrive { port: crossing.port, pkt };
+                self.world.queue.push(crossing.at, order(2, packet.uid), event);
+            }
+            Mail::Signal(signal) => {
+                let control = self.world.slab.insert_control(signal.control);
+                let event = Event::Signal { port: signal.port, control, number: signal.number };
+                self.world.push(signal.at, event);
+            }
+            Mail::Over((time, order), slot) => {
+                if (time, order) > (self.world.now, self.world.order) {
+                    self.world.totals.idling += 1;
+                    self.world.queue.push(time, order, Event::Over { slot });
+                } else {
+                    self.over(slot);
+                }
+            }
+        }
+    }
+
+    /// A flow's timer has found that nothing but timers is left here: with the last such part the run has ended.
+    #[cold]
+    pub(in crate::run) fn may_have_ended(&mut self) {
+        let key = (self.world.now, self.world.order);
+        if let Some(part) = &mut self.world.part {
+            part.ends.push(key);
+        }
+    }
+
+    /// A flow that is received here has ended.
+    pub(in crate::run) fn over(&mut self, slot: u32) {
+        let recv = &mut self.tables.flows.recv[slot as usize];
+        recv.live = false;
+        let half = Half {
+            slot,
+            last_byte: recv.last_byte,
+            received: recv.received,
+            reordered: recv.reordered,
+            marked: recv.marked,
+        };
+        if let Some(part) = &mut self.world.part {
+            part.halves.push(half);
+        }
+    }
+
+    /// All parts forget a flow, in the same order, so that they give its slot and its paths to the same flow.
+    pub(super) fn forget_flow(&mut self, slot: u32) {
+        let reference = FlowRef { slot, tag: self.tables.flows.send[slot as usize].tag };
+        self.world.fabric.paths.take_out(reference);
+        self.tables.flows.give_back(slot);
+    }
+}

@@ -1,0 +1,51 @@
+//! Which runs cannot be split, and why.
+
+use super::super::Actors;
+use crate::config::{AckPath, Recovery};
+use crate::hooks::{FlowShape, RateKey};
+use crate::packet::{CLASSES, Class, HostId};
+use crate::spec::Spec;
+use crate::units::{Bytes, Rate};
+
+/// A pinned path says of packets that are still under way whether their flow has ended.
+pub(in crate::run) const PINNED: &str =
+    "a path is pinned, and taken out everywhere at the instant at which its flow ends";
+
+/// Why a run stays on one thread, where its spec says so.
+pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
+    if let Some(mechanism) = spec.actors.couples() {
+        return Some(format!("{mechanism} has state that all nodes share at once"));
+    }
+    let causes = spec.causes.pauses || spec.causes.waits.contains(&true);
+    let pins = spec.ack.path == AckPath::Reverse
+        && (spec.transport.recovery != Recovery::None || spec.actors.sends_messages());
+    let reasons = [
+        (!spec.ack.enabled, "without acknowledgements a sender knows at once what has arrived"),
+        (!spec.jobs.is_empty(), "a job starts a flow at the instant at which another one ends elsewhere"),
+        (!spec.awaited.is_empty(), "it ends at the instant at which the flows of some groups have ended"),
+        (!spec.faults.is_empty(), "faults are not split yet"),
+        (spec.series.is_some(), "time series are not split yet"),
+        (pins, PINNED),
+        (causes, "records of causes are not split yet"),
+        (
+            keeps_controllers(&spec.actors),
+            "flows share a rate limiter that is kept between them, which is not split yet",
+        ),
+    ];
+    reasons.into_iter().find_map(|(is, why)| is.then(|| why.into()))
+}
+
+/// Whether flows of any class share controllers.
+fn keeps_controllers<A: Actors>(actors: &A) -> bool {
+    (0..CLASSES as u8).any(|class| {
+        let shape = FlowShape {
+            src: HostId(0),
+            dst: HostId(1),
+            class: Class(class),
+            line: Rate::gbps(100),
+            payload: Bytes(1),
+            hops: 1,
+        };
+        actors.rate_key(&shape, 0) != RateKey::Flow
+    })
+}

@@ -1,0 +1,72 @@
+//! A network as one looks at it, be it one or in parts: each node is seen in the part whose own it is.
+
+use super::{Actors, Network};
+use crate::host::Host;
+use crate::host::flow::{RecvFlow, SendFlow};
+use crate::packet::{FlowRef, HostId, NodeId};
+use crate::part::Ownership;
+use crate::port::Port;
+use crate::switch::Switch;
+use backwater_engine::Time;
+
+pub(super) struct View<'a, A: Actors> {
+    pub parts: &'a [Network<A>],
+    pub owners: &'a Ownership,
+    pub now: Time,
+}
+
+impl<'a, A: Actors> View<'a, A> {
+    pub fn part_of_port(&self, port: u32) -> &'a Network<A> {
+        &self.parts[self.owners.of_port(port)]
+    }
+
+    pub fn part_of_switch(&self, switch: u32) -> &'a Network<A> {
+        &self.parts[self.owners.of_switch(switch)]
+    }
+
+    pub fn part_of_host(&self, host: HostId) -> &'a Network<A> {
+        &self.parts[self.owners.of_host(host)]
+    }
+
+    pub fn port(&self, port: u32) -> &'a Port {
+        &self.part_of_port(port).ports[port as usize]
+    }
+
+    pub fn switch(&self, switch: u32) -> &'a Switch<A::Switch> {
+        &self.part_of_switch(switch).switches[switch as usize]
+    }
+
+    /// All ports with their numbers.
+    pub fn ports(&self) -> impl Iterator<Item = (u32, &'a Port)> + '_ {
+        (0..self.parts[0].ports.len() as u32).map(|port| (port, self.port(port)))
+    }
+
+    pub fn switches(&self) -> impl Iterator<Item = (&'a Network<A>, &'a Switch<A::Switch>)> + '_ {
+        (0..self.parts[0].switches.len() as u32).map(|switch| (self.part_of_switch(switch), self.switch(switch)))
+    }
+
+    /// All hosts with their nodes.
+    pub fn hosts(&self) -> impl Iterator<Item = (&'a Host<A::Nic>, NodeId)> + '_ {
+        let nodes = &self.parts[0].world.fabric.host_node;
+        (0u32..).zip(nodes).map(|(host, node)| (&self.part_of_host(HostId(host)).hosts[host as usize], NodeId(*node)))
+    }
+
+    /// A flow's sender. Who sends it is known in all parts.
+    pub fn flow(&self, slot: u32) -> &'a SendFlow {
+        let src = self.parts[0].tables.flows.send[slot as usize].src;
+        &self.part_of_host(src).tables.flows.send[slot as usize]
+    }
+
+    /// Its receiver.
+    pub fn recv(&self, slot: u32) -> &'a RecvFlow {
+        let dst = self.parts[0].tables.flows.send[slot as usize].dst;
+        &self.part_of_host(dst).tables.flows.recv[slot as usize]
+    }
+
+    /// The slot of a flow, if it is still under way.
+    pub fn find(&self, flow: FlowRef) -> Option<u32> {
+        self.parts[0].tables.flows.send.get(flow.slot as usize)?;
+        let send = self.flow(flow.slot);
+        (send.live && send.tag == flow.tag).then_some(flow.slot)
+    }
+}

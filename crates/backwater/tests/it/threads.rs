@@ -1,0 +1,145 @@
+//! What comes of a run does not depend on the number of threads: fingerprint, totals, rows and their order.
+
+use backwater::{Scenario, build};
+use backwater_mech::stage;
+use backwater_net::bench::network::Collected;
+use backwater_net::record::Progress;
+use std::path::Path;
+
+const TREE: &str = r#"
+[topology]
+kind = "leaf-spine"
+leaves = 6
+spines = 3
+hosts_per_leaf = 4
+rate = "100 Gb/s"
+link_delay = "150 ns"
+"#;
+
+/// All hosts send all the time, several to one, and more than links carry.
+const BUSY: &str = r#"
+[[flow]]
+label = "background"
+pattern = "random"
+size = "60 KB"
+arrivals = "poisson"
+load = "70 %"
+until = "40 us"
+[[flow]]
+label = "incast"
+from = "4..19"
+to = "h0"
+size = "90 KB"
+"#;
+
+const PFC: &str = r#"
+[switch]
+buffer = "400 KB"
+buffer_per = "ingress"
+[pfc]
+xoff = "60 KB"
+"#;
+
+/// What comes of a scenario on so many threads, as text, and on how many it ran.
+fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>) {
+    let scenario = Scenario::from_text(text, "test.toml", Path::new(".")).unwrap();
+    let checked = scenario.check().unwrap();
+    let mut make = || build(&checked, 7).map_err(|error| error.to_string());
+    let mut run = stage::build_parallel(threads, &mut make).unwrap();
+    let mut rows = Collected::default();
+    let broken = loop {
+        match stage::run_parallel(&mut run, slice, &mut rows) {
+            Ok(progress) if progress.done => break None,
+            Ok(_) => {}
+            Err(broken) => break Some(broken),
+        }
+    };
+    stage::finish_parallel(&mut run, &mut rows);
+    // How many events a run takes is the engine's affair.
+    let progress = Progress { events: 0, ..run.progress() };
+    let said = [
+        format!("{:x} {progress:?} {:?} {broken:?} {:?}", run.fingerprint(), run.now(), run.unrest()),
+        format!("{:?} {:?}", run.deadlock(), run.first_drop()),
+        format!("{:#?}", rows.flows),
+        format!("{:#?}", rows.control),
+        format!("{:#?} {:#?} {:#?}", rows.ports, rows.switches, rows.counters),
+    ];
+    (said.join("\n"), run.threads(), run.why_one_thread().map(str::to_owned))
+}
+
+fn same_on_any_number(name: &str, text: &str) {
+    let (one, _, _) = run(text, 1, 1 << 16);
+    assert!(one.len() > 10_000, "{name}: rows were handed out");
+    for threads in [2, 3, 4, 8, 16] {
+        // Six leaves make six parts at most.
+        let (many, used, why) = run(text, threads, 1 << 16);
+        assert_eq!((used, why), (threads.min(6), None), "{name}");
+        let differ = one.lines().zip(many.lines()).find(|(one, many)| one != many);
+        assert!(one == many, "{name}, {threads} threads: {differ:?}");
+    }
+    let (many, ..) = run(text, 3, 500);
+    assert!(one == many, "{name}: short slices");
+}
+
+#[test]
+fn pfc_and_dcqcn() {
+    let mechanisms = "[ecn]\nkmin = \"20 KB\"\nkmax = \"40 KB\"\n[dcqcn]\npreset = \"ns3-hpcc\"\n";
+    same_on_any_number("by frames", &format!("lossless = true\n{TREE}{PFC}{mechanisms}{BUSY}"));
+    same_on_any_number("by signals", &format!("{TREE}{PFC}signal = \"ideal\"\n{mechanisms}{BUSY}"));
+}
+
+/// Frames are lost and come twice, and flows end while copies of their frames are still under way.
+#[test]
+fn drops_and_what_is_sent_again() {
+    for recovery in ["go-back-n", "selective-repeat"] {
+        let transport = format!(
+            "[transport]\nrecovery = \"{recovery}\"\ntimeout = \"200 us\"\nretries = \"unlimited\"\n[switch]\nbuffer = \"30 KB\"\n"
+        );
+        same_on_any_number(recovery, &format!("{TREE}{transport}{BUSY}"));
+    }
+}
+
+/// Telemetry goes with packets from part to part, and comes back; sprayed packets take all ways.
+#[test]
+fn telemetry_and_spraying() {
+    same_on_any_number("hpcc", &format!("{TREE}{PFC}[hpcc]\n{BUSY}"));
+    same_on_any_number("spray", &format!("{TREE}{PFC}[spray]\n{BUSY}"));
+}
+
+/// The end cuts through flows, and says where each of them waits.
+#[test]
+fn an_end_before_flows_end() {
+    same_on_any_number("stop", &format!("{TREE}{PFC}{BUSY}[stop]\nat = \"31.4159 us\"\n"));
+}
+
+/// Where something is known elsewhere at the same instant there is one thread, and it is said why.
+#[test]
+fn one_thread_and_why() {
+    let why = |text: &str| {
+        let (said, used, why) = run(text, 4, 1 << 16);
+        assert_eq!(said, run(text, 1, 1 << 16).0);
+        assert_eq!(used, 1);
+        why.unwrap_or_default()
+    };
+    assert_eq!(
+        why(&format!("{TREE}{BUSY}[ack]\nenabled = false\n")),
+        "without acknowledgements a sender knows at once what has arrived"
+    );
+    let shared = "[ecn]\nkmin = \"20 KB\"\nkmax = \"40 KB\"\n[dcqcn]\nlaw = \"paper\"\nshared_alpha = true\n";
+    assert_eq!(why(&format!("{TREE}{shared}{BUSY}")), "dcqcn has state that all nodes share at once");
+    assert_eq!(why(&format!("{}{BUSY}", TREE.replace("150 ns", "0 ns"))), "a link between its parts takes no time");
+}
+
+/// A sender that gives up in one part breaks off the attempt. Nothing is handed out twice.
+#[test]
+fn what_nobody_has_foreseen_begins_again() {
+    let transport = "[transport]\nrecovery = \"go-back-n\"\ntimeout = \"20 us\"\nretries = 0\nloss = \"expected\"\n[switch]\nbuffer = \"30 KB\"\n";
+    let text = format!("{TREE}{transport}{BUSY}");
+    let (one, _, _) = run(&text, 1, 1 << 16);
+    let (many, used, why) = run(&text, 4, 300);
+    assert_eq!(
+        (used, why.as_deref()),
+        (1, Some("a sender gives up, which its receiver knows at once; it began again"))
+    );
+    assert!(one == many);
+}
