@@ -4,8 +4,8 @@ use super::*;
 use crate::attachment::Attachment;
 use crate::config::{Recovery, Window};
 use crate::hooks::{Departure, Extra, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide};
-use crate::host::flow::{Controller, Controllers, Flows, SendFlow};
-use crate::host::{Host, Interface, Tables};
+use crate::host::flow::{Controller, SendFlow};
+use crate::host::{Controllers, Flows, Host, Interface, Tables};
 use crate::packet::{AckHeader, DsField, Dscp, Ecn, FlowRef, Gap, Port as PortNo, Queue};
 use crate::queues::HostQueues;
 use crate::spec::FlowSpec;
@@ -59,7 +59,7 @@ struct LoneHost {
 
 impl LoneHost {
     fn at<'a>(&'a mut self, ports: &'a mut [Port], world: &'a mut World) -> At<'a, Interface<'a, After, Paced>> {
-        At { node: Interface { host: &mut self.host, tables: &mut self.tables }, ports, world }
+        At { node: Interface::new(&mut self.host, &mut self.tables), ports, world }
     }
 }
 

@@ -1,13 +1,12 @@
 //! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
 
 use super::recovery::{Receiver, Sender};
-use crate::hooks::{FlowShape, Owners, RateKey, Reach, Unsent};
-use crate::packet::{Class, DsField, FlowRef, HostId};
+use crate::hooks::{FlowShape, Owners, Unsent};
+use crate::packet::{Class, DsField, HostId};
 use crate::routing::{NO_PATH, NO_WAY};
 use crate::spec::{FlowSpec, Stream};
 use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
-use std::collections::HashMap;
 
 /// Where the sender's half stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,112 +285,5 @@ impl<F> Controller<F> {
             windowed: Vec::new(),
             armed: Time::NEVER,
         }
-    }
-}
-
-/// The controllers of hosts.
-pub(crate) struct Controllers<F> {
-    pub list: Vec<Option<Controller<F>>>,
-    pub free: Vec<u32>,
-    /// Those that are kept between flows.
-    pub kept: HashMap<(HostId, RateKey, u8), u32>,
-    /// Of the last one that was made.
-    pub tag: u16,
-    /// What controllers that are gone have done, by mechanism.
-    pub reach: Vec<Reach>,
-}
-
-impl<F> Controllers<F> {
-    /// None yet, for so many mechanisms.
-    pub fn new(owners: usize) -> Controllers<F> {
-        let reach = vec![Reach::default(); owners];
-        Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, reach }
-    }
-}
-
-/// Flows by slot.
-#[derive(Default)]
-pub(crate) struct Flows {
-    pub send: Vec<SendFlow>,
-    pub recv: Vec<RecvFlow>,
-    /// What ECMP gives acknowledgements, or `NO_WAY`. Apart from the receiver's half, which is a cache line.
-    pub back_ways: Vec<u64>,
-    free: Vec<u32>,
-    /// Of a part: slots to be given back, once all parts do so.
-    pub freed: Option<Vec<u32>>,
-    pub active: u64,
-}
-
-impl Flows {
-    #[inline]
-    pub fn insert(&mut self, flow: SendFlow, back: u32) -> u32 {
-        self.active += 1;
-        let other = RecvFlow::of(&flow, back);
-        if let Some(slot) = self.free.pop() {
-            self.send[slot as usize] = flow;
-            self.recv[slot as usize] = other;
-            self.back_ways[slot as usize] = NO_WAY;
-            return slot;
-        }
-        self.send.push(flow);
-        self.recv.push(other);
-        self.back_ways.push(NO_WAY);
-        self.send.len() as u32 - 1
-    }
-
-    pub fn remove(&mut self, slot: u32) {
-        self.retire(slot);
-        self.free_slot(slot);
-    }
-
-    /// The flow is over, but its slot still stands in a list: nobody finds it any more.
-    pub fn retire(&mut self, slot: u32) {
-        self.active -= 1;
-        self.send[slot as usize].live = false;
-        self.recv[slot as usize].live = false;
-    }
-
-    /// The slot of a retired flow has left its list.
-    pub fn free_slot(&mut self, slot: u32) {
-        self.freed.as_mut().unwrap_or(&mut self.free).push(slot);
-    }
-
-    /// All parts give back a slot.
-    pub fn give_back(&mut self, slot: u32) {
-        self.send[slot as usize].live = false;
-        self.recv[slot as usize].live = false;
-        self.free.push(slot);
-    }
-
-    /// The slot of a flow at its receiver, if it is still under way.
-    #[inline(always)]
-    pub fn find_received(&self, flow: FlowRef) -> Option<usize> {
-        let slot = flow.slot as usize;
-        let recv = self.recv.get(slot)?;
-        (recv.live && recv.tag == flow.tag).then_some(slot)
-    }
-
-    /// The slot of a flow at its sender, if it is still under way.
-    #[inline(always)]
-    pub fn find(&self, flow: FlowRef) -> Option<usize> {
-        let slot = flow.slot as usize;
-        let send = self.send.get(slot)?;
-        (send.live && send.tag == flow.tag).then_some(slot)
-    }
-
-    /// Reads both halves of a flow, for no other purpose than to have them in the cache.
-    #[inline(always)]
-    pub fn touch(&self, slot: u32) -> u64 {
-        let slot = slot as usize;
-        self.send.get(slot).map_or(0, |f| f.acked ^ f.packets) ^ self.recv.get(slot).map_or(0, |f| f.received)
-    }
-
-    /// Slots of all flows under way.
-    pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.send.len() as u32).filter(|s| self.send[*s as usize].live)
-    }
-
-    pub fn reference(&self, slot: u32) -> FlowRef {
-        FlowRef { slot, tag: self.send[slot as usize].tag }
     }
 }

@@ -5,6 +5,7 @@ mod notes;
 mod receive;
 pub mod recovery;
 mod send;
+mod tables;
 pub mod transport;
 
 use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicShape, NicSide, Owner, Owners};
@@ -14,7 +15,8 @@ use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
 use crate::units::Rate;
 use backwater_engine::Time;
-use flow::{Controllers, Flows, NO_FLOW};
+use flow::NO_FLOW;
+pub(crate) use tables::{Controllers, Flows, Interface, Tables};
 
 /// The context of a NIC's hook: `$h` is the interface, borrowed apart from the rest of the network.
 macro_rules! cx {
@@ -113,30 +115,10 @@ impl<N> Host<N> {
         self.staged[usize::from(queue.0) % CLASSES] -= 1;
     }
 
-    /// A flow's turn comes after those of all others of its class.
+    /// The flows of a class that are ready.
     #[inline(always)]
-    pub fn push_ready(&mut self, class: Class, slot: u32, flows: &mut Flows) {
-        let list = &mut self.ready[usize::from(class.0) % CLASSES];
-        flows.send[slot as usize].behind = NO_FLOW;
-        if list.first == NO_FLOW {
-            list.first = slot;
-        } else {
-            flows.send[list.last as usize].behind = slot;
-        }
-        list.last = slot;
-        self.ready_mask |= 1 << class.0;
-    }
-
-    /// Takes out the flow whose turn it is.
-    #[inline(always)]
-    pub fn pop_ready(&mut self, class: usize, flows: &Flows) -> u32 {
-        let list = &mut self.ready[class % CLASSES];
-        let slot = list.first;
-        list.first = flows.send[slot as usize].behind;
-        if list.first == NO_FLOW {
-            self.ready_mask &= !(1 << class);
-        }
-        slot
+    fn ready_list(&mut self, class: usize) -> &mut ReadyFlows {
+        &mut self.ready[class % CLASSES]
     }
 
     /// Whose turn it is among the classes of a mask that is not empty.
@@ -197,19 +179,6 @@ impl SlowReceiver {
         self.bytes -= u64::from(slab[pkt].pkt.size);
         Some(pkt)
     }
-}
-
-/// What hosts have beside their interfaces. A host touches what is its own: flows that it sends, those that it receives, and the
-/// controllers of the former.
-pub(crate) struct Tables<F> {
-    pub flows: Flows,
-    pub controllers: Controllers<F>,
-}
-
-/// A host's interface, and what it has beside it.
-pub(crate) struct Interface<'a, N, F> {
-    pub host: &'a mut Host<N>,
-    pub tables: &'a mut Tables<F>,
 }
 
 /// The port of a host.

@@ -29,8 +29,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             match *note {
                 NicNote::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
-                    let found = frame.flow.and_then(|f| self.node.tables.flows.find_received(f));
-                    let path = found.map_or(NO_PATH, |at| self.node.tables.flows.recv[at].back);
+                    let found = frame.flow.and_then(|f| self.node.find_receiving(f));
+                    let path = found.map_or(NO_PATH, |at| self.node.receiving(at).back);
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
@@ -54,8 +54,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Acts on what a flow's hook has noted.
     #[cold]
     pub(crate) fn act_on_flow_notes(&mut self, controller: u32) {
-        let (tag, key) =
-            self.node.tables.controllers.list[controller as usize].as_ref().map_or((0, 0), |c| (c.tag, c.key));
+        let (tag, key) = self.node.controller(controller).map_or((0, 0), |c| (c.tag, c.key));
         let notes = std::mem::take(&mut self.world.notes.flow);
         for note in &notes {
             match *note {
@@ -78,16 +77,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// A flow that this host sends, if it is still under way.
     fn own_flow(&self, flow: FlowRef) -> Option<&SendFlow> {
-        let flow = &self.node.tables.flows.send[self.node.tables.flows.find(flow)?];
-        (flow.src == self.node.host.shape.host).then_some(flow)
+        Some(self.node.sending(self.node.find_sending(flow)?))
     }
 
     /// A flow's packets are of another class from now on. One that waits for its turn in the old class moves when that comes.
     fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
-        if let Some(at) = self.node.tables.flows.find(flow) {
-            let flow = &mut self.node.tables.flows.send[at];
+        if let Some(at) = self.node.find_sending(flow) {
+            let (host, flow, _) = self.node.with_flow(at as u32);
             flow.class = class.unwrap_or(flow.own_class);
-            let queue = self.node.host.shape.queues.pick(flow.class, self.ports[usize::from(PORT)].open);
+            let queue = host.shape.queues.pick(flow.class, self.ports[usize::from(PORT)].open);
             flow.ds = DsField::new(Dscp::of(queue), flow.ds.ecn());
         }
     }
@@ -100,8 +98,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             NicGate::Link => Some(CLASSES),
             NicGate::Class(class) => Some(usize::from(class.0)),
             NicGate::Flow(flow) => {
-                if let Some(at) = self.node.tables.flows.find(flow) {
-                    let owners = &mut self.node.tables.flows.send[at].shut;
+                if let Some(at) = self.node.find_sending(flow) {
+                    let owners = &mut self.node.sending_mut(at).shut;
                     *owners = if shut { *owners | 1 << owner.0 } else { *owners & !(1 << owner.0) };
                 }
                 None
@@ -133,7 +131,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
         let flow = frame.flow.filter(|flow| self.own_flow(*flow).is_some());
         let Some(flow) = flow else { return self.tell_kept(frame) };
-        let controller = self.node.tables.flows.send[flow.slot as usize].controller;
+        let controller = self.node.sending(flow.slot as usize).controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, flow.slot, |side, cx| side.on_control(cx, frame));
             self.repace(controller);
@@ -143,12 +141,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A frame is for a controller that a host keeps for flows like the one that it speaks of: for the one whose mechanism takes it.
     #[cold]
     fn tell_kept(&mut self, frame: &Control) {
-        let host = self.node.host.shape.host;
         let Some((dst, class)) = frame.about else { return };
         let keys = [RateKey::Dest(dst), RateKey::Class(class)].into_iter();
-        let kept = &self.node.tables.controllers.kept;
-        let all = keys.flat_map(|key| self.world.rules.confinement.places().map(move |left| (host, key, left)));
-        for controller in all.filter_map(|key| kept.get(&key).copied()).collect::<Vec<_>>() {
+        let all = keys.flat_map(|key| self.world.rules.confinement.places().map(move |left| (key, left)));
+        for controller in self.node.kept(all).collect::<Vec<_>>() {
             let fate = self.at_controller(controller, NO_FLOW, |side, cx| side.on_control(cx, frame));
             self.repace(controller);
             if fate == Some(Fate::Consumed) {
@@ -163,7 +159,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     pub(crate) fn flow_timer(&mut self, controller: u32, owner: Owner, token: u16) {
-        let slot = self.node.tables.controllers.list[controller as usize].as_ref().map_or(NO_FLOW, |c| c.slot);
+        let slot = self.node.controller(controller).map_or(NO_FLOW, |c| c.slot);
         self.at_controller(controller, slot, |side, cx| side.on_timer(&mut cx.owned_by(owner), token));
         self.repace(controller);
     }

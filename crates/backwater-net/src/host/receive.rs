@@ -57,9 +57,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     #[inline]
     fn take_data(&mut self, pkt: Ix, header: &Packet, data: DataHeader) {
-        let found = self.node.tables.flows.find_received(header.flow);
+        let found = self.node.find_receiving(header.flow);
         if let Some(at) = found
-            && !self.node.tables.flows.recv[at].begun
+            && !self.node.receiving(at).begun
         {
             self.tell_flow_start(at, header.flow, data.src);
         }
@@ -67,7 +67,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.at_nic_of(left, |stack, cx| stack.on_receive(cx, header));
         self.world.slab.remove(pkt);
         if let Some(at) = found {
-            let recv = &mut self.node.tables.flows.recv[at];
+            let recv = self.node.receiving_mut(at);
             recv.reordered = recv.reordered.saturating_add(u32::from(data.offset < recv.furthest));
             recv.furthest = recv.furthest.max(data.end());
             recv.marked = recv.marked.saturating_add(u32::from(header.is_marked()));
@@ -77,7 +77,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 recv.received += u64::from(data.payload);
                 Answer::Ack(recv.received)
             };
-            let recv = &mut self.node.tables.flows.recv[at];
+            let recv = self.node.receiving_mut(at);
             let whole = recv.is_whole();
             if whole && recv.ended && recv.last_byte == Time::NEVER {
                 recv.last_byte = self.world.now;
@@ -96,7 +96,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The first packet of a flow has arrived.
     #[cold]
     fn tell_flow_start(&mut self, at: usize, flow: FlowRef, src: HostId) {
-        let recv = &mut self.node.tables.flows.recv[at];
+        let recv = self.node.receiving_mut(at);
         recv.begun = true;
         let incoming = Incoming { flow, src, class: recv.class, bytes: Bytes(recv.total) };
         let left = self.left(Some(at));
@@ -107,7 +107,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn left(&self, received: Option<usize>) -> Owners {
         match received {
-            Some(at) => self.world.rules.confinement.at(self.node.tables.flows.recv[at].left).owners,
+            Some(at) => self.world.rules.confinement.at(self.node.receiving(at).left).owners,
             None => self.world.rules.confinement.any(),
         }
     }
@@ -115,7 +115,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Nothing more of a flow will come, which its last byte did not tell: its sender has given up, or its stream has ended since.
     #[cold]
     pub(crate) fn tell_flow_end(&mut self, flow: FlowRef) {
-        let left = self.left(self.node.tables.flows.find_received(flow));
+        let left = self.left(self.node.find_receiving(flow));
         self.at_nic_of(left, |stack, cx| stack.on_flow_end(cx, flow));
         self.act_nic();
     }
@@ -123,7 +123,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Acknowledges, unless there is another packet to be acknowledged with this one.
     #[inline(always)]
     fn answer(&mut self, at: usize, pkt: Ix, packet: &Packet, data: DataHeader, answer: Answer, whole: bool) {
-        let recv = &mut self.node.tables.flows.recv[at];
+        let recv = self.node.receiving_mut(at);
         recv.pending = recv.pending.saturating_add(1);
         recv.pending_mark |= packet.is_marked();
         let (received, gap) = match answer {
@@ -136,16 +136,17 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
-        let class = self.world.rules.ack.class.map_or(recv.class, crate::packet::Class);
+        let (own_class, back, left) = (recv.class, recv.back, recv.left);
+        let class = self.world.rules.ack.class.map_or(own_class, crate::packet::Class);
         let dscp = self.node.host.answers(class, packet.ds.dscp());
-        let (path, entropy) = match self.node.tables.flows.back_ways[at] {
-            NO_WAY => (recv.back, Packet::entropy_of(packet.dst, data.src, packet.flow)),
+        let (path, entropy) = match self.node.back_way(at) {
+            NO_WAY => (back, Packet::entropy_of(packet.dst, data.src, packet.flow)),
             way => (KNOWN, way),
         };
         let ack = Packet {
             dst: data.src,
             entropy,
-            size: self.world.rules.ack_size(recv.left),
+            size: self.world.rules.ack_size(left),
             uid: mix(packet.uid),
             path,
             hop: 0,
@@ -190,9 +191,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         // Before anything is sent again, which may be given the place of this acknowledgement.
         let carried =
             if self.world.rules.extra.attachment { self.world.attachments.get(pkt, header.uid) } else { None };
-        let Some(at) = self.node.tables.flows.find(header.flow) else { return };
+        let Some(at) = self.node.find_sending(header.flow) else { return };
         let now = self.world.now;
-        let flow = &mut self.node.tables.flows.send[at];
+        let flow = self.node.sending_mut(at);
         let further = ack.received > flow.acked;
         flow.acked = flow.acked.max(ack.received);
         let (controller, recovers) = (flow.controller, flow.recovery.is_some());
@@ -217,7 +218,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     pub(crate) fn maybe_complete(&mut self, at: usize) {
-        let flow = &self.node.tables.flows.send[at];
+        let flow = self.node.sending(at);
         if flow.acked < flow.available || !flow.ended() {
             return;
         }

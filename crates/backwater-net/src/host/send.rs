@@ -32,10 +32,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Its controller is told that a flow begins.
     pub(crate) fn tell_begin(&mut self, slot: u32) {
-        let controller = self.node.tables.flows.send[slot as usize].controller;
+        let controller = self.node.sending(slot as usize).controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, slot, |side, cx| side.on_start(cx));
-            match self.node.tables.controllers.list[controller as usize].as_mut() {
+            match self.node.controller_mut(controller) {
                 Some(c) if c.slot == slot => c.next = c.side.stopped_until(),
                 // Others may wait for what it now answers.
                 _ => self.repace(controller),
@@ -45,7 +45,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Its controller is told that a flow is over.
     pub(crate) fn tell_end(&mut self, slot: u32) {
-        let controller = self.node.tables.flows.send[slot as usize].controller;
+        let controller = self.node.sending(slot as usize).controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, slot, |side, cx| side.on_end(cx));
         }
@@ -59,10 +59,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Puts a flow behind those of its class that are ready.
     fn line_up(&mut self, slot: u32) {
-        let flow = &mut self.node.tables.flows.send[slot as usize];
+        let flow = self.node.sending_mut(slot as usize);
         flow.status = Status::Ready;
         let class = flow.class;
-        self.node.host.push_ready(class, slot, &mut self.node.tables.flows);
+        self.node.push_ready(class, slot);
     }
 
     /// Flows of a host that were parked look again.
@@ -146,10 +146,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 None => highest(mask),
                 Some(weights) => h.weighted_turn(mask, weights),
             };
-            let slot = h.pop_ready(class, &self.node.tables.flows);
-            let flow = &mut self.node.tables.flows.send[slot as usize];
+            let slot = self.node.pop_ready(class);
+            let (h, flow, controller) = self.node.with_flow(slot);
             if !flow.live {
-                self.node.tables.flows.free_slot(slot);
+                self.node.free_slot(slot);
                 continue;
             }
             if usize::from(flow.class.0) != class {
@@ -173,14 +173,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 h.parked.push(slot);
                 continue;
             }
-            if flow.controller == NO_CONTROLLER {
+            let Some(c) = controller else {
                 if flow.away(u64::from(self.world.rules.payload)) >= flow.window {
                     flow.status = Status::Windowed;
                     continue;
                 }
-                return Some(slot);
-            }
-            let Some(c) = self.node.tables.controllers.list[flow.controller as usize].as_mut() else {
                 return Some(slot);
             };
             if c.next > self.world.now {
@@ -202,8 +199,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Some(window) => window.0.max(self.world.rules.least_window()),
             };
             if away >= asked.min(self.flow_window(slot)) {
-                self.node.tables.flows.send[slot as usize].status = Status::Windowed;
-                if let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() {
+                self.node.sending_mut(slot as usize).status = Status::Windowed;
+                if let Some(c) = self.node.controller_mut(controller) {
                     c.windowed.push(slot);
                 }
                 continue;
@@ -214,9 +211,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Makes the next packet of a flow.
     fn send(&mut self, slot: u32) -> Ix {
-        let reference = self.node.tables.flows.reference(slot);
+        let reference = self.node.reference(slot);
         let offset = self.next_offset(slot as usize);
-        let flow = &mut self.node.tables.flows.send[slot as usize];
+        let flow = self.node.sending_mut(slot as usize);
         let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
         let (path, entropy) = if flow.way == NO_WAY { (flow.path, flow.hash) } else { (KNOWN, flow.way) };
         let mut pkt = Packet {
@@ -246,7 +243,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if more {
             self.line_up(slot);
         } else {
-            self.node.tables.flows.send[slot as usize].status = Status::Idle;
+            self.node.sending_mut(slot as usize).status = Status::Idle;
         }
         let ix = self.world.slab.insert(pkt);
         if self.world.rules.extra.attachment {
@@ -258,7 +255,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A packet sets out with what its flow's controller attaches.
     #[cold]
     fn attach(&mut self, controller: u32, pkt: Ix) {
-        let Some(Some(c)) = self.node.tables.controllers.list.get_mut(controller as usize) else { return };
+        let Some(c) = self.node.controller_mut(controller) else { return };
         let header = &self.world.slab[pkt].pkt;
         if let Some(attachment) = c.side.attach(header) {
             self.world.attachments.put(pkt, header.uid, attachment);
@@ -273,8 +270,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         slot: u32,
         f: impl FnOnce(&mut F, &mut FlowCx<'_>) -> R,
     ) -> Option<R> {
-        let c = self.node.tables.controllers.list[controller as usize].as_mut()?;
-        let of = self.node.tables.flows.send.get(slot as usize);
+        let (c, of) = self.node.controller_with(controller, slot)?;
         let own;
         let shape = match of {
             Some(flow) if c.slot == NO_FLOW => {
@@ -300,7 +296,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     fn pace_after(&mut self, controller: u32, size: u32) {
         let (now, gap) = (self.world.now, self.world.rules.gap);
-        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.controller_mut(controller) else { return };
         (c.last, c.last_size) = (now, size + gap);
         c.next = c.due(now);
     }
@@ -308,10 +304,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The rate may have changed: moves the next packet's time, and wakes those who wait if it has come nearer.
     pub(crate) fn repace(&mut self, controller: u32) {
         let now = self.world.now;
-        let Some(mut c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
+        let Some(mut c) = self.node.controller_mut(controller) else { return };
         if !c.windowed.is_empty() {
             self.look_at_window(controller);
-            let Some(same) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
+            let Some(same) = self.node.controller_mut(controller) else { return };
             c = same;
         }
         let next = c.due(c.last);
@@ -337,7 +333,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.
     #[cold]
     pub(crate) fn look_at_window(&mut self, controller: u32) {
-        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut() else { return };
+        let Some(c) = self.node.controller_mut(controller) else { return };
         for slot in std::mem::take(&mut c.windowed) {
             self.ready(slot);
         }
@@ -349,7 +345,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let now = self.world.now;
         // Armed anew since, the rate having changed: the later event counts.
         let valid = |c: &&mut Controller<F>| c.armed == now;
-        let Some(c) = self.node.tables.controllers.list[controller as usize].as_mut().filter(valid) else { return };
+        let Some(c) = self.node.controller_mut(controller).filter(valid) else { return };
         c.armed = Time::NEVER;
         if c.next > now {
             // Another flow of this controller has sent since this was armed.

@@ -52,7 +52,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The offset at which a flow's next packet begins: what is lost goes before what is new.
     #[inline(always)]
     pub(crate) fn next_offset(&mut self, slot: usize) -> u64 {
-        let flow = &mut self.node.tables.flows.send[slot];
+        let flow = self.node.sending_mut(slot);
         match flow.recovery.as_mut() {
             None => flow.sent,
             Some(sender) => sender.lost.pop_first().unwrap_or(flow.sent),
@@ -64,7 +64,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
         let (now, timeout, step) =
             (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
-        let flow = &mut self.node.tables.flows.send[slot as usize];
+        let flow = self.node.sending_mut(slot as usize);
         let (tag, acked, sent, first) = (flow.tag, flow.acked, flow.sent, flow.packets == 1);
         let Some(sender) = flow.recovery.as_mut() else { return };
         let end = offset + u64::from(payload);
@@ -88,7 +88,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn receive_reliably(&mut self, at: usize, data: DataHeader) -> Answer {
         let (offset, end) = (data.offset, data.end());
         let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
-        let recv = &mut self.node.tables.flows.recv[at];
+        let recv = self.node.receiving_mut(at);
         let empty = recv.total == 0 && recv.ended;
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
         if data.payload == 0 && offset >= receiver.expected && !empty {
@@ -127,7 +127,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn learn(&mut self, at: usize, ack: AckHeader, further: bool) -> bool {
         let (now, step) = (self.world.now, u64::from(self.world.rules.payload));
         let (recovery, in_order) = (self.world.rules.transport.recovery, self.world.rules.transport.in_order);
-        let flow = &mut self.node.tables.flows.send[at];
+        let flow = self.node.sending_mut(at);
         let acked = flow.acked;
         let Some(sender) = flow.recovery.as_mut() else { return false };
         if further {
@@ -180,7 +180,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The flow may have something to send again.
     fn wake_flow(&mut self, at: usize) {
-        let flow = &self.node.tables.flows.send[at];
+        let flow = self.node.sending(at);
         let idle = flow.status == Status::Idle && flow.has_more();
         let unwindowed = flow.status == Status::Windowed && flow.controller == NO_CONTROLLER;
         if idle || unwindowed {
@@ -194,7 +194,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
         let retries = self.world.rules.transport.retries;
         let recovery = self.world.rules.transport.recovery;
-        let flow = &mut self.node.tables.flows.send[at];
+        let flow = self.node.sending_mut(at);
         let (acked, sent, empty) = (flow.acked, flow.sent, flow.is_empty());
         let again = Event::Timeout { slot: at as u32, tag: flow.tag };
         let Some(sender) = flow.recovery.as_mut() else { return };
@@ -225,7 +225,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         flow.owe_if_empty();
         self.world.push(now + timeout, again);
         self.world.outcomes.push(Outcome::TimedOut { tries });
-        let controller = self.node.tables.flows.send[at].controller;
+        let controller = self.node.sending(at).controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, at as u32, |side, cx| side.on_loss(cx, Loss::Timeout));
         }
@@ -239,12 +239,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// nothing can be taken, and has to be given back when its turn comes. Only flows that send again end so.
     #[cold]
     pub(crate) fn leave_lists(&mut self, at: usize) -> bool {
-        let flow = &self.node.tables.flows.send[at];
-        let (slot, status) = (at as u32, flow.status);
-        let controller = self.node.tables.controllers.list.get_mut(flow.controller as usize).and_then(Option::as_mut);
-        let list = match (status, controller) {
+        let slot = at as u32;
+        let (host, flow, controller) = self.node.with_flow(slot);
+        let list = match (flow.status, controller) {
             (Status::Ready, _) => return true,
-            (Status::Parked, _) => &mut self.node.host.parked,
+            (Status::Parked, _) => &mut host.parked,
             (Status::Pacing, Some(c)) => &mut c.waiting,
             (Status::Windowed, Some(c)) => &mut c.windowed,
             _ => return false,
@@ -256,11 +255,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// \[bytes\] that a flow may leave unacknowledged now.
     #[inline(always)]
     pub(crate) fn flow_window(&self, slot: u32) -> u64 {
-        let flow = &self.node.tables.flows.send[slot as usize];
+        let flow = self.node.sending(slot as usize);
         if !self.world.rules.transport.window_scaling || flow.window == u64::MAX || flow.controller == NO_CONTROLLER {
             return flow.window;
         }
-        let Some(c) = self.node.tables.controllers.list[flow.controller as usize].as_ref() else { return flow.window };
+        let Some(c) = self.node.controller(flow.controller) else { return flow.window };
         let rate = c.side.rate().map_or(c.shape.line.0, |rate| rate.0.min(c.shape.line.0));
         let scaled = (u128::from(flow.window) * u128::from(rate) / u128::from(c.shape.line.0.max(1))) as u64;
         scaled.max(self.world.rules.least_window())

@@ -206,8 +206,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A flow begins at its source.
     #[cold]
     pub(crate) fn begin_waits(&mut self, slot: u32) {
-        let (group, reference) =
-            (self.node.tables.flows.send[slot as usize].group, self.node.tables.flows.reference(slot));
+        let (group, reference) = (self.node.sending(slot as usize).group, self.node.reference(slot));
         let port = self.global(PORT);
         let Some(waits) = &mut self.world.probes.waits else { return };
         if waits.groups.get(group as usize) == Some(&true) {
@@ -217,7 +216,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// What keeps a flow, and not its port, from sending; and the queue of its interface that its next packet will join.
     pub(crate) fn cause_at_source(&self, stand: &Stand) -> Option<AtSource> {
-        let flow = &self.node.tables.flows.send[self.node.tables.flows.find(stand.flow)?];
+        let flow = self.node.sending(self.node.find_sending(stand.flow)?);
         let queue = flow.ds.dscp().priority().0;
         let cause = match flow.status {
             Status::Pacing => Some(Cause::Rate),
@@ -241,8 +240,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return;
         }
         let flow = self.world.slab[pkt].pkt.flow;
-        if let Some(at) = self.node.tables.flows.find_received(flow)
-            && self.node.tables.flows.recv[at].last_byte == Time::NEVER
+        if let Some(at) = self.node.find_receiving(flow)
+            && self.node.receiving(at).last_byte == Time::NEVER
         {
             waits.latest.insert(flow, (account, self.world.now));
         }

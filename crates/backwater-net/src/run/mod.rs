@@ -389,7 +389,7 @@ impl<A: Actors> Network<A> {
     fn host_at(&mut self, host: u32) -> At<'_, Interface<'_, A::Nic, A::Flow>> {
         let host = &mut self.hosts[host as usize];
         let ports = std::slice::from_mut(&mut self.ports[host.port as usize]);
-        At { node: Interface { host, tables: &mut self.tables }, ports, world: &mut self.world }
+        At { node: Interface::new(host, &mut self.tables), ports, world: &mut self.world }
     }
 
     /// The host of the controller with this tag, if that is still there.

@@ -1,0 +1,259 @@
+//! Flows under way and controllers, and which of them a host finds.
+//!
+//! They lie in tables of all hosts of a network, since a packet names a flow by one slot, which its sender and its receiver both
+//! look up. A host sees them through an [`Interface`], which gives it only what is its own.
+
+use super::Host;
+use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow};
+use crate::hooks::{RateKey, Reach};
+use crate::packet::{Class, FlowRef, HostId};
+use crate::routing::NO_WAY;
+use std::collections::HashMap;
+
+/// The controllers of hosts.
+pub(crate) struct Controllers<F> {
+    pub list: Vec<Option<Controller<F>>>,
+    pub free: Vec<u32>,
+    /// Those that are kept between flows.
+    pub kept: HashMap<(HostId, RateKey, u8), u32>,
+    /// Of the last one that was made.
+    pub tag: u16,
+    /// What controllers that are gone have done, by mechanism.
+    pub reach: Vec<Reach>,
+}
+
+impl<F> Controllers<F> {
+    /// None yet, for so many mechanisms.
+    pub fn new(owners: usize) -> Controllers<F> {
+        let reach = vec![Reach::default(); owners];
+        Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, reach }
+    }
+}
+
+/// Flows by slot.
+#[derive(Default)]
+pub(crate) struct Flows {
+    pub send: Vec<SendFlow>,
+    pub recv: Vec<RecvFlow>,
+    /// What ECMP gives acknowledgements, or `NO_WAY`. Apart from the receiver's half, which is a cache line.
+    pub back_ways: Vec<u64>,
+    free: Vec<u32>,
+    /// Of a part: slots to be given back, once all parts do so.
+    pub freed: Option<Vec<u32>>,
+    pub active: u64,
+}
+
+impl Flows {
+    #[inline]
+    pub fn insert(&mut self, flow: SendFlow, back: u32) -> u32 {
+        self.active += 1;
+        let other = RecvFlow::of(&flow, back);
+        if let Some(slot) = self.free.pop() {
+            self.send[slot as usize] = flow;
+            self.recv[slot as usize] = other;
+            self.back_ways[slot as usize] = NO_WAY;
+            return slot;
+        }
+        self.send.push(flow);
+        self.recv.push(other);
+        self.back_ways.push(NO_WAY);
+        self.send.len() as u32 - 1
+    }
+
+    pub fn remove(&mut self, slot: u32) {
+        self.retire(slot);
+        self.free_slot(slot);
+    }
+
+    /// The flow is over, but its slot still stands in a list: nobody finds it any more.
+    pub fn retire(&mut self, slot: u32) {
+        self.active -= 1;
+        self.send[slot as usize].live = false;
+        self.recv[slot as usize].live = false;
+    }
+
+    /// The slot of a retired flow has left its list.
+    pub fn free_slot(&mut self, slot: u32) {
+        self.freed.as_mut().unwrap_or(&mut self.free).push(slot);
+    }
+
+    /// All parts give back a slot.
+    pub fn give_back(&mut self, slot: u32) {
+        self.send[slot as usize].live = false;
+        self.recv[slot as usize].live = false;
+        self.free.push(slot);
+    }
+
+    /// The slot of a flow at its receiver, if it is still under way.
+    #[inline(always)]
+    pub fn find_received(&self, flow: FlowRef) -> Option<usize> {
+        let slot = flow.slot as usize;
+        let recv = self.recv.get(slot)?;
+        (recv.live && recv.tag == flow.tag).then_some(slot)
+    }
+
+    /// The slot of a flow at its sender, if it is still under way.
+    #[inline(always)]
+    pub fn find(&self, flow: FlowRef) -> Option<usize> {
+        let slot = flow.slot as usize;
+        let send = self.send.get(slot)?;
+        (send.live && send.tag == flow.tag).then_some(slot)
+    }
+
+    /// Reads both halves of a flow, for no other purpose than to have them in the cache.
+    #[inline(always)]
+    pub fn touch(&self, slot: u32) -> u64 {
+        let slot = slot as usize;
+        self.send.get(slot).map_or(0, |f| f.acked ^ f.packets) ^ self.recv.get(slot).map_or(0, |f| f.received)
+    }
+
+    /// Slots of all flows under way.
+    pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.send.len() as u32).filter(|s| self.send[*s as usize].live)
+    }
+
+    pub fn reference(&self, slot: u32) -> FlowRef {
+        FlowRef { slot, tag: self.send[slot as usize].tag }
+    }
+}
+
+/// What hosts have beside their interfaces.
+pub(crate) struct Tables<F> {
+    pub flows: Flows,
+    pub controllers: Controllers<F>,
+}
+
+/// A host's interface, and of the tables what is this host's own: the flows that it sends, those that come to it, and the
+/// controllers of the former. To ask for another's ends a run that checks itself.
+pub(crate) struct Interface<'a, N, F> {
+    pub host: &'a mut Host<N>,
+    tables: &'a mut Tables<F>,
+}
+
+impl<'a, N, F> Interface<'a, N, F> {
+    #[inline(always)]
+    pub fn new(host: &'a mut Host<N>, tables: &'a mut Tables<F>) -> Interface<'a, N, F> {
+        Interface { host, tables }
+    }
+
+    /// The slot of a flow that this host sends, if it is still under way.
+    #[inline(always)]
+    pub fn find_sending(&self, flow: FlowRef) -> Option<usize> {
+        self.tables.flows.find(flow).filter(|slot| self.tables.flows.send[*slot].src == self.host.shape.host)
+    }
+
+    /// The slot of a flow that comes to this host, if it is still under way.
+    #[inline(always)]
+    pub fn find_receiving(&self, flow: FlowRef) -> Option<usize> {
+        self.tables.flows.find_received(flow)
+    }
+
+    /// The sender's half of a flow that this host sends.
+    #[inline(always)]
+    pub fn sending(&self, slot: usize) -> &SendFlow {
+        let flow = &self.tables.flows.send[slot];
+        debug_assert_eq!(flow.src, self.host.shape.host, "another host sends this flow");
+        flow
+    }
+
+    #[inline(always)]
+    pub fn sending_mut(&mut self, slot: usize) -> &mut SendFlow {
+        let flow = &mut self.tables.flows.send[slot];
+        debug_assert_eq!(flow.src, self.host.shape.host, "another host sends this flow");
+        flow
+    }
+
+    /// The receiver's half of a flow that comes to this host.
+    #[inline(always)]
+    pub fn receiving(&self, slot: usize) -> &RecvFlow {
+        debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
+        &self.tables.flows.recv[slot]
+    }
+
+    #[inline(always)]
+    pub fn receiving_mut(&mut self, slot: usize) -> &mut RecvFlow {
+        debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
+        &mut self.tables.flows.recv[slot]
+    }
+
+    /// What ECMP gives the acknowledgements of a flow that comes to this host, or `NO_WAY`.
+    #[inline(always)]
+    pub fn back_way(&self, slot: usize) -> u64 {
+        self.tables.flows.back_ways[slot]
+    }
+
+    /// By what packets name a flow that this host sends.
+    #[inline(always)]
+    pub fn reference(&self, slot: u32) -> FlowRef {
+        FlowRef { slot, tag: self.sending(slot as usize).tag }
+    }
+
+    /// A controller of this host; `None`: its flow is over, or this is no controller.
+    #[inline(always)]
+    pub fn controller(&self, controller: u32) -> Option<&Controller<F>> {
+        let found = self.tables.controllers.list.get(controller as usize)?.as_ref()?;
+        debug_assert_eq!(found.shape.src, self.host.shape.host, "another host's controller");
+        Some(found)
+    }
+
+    #[inline(always)]
+    pub fn controller_mut(&mut self, controller: u32) -> Option<&mut Controller<F>> {
+        let found = self.tables.controllers.list.get_mut(controller as usize)?.as_mut()?;
+        debug_assert_eq!(found.shape.src, self.host.shape.host, "another host's controller");
+        Some(found)
+    }
+
+    /// The same, and the flow of this slot, unless that is `NO_FLOW`.
+    #[inline(always)]
+    pub fn controller_with(&mut self, controller: u32, slot: u32) -> Option<(&mut Controller<F>, Option<&SendFlow>)> {
+        let found = self.tables.controllers.list.get_mut(controller as usize)?.as_mut()?;
+        debug_assert_eq!(found.shape.src, self.host.shape.host, "another host's controller");
+        Some((found, self.tables.flows.send.get(slot as usize)))
+    }
+
+    /// The controllers that this host keeps under these keys.
+    pub fn kept<'b>(&'b self, keys: impl Iterator<Item = (RateKey, u8)> + 'b) -> impl Iterator<Item = u32> + 'b {
+        let host = self.host.shape.host;
+        keys.filter_map(move |(key, left)| self.tables.controllers.kept.get(&(host, key, left)).copied())
+    }
+
+    /// The interface, a flow that it sends, and that flow's controller, if it has one.
+    #[inline(always)]
+    pub fn with_flow(&mut self, slot: u32) -> (&mut Host<N>, &mut SendFlow, Option<&mut Controller<F>>) {
+        let flow = &mut self.tables.flows.send[slot as usize];
+        debug_assert_eq!(flow.src, self.host.shape.host, "another host sends this flow");
+        let controller = self.tables.controllers.list.get_mut(flow.controller as usize).and_then(Option::as_mut);
+        (self.host, flow, controller)
+    }
+
+    /// A flow's turn comes after those of all others of its class.
+    #[inline(always)]
+    pub fn push_ready(&mut self, class: Class, slot: u32) {
+        let list = self.host.ready_list(usize::from(class.0));
+        let last = std::mem::replace(&mut list.last, slot);
+        if list.first == NO_FLOW {
+            list.first = slot;
+        } else {
+            self.tables.flows.send[last as usize].behind = slot;
+        }
+        self.tables.flows.send[slot as usize].behind = NO_FLOW;
+        self.host.ready_mask |= 1 << class.0;
+    }
+
+    /// Takes out the flow whose turn it is.
+    #[inline(always)]
+    pub fn pop_ready(&mut self, class: usize) -> u32 {
+        let list = self.host.ready_list(class);
+        let slot = list.first;
+        list.first = self.tables.flows.send[slot as usize].behind;
+        if list.first == NO_FLOW {
+            self.host.ready_mask &= !(1 << class);
+        }
+        slot
+    }
+
+    /// The slot of a flow that is over has left the list of ready flows.
+    pub fn free_slot(&mut self, slot: u32) {
+        self.tables.flows.free_slot(slot);
+    }
+}
