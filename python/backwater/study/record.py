@@ -46,10 +46,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from backwater.study.definition import Study
     from backwater.study.outcome import Outcome
 
 HEADLINE = "headline"
 """The table of study.toml with words for lists; nothing that is run depends on it."""
+
+OTHER_SEEDS = (
+    "Run by other seeds than the study's own, as many as the table says: bands and verdicts are for "
+    "the study's own, and one seed says nothing about spread."
+)
+"""What a record says that was run by other seeds."""
 
 NOT_RECORDED = "not recorded yet"
 """What the README's table says of a study without a record."""
@@ -78,13 +85,16 @@ def sources(folder: Path) -> dict[str, str]:
 def of(outcome: Outcome) -> dict[str, Any]:
     """Sum up a reproduction of a study, or of one case of it, that was changed by nothing.
 
-    Raises `InputError` for one of other seeds or other settings.
+    At full size it may have been run by fewer seeds than the study's own, since a run takes up to
+    an hour there: the note says so. Raises `InputError` for one of other seeds otherwise, or of
+    other settings.
     """
     directory = outcome.directory
     if directory is None:
         raise InputError("results that were not kept cannot be recorded", "reproduce with --out")
     manifest = read_manifest(directory, STUDY)
-    if outcome.changes or any(point["other_seeds"] for point in manifest["points"]):
+    other_seeds = any(point["other_seeds"] for point in manifest["points"])
+    if outcome.changes or (other_seeds and not _is_full(outcome.study)):
         raise InputError(
             f"{directory}: is not the study by its own seeds and settings",
             "reproduce it without --seeds, --set and --with",
@@ -94,7 +104,7 @@ def of(outcome: Outcome) -> dict[str, Any]:
         "study": outcome.study.id,
         "size": outcome.study.size,
         "case": manifest["case"],
-        "note": None,
+        "note": OTHER_SEEDS if other_seeds else None,
         "date": ended.date().isoformat(),
         "versions": manifest["versions"],
         "runs": len({run for point in manifest["points"] for run in point["runs"]}),
@@ -102,6 +112,12 @@ def of(outcome: Outcome) -> dict[str, Any]:
         "summary": asdict(outcome.summary),
         "rows": [row.as_dict() for row in outcome.rows],
     }
+
+
+def _is_full(study: Study) -> bool:
+    """Whether this is a study at the size at which it was published, if it is run smaller otherwise."""
+    plain = toml(STUDIES / study.id / "study.toml")
+    return "full" in plain and study.size == plain["full"].get("size")
 
 
 def kept(study: str, *, full: bool = False, case: str | None = None) -> dict[str, Any] | None:
@@ -242,10 +258,8 @@ def write(directory: str) -> Path:
 
 def save(outcome: Outcome, record: dict[str, Any]) -> Path:
     """Write a record and its page into the study's folder."""
-    plain = toml(STUDIES / outcome.study.id / "study.toml")
-    full = "full" in plain and outcome.study.size == plain["full"].get("size")
     folder = STUDIES / outcome.study.id
-    part = _part(full, record["case"])
+    part = _part(_is_full(outcome.study), record["case"])
     write_text(folder / f"record{part}.json", json.dumps(record, indent=1) + "\n")
     write_text(folder / f"TABLE{part}.md", page(outcome, record))
     return folder
