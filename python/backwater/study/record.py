@@ -53,8 +53,8 @@ HEADLINE = "headline"
 """The table of study.toml with words for lists; nothing that is run depends on it."""
 
 OTHER_SEEDS = (
-    "Run by other seeds than the study's own, as many as the table says: bands and verdicts are for "
-    "the study's own, and one seed says nothing about spread."
+    "Run by other seeds than the study's own, as many as the table says: bands and verdicts are "
+    "for the study's own, and one seed says nothing about spread."
 )
 """What a record says that was run by other seeds."""
 
@@ -115,7 +115,7 @@ def of(outcome: Outcome) -> dict[str, Any]:
 
 
 def _is_full(study: Study) -> bool:
-    """Whether this is a study at the size at which it was published, if it is run smaller otherwise."""
+    """Whether a study that is run smaller otherwise is as large as published here."""
     plain = toml(STUDIES / study.id / "study.toml")
     return "full" in plain and study.size == plain["full"].get("size")
 
