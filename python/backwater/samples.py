@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 PAIRS = 5
 """Paired seeds that a winner needs."""
@@ -28,6 +29,7 @@ LEAST = 0.01
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
 
 
+@lru_cache
 def share_of(statistic: str) -> float | None:
     """Give the share below a percentile, 0.99 of `p99`; None of any other statistic."""
     match = _PERCENTILE.fullmatch(statistic)

@@ -67,6 +67,8 @@ class Short:
 
     def _at(self, places: Iterable[int]) -> Short:
         kept = list(places)
+        if len(kept) == len(self):
+            return self
         return Short({name: [column[n] for n in kept] for name, column in self.columns.items()})
 
     def only(self, **equal: Any) -> Short:  # noqa: ANN401 - as the column has it
