@@ -4,6 +4,7 @@
 //! no part reads another's memory. Slots of flows are the same in all parts, since each starts all flows in the same order.
 
 use crate::attachment::Attachment;
+use crate::host::flow::RecvFlow;
 use crate::packet::{Control, HostId, Packet};
 use backwater_engine::Time;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ pub(crate) type Key = (Time, u64);
 pub(crate) const NEVER: Key = (Time::NEVER, u64::MAX);
 
 /// Which part handles which node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ownership {
     pub ports: Vec<u16>,
     pub switches: Vec<u16>,
@@ -23,6 +24,9 @@ pub(crate) struct Ownership {
 }
 
 impl Ownership {
+    /// Of a network that is one part.
+    pub const WHOLE: Ownership = Ownership { ports: Vec::new(), switches: Vec::new(), hosts: Vec::new() };
+
     pub fn of_port(&self, port: u32) -> usize {
         of(&self.ports, port)
     }
@@ -149,4 +153,12 @@ pub(crate) struct Half {
     pub received: u64,
     pub reordered: u32,
     pub marked: u32,
+}
+
+impl Half {
+    /// What the receiver of the flow in this slot knows.
+    pub fn of(slot: u32, recv: &RecvFlow) -> Half {
+        let (last_byte, received) = (recv.last_byte, recv.received);
+        Half { slot, last_byte, received, reordered: recv.reordered, marked: recv.marked }
+    }
 }

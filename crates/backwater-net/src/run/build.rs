@@ -145,7 +145,6 @@ impl<A: Actors> Network<A> {
             series: spec.series,
             deadlock_ends: spec.deadlock_ends,
             stall,
-            owners: Default::default(),
         };
         for (i, fault) in network.faults.iter().enumerate() {
             let event = Event::Fault { fault: i as u32 };

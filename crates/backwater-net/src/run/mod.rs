@@ -28,7 +28,6 @@ use crate::hooks::{
 use crate::host::{Host, Interface, Tables};
 use crate::node::At;
 use crate::packet::{Class, FlowRef, NodeId};
-use crate::part::Ownership;
 use crate::port::{Belongs, Port};
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
@@ -183,7 +182,6 @@ pub struct Network<A: Actors> {
     stall: Time,
     /// It is too large for a processor's cache.
     wide: bool,
-    owners: Ownership,
 }
 impl<A: Actors> Network<A> {
     /// Handles up to `budget` events. A broken promise ends the run.
@@ -222,21 +220,7 @@ impl<A: Actors> Network<A> {
                 self.world.totals.progress.events += handled;
                 return;
             };
-            let before = std::mem::replace(&mut self.world.now, time);
-            self.world.order = order;
-            let mut rare = false;
-            match event {
-                Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),
-                Event::Arrive { port, pkt } => self.arrive(port, pkt),
-                Event::Wake { port } => on_node!(self, port, |at, local| at.woken(local)),
-                _ => {
-                    self.rare(event, before);
-                    rare = true;
-                }
-            }
-            if !self.world.outcomes.is_empty() {
-                self.settle();
-            }
+            let rare = self.handle(time, order, event);
             // A flow that begins finds routes, and so many begin within one batch of events.
             if self.world.totals.stopped || rare && self.enough_routes() {
                 self.world.totals.progress.events += handled + 1;
@@ -244,6 +228,27 @@ impl<A: Actors> Network<A> {
             }
         }
         self.world.totals.progress.events += slice;
+    }
+
+    /// Handles an event and what comes of it. Returns whether it is of a rare kind.
+    #[inline(always)]
+    fn handle(&mut self, time: Time, order: u64, event: Event) -> bool {
+        let before = std::mem::replace(&mut self.world.now, time);
+        self.world.order = order;
+        let mut rare = false;
+        match event {
+            Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),
+            Event::Arrive { port, pkt } => self.arrive(port, pkt),
+            Event::Wake { port } => on_node!(self, port, |at, local| at.woken(local)),
+            _ => {
+                self.rare(event, before);
+                rare = true;
+            }
+        }
+        if !self.world.outcomes.is_empty() {
+            self.settle();
+        }
+        rare
     }
 
     /// Whether finding routes has taken as long as a slice of events.
@@ -373,7 +378,7 @@ impl<A: Actors> Network<A> {
 
     /// What there is to see of it, which is one part.
     fn view(&self) -> View<'_, A> {
-        View { parts: std::slice::from_ref(self), owners: &self.owners, now: self.world.now }
+        View::of_one(self)
     }
 
     /// A switch at work.

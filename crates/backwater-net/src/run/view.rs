@@ -15,7 +15,14 @@ pub(super) struct View<'a, A: Actors> {
     pub now: Time,
 }
 
+static WHOLE: Ownership = Ownership::WHOLE;
+
 impl<'a, A: Actors> View<'a, A> {
+    /// A network that is one.
+    pub fn of_one(network: &'a Network<A>) -> View<'a, A> {
+        View { parts: std::slice::from_ref(network), owners: &WHOLE, now: network.world.now }
+    }
+
     pub fn part_of_port(&self, port: u32) -> &'a Network<A> {
         &self.parts[self.owners.of_port(port)]
     }

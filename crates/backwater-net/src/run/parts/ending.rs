@@ -1,7 +1,6 @@
 //! How far a run in parts is, and what is left to say when it ends.
 
 use super::super::Actors;
-use super::rows::Skip;
 use super::{Half, Parallel};
 use crate::record::{Progress, Sink, State};
 use backwater_engine::{Fingerprint, Time};
@@ -27,7 +26,7 @@ impl<A: Actors> Parallel<A> {
         }
     }
 
-    fn sum(&self, of: impl Fn(&Progress) -> u64) -> u64 {
+    pub(super) fn sum(&self, of: impl Fn(&Progress) -> u64) -> u64 {
         self.parts.iter().map(|part| of(&part.world.totals.progress)).sum()
     }
 
@@ -37,7 +36,7 @@ impl<A: Actors> Parallel<A> {
     }
 
     /// Until when time counts.
-    fn end(&self) -> Time {
+    pub(super) fn end(&self) -> Time {
         let Some(split) = &self.split else { return self.parts[0].end() };
         if split.at_rest && self.active() == 0 {
             let totals = self.parts.iter().map(|part| &part.world.totals);
@@ -61,39 +60,8 @@ impl<A: Actors> Parallel<A> {
     pub fn unrest(&self) -> Vec<String> {
         self.view().unrest()
     }
-}
 
-impl<A> Parallel<A>
-where
-    A: Actors + Send + Sync,
-    A::Switch: Send,
-    A::Nic: Send,
-    A::Flow: Send,
-    A::Shared: Send,
-{
-    /// Ends the run here: hands out the rows of unfinished flows and of all ports.
-    pub fn finish(&mut self, sink: &mut dyn Sink) {
-        let Some(split) = &self.split else {
-            return self.parts[0].finish(&mut Skip { sink, left: &mut self.skip });
-        };
-        if !split.stopped {
-            // All parts come to the same time.
-            let now = split.now;
-            self.stretch((now, u64::MAX), u64::MAX);
-        }
-        let Some(split) = &mut self.split else { return };
-        split.stopped = true;
-        for (part, mails) in self.parts.iter_mut().zip(split.board.take()) {
-            mails.into_iter().for_each(|mail| part.deliver(mail));
-        }
-        self.hand_out_rest(sink);
-        self.hand_out_unfinished(sink);
-        let view = self.view();
-        view.hand_out_totals(self.end(), sink);
-        view.hand_out_reach(sink);
-    }
-
-    fn hand_out_unfinished(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn hand_out_unfinished(&mut self, sink: &mut dyn Sink) {
         let slots = 0..self.parts[0].tables.flows.send.len() as u32;
         let view = self.view();
         let mut live: Vec<u32> = slots.filter(|slot| view.flow(*slot).live).collect();
@@ -107,9 +75,7 @@ where
         for slot in live {
             let state = State::Unfinished(view.waits_for(slot, &found));
             let mut row = view.part_of_host(view.flow(slot).src).flow_row(slot as usize, state);
-            let recv = view.recv(slot);
-            let (last_byte, received) = (recv.last_byte, recv.received);
-            row.receives(&Half { slot, last_byte, received, reordered: recv.reordered, marked: recv.marked });
+            row.receives(&Half::of(slot, view.recv(slot)));
             sink.flow(&row);
         }
     }

@@ -118,12 +118,10 @@ where
     /// A broken promise ends the run.
     pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
         let mut left = budget;
-        while let Some(split) = &mut self.split
-            && left > 0
-            && !split.stopped
+        while left > 0
+            && let Some(first) = self.next_key()
         {
-            let before: u64 = self.parts.iter().map(|part| part.world.totals.progress.events).sum();
-            let first = split.board.first();
+            let before = self.sum(|p| p.events);
             if first == NEVER {
                 self.nothing_left();
                 continue;
@@ -136,8 +134,7 @@ where
                 self.begin_again(why)?;
                 break;
             }
-            let after: u64 = self.parts.iter().map(|part| part.world.totals.progress.events).sum();
-            left = left.saturating_sub((after - before).max(1));
+            left = left.saturating_sub((self.sum(|p| p.events) - before).max(1));
             if self.has_reached() {
                 self.hand_out(sink);
             }
@@ -152,6 +149,28 @@ where
             };
         }
         self.parts[0].run(left.max(1), &mut Skip { sink, left: &mut self.skip })
+    }
+
+    /// Ends the run here: hands out the rows of unfinished flows and of all ports.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        let Some(split) = &self.split else {
+            return self.parts[0].finish(&mut Skip { sink, left: &mut self.skip });
+        };
+        if !split.stopped {
+            // All parts come to the same time.
+            let now = split.now;
+            self.stretch((now, u64::MAX), u64::MAX);
+        }
+        let Some(split) = &mut self.split else { return };
+        split.stopped = true;
+        for (part, mails) in self.parts.iter_mut().zip(split.board.take()) {
+            mails.into_iter().for_each(|mail| part.deliver(mail));
+        }
+        self.hand_out_rest(sink);
+        self.hand_out_unfinished(sink);
+        let view = self.view();
+        view.hand_out_totals(self.end(), sink);
+        view.hand_out_reach(sink);
     }
 
     /// Lets parts handle events before `until`, about so many.
@@ -170,6 +189,11 @@ where
         }
         split.now = self.parts.iter().map(|part| part.world.now).fold(split.now, Time::max);
         split.stopped |= self.parts.iter().any(|part| part.world.totals.stopped) && split.board.reached();
+    }
+
+    /// What the next event of all parts cannot come before; `None`: there are no parts, or they have ended.
+    fn next_key(&mut self) -> Option<Key> {
+        self.split.as_mut().filter(|split| !split.stopped).map(|split| split.board.first())
     }
 
     fn has_reached(&mut self) -> bool {
@@ -337,8 +361,8 @@ impl<A: Actors> Parallel<A> {
 
     /// The first frame that was dropped for want of memory, if any was.
     pub fn first_drop(&self) -> Option<&FirstDrop> {
-        let of = |part: &'_ Network<A>| Some((part.first_drop()?.time, part.world.totals.first_drop_order));
-        self.parts.iter().filter(|part| part.first_drop().is_some()).min_by_key(|part| of(part))?.first_drop()
+        let drops = self.parts.iter().filter_map(|part| Some((part.first_drop()?, part.world.totals.first_drop_order)));
+        drops.min_by_key(|(drop, order)| (drop.time, *order)).map(|(drop, _)| drop)
     }
 }
 

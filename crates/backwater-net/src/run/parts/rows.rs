@@ -54,11 +54,7 @@ impl<A: Actors> Parallel<A> {
         for slot in split.merge.missing() {
             let flow = &self.parts[0].tables.flows.send[slot as usize];
             let recv = &self.parts[split.owners.of_host(flow.dst)].tables.flows.recv[slot as usize];
-            let (last_byte, received) = (recv.last_byte, recv.received);
-            split
-                .merge
-                .halves
-                .insert(slot, Half { slot, last_byte, received, reordered: recv.reordered, marked: recv.marked });
+            split.merge.halves.insert(slot, Half::of(slot, recv));
         }
         split.merge.hand_out(sink);
     }

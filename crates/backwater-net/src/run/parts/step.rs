@@ -4,7 +4,7 @@
 //! to data that comes when all of the flow has come before, which was sent twice. Such a frame waits until the sender's part is past
 //! that instant. The part that is behind all others never waits, since none is behind it.
 
-use super::super::{Actors, Network, on_node};
+use super::super::{Actors, Network};
 use super::board::Board;
 use crate::event::{Event, order};
 use crate::packet::{Body, ControlHeader, FlowRef};
@@ -62,24 +62,15 @@ impl<A: Actors> Network<A> {
                 break;
             }
             self.handle(time, order, event);
+            self.note_event(time, order, event);
             handled += 1;
         }
         handled
     }
 
+    /// Writes down what an event means for the other parts.
     #[inline]
-    fn handle(&mut self, time: Time, order: u64, event: Event) {
-        let before = std::mem::replace(&mut self.world.now, time);
-        self.world.order = order;
-        match event {
-            Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),
-            Event::Arrive { port, pkt } => self.arrive(port, pkt),
-            Event::Wake { port } => on_node!(self, port, |at, local| at.woken(local)),
-            _ => self.rare(event, before),
-        }
-        if !self.world.outcomes.is_empty() {
-            self.settle();
-        }
+    fn note_event(&mut self, time: Time, order: u64, event: Event) {
         let lives = self.lives();
         // What all parts do counts once.
         let Some(part) = &mut self.world.part else { return };
@@ -170,13 +161,7 @@ impl<A: Actors> Network<A> {
     pub(in crate::run) fn over(&mut self, slot: u32) {
         let recv = &mut self.tables.flows.recv[slot as usize];
         recv.live = false;
-        let half = Half {
-            slot,
-            last_byte: recv.last_byte,
-            received: recv.received,
-            reordered: recv.reordered,
-            marked: recv.marked,
-        };
+        let half = Half::of(slot, recv);
         if let Some(part) = &mut self.world.part {
             part.halves.push(half);
         }
