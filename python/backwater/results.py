@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import time
 import tomllib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -335,7 +336,7 @@ class MemorySink:
         self._batches.clear()
 
 
-class PartedSink:
+class PartedSink(ABC):
     """Takes the rows of a run and closes parts of its tables, in bounded memory."""
 
     def __init__(self, manifest: dict[str, Any]) -> None:
@@ -346,9 +347,9 @@ class PartedSink:
         self._kept_bytes = 0
         self._began = time.monotonic()
 
+    @abstractmethod
     def put(self, table: str, part: OpenPart) -> None:
         """Write a part, which has rows."""
-        raise NotImplementedError
 
     def write(self, table: str, batch: Batch) -> None:
         """Take one closed batch of rows."""

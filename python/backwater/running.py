@@ -254,8 +254,7 @@ def run_job(
     an earlier run has left in its directory, which `find_done` has allowed, is removed first.
     """
     # Who writes a series has locked it, or what it is part of.
-    alone = job.out is not None and series is None
-    with locked(job.out) if alone and job.out is not None else contextlib.nullcontext():
+    with contextlib.nullcontext() if job.out is None or series is not None else locked(job.out):
         return _run(job, number, progress, stop, series)
 
 

@@ -20,14 +20,7 @@ from backwater.directory import SCENARIO, clear, remove_parts, standing
 from backwater.errors import InputError, ResultError
 from backwater.files import write_text
 from backwater.journal import JOURNAL, Journal, append, name_of, part_name
-from backwater.manifest import (
-    FORMATS,
-    SEEDS,
-    kind_of,
-    read_manifest,
-    sealed,
-    write_manifest,
-)
+from backwater.manifest import FORMATS, SEEDS, read_manifest, sealed, write_manifest
 from backwater.results import (
     PART_BYTES,
     PART_ROWS,
@@ -276,14 +269,23 @@ class SeriesSink(PartedSink):
 
 def _same(directory: Path, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Journal] | None:
     """Give manifest and journal of the series in a directory, if it is one of these facts."""
-    if kind_of(directory) != SEEDS or not sealed(directory):
-        return None
     try:
         manifest = read_manifest(directory, SEEDS)
-        known = other_run(manifest["run"], facts) is None and SCENARIO in manifest["files"]
-        return (manifest, Journal.read(directory)) if known else None
-    except (ResultError, KeyError, TypeError):
+    except ResultError:
         return None
+    if other_run(manifest["run"], facts) is not None:
+        return None
+    journal = _journal(directory, manifest)
+    return None if journal is None else (manifest, journal)
+
+
+def _journal(directory: Path, manifest: Mapping[str, Any]) -> Journal | None:
+    """Give the journal of a series; None if that cannot be read or the manifest was changed."""
+    if not sealed(directory) or SCENARIO not in (manifest.get("files") or {}):
+        return None
+    with contextlib.suppress(ResultError):
+        return Journal.read(directory)
+    return None
 
 
 def earlier_runs(directory: Path, facts: Mapping[str, Any]) -> dict[int, Run]:
@@ -303,12 +305,12 @@ def earlier_runs(directory: Path, facts: Mapping[str, Any]) -> dict[int, Run]:
     other = other_run(manifest["run"], facts)
     if other is not None:
         raise InputError(f"{directory}: holds runs of another {other}", replace)
-    known = _same(directory, facts)
-    if known is None:
+    journal = _journal(directory, manifest)
+    if journal is None:
         return {}
-    shared = SharedParts(directory, known[1])
+    shared = SharedParts(directory, journal)
     found = {}
-    for seed, line in known[1].runs.items():
+    for seed, line in journal.runs.items():
         if line["status"] == "done":
             with contextlib.suppress(ResultError):
                 shared.check(line)
