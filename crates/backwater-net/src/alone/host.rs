@@ -239,6 +239,28 @@ fn a_window_opens_with_an_acknowledgement() {
     assert_eq!(host.data(), [(full_after(Time::ZERO), 0), (full_after(each), 1), (third, 2)]);
 }
 
+/// A flow is found where it is sent, and where it goes to.
+#[test]
+fn a_host_finds_its_own_flows() {
+    let mut host = plain();
+    let [sent, received] = [0, 1].map(|src| {
+        let slot = host.flow(src, 3, 1);
+        host.reference(slot)
+    });
+    let at = host.node.at(&mut host.ports[..1], &mut host.world);
+    assert_eq!([sent, received].map(|flow| at.node.find_sending(flow)), [Some(0), None]);
+    assert_eq!([sent, received].map(|flow| at.node.find_receiving(flow)), [None, Some(1)]);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "another host sends this flow")]
+fn a_host_does_not_touch_what_another_sends() {
+    let mut host = plain();
+    let slot = host.flow(1, 3, 1);
+    host.begin(slot);
+}
+
 /// Data is acknowledged at the instant of its arrival, and with the last byte the flow is whole.
 #[test]
 fn data_is_acknowledged_at_once() {

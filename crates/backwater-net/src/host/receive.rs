@@ -57,7 +57,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     #[inline]
     fn take_data(&mut self, pkt: Ix, header: &Packet, data: DataHeader) {
-        let found = self.node.find_receiving(header.flow);
+        let found = self.node.find_delivered(header.flow);
         if let Some(at) = found
             && !self.node.receiving(at).begun
         {
@@ -115,7 +115,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Nothing more of a flow will come, which its last byte did not tell: its sender has given up, or its stream has ended since.
     #[cold]
     pub(crate) fn tell_flow_end(&mut self, flow: FlowRef) {
-        let left = self.left(self.node.find_receiving(flow));
+        let left = self.left(self.node.find_delivered(flow));
         self.at_nic_of(left, |stack, cx| stack.on_flow_end(cx, flow));
         self.act_nic();
     }
@@ -191,6 +191,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         // Before anything is sent again, which may be given the place of this acknowledgement.
         let carried =
             if self.world.rules.extra.attachment { self.world.attachments.get(pkt, header.uid) } else { None };
+        debug_assert_eq!(header.dst, self.node.host.shape.host, "it was delivered to another host");
         let Some(at) = self.node.find_sending(header.flow) else { return };
         let now = self.world.now;
         let flow = self.node.sending_mut(at);

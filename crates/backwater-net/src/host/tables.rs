@@ -1,10 +1,11 @@
 //! Flows under way and controllers, and which of them a host finds.
 //!
 //! They lie in tables of all hosts of a network, since a packet names a flow by one slot, which its sender and its receiver both
-//! look up. A host sees them through an [`Interface`], which gives it only what is its own.
+//! look up. A host sees them through an [`Interface`]. Whoever looks up a flow by what a mechanism names finds only its own; that a
+//! slot or a controller is its own is asserted where debug assertions are on.
 
-use super::Host;
 use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow};
+use super::nic::Host;
 use crate::hooks::{RateKey, Reach};
 use crate::packet::{Class, FlowRef, HostId};
 use crate::routing::NO_WAY;
@@ -124,7 +125,7 @@ pub(crate) struct Tables<F> {
 }
 
 /// A host's interface, and of the tables what is this host's own: the flows that it sends, those that come to it, and the
-/// controllers of the former. To ask for another's ends a run that checks itself.
+/// controllers of the former.
 pub(crate) struct Interface<'a, N, F> {
     pub host: &'a mut Host<N>,
     tables: &'a mut Tables<F>,
@@ -142,10 +143,15 @@ impl<'a, N, F> Interface<'a, N, F> {
         self.tables.flows.find(flow).filter(|slot| self.tables.flows.send[*slot].src == self.host.shape.host)
     }
 
-    /// The slot of a flow that comes to this host, if it is still under way.
+    /// The slot of the flow of a packet that was delivered here, if it is still under way.
     #[inline(always)]
-    pub fn find_receiving(&self, flow: FlowRef) -> Option<usize> {
+    pub fn find_delivered(&self, flow: FlowRef) -> Option<usize> {
         self.tables.flows.find_received(flow)
+    }
+
+    /// The slot of a flow that comes to this host, if it is still under way.
+    pub fn find_receiving(&self, flow: FlowRef) -> Option<usize> {
+        self.find_delivered(flow).filter(|slot| self.tables.flows.send[*slot].dst == self.host.shape.host)
     }
 
     /// The sender's half of a flow that this host sends.
@@ -179,6 +185,7 @@ impl<'a, N, F> Interface<'a, N, F> {
     /// What ECMP gives the acknowledgements of a flow that comes to this host, or `NO_WAY`.
     #[inline(always)]
     pub fn back_way(&self, slot: usize) -> u64 {
+        debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
         self.tables.flows.back_ways[slot]
     }
 
@@ -208,7 +215,9 @@ impl<'a, N, F> Interface<'a, N, F> {
     pub fn controller_with(&mut self, controller: u32, slot: u32) -> Option<(&mut Controller<F>, Option<&SendFlow>)> {
         let found = self.tables.controllers.list.get_mut(controller as usize)?.as_mut()?;
         debug_assert_eq!(found.shape.src, self.host.shape.host, "another host's controller");
-        Some((found, self.tables.flows.send.get(slot as usize)))
+        let of = self.tables.flows.send.get(slot as usize);
+        debug_assert!(of.is_none_or(|flow| flow.src == self.host.shape.host), "another host sends this flow");
+        Some((found, of))
     }
 
     /// The controllers that this host keeps under these keys.
@@ -223,6 +232,11 @@ impl<'a, N, F> Interface<'a, N, F> {
         let flow = &mut self.tables.flows.send[slot as usize];
         debug_assert_eq!(flow.src, self.host.shape.host, "another host sends this flow");
         let controller = self.tables.controllers.list.get_mut(flow.controller as usize).and_then(Option::as_mut);
+        // The controller of a flow that is over may be another host's by now.
+        debug_assert!(
+            !flow.live || controller.as_ref().is_none_or(|c| c.shape.src == self.host.shape.host),
+            "another host's controller"
+        );
         (self.host, flow, controller)
     }
 
@@ -234,9 +248,10 @@ impl<'a, N, F> Interface<'a, N, F> {
         if list.first == NO_FLOW {
             list.first = slot;
         } else {
+            debug_assert_ne!(last, slot, "it is in line already");
             self.tables.flows.send[last as usize].behind = slot;
         }
-        self.tables.flows.send[slot as usize].behind = NO_FLOW;
+        self.sending_mut(slot as usize).behind = NO_FLOW;
         self.host.ready_mask |= 1 << class.0;
     }
 
@@ -249,11 +264,16 @@ impl<'a, N, F> Interface<'a, N, F> {
         if list.first == NO_FLOW {
             self.host.ready_mask &= !(1 << class);
         }
+        debug_assert_eq!(
+            self.tables.flows.send[slot as usize].src, self.host.shape.host,
+            "another host sends this flow"
+        );
         slot
     }
 
     /// The slot of a flow that is over has left the list of ready flows.
     pub fn free_slot(&mut self, slot: u32) {
+        debug_assert!(!self.sending(slot as usize).live, "it is still under way");
         self.tables.flows.free_slot(slot);
     }
 }

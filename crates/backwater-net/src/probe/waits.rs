@@ -240,7 +240,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return;
         }
         let flow = self.world.slab[pkt].pkt.flow;
-        if let Some(at) = self.node.find_receiving(flow)
+        if let Some(at) = self.node.find_delivered(flow)
             && self.node.receiving(at).last_byte == Time::NEVER
         {
             waits.latest.insert(flow, (account, self.world.now));

@@ -1,0 +1,159 @@
+//! A host's interface: which classes have something to send, and whose turn it is.
+
+use super::flow::NO_FLOW;
+use crate::hooks::NicShape;
+use crate::packet::{CLASSES, Class, Dscp};
+use crate::port::highest;
+use crate::slab::{Fifo, Ix, Slab};
+use crate::units::Rate;
+use backwater_engine::Time;
+
+/// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
+/// what goes before them. The flows of a class take turns in one list, whichever of its queues they are in.
+#[repr(C, align(64))]
+pub(crate) struct Host<N> {
+    pub port: u32,
+    /// Classes that have flows ready to send, a bit each.
+    pub ready_mask: u32,
+    /// Whether a class has several queues.
+    several: bool,
+    /// Data frames in the transmit queue, per queue.
+    staged: [u16; CLASSES],
+    pub rx: Option<Box<SlowReceiver>>,
+    ready: [ReadyFlows; CLASSES],
+    pub stack: N,
+    pub shape: NicShape,
+    /// Under weighted round robin: the class whose turn it is, and how many packets more it may send.
+    turn: (u8, u32),
+    /// Flows for which a gate is shut.
+    pub parked: Vec<u32>,
+    /// Flows that found their queue refused by a mechanism while the port looked for work; they are in line again when it has.
+    pub(super) passed_over: Vec<u32>,
+    /// Time between the arrival of a control message and its effect.
+    pub control_delay: Time,
+}
+
+/// The flows of one class that may send, in the order of their turns: a list through [`flow::SendFlow::behind`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadyFlows {
+    pub first: u32,
+    pub last: u32,
+}
+
+/// A receive buffer that is emptied too slowly.
+pub(crate) struct SlowReceiver {
+    pub rate: Rate,
+    pub xoff: u64,
+    pub xon: u64,
+    pub class: Class,
+    pub fifo: Fifo,
+    pub bytes: u64,
+    pub holding: bool,
+    pub draining: bool,
+}
+
+impl<N> Host<N> {
+    pub fn new(port: u32, shape: NicShape, stack: N, control_delay: Time) -> Host<N> {
+        Host {
+            port,
+            ready_mask: 0,
+            several: shape.queues.several(),
+            staged: [0; CLASSES],
+            rx: None,
+            shape,
+            ready: [ReadyFlows { first: NO_FLOW, last: NO_FLOW }; CLASSES],
+            stack,
+            turn: (0, 0),
+            parked: Vec::new(),
+            passed_over: Vec::new(),
+            control_delay,
+        }
+    }
+
+    /// Data frames in the transmit queue that may leave: those of a paused queue must not keep others from it.
+    #[inline(always)]
+    pub fn staged(&self, open: u32) -> u32 {
+        if open == u32::MAX {
+            return self.staged.iter().map(|staged| u32::from(*staged)).sum();
+        }
+        let queues = self.staged.iter().enumerate();
+        queues.map(|(queue, staged)| if open & (1 << queue) != 0 { u32::from(*staged) } else { 0 }).sum()
+    }
+
+    /// A data frame joins the transmit queue.
+    #[inline(always)]
+    pub fn stage(&mut self, queue: Class) {
+        self.staged[usize::from(queue.0) % CLASSES] += 1;
+    }
+
+    /// It leaves it.
+    #[inline(always)]
+    pub fn unstage(&mut self, queue: Class) {
+        self.staged[usize::from(queue.0) % CLASSES] -= 1;
+    }
+
+    /// The flows of a class that are ready.
+    #[inline(always)]
+    pub(super) fn ready_list(&mut self, class: usize) -> &mut ReadyFlows {
+        &mut self.ready[class % CLASSES]
+    }
+
+    /// Whose turn it is among the classes of a mask that is not empty.
+    #[cold]
+    pub fn weighted_turn(&mut self, mask: u32, weights: &[u32; CLASSES]) -> usize {
+        let strict = (0..CLASSES).fold(0u32, |bits, class| if weights[class] == 0 { bits | 1 << class } else { bits });
+        if mask & strict != 0 {
+            return highest(mask & strict);
+        }
+        let (class, left) = self.turn;
+        if mask & (1 << class) == 0 || left == 0 {
+            // The next one below, and after the lowest the highest.
+            let below = mask & ((1 << class) - 1);
+            let next = highest(if below == 0 { mask } else { below });
+            self.turn = (next as u8, weights[next]);
+        }
+        usize::from(self.turn.0)
+    }
+
+    /// A packet of a class goes.
+    #[cold]
+    pub fn took_turn(&mut self, class: usize) {
+        if usize::from(self.turn.0) == class {
+            self.turn.1 = self.turn.1.saturating_sub(1);
+        }
+    }
+
+    /// The flow whose turn it will probably be next.
+    #[inline(always)]
+    pub fn next_up(&self) -> Option<u32> {
+        self.ready_mask.checked_ilog2().map(|class| self.ready[class as usize % CLASSES].first)
+    }
+
+    /// Whether flows in the queue of this priority are shut, where the gate of their class does not say so.
+    #[inline(always)]
+    pub fn is_shut(&self, queue: Class, open: u32) -> bool {
+        self.several && open & (1 << queue.0) == 0
+    }
+
+    /// The code point of an acknowledgement in `class` for a packet: where the class has several queues it is that of the packet, whose
+    /// connection it belongs to.
+    #[inline(always)]
+    pub fn answers(&self, class: Class, packet: Dscp) -> Dscp {
+        if self.several { self.shape.queues.answers(class, packet) } else { Dscp::of(class) }
+    }
+
+    /// Classes of which a queue is open.
+    #[inline(always)]
+    pub fn classes_open(&self, open: u32) -> u32 {
+        if self.several { self.shape.queues.carried(open) } else { open }
+    }
+}
+
+impl SlowReceiver {
+    /// Takes the next packet out.
+    pub fn pop(&mut self, slab: &Slab) -> Option<Ix> {
+        let pkt = self.fifo.pop(slab)?;
+        self.bytes -= u64::from(slab[pkt].pkt.size);
+        Some(pkt)
+    }
+}
