@@ -257,6 +257,7 @@ where
     }
 
     /// A frame has left for another part of the network. It goes there at its end, when nothing here will change it any more.
+    #[cold]
     fn send_away(&mut self, port: u16, pkt: Ix) {
         let p = &self.ports[usize::from(port)];
         let header = self.world.slab[pkt].pkt;

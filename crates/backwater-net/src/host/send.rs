@@ -19,7 +19,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if self.world.probes.waits.is_some() {
             self.pass_waits(PORT);
         }
-        self.line_up(slot);
+        self.node.line_up(slot);
     }
 
     /// A flow begins.
@@ -55,14 +55,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn send_on(&mut self, slot: u32) {
         self.ready(slot);
         self.kick(PORT);
-    }
-
-    /// Puts a flow behind those of its class that are ready.
-    fn line_up(&mut self, slot: u32) {
-        let flow = self.node.sending_mut(slot as usize);
-        flow.status = Status::Ready;
-        let class = flow.class;
-        self.node.push_ready(class, slot);
     }
 
     /// Flows of a host that were parked look again.
@@ -105,7 +97,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.ports[usize::from(port)].busy = false;
         let next = if self.world.rules.extra.may_start {
             for slot in std::mem::take(&mut self.node.host.passed_over) {
-                self.line_up(slot);
+                self.node.line_up(slot);
             }
             let stack = &self.node.host.stack;
             let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
@@ -241,7 +233,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             self.pace_after(controller, pkt.size);
         }
         if more {
-            self.line_up(slot);
+            self.node.line_up(slot);
         } else {
             self.node.sending_mut(slot as usize).status = Status::Idle;
         }

@@ -4,10 +4,10 @@
 //! look up. A host sees them through an [`Interface`]. Whoever looks up a flow by what a mechanism names finds only its own; that a
 //! slot or a controller is its own is asserted where debug assertions are on.
 
-use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow};
+use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow, Status};
 use super::nic::Host;
 use crate::hooks::{RateKey, Reach};
-use crate::packet::{Class, FlowRef, HostId};
+use crate::packet::{FlowRef, HostId};
 use crate::routing::NO_WAY;
 use std::collections::HashMap;
 
@@ -240,18 +240,20 @@ impl<'a, N, F> Interface<'a, N, F> {
         (self.host, flow, controller)
     }
 
-    /// A flow's turn comes after those of all others of its class.
+    /// A flow is ready: its turn comes after those of all others of its class.
     #[inline(always)]
-    pub fn push_ready(&mut self, class: Class, slot: u32) {
+    pub fn line_up(&mut self, slot: u32) {
+        let flow = self.sending_mut(slot as usize);
+        (flow.status, flow.behind) = (Status::Ready, NO_FLOW);
+        let class = flow.class;
         let list = self.host.ready_list(usize::from(class.0));
-        let last = std::mem::replace(&mut list.last, slot);
         if list.first == NO_FLOW {
             list.first = slot;
         } else {
-            debug_assert_ne!(last, slot, "it is in line already");
-            self.tables.flows.send[last as usize].behind = slot;
+            debug_assert_ne!(list.last, slot, "it is in line already");
+            self.tables.flows.send[list.last as usize].behind = slot;
         }
-        self.sending_mut(slot as usize).behind = NO_FLOW;
+        list.last = slot;
         self.host.ready_mask |= 1 << class.0;
     }
 

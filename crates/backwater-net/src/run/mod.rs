@@ -141,6 +141,29 @@ macro_rules! on_node {
 }
 use on_node;
 
+/// Handles an event and what comes of it, and says whether it is of a rare kind. A function would have the event copied.
+macro_rules! handle {
+    ($network:expr, $time:expr, $order:expr, $event:expr) => {{
+        let before = std::mem::replace(&mut $network.world.now, $time);
+        $network.world.order = $order;
+        let mut rare = false;
+        match $event {
+            crate::event::Event::Sent { port } => crate::run::on_node!($network, port, |at, local| at.sent(local)),
+            crate::event::Event::Arrive { port, pkt } => $network.arrive(port, pkt),
+            crate::event::Event::Wake { port } => crate::run::on_node!($network, port, |at, local| at.woken(local)),
+            _ => {
+                $network.rare($event, before);
+                rare = true;
+            }
+        }
+        if !$network.world.outcomes.is_empty() {
+            $network.settle();
+        }
+        rare
+    }};
+}
+use handle;
+
 /// Events between two deliveries of rows.
 const SLICE: u64 = 4096;
 
@@ -220,7 +243,7 @@ impl<A: Actors> Network<A> {
                 self.world.totals.progress.events += handled;
                 return;
             };
-            let rare = self.handle(time, order, event);
+            let rare = handle!(self, time, order, event);
             // A flow that begins finds routes, and so many begin within one batch of events.
             if self.world.totals.stopped || rare && self.enough_routes() {
                 self.world.totals.progress.events += handled + 1;
@@ -228,27 +251,6 @@ impl<A: Actors> Network<A> {
             }
         }
         self.world.totals.progress.events += slice;
-    }
-
-    /// Handles an event and what comes of it. Returns whether it is of a rare kind.
-    #[inline(always)]
-    fn handle(&mut self, time: Time, order: u64, event: Event) -> bool {
-        let before = std::mem::replace(&mut self.world.now, time);
-        self.world.order = order;
-        let mut rare = false;
-        match event {
-            Event::Sent { port } => on_node!(self, port, |at, local| at.sent(local)),
-            Event::Arrive { port, pkt } => self.arrive(port, pkt),
-            Event::Wake { port } => on_node!(self, port, |at, local| at.woken(local)),
-            _ => {
-                self.rare(event, before);
-                rare = true;
-            }
-        }
-        if !self.world.outcomes.is_empty() {
-            self.settle();
-        }
-        rare
     }
 
     /// Whether finding routes has taken as long as a slice of events.

@@ -4,7 +4,7 @@
 //! to data that comes when all of the flow has come before, which was sent twice. Such a frame waits until the sender's part is past
 //! that instant. The part that is behind all others never waits, since none is behind it.
 
-use super::super::{Actors, Network};
+use super::super::{Actors, Network, handle};
 use super::board::Board;
 use crate::event::{Event, order};
 use crate::packet::{Body, ControlHeader, FlowRef};
@@ -61,7 +61,7 @@ impl<A: Actors> Network<A> {
                 self.world.queue.push(time, order, event);
                 break;
             }
-            self.handle(time, order, event);
+            handle!(self, time, order, event);
             self.note_event(time, order, event);
             handled += 1;
         }
