@@ -186,6 +186,65 @@ values = { drops = 200 }
     assert "1 of 1 in band" in record.readme_row(folder.name)
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_other_seeds_are_recorded_of_a_full_run_only(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    full: bool,
+) -> None:
+    folder = write_study(
+        tmp_path,
+        LOSSY,
+        """
+title = "Small"
+scenario = "scenario.toml"
+seeds = "1..2"
+[mechanisms]
+"plain" = ""
+[[measure]]
+name = "drops"
+kind = "drops"
+unit = "frames"
+text = "lost"
+[[case]]
+id = "a"
+text = "as it is"
+[full]
+size = "as published"
+[full.set]
+"switch.buffer" = "40 KB"
+[headline]
+what = "lost frames"
+size = "small"
+found = "Some are lost."
+""",
+        """
+document = "none"
+[[row]]
+case = "a"
+mechanism = "plain"
+band = 0.5
+values = { drops = 200 }
+""",
+    )
+    monkeypatch.setattr(definition, "STUDIES", tmp_path)
+    monkeypatch.setattr(record, "STUDIES", tmp_path)
+    out = tmp_path / "out"
+    made = definition.load(folder.name, full=full)
+    study.reproduce(made, out=str(out), seeds=lambda own, _: own[:1])
+    if not full:
+        with pytest.raises(InputError, match="not the study by its own seeds"):
+            record.write(str(out))
+        return
+    record.write(str(out))
+    kept = record.kept(folder.name, full=True)
+    assert kept is not None
+    assert kept["note"] == record.OTHER_SEEDS
+    assert [row["seeds"] for row in kept["rows"]] == [1]
+    assert record.OTHER_SEEDS in (folder / "TABLE-full.md").read_text(encoding="utf-8")
+
+
 def test_a_changed_file_of_a_study_is_told(tmp_path: Path) -> None:
     folder = definition.STUDIES / "bcn-delay-2007"
     for path in folder.glob("*.toml"):
