@@ -31,6 +31,17 @@ def test_the_readme_s_row_is_the_record(name: str) -> None:
     assert record.readme_row(name) in readme.splitlines()
 
 
+@pytest.mark.parametrize("name", definition.names())
+def test_a_study_s_page_says_how_it_came_out(name: str) -> None:
+    kept = record.kept(name)
+    assert kept is not None
+    readme = (definition.STUDIES / name / "README.md").read_text(encoding="utf-8")
+    assert readme.count(record.result(kept)) == 1
+    assert record.with_result(readme, kept) == readme
+    # Only there: what is counted by hand as well is out of date one day.
+    assert not re.search(r"\*\*Result", record.RESULT.sub("", readme))
+
+
 def test_the_readme_lists_every_study_once() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| \[([\w-]+)\]\(studies/", readme, re.M)

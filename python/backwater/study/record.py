@@ -5,8 +5,9 @@ folder holds
 
     record.json   the summary and every row, with date, version, build and what was run
     TABLE.md      the same, to be read
+    README.md     the page of the study, in which one paragraph is the record's
 
-`python -m backwater.study.record DIR` writes both from a directory of `reproduce --out`. The record
+`python -m backwater.study.record DIR` writes them from a directory of `reproduce --out`. The record
 knows the files of the study that it was made from: once one of them changes, it is out of date.
 Results of `--full` stand beside it as `record-full.json` and `TABLE-full.md`, those of one case
 (`--case X`) as `record-X.json`, of `--full --case X` as `record-full-X.json`. The README's table is
@@ -43,7 +44,7 @@ from backwater.study.texts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from backwater.study.definition import Study
@@ -60,6 +61,13 @@ OTHER_SEEDS = (
 
 NOT_RECORDED = "not recorded yet"
 """What the README's table says of a study without a record."""
+
+RESULT = re.compile(
+    r"(<!-- result: written by `python -m backwater.study.record` -->\n)"
+    r".*(<!-- end of result -->\n)",
+    re.DOTALL,
+)
+"""Where the page of a study says how it came out."""
 
 
 def name(*, full: bool, case: str | None = None) -> str:
@@ -177,6 +185,18 @@ def readme_row(study: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def result(record: Mapping[str, Any]) -> str:
+    """Give the paragraph of a study's page that says how it came out."""
+    sentences = " ".join(Summary(**record["summary"]).sentences)
+    made = f"{record['date']}, {record['runs']} runs"
+    return f"**Result** ([TABLE.md](TABLE.md), {made}): {sentences}\n"
+
+
+def with_result(text: str, record: Mapping[str, Any]) -> str:
+    """Give the page of a study with the paragraph of a record."""
+    return RESULT.sub(lambda found: found[1] + result(record) + found[2], text)
+
+
 def page(outcome: Outcome, record: dict[str, Any]) -> str:
     """Write a record for people."""
     study = outcome.study
@@ -262,6 +282,9 @@ def save(outcome: Outcome, record: dict[str, Any]) -> Path:
     part = _part(_is_full(outcome.study), record["case"])
     write_text(folder / f"record{part}.json", json.dumps(record, indent=1) + "\n")
     write_text(folder / f"TABLE{part}.md", page(outcome, record))
+    if not part:
+        readme = folder / "README.md"
+        write_text(readme, with_result(readme.read_text(encoding="utf-8"), record))
     return folder
 
 
