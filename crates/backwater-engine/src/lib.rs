@@ -6,12 +6,14 @@
 //!
 //! Not here: anything about networks, files or users.
 
+mod fetch;
 pub mod fingerprint;
 pub mod quantity;
 pub mod queue;
 pub mod rng;
 pub mod time;
 
+pub use fetch::fetch;
 pub use fingerprint::Fingerprint;
 pub use queue::EventQueue;
 pub use rng::Rng;

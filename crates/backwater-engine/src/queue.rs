@@ -9,7 +9,7 @@
 //! the other along a list. The width follows the density of events; it decides speed only, never order. Pushing is a list
 //! insertion, popping the end of a short sorted vector.
 
-use crate::Time;
+use crate::{Time, fetch};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -19,6 +19,8 @@ const BATCH: usize = 16;
 const BATCHES: u64 = (BUCKETS / BATCH) as u64;
 const WORDS: usize = BUCKETS / 64;
 const NIL: u32 = u32::MAX;
+/// Time of a slot without an event.
+const FREE: u64 = u64::MAX;
 /// Reviews that keep buckets from becoming narrower once that was too narrow.
 const PATIENCE: u32 = 32;
 /// Pending events that a processor's cache surely holds.
@@ -81,6 +83,8 @@ pub struct EventQueue<T> {
     /// Which words of `occupied` are not zero.
     summary: [u64; WORDS / 64],
     slots: Vec<Slot<T>>,
+    /// Slots that are taken next, a list: of a small queue those that were freed last, which the cache still holds. Of a large one all
+    /// that were free when the list was made, in the order of memory.
     free: u32,
     wheel_len: usize,
     far: BinaryHeap<Reverse<Far<T>>>,
@@ -180,6 +184,10 @@ impl<T: Copy> EventQueue<T> {
             sorted.insert(sorted.partition_point(|s| s.key() > slot.key()), slot);
         } else if batch - self.batch < BATCHES {
             let at = u32::try_from(self.slots.len()).ok().filter(|at| *at != NIL);
+            if self.slots.len() > FITS && self.slots.len() >= 2 * self.wheel_len {
+                self.sweep();
+                return self.push(Time(slot.time), slot.order, slot.data);
+            }
             let b = bucket as usize % BUCKETS;
             slot.next = std::mem::replace(&mut self.heads[b], at.expect("fewer than 2^32 pending events"));
             self.slots.push(slot);
@@ -228,6 +236,12 @@ impl<T: Copy> EventQueue<T> {
     #[inline(always)]
     pub fn fill(&mut self) -> bool {
         self.current.is_empty() && self.refill()
+    }
+
+    /// The key of the next event of those at hand; `None`: they have all been taken.
+    #[inline(always)]
+    pub fn first_at_hand(&self) -> Option<(Time, u64)> {
+        self.current.last().map(|s| (Time(s.time), s.order))
     }
 
     /// The next few events, in no order that matters: what a model will soon ask its memory for.
@@ -286,9 +300,6 @@ impl<T: Copy> EventQueue<T> {
         if self.occupied[word] == 0 {
             self.summary[word / 64] &= !(1 << (word % 64));
         }
-        if self.wheel_len > FITS {
-            self.fetch(word, bits);
-        }
         let (slots, current) = (&mut self.slots[..], &mut self.current);
         let (mut free, before) = (self.free, current.len());
         while bits != 0 {
@@ -297,23 +308,44 @@ impl<T: Copy> EventQueue<T> {
             let mut at = std::mem::replace(&mut self.heads[word * 64 + bit], NIL);
             while let Some(slot) = slots.get_mut(at as usize) {
                 current.push(*slot);
+                slot.time = FREE;
                 (at, slot.next, free) = (slot.next, free, at);
             }
         }
-        self.free = free;
         self.wheel_len -= current.len() - before;
+        if self.slots.len() <= FITS {
+            self.free = free;
+        } else if let Some(next) = self.next_occupied() {
+            self.fetch(next);
+        }
     }
 
-    /// Touches the first event of each of these buckets, so that the memory fetches them at once.
+    /// Lists what is free in the order of memory. Events that are pushed one after the other then lie one behind the other, and so a
+    /// bucket's list is read. If slots were used again as they come, lists would lead all over the memory, and each event would be
+    /// waited for before the next could be asked for.
+    #[cold]
+    fn sweep(&mut self) {
+        self.free = NIL;
+        for (at, slot) in self.slots.iter_mut().enumerate().rev() {
+            if slot.time == FREE {
+                slot.next = std::mem::replace(&mut self.free, at as u32);
+            }
+        }
+    }
+
+    /// Asks the memory for the first event of each bucket of a batch: while this batch is handled they come.
     #[inline(never)]
-    fn fetch(&self, word: usize, mut bits: u64) {
-        let mut touched = 0;
+    fn fetch(&self, batch: u64) {
+        let first = batch as usize * BATCH % BUCKETS;
+        let (word, from) = (first / 64, first % 64);
+        let mut bits = self.occupied[word] & BATCH_BITS << from;
         while bits != 0 {
             let head = self.heads[word * 64 + bits.trailing_zeros() as usize];
-            touched ^= self.slots.get(head as usize).map_or(0, |slot| slot.time);
+            if let Some(slot) = self.slots.get(head as usize) {
+                fetch(slot);
+            }
             bits &= bits - 1;
         }
-        std::hint::black_box(touched);
     }
 
     #[cold]

@@ -3,7 +3,7 @@
 use crate::occupancy::Pool;
 use crate::packet::{Class, Control, Packet, Port, Queue};
 use crate::place::Place;
-use backwater_engine::Time;
+use backwater_engine::{Time, fetch};
 
 /// Index of a packet.
 pub(crate) type Ix = u32;
@@ -105,16 +105,20 @@ impl Slab {
         self.slots.get(ix as usize)
     }
 
-    /// Reads a word of the packet, for no other purpose than to have it in the cache.
+    /// Asks the memory for a packet: for what a switch needs of it.
     #[inline(always)]
-    pub fn touch(&self, ix: Ix) -> u64 {
-        self.get(ix).map_or(0, |slot| slot.ready.0)
+    pub fn fetch(&self, ix: Ix) {
+        if let Some(slot) = self.get(ix) {
+            fetch(&slot.ready);
+        }
     }
 
-    /// Reads the word that says what is behind a packet, for the same purpose.
+    /// Asks the memory for the word that says what is behind a packet.
     #[inline(always)]
-    pub fn touch_link(&self, ix: Ix) -> u64 {
-        self.links.get(ix as usize).map_or(0, |next| u64::from(*next))
+    pub fn fetch_link(&self, ix: Ix) {
+        if let Some(link) = self.links.get(ix as usize) {
+            fetch(link);
+        }
     }
 
     /// All packets in flight.

@@ -9,6 +9,7 @@ use super::nic::Host;
 use crate::hooks::{RateKey, Reach};
 use crate::packet::{FlowRef, HostId};
 use crate::routing::NO_WAY;
+use backwater_engine::fetch;
 use std::collections::HashMap;
 
 /// The controllers of hosts.
@@ -101,11 +102,14 @@ impl Flows {
         (send.live && send.tag == flow.tag).then_some(slot)
     }
 
-    /// Reads both halves of a flow, for no other purpose than to have them in the cache.
+    /// Asks the memory for both halves of a flow.
     #[inline(always)]
-    pub fn touch(&self, slot: u32) -> u64 {
-        let slot = slot as usize;
-        self.send.get(slot).map_or(0, |f| f.acked ^ f.packets) ^ self.recv.get(slot).map_or(0, |f| f.received)
+    pub fn fetch(&self, slot: u32) {
+        if let (Some(send), Some(recv)) = (self.send.get(slot as usize), self.recv.get(slot as usize)) {
+            fetch(&send.acked);
+            fetch(&send.packets);
+            fetch(recv);
+        }
     }
 
     /// Slots of all flows under way.

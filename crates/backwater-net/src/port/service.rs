@@ -4,7 +4,7 @@ use super::turns::highest;
 use super::{Next, Port, SUB_QUEUES};
 use crate::packet::{CLASSES, Packet, Queue};
 use crate::slab::{Ix, Slab, Slot};
-use backwater_engine::Time;
+use backwater_engine::{Time, fetch};
 
 impl Port {
     /// A packet comes to wait in a queue.
@@ -66,9 +66,12 @@ impl Port {
         self.rest.lineup.as_ref().and_then(|lineup| lineup.waits_for(slot, usize::from(queue)))
     }
 
+    /// Asks the memory for its state, its queues and its counters.
     #[inline(always)]
-    pub fn touch(&self) -> u64 {
-        u64::from(self.peer) ^ self.tx_frames
+    pub fn fetch(&self) {
+        fetch(&self.backlog);
+        fetch(&self.queues);
+        fetch(&self.tx_frames);
     }
 
     /// The packet that will probably be served next.

@@ -8,21 +8,51 @@ use crate::slab::Ix;
 pub(crate) struct Loads {
     /// Per group of flows: whether it is of a job. Empty without jobs.
     of_jobs: Vec<bool>,
-    /// Per port, per group of flows up to the last that has sent there. Empty without jobs.
-    pub loads: Vec<Vec<Load>>,
+    /// Per port: where in `loads` its groups begin, and how many have room there. Empty without jobs.
+    ports: Vec<(usize, u32)>,
+    /// Per port, per group of flows up to the last that has sent there. What a port has outgrown stays unused.
+    loads: Vec<Load>,
 }
 
 impl Loads {
     /// For groups of flows of which `of_jobs` says whether they are a job's; of none where it is empty.
     pub fn new(of_jobs: Vec<bool>, ports: usize) -> Loads {
-        let loads = if of_jobs.is_empty() { Vec::new() } else { vec![Vec::new(); ports] };
-        Loads { of_jobs, loads }
+        let ports = if of_jobs.is_empty() { Vec::new() } else { vec![(0, 0); ports] };
+        Loads { of_jobs, ports, loads: Vec::new() }
     }
 
     /// Whether what jobs put on links is counted.
     #[inline(always)]
     pub fn count(&self) -> bool {
-        !self.loads.is_empty()
+        !self.ports.is_empty()
+    }
+
+    /// What flows have put on the link of a port, by group.
+    pub fn at(&self, port: usize) -> &[Load] {
+        let (first, groups) = self.ports.get(port).copied().unwrap_or_default();
+        &self.loads[first..][..groups as usize]
+    }
+
+    /// Where a group's load at a port lies, if it is of a job.
+    #[inline(always)]
+    fn load(&mut self, port: usize, group: u32) -> Option<&mut Load> {
+        if self.of_jobs.get(group as usize) != Some(&true) {
+            return None;
+        }
+        if self.ports[port].1 <= group {
+            self.grow(port, group);
+        }
+        self.loads.get_mut(self.ports[port].0 + group as usize)
+    }
+
+    #[cold]
+    fn grow(&mut self, port: usize, group: u32) {
+        let kept = self.at(port).to_vec();
+        let groups = (group + 1).next_power_of_two().min(self.of_jobs.len() as u32);
+        let first = self.loads.len();
+        self.loads.extend(kept);
+        self.loads.resize(first + groups as usize, Load::default());
+        self.ports[port] = (first, groups);
     }
 }
 
@@ -44,15 +74,7 @@ where
         let global = self.global(port) as usize;
         let header = &self.world.slab[pkt].pkt;
         let Some(met) = self.world.probes.who.find(header.flow) else { return };
-        let (group, loads) = (met.group as usize, &mut self.world.probes.loads);
-        if loads.of_jobs.get(group) != Some(&true) {
-            return;
-        }
-        let loads = &mut loads.loads[global];
-        if loads.len() <= group {
-            loads.resize(group + 1, Load::default());
-        }
-        let load = &mut loads[group];
+        let Some(load) = self.world.probes.loads.load(global, met.group) else { return };
         load.frames += 1;
         load.bytes += u64::from(header.size);
         load.payload += header.data().map_or(0, |data| u64::from(data.payload));

@@ -12,6 +12,7 @@ pub(crate) use loads::{Load, Loads};
 
 use crate::packet::FlowRef;
 use crate::record::Met;
+use backwater_engine::fetch;
 use pauses::Pauses;
 use waits::Waits;
 
@@ -54,6 +55,14 @@ impl Who {
     pub fn end(&mut self, flow: FlowRef) {
         if let Some(entry) = self.flows.get_mut(flow.slot as usize) {
             *entry = None;
+        }
+    }
+
+    /// Asks the memory for what is known of a flow.
+    #[inline(always)]
+    pub fn fetch(&self, flow: FlowRef) {
+        if let Some(entry) = self.flows.get(flow.slot as usize) {
+            fetch(entry);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Fetching ahead: in a network that is too large for the processor's cache, each event would wait for its port, then for
-//! its packet. Here the next events' data are read before the first of them is handled, so that the memory has all these
-//! requests at once. Nothing changes but the time that a run takes.
+//! its packet. Here all that the next events will need is asked for before the first of them is handled, so that the memory
+//! has all these requests at once. Nothing changes but the time that a run takes.
+//!
+//! What leads to other places is asked for first; when all events have been gone through, it is there, and can be followed.
 
 use super::{Actors, Network};
 use crate::config::LatencyAt;
@@ -10,77 +12,116 @@ use crate::port::{Belongs, Port};
 use crate::routing::{KNOWN, NO_PATH};
 use crate::slab::Ix;
 use crate::switch::Switch;
+use backwater_engine::fetch;
 
 /// Ports from which on it pays: with what is in flight between them they take about 2 MB.
 pub(super) const WIDE: usize = 2_048;
 
 impl<A: Actors> Network<A> {
-    /// Touches what the next events will need: what their own words name, and what that leads to.
+    /// Asks for what the next events will need.
     #[inline(never)]
     pub(super) fn fetch_ahead(&self) {
-        let touched = self.world.queue.at_hand().fold(0, |touched, event| {
-            touched
-                ^ match *event {
-                    Event::Sent { port } | Event::Wake { port } => self.touch_for_sent(&self.ports[port as usize]),
-                    Event::Arrive { port, pkt } => self.touch_for_arrival(&self.ports[port as usize], pkt),
-                    Event::Enqueue { switch, pkt } => self.touch_for_enqueue(&self.switches[switch as usize], pkt),
-                    _ => 0,
-                }
-        });
-        std::hint::black_box(touched);
+        self.world.queue.at_hand().for_each(|event| self.fetch_named(event));
+        self.world.queue.at_hand().for_each(|event| self.fetch_behind(event));
+        self.world.queue.at_hand().for_each(|event| self.fetch_last(event));
     }
 
+    /// What the event's own words name.
     #[inline(always)]
-    fn touch_for_sent(&self, p: &Port) -> u64 {
-        let head = p.head().map(|head| self.world.slab.touch(head));
-        let below = match p.belongs {
-            Belongs::Switch(_) => self.world.slab.touch(p.current) ^ head.unwrap_or(0),
-            Belongs::Host(host) => head
-                .or_else(|| self.hosts[host as usize].next_up().map(|slot| self.tables.flows.touch(slot)))
-                .unwrap_or(0),
-        };
-        p.tx_frames ^ below
-    }
-
-    #[inline(always)]
-    fn touch_for_arrival(&self, p: &Port, pkt: Ix) -> u64 {
-        let header = &self.world.slab[pkt].pkt;
-        match p.belongs {
-            Belongs::Switch(switch) if header.path != NO_PATH => {
-                let switch = &self.switches[switch as usize];
-                if switch.latency_at == LatencyAt::Fabric {
-                    return 0; // it will join its queue by an event of its own
-                }
-                let egress = match header.path {
-                    KNOWN => self.world.fabric.ways.port(header.entropy, header.hop),
-                    path => self.world.fabric.paths.port(path, header.hop),
-                };
-                self.touch_queue(switch, egress, usize::from(header.class.0))
+    fn fetch_named(&self, event: &Event) {
+        match *event {
+            Event::Sent { port } | Event::Wake { port } => self.ports[port as usize].fetch(),
+            Event::Arrive { port, pkt } => {
+                let p = &self.ports[port as usize];
+                fetch(&p.belongs);
+                fetch(&p.arrivals);
+                self.world.slab.fetch(pkt);
             }
-            Belongs::Switch(switch) if header.is_of_flow() => {
-                let routes = &self.world.fabric.routes;
-                let egress = routes.pick(switch, routes.candidates(switch, header.dst), header.entropy);
-                let switch = &self.switches[switch as usize];
-                egress.map_or(0, |egress| self.touch_queue(switch, egress, usize::from(header.class.0)))
-            }
-            Belongs::Switch(_) => 0,
-            Belongs::Host(_) => self.tables.flows.touch(header.flow.slot),
+            Event::Enqueue { pkt, .. } => self.world.slab.fetch(pkt),
+            _ => {}
         }
     }
 
+    /// What that leads to.
     #[inline(always)]
-    fn touch_for_enqueue(&self, switch: &Switch<A::Switch>, pkt: Ix) -> u64 {
-        let place = &self.world.slab[pkt].place;
-        self.touch_queue(switch, place.egress.0, usize::from(place.queue.0))
+    fn fetch_behind(&self, event: &Event) {
+        match *event {
+            Event::Sent { port } | Event::Wake { port } => self.fetch_next(&self.ports[port as usize]),
+            Event::Arrive { port, pkt } => match self.ports[port as usize].belongs {
+                Belongs::Switch(switch) => self.fetch_egress(&self.switches[switch as usize], self.egress(switch, pkt)),
+                Belongs::Host(_) => self.tables.flows.fetch(self.world.slab[pkt].pkt.flow.slot),
+            },
+            Event::Enqueue { switch, pkt } => {
+                self.fetch_egress(&self.switches[switch as usize], Some(self.world.slab[pkt].place.egress.0));
+            }
+            _ => {}
+        }
     }
 
-    /// An egress port, and the packet behind which the next one of this queue will wait.
+    /// What that leads to in turn: the packet behind which one that joins a queue will wait, and whose a packet is that leaves.
     #[inline(always)]
-    fn touch_queue(&self, switch: &Switch<A::Switch>, egress: u16, queue: usize) -> u64 {
+    fn fetch_last(&self, event: &Event) {
+        let (switch, egress, queue) = match *event {
+            Event::Arrive { port, pkt } => {
+                let Belongs::Switch(switch) = self.ports[port as usize].belongs else { return };
+                let Some(egress) = self.egress(switch, pkt) else { return };
+                (switch, egress, self.world.slab[pkt].pkt.class.0)
+            }
+            Event::Enqueue { switch, pkt } => {
+                let place = &self.world.slab[pkt].place;
+                (switch, place.egress.0, place.queue.0)
+            }
+            Event::Sent { port } if self.world.probes.ask_whose() => {
+                let head = self.ports[port as usize].head().and_then(|head| self.world.slab.get(head));
+                return head.into_iter().for_each(|slot| self.world.probes.who.fetch(slot.pkt.flow));
+            }
+            _ => return,
+        };
+        let out = self.ports.get((self.switches[switch as usize].first_port + u32::from(egress)) as usize);
+        if let Some(tail) = out.and_then(|out| out.tail(usize::from(queue))) {
+            self.world.slab.fetch_link(tail);
+        }
+    }
+
+    /// The packet that leaves, and the one that will leave next.
+    #[inline(always)]
+    fn fetch_next(&self, p: &Port) {
+        match (p.belongs, p.head()) {
+            (Belongs::Switch(_), head) => {
+                self.world.slab.fetch(p.current);
+                head.into_iter().for_each(|head| self.world.slab.fetch(head));
+            }
+            (Belongs::Host(_), Some(head)) => self.world.slab.fetch(head),
+            (Belongs::Host(host), None) => {
+                self.hosts[host as usize].next_up().into_iter().for_each(|slot| self.tables.flows.fetch(slot));
+            }
+        }
+    }
+
+    /// Where a packet that arrives at a switch will leave it, unless it joins its queue by an event of its own.
+    #[inline(always)]
+    fn egress(&self, switch: u32, pkt: Ix) -> Option<u16> {
+        let header = &self.world.slab[pkt].pkt;
+        if header.path == NO_PATH {
+            let routes = &self.world.fabric.routes;
+            let known = header.is_of_flow().then(|| routes.candidates(switch, header.dst))?;
+            return routes.pick(switch, known, header.entropy);
+        }
+        if self.switches[switch as usize].latency_at == LatencyAt::Fabric {
+            return None;
+        }
+        Some(match header.path {
+            KNOWN => self.world.fabric.ways.port(header.entropy, header.hop),
+            path => self.world.fabric.paths.port(path, header.hop),
+        })
+    }
+
+    #[inline(always)]
+    fn fetch_egress(&self, switch: &Switch<A::Switch>, egress: Option<u16>) {
+        let Some(egress) = egress else { return };
         // The way of a flow that is over may lead anywhere.
-        let Some(out) = self.ports.get((switch.first_port + u32::from(egress)) as usize) else { return 0 };
-        out.touch()
-            ^ out.tail(queue).map_or(0, |tail| self.world.slab.touch_link(tail))
-            ^ switch.occupancy.touch(PortNo(egress))
+        let Some(out) = self.ports.get((switch.first_port + u32::from(egress)) as usize) else { return };
+        out.fetch();
+        switch.occupancy.fetch(PortNo(egress));
     }
 }

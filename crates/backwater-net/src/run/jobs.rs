@@ -135,7 +135,7 @@ impl<A: Actors> Network<A> {
         }
         for (node, first) in self.world.fabric.first_port.iter().enumerate() {
             for (local, (peer, _)) in self.world.fabric.neighbours[node].iter().enumerate() {
-                let loads = (0u32..).zip(&self.world.probes.loads.loads[*first as usize + local]);
+                let loads = (0u32..).zip(self.world.probes.loads.at(*first as usize + local));
                 for (group, &Load { frames, bytes, payload }) in loads.filter(|(_, load)| load.frames > 0) {
                     let (node, port, peer) = (NodeId(node as u32), Port(local as u16), NodeId(*peer));
                     let (job, step) = self.jobs.list[self.jobs.of_group[group as usize] as usize].job.labels(group);

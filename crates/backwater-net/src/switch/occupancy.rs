@@ -11,6 +11,7 @@ use crate::config::{Architecture, BufferPer, SwitchParams};
 use crate::packet::{CLASSES, Class, Port, Queue};
 use crate::place::{Lane, Place};
 use crate::units::{Bytes, Rate};
+use backwater_engine::fetch;
 
 /// Which memory a frame was charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,10 +186,12 @@ impl Occupancy {
         self.ports.len()
     }
 
-    /// Reads a counter of a port's egress, for no other purpose than to have it in the cache.
+    /// Asks the memory for the counters of a port's egress.
     #[inline(always)]
-    pub(crate) fn touch(&self, port: Port) -> u64 {
-        self.ports.get(usize::from(port.0)).map_or(0, |counts| counts.egress[0])
+    pub(crate) fn fetch(&self, port: Port) {
+        if let Some(counts) = self.ports.get(usize::from(port.0)) {
+            fetch(&counts.egress);
+        }
     }
 
     #[inline(always)]
