@@ -145,8 +145,9 @@ impl<A: Actors> Network<A> {
         let flows = &self.tables.flows;
         let (flow, reference) = (&flows.send[slot as usize], flows.reference(slot));
         let (src, dst) = (flow.src, flow.dst);
-        let way = if flow.path == NO_PATH { self.ecmp_way(src, dst, hash) } else { NO_WAY };
-        let back = if self.world.rules.ack.enabled && flows.recv[slot as usize].back == NO_PATH {
+        // Who sends packets is who asks.
+        let way = if self.is_here(src) && flow.path == NO_PATH { self.ecmp_way(src, dst, hash) } else { NO_WAY };
+        let back = if self.is_here(dst) && self.world.rules.ack.enabled && flows.recv[slot as usize].back == NO_PATH {
             self.ecmp_way(dst, src, Packet::entropy_of(dst, src, reference))
         } else {
             NO_WAY

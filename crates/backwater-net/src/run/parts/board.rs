@@ -42,7 +42,6 @@ pub(super) struct Turn {
     pub over: bool,
     /// It may handle events before this.
     pub until: Key,
-    pub mail: Vec<Mail>,
     pub version: u64,
 }
 
@@ -97,9 +96,17 @@ impl Board {
         state.mailboxes.iter_mut().map(std::mem::take).collect()
     }
 
-    /// A part hands in what it has for others and says how far it is; `events` it has handled meanwhile. It gets what has come for it.
-    /// `certain` is filled with what each part has left behind, all of whose mail is in.
-    pub fn meet(&self, me: usize, next: Key, events: u64, out: &mut [Vec<Mail>], certain: &mut Vec<Key>) -> Turn {
+    /// A part hands in what it has for others and says how far it is; `events` it has handled meanwhile. `mail`, which is empty, is
+    /// filled with what has come for it, and `certain` with what each part has left behind, all of whose mail is in.
+    pub fn meet(
+        &self,
+        me: usize,
+        next: Key,
+        events: u64,
+        out: &mut [Vec<Mail>],
+        mail: &mut Vec<Mail>,
+        certain: &mut Vec<Key>,
+    ) -> Turn {
         let mut state = self.lock();
         let state = &mut *state;
         let mut news = false;
@@ -109,7 +116,7 @@ impl Board {
             state.mailboxes[to].append(mails);
             news = true;
         }
-        let mail = std::mem::take(&mut state.mailboxes[me]);
+        std::mem::swap(mail, &mut state.mailboxes[me]);
         let next = next.min(std::mem::replace(&mut state.mailed[me], NEVER));
         news |= state.pending[me] != next;
         state.pending[me] = next;
@@ -125,7 +132,7 @@ impl Board {
         if news {
             self.ring();
         }
-        Turn { over, until, mail, version: self.version.load(Ordering::Relaxed) }
+        Turn { over, until, version: self.version.load(Ordering::Relaxed) }
     }
 
     /// Ends the stretch.

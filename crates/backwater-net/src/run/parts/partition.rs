@@ -1,5 +1,5 @@
 //! Which part handles which node: leaves with their hosts, in the order of hosts, so that pods stay together; switches above go
-//! where most of their neighbours are, or are spread.
+//! where most of their neighbours are, as far as each part gets as many of a tier.
 
 use crate::part::Ownership;
 use crate::port::Port;
@@ -50,7 +50,8 @@ pub(super) fn partition(fabric: &Fabric, parts: usize) -> (Ownership, usize) {
     (Ownership { ports: of_ports, switches, hosts }, parts)
 }
 
-/// Gives switches without hosts to parts, those next to what is given first.
+/// Gives switches without hosts to parts, those next to what is given first. Of those that come up together each part gets as many:
+/// in a fat tree of an odd number of pods one part would get all core switches otherwise.
 fn spread(fabric: &Fabric, parts: usize, nodes: &mut [u16]) {
     let mut given = vec![0u32; parts];
     let mut front: Vec<usize> = (0..nodes.len()).filter(|node| nodes[*node] != NOBODY).collect();
@@ -63,13 +64,16 @@ fn spread(fabric: &Fabric, parts: usize, nodes: &mut [u16]) {
         if next.is_empty() {
             break;
         }
+        let most = next.len().div_ceil(parts);
+        let mut here = vec![0; parts];
         let mut chosen = Vec::with_capacity(next.len());
         for node in &next {
             let mut links = vec![0u32; parts];
             let owners = fabric.neighbours[*node].iter().map(|(to, _)| nodes[*to as usize]);
             owners.filter(|owner| *owner != NOBODY).for_each(|owner| links[usize::from(owner)] += 1);
-            let part = (0..parts).min_by_key(|part| (std::cmp::Reverse(links[*part]), given[*part])).unwrap_or(0);
-            given[part] += 1;
+            let free = (0..parts).filter(|part| here[*part] < most);
+            let part = free.min_by_key(|part| (std::cmp::Reverse(links[*part]), given[*part])).unwrap_or(0);
+            (given[part], here[part]) = (given[part] + 1, here[part] + 1);
             chosen.push(part as u16);
         }
         next.iter().zip(chosen).for_each(|(node, part)| nodes[*node] = part);

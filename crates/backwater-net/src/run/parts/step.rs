@@ -20,13 +20,13 @@ impl<A: Actors> Network<A> {
     /// Handles events until the stretch is over.
     pub(super) fn work(&mut self, board: &Board) {
         let Some(me) = self.world.part.as_ref().map(|part| part.me) else { return };
-        let (mut handled, mut certain) = (0, Vec::new());
+        let (mut handled, mut certain, mut mail) = (0, Vec::new(), Vec::new());
         loop {
             let next = self.world.queue.at_least().unwrap_or(NEVER);
             let Some(part) = &mut self.world.part else { return };
-            let turn = board.meet(me, next, handled, &mut part.out, &mut certain);
-            let news = !turn.mail.is_empty();
-            turn.mail.into_iter().for_each(|mail| self.deliver(mail));
+            let turn = board.meet(me, next, handled, &mut part.out, &mut mail, &mut certain);
+            let news = !mail.is_empty();
+            mail.drain(..).for_each(|mail| self.deliver(mail));
             if turn.over {
                 return;
             }
@@ -45,13 +45,15 @@ impl<A: Actors> Network<A> {
     fn advance(&mut self, until: Key, certain: &[Key]) -> u64 {
         let mut handled = 0;
         while handled < CHUNK && !self.world.totals.stopped {
-            if self.world.queue.at_least().is_none_or(|next| next >= until) {
-                break;
+            if self.world.queue.first_at_hand().is_none() {
+                if self.world.queue.at_least().is_none_or(|next| next >= until) {
+                    break;
+                }
+                if self.world.queue.fill() && self.wide {
+                    self.fetch_ahead();
+                }
             }
-            if self.world.queue.fill() && self.wide {
-                self.fetch_ahead();
-            }
-            if self.world.queue.at_least().is_none_or(|next| next >= until) {
+            if self.world.queue.first_at_hand().is_none_or(|next| next >= until) {
                 break;
             }
             let Some((time, order, event)) = self.world.queue.take() else { break };
