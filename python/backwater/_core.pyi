@@ -113,10 +113,12 @@ class Scenario:
         seed: int | None = None,
         capture: Capture | None = None,
         stop: Callable[[], bool] | None = None,
+        threads: int = 1,
     ) -> Simulation:
         """Build the network; `seed` replaces the scenario's own, `capture` replaces its file.
 
-        `stop` is asked meanwhile whether to give up, which is a `KeyboardInterrupt`.
+        `stop` is asked meanwhile whether to give up, which is a `KeyboardInterrupt`. The run uses
+        up to `threads` threads, and its results are the same with any number of them.
         """
 
 class Capture:
@@ -162,6 +164,8 @@ class Simulation:
         """Totals after the end: fingerprint, time_ps, events, hops, flows, drops, offered loads.
 
         With a capture: `capture`, with its ports, frames, bytes, and frames that `limit` left out.
+        If more than one thread was asked for: `threads`, how many it used in the end, and
+        `one_thread_because`, why it used one (None: it used more).
         """
 
 class Divergence:

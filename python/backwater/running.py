@@ -35,6 +35,9 @@ T = TypeVar("T")
 # Wall time of one slice: how often progress moves and how late Ctrl-C may be noticed.
 SLICE_MS = 100
 
+# Each thread holds a network of its own.
+MOST_THREADS = 64
+
 
 class Progress(Protocol):
     """Told how runs advance; called from the threads that run them."""
@@ -133,6 +136,8 @@ class Job:
     capture: _core.Capture | None = None
     series: Path | None = None
     """The directory of the series that it is a run of; `out` is its name in there then."""
+    threads: int = 1
+    """As many threads as it may use. What comes of it does not depend on them."""
 
     @staticmethod
     def repeated(prepared: Prepared, seed: int, series: Path | None) -> Job:
@@ -266,7 +271,7 @@ def _run(
     series: SeriesWriter | None,
 ) -> Run | None:
     try:
-        simulation = job.prepared.scenario.start(job.seed, job.capture, stop.is_set)
+        simulation = job.prepared.scenario.start(job.seed, job.capture, stop.is_set, job.threads)
     except KeyboardInterrupt:
         if stop.is_set():
             return None

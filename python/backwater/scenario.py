@@ -192,6 +192,7 @@ class Scenario:
         *,
         force: bool = False,
         capture: _core.Capture | None = None,
+        threads: int = 1,
     ) -> Run:
         """Run to the end and give the results.
 
@@ -201,11 +202,13 @@ class Scenario:
         there is an error (`InputError`), and so is another process that writes there. `force`
         replaces earlier results in `out`, and only what Backwater wrote. `progress` is called about
         ten times a second. `capture` says which frames go to a pcapng file beside the results.
+        `threads`: how many the run may use, 1 to 64; results are the same with any number, and
+        `run.summary` says how many it was, and why if it was one.
         Ctrl-C or SIGTERM raises `backwater.Interrupted`, which carries what there is.
         """
         from backwater.running import interruptible, run_job, taken_up
 
-        job = self.job(seed, None if out is None else Path(out), capture)
+        job = self.job(seed, None if out is None else Path(out), capture, threads)
         [there] = taken_up([job], force=force)
         if there is not None:
             return there
@@ -216,12 +219,21 @@ class Scenario:
             raise stop.interrupted(run)
         return run
 
-    def job(self, seed: int | None, out: Path | None, capture: _core.Capture | None = None) -> Job:
+    def job(
+        self,
+        seed: int | None,
+        out: Path | None,
+        capture: _core.Capture | None = None,
+        threads: int = 1,
+    ) -> Job:
         """Make a checked job of this scenario."""
-        from backwater.running import Job
+        from backwater.running import MOST_THREADS, Job
 
+        if not 1 <= threads <= MOST_THREADS:
+            raise InputError(f"threads = {threads}: not from 1 to {MOST_THREADS}")
         prepared = self.prepare(capture)
-        return Job(prepared, self.seed if seed is None else seed, out, capture)
+        seed = self.seed if seed is None else seed
+        return Job(prepared, seed, out, capture, threads=threads)
 
     def prepare(self, capture: _core.Capture | None = None) -> Prepared:
         """Check this scenario, and work out what all its runs have in common."""

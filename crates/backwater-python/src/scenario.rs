@@ -129,7 +129,7 @@ impl Scenario {
         let resolved = patiently(py, None, move || {
             let resolved = read.resolved()?;
             let capture = capture.as_ref().map(|capture| (capture.get(), Begin::No));
-            Simulation::build(&resolved, read.scenario.seed(), capture)?;
+            Simulation::build(&resolved, read.scenario.seed(), 1, capture)?;
             Ok(resolved)
         })?;
         let warning = |warning: &backwater::Warning| {
@@ -191,14 +191,15 @@ impl Scenario {
         Ok(dict)
     }
 
-    /// Builds the network. `stop` is asked meanwhile whether to give up.
-    #[pyo3(signature = (seed = None, capture = None, stop = None))]
+    /// Builds the network, to be run on up to `threads` threads. `stop` is asked meanwhile whether to give up.
+    #[pyo3(signature = (seed = None, capture = None, stop = None, threads = 1))]
     fn start(
         &self,
         py: Python<'_>,
         seed: Option<&Bound<'_, PyAny>>,
         capture: Option<Py<Capture>>,
         stop: Option<&Bound<'_, PyAny>>,
+        threads: usize,
     ) -> PyResult<Simulation> {
         let seed = match seed {
             Some(seed) => whole_number(seed, "seed")?,
@@ -207,7 +208,7 @@ impl Scenario {
         let read = self.read();
         patiently(py, stop, move || {
             let capture = capture.as_ref().map(|capture| (capture.get(), Begin::Now));
-            Simulation::build(&*read.resolved()?, seed, capture)
+            Simulation::build(&*read.resolved()?, seed, threads.max(1), capture)
         })
     }
 }

@@ -11,7 +11,7 @@ use backwater::{Checked, ScenarioError};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
-use backwater_net::Network;
+use backwater_net::Parallel;
 use backwater_net::record::{Broken, Progress};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -36,7 +36,9 @@ pub struct Simulation {
 }
 
 struct Run {
-    network: Network<Config>,
+    network: Parallel<Config>,
+    /// As many threads as were asked for.
+    threads: usize,
     tables: Tables,
     capture: Option<backwater::capture::Capture<File>>,
     end: Option<Time>,
@@ -65,10 +67,12 @@ pub struct Status {
 }
 
 impl Simulation {
-    /// Builds the network of a scenario. `capture`: what is captured, and whether its file is begun, or only looked at whether it could be.
+    /// Builds the network of a scenario, to be run on up to so many threads. `capture`: what is captured, and whether its file is
+    /// begun, or only looked at whether it could be.
     pub fn build(
         resolved: &Checked,
         seed: u64,
+        threads: usize,
         capture: Option<(&Capture, Begin)>,
     ) -> Result<Simulation, ScenarioError> {
         let spec = backwater::build(resolved, seed)?;
@@ -79,14 +83,30 @@ impl Simulation {
         capture.map_or(Ok(()), |(capture, _)| capture.options.room(&spec, &at))?;
         let begun = capture.filter(|(_, begin)| *begin == Begin::Now).map(|(capture, _)| capture.begin(&spec, &at));
         let begun = begun.transpose()?;
-        let mut network = stage::build(spec).map_err(ScenarioError::new)?;
+        let mut first = Some(spec);
+        let mut make = || match first.take() {
+            Some(spec) => Ok(spec),
+            None => backwater::build(resolved, seed).map_err(|error| error.to_string()),
+        };
+        let mut network = stage::build_parallel(threads, &mut make).map_err(ScenarioError::new)?;
         for (node, port) in at {
-            network.capture_at(node, port);
+            network.capture_at(node, port).map_err(ScenarioError::new)?;
         }
         let (progress, handed_over) = (Progress::default(), Instant::now());
         let (over, cut, defective) = (false, false, false);
-        let run =
-            Run { network, tables, capture: begun, end, flows_total, progress, over, cut, defective, handed_over };
+        let run = Run {
+            network,
+            threads,
+            tables,
+            capture: begun,
+            end,
+            flows_total,
+            progress,
+            over,
+            cut,
+            defective,
+            handed_over,
+        };
         Ok(Simulation { run: Mutex::new(run) })
     }
 
@@ -132,7 +152,7 @@ impl Run {
         while !self.over {
             let result = self.guarded(|run| {
                 let mut sink = Tap { tables: &mut run.tables, capture: run.capture.as_mut() };
-                stage::run(&mut run.network, SLICE, &mut sink)
+                stage::run_parallel(&mut run.network, SLICE * run.threads as u64, &mut sink)
             })?;
             match result {
                 Ok(progress) => {
@@ -159,7 +179,7 @@ impl Run {
             self.over = true;
             self.guarded(|run| {
                 let mut sink = Tap { tables: &mut run.tables, capture: run.capture.as_mut() };
-                run.network.finish(&mut sink);
+                stage::finish_parallel(&mut run.network, &mut sink);
             })?;
             self.capture.as_mut().map_or(Ok(()), |capture| capture.finish()).map_err(Mishap::Capture)?;
             self.progress = self.guarded(|run| run.network.progress())?;
@@ -231,6 +251,10 @@ impl Simulation {
         // As text: JSON readers lose the last bits of a 64-bit number.
         let fingerprint = (!run.defective).then(|| format!("{:016x}", run.network.fingerprint()));
         summary.set_item("fingerprint", fingerprint)?;
+        if run.threads > 1 {
+            summary.set_item("threads", run.network.threads())?;
+            summary.set_item("one_thread_because", run.network.why_one_thread())?;
+        }
         summary.set_item("time_ps", progress.time.as_ps())?;
         summary.set_item("events", progress.events)?;
         summary.set_item("hops", progress.hops)?;

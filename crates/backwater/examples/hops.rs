@@ -1,7 +1,8 @@
 //! What a packet-hop costs: one frame put on one link, acknowledgements and control frames included.
 //!
 //! `hops` measures all cases in one process, alternately, several times each, and takes the fastest of each.
-//! `hops CASE LENGTH` runs one case once, for a profiler: two lengths and a subtraction leave the cost of a hop.
+//! `hops CASE LENGTH` runs one case once, for a profiler: two lengths and a subtraction leave the cost of a hop. With a third word it
+//! runs on so many threads, and says how long that took.
 
 // Its cases use a part of what the tests share.
 #[allow(dead_code, unused_imports)]
@@ -66,7 +67,22 @@ fn main() {
             let (progress, _) = run((case.build)(length.parse().expect("a length")));
             println!("{} {} {}", progress.hops, progress.data_hops, peak_memory());
         }
-        _ => panic!("usage: hops [CASE LENGTH]"),
+        [name, length, threads] => {
+            let case = CASES.iter().find(|case| case.name == *name).expect("a case of the table");
+            let length = length.parse().expect("a length");
+            let mut make = || Ok((case.build)(length));
+            let mut network = stage::build_parallel(threads.parse().expect("a number"), &mut make).expect("a network");
+            let start = Instant::now();
+            while !stage::run_parallel(&mut network, 1 << 24, &mut Nobody).expect("a promise that is kept").done {}
+            let (seconds, why) = (start.elapsed().as_secs_f64(), network.why_one_thread().unwrap_or("all"));
+            println!(
+                "{} threads ({why}): {seconds:.3} s, {:016x}, {} kB",
+                network.threads(),
+                network.fingerprint(),
+                peak_memory()
+            );
+        }
+        _ => panic!("usage: hops [CASE LENGTH [THREADS]]"),
     }
 }
 

@@ -53,6 +53,12 @@ def run(
             "--seeds", metavar="N|A..B", help="Repeat with N seeds, or with the seeds A to B."
         ),
     ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads", metavar="N", help="Run on N threads where that can be; one by default."
+        ),
+    ] = None,
     out: Out = None,
     json: Json = None,
     force: Force = False,
@@ -72,6 +78,8 @@ def run(
     seed and build, is not done again. --force replaces what Backwater has written there.
     Where flows or rounds of jobs are not complete though the scenario asked for no such end, the
     summary says so first, and the command ends with code 3.
+    With --threads a large run is split over several processors, and its results are the same. A
+    run that cannot be split uses one thread and says why. Runs of --seeds use a processor each.
     With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
     """
     from backwater.cli.runs import once, repeat
@@ -84,6 +92,10 @@ def run(
     see_one_seed(seed, overrides(settings))
     if capture is not None and many is not None:
         raise InputError("--capture and --seeds exclude each other", "a capture is of one run")
+    if threads is not None and many is not None:
+        raise InputError(
+            "--threads and --seeds exclude each other", "the runs of --seeds use a processor each"
+        )
     captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
     writable(json, Kind.JSON, file)
     case = read(file, variant, settings, mechanisms)
@@ -93,7 +105,8 @@ def run(
     base = free_directory(usual) if out is None else Path(out)
     warn(prepared.warnings)
     if numbers is None:
-        job = Job(prepared, case.seed if seed is None else seed, base, captured)
+        seed = case.seed if seed is None else seed
+        job = Job(prepared, seed, base, captured, threads=_threads(threads))
         return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
     with locked(base):
@@ -107,6 +120,19 @@ def run(
         again += _options("--set", settings)
         words = shlex.join([*again, "--seeds", str(many)])
         return repeat(case, jobs, done, base, json, words, allow=allow)
+
+
+def _threads(asked: int | None) -> int:
+    from backwater.running import MOST_THREADS
+
+    if asked is None:
+        return 1
+    if not 1 <= asked <= MOST_THREADS:
+        raise InputError(
+            f"--threads {asked}: not from 1 to {MOST_THREADS}",
+            "more threads than processors gain nothing",
+        )
+    return asked
 
 
 def _name(file: str, variant: str | None, mechanisms: list[str] | None) -> str:

@@ -65,10 +65,18 @@ def once(
         else:
             message(f"{stop}; what was simulated by then is in {base}", *told(job.capture, outcome))
         return stop.exit_code
-    message(f"results: {base}", *told(job.capture, outcome))
+    message(f"results: {base}", *told(job.capture, outcome), *_threads(job, outcome))
     if isinstance(outcome, dict) and failures(outcome["warnings"]) and not allow:
         return INCOMPLETE
     return FAILED if isinstance(outcome, _core.RunError) else 0
+
+
+def _threads(job: Job, outcome: object) -> list[str]:
+    """Say why a run used one thread, if it might have used more."""
+    if job.threads == 1 or not isinstance(outcome, dict):
+        return []
+    why = outcome["summary"].get("one_thread_because")
+    return [f"threads: one, not {job.threads}: {why}"] if why else []
 
 
 def repeat(
