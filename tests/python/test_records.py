@@ -180,6 +180,10 @@ values = { drops = 200 }
     )
     monkeypatch.setattr(definition, "STUDIES", tmp_path)
     monkeypatch.setattr(record, "STUDIES", tmp_path)
+    begin = "<!-- result: written by `python -m backwater.study.record` -->\n"
+    end = "<!-- end of result -->\n"
+    said = folder / "README.md"
+    said.write_text(f"# Small\n\n{begin}As of old.\n{end}\nMore.\n", encoding="utf-8")
     for case, file in ((None, "record.json"), ("b, b'", "record-b-b-prime.json")):
         out = str(tmp_path / f"out{file}")
         study.reproduce(definition.load(folder.name), case, out=out)
@@ -193,7 +197,12 @@ values = { drops = 200 }
     page = (folder / "TABLE-b-b-prime.md").read_text(encoding="utf-8")
     assert "Case b, b' alone." in page
     assert "(not counted: control)" in page
-    # The README's row is of the whole study.
+    # The README's row is of the whole study, and so is what its own page says.
+    before, _, rest = said.read_text(encoding="utf-8").partition(begin)
+    result, _, after = rest.partition(end)
+    assert (before, after) == ("# Small\n\n", "\nMore.\n")
+    assert result.startswith("**Result** ([TABLE.md](TABLE.md), ")
+    assert ": 1 of 1 numbers agree (lie within their band), " in result
     assert "1 of 1 in band" in record.readme_row(folder.name)
 
 

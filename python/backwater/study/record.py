@@ -282,8 +282,8 @@ def save(outcome: Outcome, record: dict[str, Any]) -> Path:
     part = _part(_is_full(outcome.study), record["case"])
     write_text(folder / f"record{part}.json", json.dumps(record, indent=1) + "\n")
     write_text(folder / f"TABLE{part}.md", page(outcome, record))
-    if not part:
-        readme = folder / "README.md"
+    readme = folder / "README.md"
+    if not part and readme.is_file():
         write_text(readme, with_result(readme.read_text(encoding="utf-8"), record))
     return folder
 
