@@ -1,3 +1,5 @@
+//! What is written out from declarations: parameters, and the state that a run saves ([`State`](macro@State)).
+//!
 //! One declaration for each parameter of a table of the scenario. `#[parameters]` on a struct, and `#[param(…)]` on each field:
 //!
 //! ```text
@@ -24,6 +26,7 @@
 
 mod declaration;
 mod expand;
+mod state;
 
 use proc_macro::TokenStream;
 
@@ -33,5 +36,22 @@ pub fn parameters(arguments: TokenStream, table: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(arguments)
         .and_then(|_| syn::parse::<syn::ItemStruct>(table))
         .and_then(expand::expand);
+    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Saves and loads what a struct or an enum has come to: `backwater_engine::State`. Each field is saved as a value, unless it says otherwise:
+///
+/// ```text
+/// #[state(fixed)]           it follows from parameters: never saved, and left as it is
+/// #[state(same)]            it follows from parameters, and what is saved would not fit to another value: that is refused
+/// #[state(within)]          it has state itself, and is loaded in place
+/// #[state(sorted)]          a `HashMap`, saved in the order of its keys
+/// #[state(with = module)]   `module::save(&field, to)`, `module::load(&mut field, from)`
+/// ```
+///
+/// Which variant of an enum it is follows from parameters.
+#[proc_macro_derive(State, attributes(state))]
+pub fn state(item: TokenStream) -> TokenStream {
+    let expanded = syn::parse::<syn::DeriveInput>(item).and_then(state::expand);
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }

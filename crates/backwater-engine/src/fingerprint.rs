@@ -5,7 +5,7 @@
 //! is split over threads has the fingerprint of the serial one.
 
 /// One lane: the running hash of one place's events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Fingerprint(u64);
 
 /// Odd constant of the multiplicative hash: the fractional part of the golden ratio, Knuth's choice.

@@ -2,7 +2,8 @@
 //!
 //! Time is a whole number of picoseconds ([`Time`]); events are ordered by their content, never by who inserted
 //! them first ([`queue::EventQueue`]); random numbers come from named streams ([`rng::stream`]); a run is
-//! summarised by the fingerprint of its trajectory ([`fingerprint::Fingerprint`]).
+//! summarised by the fingerprint of its trajectory ([`fingerprint::Fingerprint`]). What is under way can be saved and loaded
+//! ([`state::State`]).
 //!
 //! Not here: anything about networks, files or users.
 
@@ -11,10 +12,12 @@ pub mod fingerprint;
 pub mod quantity;
 pub mod queue;
 pub mod rng;
+pub mod state;
 pub mod time;
 
 pub use fetch::fetch;
 pub use fingerprint::Fingerprint;
 pub use queue::EventQueue;
 pub use rng::Rng;
+pub use state::State;
 pub use time::Time;

@@ -9,7 +9,10 @@
 //! the other along a list. The width follows the density of events; it decides speed only, never order. Pushing is a list
 //! insertion, popping the end of a short sorted vector.
 
+use crate::state::{Loader, Saver, State, Unfit};
 use crate::{Time, fetch};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -27,6 +30,8 @@ const PATIENCE: u32 = 32;
 const FITS: usize = 1 << 13;
 /// Events between two looks at the density.
 const REVIEW: u64 = 1 << 16;
+/// log2 of the widest buckets, in ps.
+const WIDEST: u32 = 40;
 /// Most events that are taken out of a batch at once: what a model fetches for the first must still be there for the last.
 const AT_HAND: usize = 64;
 /// Mean events per batch outside of which the width changes.
@@ -423,7 +428,7 @@ impl<T: Copy> EventQueue<T> {
         } else {
             self.shift
         }
-        .min(40);
+        .min(WIDEST);
         (self.drains, self.drained, self.far_pushes) = (0, 0, 0);
         if shift == self.shift {
             return;
@@ -449,6 +454,48 @@ impl<T: Copy> EventQueue<T> {
         for s in pending {
             self.push(Time(s.time), s.order, s.data);
         }
+    }
+}
+
+/// Events that are equal leave in the same order as without: each comes back to its place.
+impl<T: Copy + Serialize + DeserializeOwned> State for EventQueue<T> {
+    fn save(&self, to: &mut Saver) {
+        to.put(&(self.shift, self.batch, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused));
+        let saved = |slot: &Slot<T>| (slot.time, slot.order, slot.data);
+        for sorted in [&self.current, &self.rest] {
+            to.put(&sorted.iter().map(saved).collect::<Vec<_>>());
+        }
+        let mut wheel = Vec::with_capacity(self.wheel_len);
+        for head in self.heads.iter() {
+            let following = |slot: &&Slot<T>| self.slots.get(slot.next as usize);
+            wheel.extend(std::iter::successors(self.slots.get(*head as usize), following).map(saved));
+        }
+        to.put(&wheel);
+        to.put(&self.far.iter().map(|Reverse(Far(slot))| saved(slot)).collect::<Vec<_>>());
+    }
+
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
+        *self = EventQueue::new();
+        (self.shift, self.batch, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused) =
+            from.take()?;
+        if self.shift > WIDEST {
+            return Err(Unfit::new("buckets of events are wider than any"));
+        }
+        for sorted in [&mut self.current, &mut self.rest] {
+            let saved: Vec<(u64, u64, T)> = from.take()?;
+            sorted.extend(saved.into_iter().map(|(time, order, data)| Slot { time, order, data, next: NIL }));
+        }
+        let wheel: Vec<(u64, u64, T)> = from.take()?;
+        // The one that was pushed last heads its bucket.
+        for (time, order, data) in wheel.into_iter().rev() {
+            self.push(Time(time), order, data);
+        }
+        let far: Vec<(u64, u64, T)> = from.take()?;
+        for (time, order, data) in far {
+            self.far_next = self.far_next.min(time);
+            self.far.push(Reverse(Far(Slot { time, order, data, next: NIL })));
+        }
+        Ok(())
     }
 }
 
@@ -495,6 +542,40 @@ mod tests {
                 prop_assert_eq!(queue.pop().map(|(t, o, ())| (t.0, o)), Some(want));
             }
             prop_assert!(queue.is_empty() && queue.pop().is_none());
+        }
+    }
+
+    /// A queue that was saved and loaded at any time goes on like the one that was not, equal events and the width of buckets included.
+    #[test]
+    fn goes_on_where_it_was_saved() {
+        for gap in [1u64, 7, 40_000, 900_000_000] {
+            let mut queue = EventQueue::new();
+            (0..400u64).for_each(|i| queue.push(Time(i / 4 * gap), 0, i));
+            for n in 0..200_000u64 {
+                if n % 19_997 == 0 {
+                    let mut to = Saver::new(Vec::new());
+                    queue.save(&mut to);
+                    let octets = to.finish().unwrap();
+                    let mut from = Loader::new(&octets, Vec::new());
+                    let mut loaded = EventQueue::new();
+                    loaded.push(Time(5), 5, 5);
+                    loaded.load(&mut from).unwrap();
+                    from.finish().unwrap();
+                    assert_eq!((loaded.len(), loaded.at_least()), (queue.len(), queue.at_least()));
+                    let mut both = [loaded, queue];
+                    for m in 0..900 {
+                        let [a, b] = &mut both;
+                        let (popped, other) = (a.pop().unwrap(), b.pop().unwrap());
+                        assert_eq!(popped, other, "gap {gap}, event {m} after {n}");
+                        let again = Time(popped.0.0 + (popped.2 % 3) * 100 * gap);
+                        a.push(again, popped.1, popped.2);
+                        b.push(again, popped.1, popped.2);
+                    }
+                    [queue, _] = both;
+                }
+                let (t, o, i) = queue.pop().unwrap();
+                queue.push(Time(t.0 + 100 * gap), o, i);
+            }
         }
     }
 

@@ -134,13 +134,16 @@ impl FromStr for Time {
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Time, D::Error> {
+        if !d.is_human_readable() {
+            return u64::deserialize(d).map(Time);
+        }
         Cow::<'_, str>::deserialize(d)?.parse().map_err(de::Error::custom)
     }
 }
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
+        if s.is_human_readable() { s.collect_str(self) } else { self.0.serialize(s) }
     }
 }
 

@@ -20,7 +20,7 @@ use backwater_net::Bytes;
 use backwater_net::hooks::SwitchShape;
 use backwater_net::packet::{CLASSES, Port, Queue};
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Average {
     /// \[bytes\]
     avg: f64,
@@ -29,9 +29,12 @@ struct Average {
 }
 
 /// The averages of all egress queues of one switch.
+#[derive(backwater_derive::State)]
 pub(crate) struct Averages {
+    #[state(fixed)]
     w: f64,
     /// s of each port
+    #[state(fixed)]
     s: Vec<Time>,
     queues: Vec<Average>,
 }

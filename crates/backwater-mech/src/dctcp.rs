@@ -92,10 +92,14 @@ impl Mechanism for Dctcp {
 }
 
 /// The sender of one connection.
+#[derive(backwater_derive::State)]
 pub struct Sender {
     /// \[bytes\] SMSS, and the narrowest window
+    #[state(fixed)]
     smss: f64,
+    #[state(fixed)]
     least: f64,
+    #[state(fixed)]
     g: f64,
     /// \[bytes\] cwnd, ssthresh
     cwnd: f64,

@@ -163,15 +163,22 @@ enum Mode {
 }
 
 /// One switch that marks.
+#[derive(backwater_derive::State)]
 pub struct CongestionPoint {
+    #[state(fixed)]
     params: Params,
+    #[state(fixed)]
     mode: Mode,
     /// Kmin and Kmax of each port
+    #[state(fixed)]
     thresholds: Vec<(Bytes, Bytes)>,
     /// the least Kmin: up to it nothing is marked at any port
+    #[state(fixed)]
     least: Bytes,
     /// classes that are marked, a bit each
+    #[state(fixed)]
     classes: u8,
+    #[state(within)]
     averages: Option<Averages>,
     marks: u64,
     /// \[bytes\] by port, the longest queue by which a packet could have been marked

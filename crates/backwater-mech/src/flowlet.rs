@@ -64,6 +64,7 @@ impl Mechanism for Flowlet {
     }
 }
 
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Entry {
     /// port(f)
     port: Port,
@@ -72,11 +73,15 @@ struct Entry {
 }
 
 /// The flowlet table of a switch.
+#[derive(backwater_derive::State)]
 pub struct FlowletTable {
     /// delta
+    #[state(fixed)]
     gap: Time,
     /// classes that are switched so, a bit each
+    #[state(fixed)]
     classes: u8,
+    #[state(sorted)]
     flowlets: HashMap<FlowRef, Entry>,
     /// entries at which it is looked through for old ones
     looked_through: usize,

@@ -177,14 +177,17 @@ fn hops(carried: &Attachment) -> impl Iterator<Item = Hop> + '_ {
 }
 
 /// A switch writes INT.
+#[derive(backwater_derive::State)]
 pub struct Telemetry;
 
 /// The sender of one flow.
+#[derive(backwater_derive::State)]
 pub struct Sender {
     /// R
     rate: Rate,
     /// Wc / T
     committed: Rate,
+    #[state(fixed)]
     line: Rate,
     /// U
     u: f64,
@@ -198,6 +201,7 @@ pub struct Sender {
     previous: Option<Attachment>,
     /// round trips after which the rate was lower
     cuts: u64,
+    #[state(fixed)]
     params: Box<Params>,
 }
 

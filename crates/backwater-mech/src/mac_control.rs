@@ -54,8 +54,9 @@ pub enum Counter {
 }
 
 /// Which ports are over their threshold, and whose neighbours that pauses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, backwater_derive::State)]
 pub(crate) struct Congested {
+    #[state(same)]
     counter: Counter,
     over: Vec<bool>,
     number: usize,
@@ -111,7 +112,7 @@ impl Congested {
 }
 
 /// How near counters have come to their thresholds: the most bytes that one held, and its threshold then.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Nearest {
     bytes: Bytes,
     threshold: Bytes,
@@ -145,12 +146,13 @@ pub(crate) enum GateChange {
 }
 
 /// Pause timers of one node, a slot for each (port, class) or port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, backwater_derive::State)]
 pub(crate) struct Receiver {
     /// When each pause ends; zero: not paused.
     until: Vec<Time>,
     /// Frames whose response time has not passed: when to act, slot, end of the pause.
     pending: std::collections::VecDeque<(Time, usize, Time)>,
+    #[state(fixed)]
     response: Time,
 }
 

@@ -151,12 +151,17 @@ struct Thresholds {
 }
 
 /// Both roles at a switch.
+#[derive(backwater_derive::State)]
 pub struct Switch {
     /// by port
+    #[state(fixed)]
     thresholds: Vec<Thresholds>,
+    #[state(same)]
     style: HoldStyle,
     /// ports whose counter has passed `xoff` and not yet fallen below `xon`
+    #[state(within)]
     congested: Congested,
+    #[state(within)]
     receiver: Receiver,
     /// pauses asked for
     pauses: u64,
@@ -278,7 +283,9 @@ impl Switch {
 }
 
 /// An end station that obeys PAUSE.
+#[derive(backwater_derive::State)]
 pub struct Nic {
+    #[state(within)]
     receiver: Receiver,
 }
 

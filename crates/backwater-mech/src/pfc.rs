@@ -165,19 +165,28 @@ impl Mechanism for Pfc {
 }
 
 /// Initiator and receiver of one bridge (802.1Q 36.1).
+#[derive(backwater_derive::State)]
 pub struct Switch {
     /// classes under PFC, a bit each
+    #[state(same)]
     classes: u8,
     /// by port
+    #[state(fixed)]
     thresholds: Vec<Thresholds>,
     /// \[bytes\] resume offset of dynamic thresholds
+    #[state(fixed)]
     dynamic: Option<Bytes>,
+    #[state(same)]
     counter: Counter,
+    #[state(same)]
     style: HoldStyle,
     /// per class: ports over their threshold
+    #[state(within)]
     congested: Vec<Congested>,
     feeders: Feeders,
+    #[state(within)]
     receiver: Receiver,
+    #[state(within)]
     watchdog: Option<Box<Watchdog>>,
     /// pauses asked for
     pauses: u64,
@@ -382,9 +391,12 @@ impl Switch {
 }
 
 /// The receiver of an end station.
+#[derive(backwater_derive::State)]
 pub struct Nic {
     /// priorities under PFC, a bit each: of a class with several queues all of them
+    #[state(same)]
     classes: u8,
+    #[state(within)]
     receiver: Receiver,
 }
 

@@ -64,6 +64,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use source::EndStation;
+use std::any::TypeId;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// A message that pauses.
@@ -224,6 +225,7 @@ impl Mechanism for Sfc {
     const SUMMARY: &'static str = "a congested queue pauses the sources of its packets for a time";
     const IDLE: &'static str = "never paused a source";
     const FRAMES: &'static [&'static str] = &[PAUSE, RESUME];
+    const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of SFC the pause time in ps";
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
@@ -356,7 +358,21 @@ struct Message {
 }
 
 /// The queue that sends a message (CPID).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[repr(C, packed)]
 struct PointId(NodeId, Port, Queue);
 
@@ -369,8 +385,11 @@ impl Message {
 }
 
 /// What a bridge does: its own queues are congestion points, and it may stand in for its hosts.
+#[derive(backwater_derive::State)]
 pub struct Bridge {
+    #[state(within)]
     point: CongestionPoint,
+    #[state(within)]
     edge: Edge,
 }
 

@@ -75,9 +75,12 @@ impl Mechanism for Spray {
 }
 
 /// A switch that sprays.
+#[derive(backwater_derive::State)]
 pub struct Sprayer {
+    #[state(fixed)]
     order: Order,
     /// classes that are sprayed, a bit each
+    #[state(fixed)]
     classes: u8,
     /// n of each set of next hops
     turns: Vec<(Vec<Port>, usize)>,

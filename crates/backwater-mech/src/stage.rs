@@ -2,6 +2,8 @@
 //! crate that called the generic [`Network`] itself would compile it anew.
 
 use crate::registry::Config;
+use backwater_engine::Time;
+use backwater_engine::state::Unfit;
 use backwater_net::record::{Broken, Progress, Sink};
 use backwater_net::spec::Spec;
 use backwater_net::{Network, Parallel};
@@ -14,6 +16,35 @@ pub fn build(spec: Spec<Config>) -> Result<Network<Config>, String> {
 /// Handles up to `budget` events, as [`Network::run`] does.
 pub fn run(network: &mut Network<Config>, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
     network.run(budget, sink)
+}
+
+/// Handles up to `budget` events that are not after `until`, as [`Network::run_until`] does.
+///
+/// # Errors
+/// A broken promise ends the run.
+pub fn run_until(
+    network: &mut Network<Config>,
+    until: Time,
+    budget: u64,
+    sink: &mut dyn Sink,
+) -> Result<(Progress, bool), Broken> {
+    network.run_until(until, budget, sink)
+}
+
+/// What a run has come to, as [`Network::save`] gives it.
+///
+/// # Errors
+/// What cannot be saved.
+pub fn save(network: &Network<Config>) -> Result<Vec<u8>, Unfit> {
+    network.save()
+}
+
+/// Takes it over, as [`Network::load`] does.
+///
+/// # Errors
+/// What does not fit.
+pub fn load(network: &mut Network<Config>, octets: &[u8]) -> Result<(), Unfit> {
+    network.load(octets)
 }
 
 /// A run on up to `threads` threads, as [`Parallel::new`] makes it.
@@ -35,4 +66,33 @@ pub fn run_parallel(run: &mut Parallel<Config>, budget: u64, sink: &mut dyn Sink
 /// Ends a run, as [`Parallel::finish`] does.
 pub fn finish_parallel(run: &mut Parallel<Config>, sink: &mut dyn Sink) {
     run.finish(sink);
+}
+
+/// Handles up to `budget` events that are not after `until`, as [`Parallel::run_until`] does.
+///
+/// # Errors
+/// A broken promise ends the run.
+pub fn run_parallel_until(
+    run: &mut Parallel<Config>,
+    until: Time,
+    budget: u64,
+    sink: &mut dyn Sink,
+) -> Result<(Progress, bool), Broken> {
+    run.run_until(until, budget, sink)
+}
+
+/// What a run has come to, as [`Parallel::save`] gives it.
+///
+/// # Errors
+/// What cannot be saved.
+pub fn save_parallel(run: &Parallel<Config>) -> Result<Vec<u8>, Unfit> {
+    run.save()
+}
+
+/// Takes it over, as [`Parallel::load`] does.
+///
+/// # Errors
+/// What does not fit.
+pub fn load_parallel(run: &mut Parallel<Config>, octets: &[u8]) -> Result<(), Unfit> {
+    run.load(octets)
 }

@@ -139,13 +139,19 @@ impl Mechanism for Swift {
 }
 
 /// The sender of one flow.
+#[derive(backwater_derive::State)]
 pub struct Sender {
     /// \[bytes\] of a full packet
+    #[state(fixed)]
     payload: u64,
     /// \[ps\] what of the target does not depend on the window; alpha, beta and range of what does
+    #[state(fixed)]
     fixed: f64,
+    #[state(fixed)]
     alpha: f64,
+    #[state(fixed)]
     beta_fs: f64,
+    #[state(fixed)]
     fs_range: f64,
     /// \[packets\] fcwnd
     cwnd: f64,
@@ -161,6 +167,7 @@ pub struct Sender {
     cuts: u64,
     /// \[ps\] the greatest delay, and the target then
     nearest: (f64, f64),
+    #[state(fixed)]
     params: Box<Params>,
 }
 

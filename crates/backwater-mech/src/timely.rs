@@ -150,8 +150,10 @@ min_rate = "1 Gb/s"
 }
 
 /// The sender of one flow.
+#[derive(backwater_derive::State)]
 pub struct Sender {
     rate: Rate,
+    #[state(fixed)]
     line: Rate,
     /// \[bytes\] end of the furthest packet that has been sent
     sent: u64,
@@ -166,6 +168,7 @@ pub struct Sender {
     cuts: u64,
     /// the longest round trip of an event
     longest: Time,
+    #[state(fixed)]
     params: Box<Params>,
 }
 

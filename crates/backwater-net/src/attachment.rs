@@ -10,11 +10,11 @@ pub const WORDS: usize = 16;
 
 /// What one packet carries for the mechanism that attaches it. Its octets on the wire are another matter
 /// ([`crate::hooks::Profile::overhead`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Attachment(pub [u64; WORDS]);
 
 /// The attachments of all packets in flight.
-#[derive(Default)]
+#[derive(Default, backwater_derive::State)]
 pub(crate) struct Attachments {
     /// By the packet's place, with the packet's identity.
     of: Vec<Option<(u64, Attachment)>>,

@@ -6,7 +6,7 @@
 
 use crate::slab::Ix;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Event {
     /// The frame on this port's wire has left.
     Sent {

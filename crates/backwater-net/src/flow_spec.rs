@@ -41,7 +41,7 @@ pub struct Way {
 }
 
 /// A Bernoulli source: in each slot a full packet becomes available with a probability.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stream {
     /// Length of a slot.
     pub slot: Time,

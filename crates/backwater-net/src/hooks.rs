@@ -104,7 +104,7 @@ pub enum Full {
 }
 
 /// How a pause of the neighbour is signalled (IEEE 802.3 annexes 31B and 31D).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HoldStyle {
     /// Pause time carried in each frame, in quanta of 512 bit times, or `None` for an on/off signal that never expires.
     pub quanta: Option<u16>,
@@ -170,7 +170,7 @@ pub struct NicShape {
 }
 
 /// A flow as a mechanism sees it at start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FlowShape {
     /// Sending host.
     pub src: HostId,

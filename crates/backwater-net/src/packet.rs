@@ -3,26 +3,87 @@
 use crate::units::Bytes;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
+use backwater_engine::state::{Loader, Saver, Text, Unfit, text};
 use std::any::TypeId;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// A node of the topology: a switch or a host.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[repr(transparent)]
 pub struct NodeId(pub u32);
 
 /// A host, counted from 0 in the order of the topology.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[repr(transparent)]
 pub struct HostId(pub u32);
 
 /// A port of one node, counted from 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[repr(transparent)]
 pub struct Port(pub u16);
 
 /// A traffic class, 0 to 7: the priority that a frame carries on the link (802.1Q PCP). 7 is served first by default.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[repr(transparent)]
 pub struct Class(pub u8);
 
@@ -32,7 +93,22 @@ pub fn class_bits<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> u8 {
 }
 
 /// One of the 8 queues of an egress port.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[repr(transparent)]
 pub struct Queue(pub u8);
 
@@ -44,7 +120,7 @@ impl From<Queue> for Class {
 }
 
 /// A flow that is under way. The number of the flow guards against a slot that was given to another flow since.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FlowRef {
     /// A hash of the flow's identity: first, so that the order of flows does not depend on where their state lies.
     pub tag: u32,
@@ -56,7 +132,7 @@ pub struct FlowRef {
 pub const CLASSES: usize = 8;
 
 /// Payload of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct DataHeader {
     /// Sending host.
     pub src: HostId,
@@ -74,7 +150,7 @@ impl DataHeader {
 }
 
 /// Acknowledgement of data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AckHeader {
     /// The host that acknowledges.
     pub src: HostId,
@@ -85,7 +161,7 @@ pub struct AckHeader {
 }
 
 /// What a NACK tells of the packet that it answers, by the offset of that packet's first byte.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Gap {
     /// It has come, and something before it is missing.
     Before(u64),
@@ -96,7 +172,7 @@ pub enum Gap {
 }
 
 /// What carries a control frame, which lies beside the packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ControlHeader {
     /// The node that sends it.
     pub from: NodeId,
@@ -107,7 +183,7 @@ pub struct ControlHeader {
 }
 
 /// What a packet is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Body {
     /// Payload of a flow.
@@ -123,7 +199,22 @@ pub enum Body {
 /// A differentiated services code point. The class selectors (RFC 2474, 4.2.2) are those used here: CS p, which is 8 p, is what a
 /// host writes into what it sends from its queue of priority p. Which class the network serves it in is another matter: several
 /// may be one class.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[repr(transparent)]
 pub struct Dscp(pub u8);
 
@@ -153,7 +244,7 @@ pub enum Ecn {
 }
 
 /// The DS field of the IP header: DSCP in the upper six bits, ECN in the lower two (RFC 2474, RFC 3168).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct DsField(u8);
 
 impl DsField {
@@ -203,7 +294,7 @@ impl DsField {
 ///
 /// What every switch reads comes first, up to what kind of packet it is, so that it lies in one cache line of the slab: hence the
 /// fixed order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[repr(C)]
 pub struct Packet {
     /// Hash of the packet's identity: breaks ties between simultaneous arrivals.
@@ -383,6 +474,54 @@ impl Control {
     pub fn message<M: Message>(&self) -> Option<M> {
         let (message, _) = M::try_read_from_prefix(&self.content.octets).ok()?;
         (self.content.of == TypeId::of::<M>()).then_some(message)
+    }
+}
+
+/// A control frame as it is saved, but for what it says.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Saved {
+    #[serde(with = "text")]
+    kind: Text,
+    size: u32,
+    value: u64,
+    flow: Option<FlowRef>,
+    about: Option<(HostId, Class)>,
+}
+
+impl Control {
+    fn save(&self, to: &mut Saver) {
+        let Control { kind, size, value, flow, about, content } = *self;
+        to.put(&Saved { kind, size, value, flow, about });
+        to.put_type(content.of, kind);
+        to.put(&content.octets[..]);
+    }
+
+    fn load(from: &mut Loader<'_>) -> Result<Control, Unfit> {
+        let Saved { kind, size, value, flow, about } = from.take()?;
+        let of = from.take_type()?;
+        let octets = <[u8; Control::ROOM]>::try_from(from.take::<Vec<u8>>()?)
+            .map_err(|octets| Unfit::new(format!("a control frame says {} B", octets.len())))?;
+        Ok(Control { kind, size, value, flow, about, content: Content { of, octets } })
+    }
+}
+
+/// Control frames, as they are saved.
+pub(crate) mod controls {
+    use super::{Control, Loader, Saver, Unfit};
+
+    pub fn save<'a, C>(frames: &'a C, to: &mut Saver)
+    where
+        &'a C: IntoIterator<Item = &'a Control, IntoIter: ExactSizeIterator>,
+    {
+        let frames = frames.into_iter();
+        to.put(&frames.len());
+        frames.for_each(|frame| frame.save(to));
+    }
+
+    pub fn load<C: FromIterator<Control>>(frames: &mut C, from: &mut Loader<'_>) -> Result<(), Unfit> {
+        let number: usize = from.take()?;
+        *frames = (0..number).map(|_| Control::load(from)).collect::<Result<C, Unfit>>()?;
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::packet::{Class, Port, Queue};
 
 /// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Place {
     /// Port of arrival; of a frame that the switch itself sends, that of departure.
     pub ingress: Port,
@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 /// A lane of a switch in which a mechanism lets frames wait before they join their egress queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Lane {
     /// Whose it is.
     pub owner: Owner,
@@ -27,7 +27,7 @@ pub struct Lane {
 }
 
 /// A mechanism's number in the stack; the stage keeps gates, holds and timers apart by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Owner(pub u8);
 
 impl Owner {

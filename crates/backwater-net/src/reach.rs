@@ -1,9 +1,10 @@
 //! What mechanisms have done in a run, and how near they came to it.
 
 use crate::units::Bytes;
+use backwater_engine::state::{Text, text};
 
 /// What a side of a mechanism has done in a run, and how near it came to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Reach {
     /// How often it has done what the mechanism is there for.
     pub acts: u64,
@@ -12,10 +13,11 @@ pub struct Reach {
 }
 
 /// What decides whether a mechanism acts: the most that was seen of it, and from where on it acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Margin {
     /// What it is, as in "most bytes of a class from one port".
-    pub of: &'static str,
+    #[serde(with = "text")]
+    pub of: Text,
     /// Its unit.
     pub unit: Unit,
     /// The most that was seen.
@@ -25,7 +27,7 @@ pub struct Margin {
 }
 
 /// Unit of a [`Margin`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Unit {
     /// \[bytes\]
     Bytes,

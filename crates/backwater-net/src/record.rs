@@ -222,7 +222,7 @@ pub struct PortRow {
 }
 
 /// Counters of one port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PortStats {
     /// Frames put on the link, MAC control included.
     pub tx_frames: u64,
@@ -305,7 +305,7 @@ pub struct ReachRow {
 }
 
 /// A flow that another one met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Met {
     /// Its identity.
     pub id: u64,
@@ -337,7 +337,7 @@ pub struct WaitRow {
 }
 
 /// A pause that a neighbour has obeyed, and what stood behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PauseRow {
     /// When it was asked for.
     pub asked: Time,
@@ -362,7 +362,7 @@ pub struct PauseRow {
 }
 
 /// What stood behind a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Behind {
     /// Egress port.
     pub port: Port,
@@ -379,7 +379,7 @@ pub struct Behind {
 }
 
 /// The first frame that was dropped for want of memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FirstDrop {
     /// When.
     pub time: Time,
@@ -400,7 +400,7 @@ pub struct FirstDrop {
 }
 
 /// How far a run is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     /// Whether it is over.
     pub done: bool,
@@ -427,7 +427,7 @@ pub struct Progress {
 }
 
 /// Pauses that wait for each other in a cycle.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Deadlock {
     /// When it was found.
     pub time: Time,
@@ -438,7 +438,7 @@ pub struct Deadlock {
 }
 
 /// A promise that the run could not keep, or a state that it cannot leave.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Broken {
     /// When.
     pub time: Time,

@@ -160,6 +160,12 @@ impl Routes {
         self.attach.iter_mut().for_each(|attach| attach.row = NO_ROW);
     }
 
+    /// The hosts to which routes are known.
+    pub fn known(&self) -> impl Iterator<Item = HostId> + '_ {
+        let attached = (0u32..).zip(&self.attach);
+        attached.filter(|(_, attach)| attach.row != NO_ROW).map(|(host, _)| HostId(host))
+    }
+
     /// Whether at least so many links have been looked at since the last [`Routes::take_work`].
     pub fn has_worked(&self, links: u64) -> bool {
         self.work >= links
@@ -222,17 +228,18 @@ fn distances(neighbours: &Neighbours, switch_of: &[u32], start: u32) -> Vec<u32>
 }
 
 /// Pinned paths: what a controller has put into switches for single flows, and takes out when they are over.
-#[derive(Default)]
+#[derive(Default, backwater_derive::State)]
 pub(crate) struct Paths {
     /// Egress ports. A path is its length, then its ports.
     words: Vec<u16>,
+    #[state(sorted)]
     free: HashMap<u16, Vec<u32>>,
     /// By the slot of the flow.
     flows: Vec<Pinned>,
 }
 
 /// The paths of a flow.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct Pinned {
     /// `None`: nothing is pinned.
     tag: Option<u32>,

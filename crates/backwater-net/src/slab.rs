@@ -10,7 +10,7 @@ pub(crate) type Ix = u32;
 pub(crate) const NIL: Ix = u32::MAX;
 
 /// A packet and where it stands. All that a switch needs of it lies in the first cache line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[repr(C, align(128))]
 pub(crate) struct Slot {
     /// It may not be transmitted before.
@@ -57,7 +57,7 @@ impl Slot {
 const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0), queue: Queue(0), own: false };
 
 /// All packets in flight. Memory is bounded by their number.
-#[derive(Default)]
+#[derive(Default, backwater_derive::State)]
 pub(crate) struct Slab {
     slots: Vec<Slot>,
     /// What is behind each packet in the list that it is in. Apart from the slots, so that joining a list leaves the packet before
@@ -66,12 +66,14 @@ pub(crate) struct Slab {
     /// The first of the slots that are free.
     free: Fifo,
     used: usize,
+    #[state(within)]
     controls: Controls,
 }
 
 /// Contents of control frames.
-#[derive(Default)]
+#[derive(Default, backwater_derive::State)]
 struct Controls {
+    #[state(with = crate::packet::controls)]
     frames: Vec<Control>,
     free: Vec<u32>,
 }
@@ -172,7 +174,7 @@ impl std::ops::IndexMut<Ix> for Slab {
 }
 
 /// A first-in first-out queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Fifo {
     head: Ix,
     tail: Ix,

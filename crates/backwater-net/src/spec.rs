@@ -84,7 +84,7 @@ pub enum FaultKind {
 }
 
 /// Kinds of frames that a fault can pick.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FrameKind {
     /// Payload.
     Data,

@@ -99,7 +99,7 @@ impl Rate {
 }
 
 /// Serialisation times on one link: exact, and one multiplication where the rate divides 8 Tb/s, as all Ethernet rates do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Serialiser {
     rate: Rate,
     /// 0: not a whole number, or cut off to a clock.
@@ -184,12 +184,15 @@ macro_rules! arithmetic {
         }
         impl<'de> Deserialize<'de> for $t {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<$t, D::Error> {
+                if !d.is_human_readable() {
+                    return u64::deserialize(d).map($t);
+                }
                 Cow::<'_, str>::deserialize(d)?.parse().map_err(de::Error::custom)
             }
         }
         impl Serialize for $t {
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                s.collect_str(self)
+                if s.is_human_readable() { s.collect_str(self) } else { self.0.serialize(s) }
             }
         }
     };

@@ -16,7 +16,8 @@ use crate::routing::{Neighbours, Paths, Routes, Ways};
 use crate::slab::{Ix, Slab};
 use crate::topology::{Graph, NodeKind};
 use crate::units::Bytes;
-use backwater_engine::{EventQueue, Time};
+use backwater_engine::state::{Loader, Saver, Unfit};
+use backwater_engine::{EventQueue, State, Time};
 
 /// Time between two looks.
 pub(crate) const LOOK: Time = Time::us(100);
@@ -247,6 +248,35 @@ impl Fabric {
         }
     }
 
+    /// Saves which links are down, to which hosts the ways are known, and what is pinned.
+    pub fn save(&self, to: &mut Saver) {
+        let down: Vec<(usize, usize)> = (0..)
+            .zip(&self.neighbours)
+            .flat_map(|(node, all)| (0..).zip(all).filter(|(_, (_, up))| !up).map(move |(port, _)| (node, port)))
+            .collect();
+        to.put(&down);
+        to.put(&self.routes.known().collect::<Vec<_>>());
+        self.paths.save(to);
+    }
+
+    /// Takes it over. Ways are found anew, over the same links.
+    pub fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
+        self.neighbours.iter_mut().flatten().for_each(|(_, up)| *up = true);
+        for (node, port) in from.take::<Vec<(usize, usize)>>()? {
+            let link = self.neighbours.get_mut(node).and_then(|all| all.get_mut(port));
+            link.ok_or_else(|| Unfit::new("a link is down that is not there"))?.1 = false;
+        }
+        self.routes.forget();
+        for host in from.take::<Vec<HostId>>()? {
+            if host.0 as usize >= self.host_node.len() {
+                return Err(Unfit::new("ways lead to a host that is not there"));
+            }
+            self.find_routes(host);
+        }
+        self.routes.take_work();
+        self.paths.load(from)
+    }
+
     /// The node at the other end of a link.
     pub fn peer(&self, node: NodeId, port: u16) -> NodeId {
         NodeId(self.neighbours[node.0 as usize][usize::from(port)].0)
@@ -309,6 +339,7 @@ impl Rows {
 }
 
 /// What runs beside the model: counters and the end.
+#[derive(backwater_derive::State)]
 pub(crate) struct Totals {
     pub progress: Progress,
     /// When a frame other than MAC control was last put on a link.
@@ -359,7 +390,7 @@ impl Default for Totals {
 }
 
 /// How far all flows are together, and since when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Watched {
     /// Flows done, failed and under way, and bytes received of the latter.
     pub far: [u64; 4],

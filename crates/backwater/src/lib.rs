@@ -19,6 +19,7 @@ mod explain;
 mod faults;
 pub mod file;
 mod flows;
+pub mod fork;
 mod given;
 mod graph;
 mod hosts;

@@ -8,7 +8,9 @@ use rand::RngExt;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// What a message asks for.
-#[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
+)]
 #[repr(u8)]
 pub(super) enum Kind {
     Negative,
@@ -30,7 +32,9 @@ impl Kind {
 }
 
 /// What a message says.
-#[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
+)]
 #[repr(C, packed)]
 pub(super) struct Message {
     pub kind: Kind,
@@ -59,7 +63,7 @@ impl Message {
 }
 
 /// One egress queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Point {
     /// \[bytes\] accepted since the last sample, and how many are an interval
     accepted: u64,
@@ -69,14 +73,19 @@ struct Point {
 }
 
 /// The egress queues of one switch.
+#[derive(backwater_derive::State)]
 pub struct CongestionPoint {
     /// by port and queue
     points: Vec<Point>,
     /// classes whose queues are congestion points, a bit each
+    #[state(fixed)]
     classes: u8,
     /// \[bytes\]
+    #[state(fixed)]
     qeq: i64,
+    #[state(fixed)]
     qsc: Bytes,
+    #[state(fixed)]
     params: Params,
     /// messages sent
     sent: u64,

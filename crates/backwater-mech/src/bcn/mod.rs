@@ -50,6 +50,7 @@ use cp::CongestionPoint;
 use rp::ReactionPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::TypeId;
 
 /// A message with Fb < 0.
 pub const NEGATIVE: &str = "bcn-negative";
@@ -214,6 +215,7 @@ impl Mechanism for Bcn {
     const SUMMARY: &'static str = "a congested queue tells the sources of sampled frames to lower or raise their rates";
     const IDLE: &'static str = "never told a source to change its rate";
     const FRAMES: &'static [&'static str] = &[NEGATIVE, POSITIVE, MAX, STOP];
+    const MESSAGE: TypeId = TypeId::of::<cp::Message>();
     const VALUE: &'static str = "of BCN the amount of Fb in B";
     type Params = Params;
     type Shared = ();

@@ -13,11 +13,13 @@ const SELF_INCREASE: u16 = 1;
 const AGEING: u16 = 2;
 
 /// One rate limiter.
+#[derive(backwater_derive::State)]
 pub struct ReactionPoint {
     /// whether it limits
     active: bool,
     /// \[b/s\] R, line rate
     r: f64,
+    #[state(fixed)]
     line: f64,
     /// the queue that slowed it down last
     cpid: u64,
@@ -29,6 +31,7 @@ pub struct ReactionPoint {
     rises: Time,
     /// messages that have arrived and have had no effect yet
     pending: VecDeque<(Time, Message)>,
+    #[state(fixed)]
     params: Box<Params>,
 }
 

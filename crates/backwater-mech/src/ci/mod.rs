@@ -53,6 +53,7 @@ use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use station::Station;
+use std::any::TypeId;
 use table::Streams;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
@@ -203,7 +204,7 @@ impl Params {
 }
 
 /// What a queue is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Role {
     /// It takes no part.
     Other,
@@ -222,6 +223,7 @@ impl Mechanism for CongestionIsolation {
         "Congestion Isolation: flows that congest a queue wait in one of their own, here and upstream";
     const IDLE: &'static str = "never isolated a flow";
     const FRAMES: &'static [&'static str] = &[CIM];
+    const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of a CIM how many were sent for the flow";
     const COUNTERS: &'static str = "isolations (flows found), isolated_packets (moved to the congesting queue), cims_sent, \
                                     cims_received, cims_ignored, entries_live (flows isolated at the end)";
@@ -348,12 +350,14 @@ impl Message {
 }
 
 /// One egress port and its stream table.
+#[derive(backwater_derive::State)]
 struct Egress {
+    #[state(within)]
     streams: Streams,
     counts: Counts,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Counts {
     isolations: u64,
     isolated_packets: u64,
@@ -369,11 +373,16 @@ impl Egress {
 }
 
 /// The CI entity of one bridge.
+#[derive(backwater_derive::State)]
 pub struct Bridge {
+    #[state(fixed)]
     params: Params,
+    #[state(same)]
     roles: [Role; CLASSES],
+    #[state(within)]
     ports: Vec<Egress>,
     /// of monitored queues
+    #[state(within)]
     averages: Option<Averages>,
     /// \[bytes\] the longest monitored queue that a packet was to join
     peak: Bytes,

@@ -10,7 +10,9 @@ use backwater_net::hooks::{Count, Fate, NicCx, NicSide, Token};
 use backwater_net::packet::{Class, Control, FlowRef, Port};
 
 /// What one end station isolates.
+#[derive(backwater_derive::State)]
 pub struct Station {
+    #[state(fixed)]
     life: Time,
     /// flows, and until when
     isolated: Vec<(FlowRef, Time)>,

@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 
 /// A flow as a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 struct Key(FlowId);
 
 impl Hash for Key {
@@ -19,7 +19,7 @@ impl Hash for Key {
 }
 
 /// One congesting flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stream {
     queue: Queue,
     /// local-create: in which period of congestion of the queue it was found; 0: not here
@@ -59,7 +59,7 @@ impl Stream {
 }
 
 /// A congesting queue, as far as ageing goes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Congesting {
     /// It holds packets.
     congested: bool,
@@ -72,9 +72,12 @@ struct Congesting {
 }
 
 /// The stream table of one egress port.
+#[derive(backwater_derive::State)]
 pub(super) struct Streams {
+    #[state(sorted)]
     entries: FlowMap<Key, Stream>,
     queues: [Congesting; CLASSES],
+    #[state(fixed)]
     life: Time,
     /// Entries at which those that are over are looked for.
     sweep_at: usize,

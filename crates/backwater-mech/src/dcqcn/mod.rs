@@ -25,7 +25,8 @@ pub mod ns3;
 pub mod paper;
 
 use backwater_derive::parameters;
-use backwater_engine::Time;
+use backwater_engine::state::{Loader, Saver, Unfit};
+use backwater_engine::{State, Time};
 use backwater_net::hooks::{
     Absent, Ack, Carrier, Claims, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, NicCx, NicShape,
     NicSide, Preset, Profile, Reach, SwitchShape, Token, WireCx,
@@ -36,6 +37,7 @@ use backwater_wire::Emit;
 use backwater_wire::roce::{Bth, Cnp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -147,6 +149,18 @@ impl Default for SharedAlpha {
     }
 }
 
+impl State for SharedAlpha {
+    fn save(&self, to: &mut Saver) {
+        to.put(&self.0.load(Ordering::Relaxed));
+    }
+
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
+        // In place: all flows have it.
+        self.0.store(from.take()?, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 impl SharedAlpha {
     pub(crate) fn get(&self) -> f64 {
         f64::from_bits(self.0.load(Ordering::Relaxed))
@@ -163,6 +177,7 @@ impl Mechanism for Dcqcn {
     const SUMMARY: &'static str = "adapts each flow's rate to congestion notifications caused by ECN marks";
     const IDLE: &'static str = "never lowered a rate, since no mark reached it";
     const FRAMES: &'static [&'static str] = &[CNP];
+    const MESSAGE: TypeId = TypeId::of::<Cnp>();
     type Params = Params;
     type Shared = SharedAlpha;
     type Switch = Absent;
@@ -254,7 +269,7 @@ shared_alpha = true
 }
 
 /// When a flow last caused a CNP, and whether it owes one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct LastCnp {
     at: Time,
     src: HostId,
@@ -263,12 +278,17 @@ struct LastCnp {
 }
 
 /// NP: the receiver's NIC.
+#[derive(backwater_derive::State)]
 pub struct NotificationPoint {
     /// N
+    #[state(fixed)]
     interval: Time,
+    #[state(fixed)]
     trailing: bool,
+    #[state(fixed)]
     class: Option<Class>,
     /// \[bytes\]
+    #[state(fixed)]
     size: u32,
     /// marked flows of the last interval
     flows: BTreeMap<FlowRef, LastCnp>,
@@ -325,11 +345,12 @@ impl NotificationPoint {
 }
 
 /// RP: the sender's NIC, one per queue pair.
+#[derive(backwater_derive::State)]
 pub enum ReactionPoint {
     /// As published.
-    Paper(paper::ReactionPoint),
+    Paper(#[state(within)] paper::ReactionPoint),
     /// As in the public ns-3 code.
-    Ns3(ns3::ReactionPoint),
+    Ns3(#[state(within)] ns3::ReactionPoint),
 }
 
 impl FlowSide for ReactionPoint {

@@ -18,10 +18,12 @@ const DECREASE: u16 = 1;
 const INCREASE: u16 = 2;
 
 /// State of one queue pair.
+#[derive(backwater_derive::State)]
 pub struct ReactionPoint {
     /// \[b/s\]
     rc: f64,
     rt: f64,
+    #[state(fixed)]
     line: f64,
     alpha: f64,
     stage: u32,
@@ -30,6 +32,7 @@ pub struct ReactionPoint {
     since_alpha: bool,
     since_decrease: bool,
     increase_at: Time,
+    #[state(fixed)]
     params: Box<Params>,
 }
 

@@ -10,13 +10,16 @@ const ALPHA: u16 = 0;
 const RATE: u16 = 1;
 
 /// State of one queue pair.
+#[derive(backwater_derive::State)]
 pub struct ReactionPoint {
     /// \[b/s\] Rc, Rt, line rate
     rc: f64,
     rt: f64,
+    #[state(fixed)]
     line: f64,
     /// alpha of this queue pair; unused where all share one
     alpha: f64,
+    #[state(fixed)]
     shared: Option<SharedAlpha>,
     /// stages of the timer and the byte counter
     t: u32,
@@ -28,6 +31,7 @@ pub struct ReactionPoint {
     rate_at: Time,
     /// the first packet has gone, or timers wait for the first CNP
     started: bool,
+    #[state(fixed)]
     params: Box<Params>,
 }
 

@@ -13,7 +13,7 @@ use backwater_net::packet::{Class, Port, Queue};
 use std::collections::BTreeMap;
 
 /// The egress queues that are over the threshold, and whom each has paused.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Feeders {
     by_queue: BTreeMap<(Port, Queue), Vec<(Port, Class)>>,
 }

@@ -27,16 +27,20 @@ pub const FIRED: &str = "pfc-watchdog";
 const OWN: Token = 1 << 15;
 
 /// The queues of a bridge, a slot for each (port, class).
+#[derive(backwater_derive::State)]
 pub(super) struct Watchdog {
     /// T
+    #[state(fixed)]
     detect: Time,
     /// R
+    #[state(fixed)]
     restore: Time,
+    #[state(fixed)]
     action: Action,
     queues: Vec<State>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum State {
     /// The neighbour lets it send.
     Free,

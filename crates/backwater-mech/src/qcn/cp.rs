@@ -43,7 +43,7 @@ pub(super) fn interval(base: Bytes, qntz: u64) -> u64 {
 }
 
 /// One egress queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Point {
     /// \[bytes\] cpEnqued
     enqued: i64,
@@ -52,18 +52,26 @@ struct Point {
 }
 
 /// The egress queues of one switch.
+#[derive(backwater_derive::State)]
 pub struct CongestionPoint {
     /// by port and queue
     points: Vec<Point>,
     /// classes whose queues are congestion points, a bit each
+    #[state(fixed)]
     classes: u8,
+    #[state(fixed)]
     feedback: Feedback,
+    #[state(fixed)]
     qsp: Bytes,
+    #[state(fixed)]
     base: Bytes,
+    #[state(fixed)]
     jitter: f64,
     /// of CNMs
+    #[state(fixed)]
     priority: Class,
     /// \[bytes\] of CNMs
+    #[state(fixed)]
     size: u32,
     /// CNMs sent
     sent: u64,

@@ -54,6 +54,7 @@ use cp::CongestionPoint;
 use rp::ReactionPoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::any::TypeId;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Kind of the congestion notification message.
@@ -192,6 +193,7 @@ impl Mechanism for Qcn {
     const SUMMARY: &'static str = "a congested queue tells the sources of sampled frames to lower their rates";
     const IDLE: &'static str = "never told a source to slow down";
     const FRAMES: &'static [&'static str] = &[CNM];
+    const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of a CNM the quantised feedback, 1 to 63";
     type Params = Params;
     type Shared = ();

@@ -31,6 +31,7 @@ enum By {
 }
 
 /// One rate limiter.
+#[derive(backwater_derive::State)]
 pub struct ReactionPoint {
     /// whether it limits: since a CNM, until rpCurrentRate has reached rpgMaxRate
     enabled: bool,
@@ -46,6 +47,7 @@ pub struct ReactionPoint {
     timer: Time,
     /// in hyper-active increase since the last step
     hyper: bool,
+    #[state(fixed)]
     group: Group,
 }
 

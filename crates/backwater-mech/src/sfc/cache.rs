@@ -21,9 +21,10 @@ type Recipient = (HostId, Dscp, Option<FlowRef>);
 pub(super) type Own = (HostId, Option<FlowRef>, Message);
 
 /// Pauses that were asked of attached hosts.
-#[derive(Default)]
+#[derive(Default, backwater_derive::State)]
 pub(super) struct Cache(BTreeMap<(PointId, HostId, Class), Known>);
 
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Known {
     end: Time,
     flow_mode: bool,

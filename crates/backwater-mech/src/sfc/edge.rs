@@ -8,16 +8,26 @@ use backwater_net::hooks::{Fate, Lane, Place, SwitchCx, SwitchShape, Token};
 use backwater_net::packet::{Class, FlowRef, HostId, Packet};
 
 /// Who acts.
+#[derive(backwater_derive::State)]
 enum Actor {
-    Host { class: Class, size: u32 },
-    Proxy(Proxy),
-    Isolation(Isolation),
+    Host {
+        #[state(fixed)]
+        class: Class,
+        #[state(fixed)]
+        size: u32,
+    },
+    Proxy(#[state(within)] Proxy),
+    Isolation(#[state(within)] Isolation),
 }
 
+#[derive(backwater_derive::State)]
 pub(super) struct Edge {
+    #[state(within)]
     actor: Actor,
+    #[state(within)]
     cache: Option<Cache>,
     /// Packets have to be looked at before they join a queue: asked of each.
+    #[state(fixed)]
     watches: bool,
     /// What joins a queue has to be looked at: asked of each packet, too.
     follows: bool,

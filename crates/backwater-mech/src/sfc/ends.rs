@@ -4,7 +4,7 @@ use super::PointId;
 use backwater_engine::Time;
 
 /// The end of each queue's pause. A queue's newer message replaces its own time, never another queue's.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Ends(Vec<(PointId, Time)>);
 
 /// What a message has changed.

@@ -39,6 +39,7 @@ use std::collections::BTreeMap;
 /// What waits together: source, destination, class, and in flow mode the flow.
 type Key = (HostId, HostId, Class, Option<FlowRef>);
 
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Isolated {
     number: u32,
     ends: Ends,
@@ -67,12 +68,19 @@ impl Isolated {
     }
 }
 
+#[derive(backwater_derive::State)]
 pub(super) struct Isolation {
+    #[state(same)]
     by_flow: bool,
+    #[state(same)]
     per: IsolationPer,
+    #[state(fixed)]
     threshold: Bytes,
+    #[state(fixed)]
     resume: Bytes,
+    #[state(fixed)]
     rate: Option<Rate>,
+    #[state(same)]
     style: HoldStyle,
     lanes: BTreeMap<Key, Isolated>,
     /// number of the next lane

@@ -8,7 +8,7 @@ use backwater_net::packet::{Class, Dscp, FlowRef, HostId, Packet, Port, Queue};
 use std::collections::BTreeMap;
 
 /// A source that a queue has paused.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct Paused {
     /// when the message was sent, and the earliest time of the next one
     next: Time,
@@ -23,11 +23,15 @@ struct Paused {
 type Key = (Port, Queue, HostId, Dscp, Option<FlowRef>);
 
 /// The egress queues of one switch.
+#[derive(backwater_derive::State)]
 pub(super) struct CongestionPoint {
+    #[state(fixed)]
     params: Params,
     /// per port: whether its queues are congestion points
+    #[state(fixed)]
     points: Vec<bool>,
     /// classes that may cause a message, a bit each
+    #[state(fixed)]
     classes: u8,
     last: BTreeMap<Key, Paused>,
     /// pauses asked for

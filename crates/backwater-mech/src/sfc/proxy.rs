@@ -21,7 +21,9 @@ use backwater_net::packet::{Class, Port};
 use std::collections::BTreeMap;
 
 /// What a ToR holds of its hosts in the name of congested queues.
+#[derive(backwater_derive::State)]
 pub(super) struct Proxy {
+    #[state(same)]
     style: HoldStyle,
     /// which queue holds a host's priority until when
     held: BTreeMap<(Port, Class), Ends>,

@@ -16,11 +16,14 @@ const MESSAGES: Token = CLASSES as Token;
 ///
 /// With a proxy it never sees a message, only PFC frames. Where `[pfc]` is on it is PFC that obeys them; elsewhere this
 /// does, at once and for the classes of SFC: a host of a network without PFC still knows the standard of 2011.
+#[derive(backwater_derive::State)]
 pub struct EndStation {
     /// gates that are shut, and until when each congested queue wants that
     paused: Vec<(NicGate, Ends)>,
     /// priorities whose PFC frames are obeyed, a bit each
+    #[state(same)]
     classes: u8,
+    #[state(within)]
     pauses: Receiver,
 }
 

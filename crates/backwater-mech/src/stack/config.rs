@@ -60,6 +60,29 @@ macro_rules! config {
                 all
             }
 
+            /// A mechanism of which something is another one in `changed` that cannot change while a run is under way, and what that is.
+            pub fn cannot_become(&self, changed: &Config) -> Option<(&'static str, &'static str)> {
+                if self.names() != changed.names() {
+                    let other = |a: &Config, b: &Config| a.names().into_iter().find(|name| !b.names().contains(name));
+                    return other(self, changed).or(other(changed, self)).map(|name| (name, "whether it is on"));
+                }
+                if let Some((name, _)) = differs(&self.confined(), &changed.confined()) {
+                    return Some((*name, "to which flows it is confined"));
+                }
+                if let Some((name, _)) = differs(&self.overrides(), &changed.overrides()) {
+                    return Some((*name, "which nodes have values of their own"));
+                }
+                let what = |of: &Config| of.profiles_of_all().into_iter().map(lasting).collect::<Vec<_>>();
+                differs(&what(self), &what(changed)).map(|(name, _)| (*name, "what it claims, needs or adds to frames, or its classes"))
+            }
+
+            /// What each mechanism that is on does, for each set of parameters.
+            fn profiles_of_all(&self) -> Vec<(&'static str, Profile)> {
+                let mut all = Vec::new();
+                for_configured!($list self, |scoped, M| all.extend(scoped.all().map(|params| (M::NAME, M::profile(params)))));
+                all
+            }
+
             /// Pairs of mechanisms that claim the same thing, and what.
             pub fn clashes(&self) -> Vec<(&'static str, &'static str, &'static str)> {
                 clashes(&self.profiles())
@@ -293,6 +316,11 @@ macro_rules! config {
                 let mut any = false;
                 for_configured!($list self, |_scoped, M| any |= !M::FRAMES.is_empty());
                 any
+            }
+            fn messages(&self) -> Vec<TypeId> {
+                let mut all = Vec::new();
+                for_all!($list |M| all.push(M::MESSAGE));
+                all
             }
             fn on(&self) -> Vec<(Owner, &'static str)> {
                 let mut all = Vec::new();

@@ -11,6 +11,7 @@ pub(crate) use each::{
 pub(crate) use sides::sides;
 
 use crate::confined::Confined;
+use backwater_net::Bytes;
 use backwater_net::hooks::{Absent, AdviceForm, CheckCx, Finding, Mechanism, Preset, Profile};
 use backwater_net::parameters::Parameters;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -154,6 +155,17 @@ pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_
     all
 }
 
+/// The first entry that is another one in the second list, or that it does not have.
+pub(crate) fn differs<'a, T: PartialEq>(one: &'a [T], other: &'a [T]) -> Option<&'a T> {
+    let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    one.get(at).or(other.get(at))
+}
+
+/// Of a profile what a run that is under way rests on.
+pub(crate) fn lasting((name, profile): (&'static str, Profile)) -> (&'static str, Profile) {
+    (name, Profile { longest_message: Bytes::ZERO, ..profile })
+}
+
 /// The pairs of configured mechanisms that claim the same.
 pub(crate) fn clashes(profiles: &[(&'static str, Profile)]) -> Vec<(&'static str, &'static str, &'static str)> {
     let mut found = Vec::new();
@@ -185,13 +197,14 @@ macro_rules! mechanisms {
             Owners, Place, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
         };
         use backwater_engine::Time;
+        use std::any::TypeId;
         use backwater_net::attachment::Attachment;
         use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
         use backwater_net::{Bytes, Rate};
         use $crate::confined::Confined;
         use $crate::stack::{
-            Entry, Scoped, Select, any_more, call_sides, call_sides_of_flow, clashes, findings, for_all, for_all_of, for_configured, for_sides, inspect, side_of,
-            unmet,
+            Entry, Scoped, Select, any_more, call_sides, call_sides_of_flow, clashes, differs, findings, for_all, for_all_of, for_configured, for_sides, inspect, lasting,
+            side_of, unmet,
         };
 
         $crate::stack::config!([$($name => $mechanism),+]);

@@ -11,17 +11,20 @@ macro_rules! sides {
     (types [$($name:ident => $mechanism:path),+]) => {
         /// The sides of all mechanisms at one switch. Boxed: which of them there are is asked of every frame, and must not be
         /// spread over as many cache lines as there are mechanisms.
-        pub struct SwitchStack { $($name: Option<Box<<$mechanism as Mechanism>::Switch>>,)+ more: bool }
+        #[derive(backwater_derive::State)]
+        pub struct SwitchStack { $(#[state(within)] $name: Option<Box<<$mechanism as Mechanism>::Switch>>,)+ #[state(fixed)] more: bool }
 
         /// The sides of all mechanisms at one NIC, boxed for the same reason.
-        pub struct NicStack { $($name: Option<Box<<$mechanism as Mechanism>::Nic>>,)+ more: bool }
+        #[derive(backwater_derive::State)]
+        pub struct NicStack { $(#[state(within)] $name: Option<Box<<$mechanism as Mechanism>::Nic>>,)+ #[state(fixed)] more: bool }
 
         /// The sides of all mechanisms at one flow, boxed for the same reason.
-        pub struct FlowStack { $($name: Option<Box<<$mechanism as Mechanism>::Flow>>,)+ more: bool }
+        #[derive(backwater_derive::State)]
+        pub struct FlowStack { $(#[state(within)] $name: Option<Box<<$mechanism as Mechanism>::Flow>>,)+ #[state(fixed)] more: bool }
 
         /// State that mechanisms share between all nodes of a run.
-        #[derive(Clone, Default)]
-        pub struct Shared { $($name: <$mechanism as Mechanism>::Shared,)+ }
+        #[derive(Clone, Default, backwater_derive::State)]
+        pub struct Shared { $(#[state(within)] $name: <$mechanism as Mechanism>::Shared,)+ }
 
         impl Config {
             /// The sides at one switch.

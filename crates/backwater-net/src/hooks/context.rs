@@ -9,10 +9,12 @@ use crate::units::Bytes;
 use backwater_engine::{Rng, Time};
 
 /// What does not change at a switch, and its mechanisms' random streams.
-#[derive(Debug)]
+#[derive(Debug, backwater_derive::State)]
 pub(crate) struct Home {
+    #[state(fixed)]
     pub shape: SwitchShape,
     pub rngs: Vec<Option<Rng>>,
+    #[state(fixed)]
     pub seed: u64,
 }
 

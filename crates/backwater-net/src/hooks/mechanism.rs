@@ -5,14 +5,15 @@ use super::{Extra, FlowShape, FlowSide, HoldStyle, NicShape, NicSide, Steering, 
 use crate::packet::{Class, Control, HostId};
 use crate::parameters::{Finding, Parameters};
 use crate::units::{Bytes, Rate};
-use backwater_engine::Time;
+use backwater_engine::{State, Time};
 use backwater_wire::address::Mac;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::any::TypeId;
 
 /// Which flows of one host share a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum RateKey {
     /// Each flow has its own.
     Flow,
@@ -273,18 +274,20 @@ pub trait Mechanism {
     /// Its parameters; every field documented with unit, default and source.
     type Params: DeserializeOwned + serde::Serialize + JsonSchema + Parameters + Clone + 'static;
     /// State that all nodes of a run may share. Where they do ([`Profile::couples`]) the run is not split by node.
-    type Shared: Default + Clone;
+    type Shared: Default + Clone + State;
     /// Its side at switches.
-    type Switch: SwitchSide;
+    type Switch: SwitchSide + State;
     /// Its side at NICs.
-    type Nic: NicSide;
+    type Nic: NicSide + State;
     /// Its side at flows.
-    type Flow: FlowSide;
+    type Flow: FlowSide + State;
     /// What it has not done where it never acted, as in "never paused a neighbour"; said after its name, and before how near it came
     /// ([`Reach`]).
     const IDLE: &'static str;
     /// Kinds of control frames that it sends, beside MAC control.
     const FRAMES: &'static [&'static str] = &[];
+    /// The type of what its frames say ([`Control::carrying`]): a run that is saved has some under way.
+    const MESSAGE: TypeId = TypeId::of::<()>();
     /// What the column `value` of the table of control messages holds of these, as in "of a CNM the quantised feedback".
     const VALUE: &'static str = "";
     /// Its counters of the table `counters`, each with what it counts.

@@ -17,7 +17,7 @@ pub enum Gate {
 }
 
 /// What may be held shut at a NIC. A gate stays shut until every mechanism that shut it has opened it again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum NicGate {
     /// Everything but MAC control.
     Link,

@@ -228,7 +228,7 @@ pub trait FlowSide {
 }
 
 /// The side that a mechanism does not have.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, backwater_derive::State)]
 pub struct Absent;
 
 impl SwitchSide for Absent {}

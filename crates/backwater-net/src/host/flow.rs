@@ -9,7 +9,7 @@ use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
 
 /// Where the sender's half stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Status {
     /// Waits for its turn at its NIC.
     Ready,
@@ -24,7 +24,7 @@ pub(crate) enum Status {
 }
 
 /// The sender's half. What every packet needs comes first, in two cache lines.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct SendFlow {
     pub tag: u32,
@@ -72,7 +72,7 @@ pub(crate) struct SendFlow {
 }
 
 /// A Bernoulli source.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct StreamState {
     pub spec: Stream,
     pub rng: Rng,
@@ -84,7 +84,7 @@ pub(crate) struct StreamState {
 
 /// The receiver's half, in one cache line. What it has of the sender's half, `total`, `ended`, `class`, `left` and `back`, it was told when the
 /// connection was set up; of a stream, whenever its source makes a packet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct RecvFlow {
     /// \[bytes\]
@@ -242,9 +242,12 @@ pub(crate) const NO_CONTROLLER: u32 = u32::MAX;
 pub(crate) const NO_FLOW: u32 = u32::MAX;
 
 /// A rate controller and what waits for its pacing.
+#[derive(backwater_derive::State)]
 pub(crate) struct Controller<F> {
+    #[state(within)]
     pub side: F,
     /// Of its flow, or of the first of them.
+    #[state(fixed)]
     pub shape: FlowShape,
     pub tag: u16,
     /// Hash of what it controls: its events are ordered by it.

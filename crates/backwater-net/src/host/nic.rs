@@ -10,18 +10,23 @@ use backwater_engine::Time;
 
 /// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
 /// what goes before them. The flows of a class take turns in one list, whichever of its queues they are in.
+#[derive(backwater_derive::State)]
 #[repr(C, align(64))]
 pub(crate) struct Host<N> {
+    #[state(fixed)]
     pub port: u32,
     /// Classes that have flows ready to send, a bit each.
     pub ready_mask: u32,
     /// Whether a class has several queues.
+    #[state(fixed)]
     several: bool,
     /// Data frames in the transmit queue, per queue.
     staged: [u16; CLASSES],
     pub rx: Option<Box<SlowReceiver>>,
     ready: [ReadyFlows; CLASSES],
+    #[state(within)]
     pub stack: N,
+    #[state(fixed)]
     pub shape: NicShape,
     /// Under weighted round robin: the class whose turn it is, and how many packets more it may send.
     turn: (u8, u32),
@@ -30,17 +35,19 @@ pub(crate) struct Host<N> {
     /// Flows that found their queue refused by a mechanism while the port looked for work; they are in line again when it has.
     pub(super) passed_over: Vec<u32>,
     /// Time between the arrival of a control message and its effect.
+    #[state(fixed)]
     pub control_delay: Time,
 }
 
 /// The flows of one class that may send, in the order of their turns: a list through [`flow::SendFlow::behind`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct ReadyFlows {
     pub first: u32,
     pub last: u32,
 }
 
 /// A receive buffer that is emptied too slowly.
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct SlowReceiver {
     pub rate: Rate,
     pub xoff: u64,

@@ -4,7 +4,7 @@ use backwater_engine::Time;
 use std::collections::BTreeSet;
 
 /// What a sender keeps to send packets again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Sender {
     /// Offsets beyond the acknowledged ones that the receiver has reported.
     pub reported: BTreeSet<u64>,
@@ -27,7 +27,7 @@ pub(crate) struct Sender {
 }
 
 /// What a receiver keeps to fill gaps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Receiver {
     /// Offset and end of packets beyond a gap.
     pub beyond: BTreeSet<(u64, u64)>,

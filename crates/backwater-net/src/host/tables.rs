@@ -33,7 +33,7 @@ impl<F> Controllers<F> {
 }
 
 /// Flows by slot.
-#[derive(Default)]
+#[derive(Default, backwater_derive::State)]
 pub(crate) struct Flows {
     pub send: Vec<SendFlow>,
     pub recv: Vec<RecvFlow>,
@@ -41,6 +41,7 @@ pub(crate) struct Flows {
     pub back_ways: Vec<u64>,
     free: Vec<u32>,
     /// Of a part: slots to be given back, once all parts do so.
+    #[state(fixed)]
     pub freed: Option<Vec<u32>>,
     pub active: u64,
 }

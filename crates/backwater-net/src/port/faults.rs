@@ -5,7 +5,7 @@ use crate::units::Serialiser;
 use backwater_engine::{Rng, Time};
 
 /// Faults of the link out of a port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct LinkFaults {
     /// Which frames, or all, are lost with which probability.
     pub loss: Vec<(Option<FrameKind>, f64)>,

@@ -6,7 +6,7 @@ use crate::packet::{CLASSES, Class};
 use backwater_engine::Time;
 
 /// What the neighbour holds, for the statistics.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct PausedByPeer {
     until: [Time; CLASSES + 1],
     pub from: Time,

@@ -8,6 +8,7 @@ use crate::hooks::{HoldStyle, Owner};
 use crate::packet::{CLASSES, Class, Control};
 use crate::units::Rate;
 use backwater_engine::Time;
+use std::any::TypeId;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Kind of the frame in result tables.
@@ -50,6 +51,9 @@ impl MacControl {
 }
 
 impl Hold {
+    /// The type of what a frame of MAC control says.
+    pub(crate) const MESSAGE: TypeId = TypeId::of::<MacControl>();
+
     /// The frame.
     pub fn frame(self) -> Control {
         self.frame_with(0)
@@ -97,7 +101,7 @@ impl Hold {
 }
 
 /// What one owner asks for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Asked {
     owner: Owner,
     until: Time,
@@ -106,7 +110,7 @@ struct Asked {
 }
 
 /// What a port has asked of its neighbour.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Holds {
     /// What each owner asks for each class and the link.
     asked: [Vec<Asked>; CLASSES + 1],

@@ -10,11 +10,11 @@ use crate::slab::{Fifo, Ix, Slab, Slot};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The lanes of a port, by the queue that they feed.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Lanes(BTreeMap<u8, Feeding>);
 
 /// The lanes of one queue.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Feeding {
     /// None is empty.
     lanes: Vec<Waiting>,
@@ -28,6 +28,7 @@ struct Feeding {
     joining: bool,
 }
 
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Waiting {
     lane: Lane,
     fifo: Fifo,

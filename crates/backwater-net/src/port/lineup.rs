@@ -47,7 +47,7 @@ impl Hasher for Mixing {
 pub type FlowMap<K, V> = HashMap<K, V, BuildHasherDefault<Mixing>>;
 
 /// A flow by the port at which it came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 struct Key {
     flow: FlowRef,
     ingress: u16,
@@ -60,7 +60,7 @@ impl Hash for Key {
 }
 
 /// Packets of a flow that came one after another into the same queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Run {
     queue: u8,
     packets: u32,
@@ -70,7 +70,7 @@ struct Run {
 }
 
 /// The runs of one flow. Nearly always there is one.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Runs {
     first: Run,
     later: Vec<Run>,
@@ -84,19 +84,21 @@ impl Runs {
 }
 
 /// Packets that came into and left each queue, of one ingress behind a crossbar or of all.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Passed {
     came: [u64; CLASSES],
     left: [u64; CLASSES],
 }
 
 /// The flows that wait at one egress port.
-#[derive(Debug)]
+#[derive(Debug, backwater_derive::State)]
 pub(crate) struct Lineup {
     /// Queues between which flows move, a bit each.
+    #[state(fixed)]
     queues: u32,
     /// With markers: by ingress where their queues are apart, or one for all.
     ingresses: Vec<Passed>,
+    #[state(sorted)]
     flows: FlowMap<Key, Runs>,
     /// Flows whose runs matter.
     moved: u32,

@@ -54,6 +54,7 @@ pub(crate) fn express(class: usize) -> usize {
 const SUB_QUEUES: u32 = !0xFF;
 
 /// What every frame touches, in three cache lines: state, queues, counters. All else is in [`Rest`].
+#[derive(backwater_derive::State)]
 #[repr(C, align(128))]
 pub(crate) struct Port {
     /// Queues that hold a packet, a bit each.
@@ -62,14 +63,17 @@ pub(crate) struct Port {
     pub open: u32,
     /// A frame is on the wire, and an event will say when that has left.
     pub busy: bool,
+    #[state(fixed)]
     pub release_at_end: bool,
     /// Something is done to frames here that is not done elsewhere: the link is down or has faults, or frames are captured.
     pub special: bool,
     /// Frames of MAC control wait in `rest.mac`.
     pub mac_waits: bool,
     /// Some of its queues are served in turn.
+    #[state(fixed)]
     in_turn: bool,
     /// Flows move between its queues, and are kept in order.
+    #[state(fixed)]
     pub ordered: bool,
     /// Frames wait in lanes, or came into its queues from there.
     pub has_lanes: bool,
@@ -78,14 +82,19 @@ pub(crate) struct Port {
     /// The packet on the wire.
     pub current: Ix,
     /// Global number of the port at the other end.
+    #[state(fixed)]
     pub peer: u32,
+    #[state(fixed)]
     pub belongs: Belongs,
     /// Number within its node.
+    #[state(fixed)]
     pub local: u16,
     /// What will be done to the packet on the wire once it is sent; 0 = nothing special.
     pub wire: u8,
+    #[state(fixed)]
     pub delay: Time,
     /// Latency that a frame spends at the other end before any counter sees it.
+    #[state(fixed)]
     pub peer_latency: Time,
     /// What has arrived here, and when.
     pub arrivals: Fingerprint,
@@ -101,21 +110,27 @@ pub(crate) struct Port {
     pub wake_at: Time,
     /// When the last frame had left, or will have, for which nothing waited: no event says so.
     pub free_at: Time,
+    #[state(within)]
     pub rest: Box<Rest>,
 }
 
 /// What few frames touch.
+#[derive(backwater_derive::State)]
 pub(crate) struct Rest {
     /// From queue 8 on: sub-queues, as many as this port has.
     sub_queues: Vec<Fifo>,
+    #[state(within)]
     turns: Option<Turns>,
     /// The queues of the host at the other end.
+    #[state(fixed)]
     pub peer_queues: HostQueues,
+    #[state(within)]
     lineup: Option<Box<Lineup>>,
     pub lanes: Lanes,
     /// Queues whose heads wait for others of their flows, a bit each.
     waits: u32,
     /// Frames that wait to go before everything else.
+    #[state(with = crate::packet::controls)]
     mac: VecDeque<Control>,
     /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
     shut: [Owners; CLASSES + 1],
@@ -123,12 +138,16 @@ pub(crate) struct Rest {
     paused: PausedByPeer,
     pub faults: Option<LinkFaults>,
     /// Every frame that is sent or has arrived here is handed out.
+    #[state(fixed)]
     pub captured: bool,
     /// Recorded flows are followed through it.
+    #[state(fixed)]
     pub watched: bool,
     /// Mechanisms are told when a frame begins to leave, and when it has left.
+    #[state(fixed)]
     pub tells: bool,
     /// The node at the other end is another part's.
+    #[state(fixed)]
     pub leads_away: bool,
     /// Control frames that began here.
     pub control_frames: u64,

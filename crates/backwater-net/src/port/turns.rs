@@ -10,20 +10,22 @@ pub(crate) fn highest(mask: u32) -> usize {
 }
 
 /// Whose turn it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, backwater_derive::State)]
 pub(super) enum Turns {
     /// Of all classes by their weights.
-    ByWeight(Deficit),
+    ByWeight(#[state(within)] Deficit),
     /// Of the queues of one class, frame by frame; classes by strict priority. And whose turn was last.
-    Within(HostQueues, u8),
+    Within(#[state(fixed)] HostQueues, u8),
 }
 
 /// Deficit weighted round robin (Shreedhar and Varghese, SIGCOMM 1995).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, backwater_derive::State)]
 pub(super) struct Deficit {
+    #[state(fixed)]
     pub weights: [u32; CLASSES],
     pub deficit: [u64; CLASSES],
     /// \[bytes\] added per unit of weight and round: no frame is longer.
+    #[state(fixed)]
     pub quantum: u64,
     pub turn: usize,
 }

@@ -28,7 +28,7 @@ use backwater_engine::Time;
 use std::collections::VecDeque;
 
 /// Why something waited at a port, although it was there. Of several that hold, the first of this list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Cause {
     /// At its source: its rate limiter let no packet go.
     Rate,
@@ -86,7 +86,7 @@ impl Cause {
 }
 
 /// Time waited at a port for a cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Item {
     /// Global number of the port.
     pub port: u32,
@@ -95,7 +95,7 @@ pub(crate) struct Item {
 }
 
 /// The waits on one path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Account(Vec<Item>);
 
 impl Account {
@@ -121,7 +121,7 @@ impl Account {
 }
 
 /// A packet that waits.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct WaitingPacket {
     pkt: Ix,
     /// The queue that it joins.
@@ -134,7 +134,7 @@ struct WaitingPacket {
 }
 
 /// One port at which packets of a flow wait, or its source.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Stand {
     pub flow: FlowRef,
     /// It is the flow's own interface, where what is to come waits without being a packet yet.

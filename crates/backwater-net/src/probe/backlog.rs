@@ -7,7 +7,7 @@ use crate::packet::Port;
 use backwater_engine::Time;
 
 /// The backlog of one port since the last sample.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Backlog {
     /// \[bytes\] now
     bytes: u64,
@@ -61,7 +61,7 @@ impl Backlog {
 }
 
 /// The backlogs of a switch's ports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Backlogs(Vec<Backlog>);
 
 impl Backlogs {

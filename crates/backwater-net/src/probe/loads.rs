@@ -4,9 +4,10 @@ use crate::node::{At, Node};
 use crate::slab::Ix;
 
 /// What jobs put on links.
-#[derive(Default)]
+#[derive(Default, backwater_derive::State)]
 pub(crate) struct Loads {
     /// Per group of flows: whether it is of a job. Empty without jobs.
+    #[state(fixed)]
     of_jobs: Vec<bool>,
     /// Per port: where in `loads` its groups begin, and how many have room there. Empty without jobs.
     ports: Vec<(usize, u32)>,
@@ -57,7 +58,7 @@ impl Loads {
 }
 
 /// What the flows of a group put on a link.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Load {
     pub frames: u64,
     pub bytes: u64,

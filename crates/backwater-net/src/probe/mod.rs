@@ -17,12 +17,14 @@ use pauses::Pauses;
 use waits::Waits;
 
 /// Those who look on at nodes.
-#[derive(Default)]
+#[derive(Default, backwater_derive::State)]
 pub(crate) struct Probes {
     /// Recorded flows, if any are.
+    #[state(within)]
     pub waits: Option<Box<Waits>>,
     /// Recorded pauses, if they are.
     pub pauses: Option<Box<Pauses>>,
+    #[state(within)]
     pub loads: Loads,
     pub who: Who,
 }
@@ -35,7 +37,7 @@ impl Probes {
 }
 
 /// The flows under way, for those who see a packet and want to know whose it is.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Who {
     /// By slot.
     flows: Vec<Option<(u32, Met)>>,

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 type Paused = (u32, u8);
 
 /// Pauses asked for, and those in force.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Pauses {
     asked: BTreeMap<Paused, PauseRow>,
     /// With their ends, as far as these are known.

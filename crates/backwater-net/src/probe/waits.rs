@@ -17,7 +17,7 @@ use backwater_engine::Time;
 use std::collections::HashMap;
 
 /// What a port has on the wire.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Wire {
     pkt: Ix,
     flow: FlowRef,
@@ -25,8 +25,10 @@ struct Wire {
 }
 
 /// The recorded flows of a run.
+#[derive(backwater_derive::State)]
 pub(crate) struct Waits {
     /// Per group: whether it is recorded.
+    #[state(fixed)]
     pub(crate) groups: Vec<bool>,
     /// Per port: where something of recorded flows waits.
     pub(crate) stands: Vec<Vec<Stand>>,
@@ -34,8 +36,10 @@ pub(crate) struct Waits {
     /// Per port: queues whose first packets a mechanism did not let start when the port last looked for work, a bit each.
     refused: Vec<u32>,
     /// Of packets between two ports, and when a slow receiver got them.
+    #[state(sorted)]
     carried: HashMap<Ix, (Account, Time)>,
     /// What the last packet to arrive of a flow had waited for, and when it came.
+    #[state(sorted)]
     pub(crate) latest: HashMap<FlowRef, (Account, Time)>,
 }
 

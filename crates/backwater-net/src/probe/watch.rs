@@ -6,6 +6,7 @@ use crate::slab::Ix;
 use backwater_engine::Time;
 
 /// What a switch keeps for those who look on. It has it only where something asks for it.
+#[derive(backwater_derive::State)]
 pub(crate) struct Watch {
     pub backlogs: Option<super::backlog::Backlogs>,
     /// Per port: since when something has waited for it without a break.
@@ -13,6 +14,7 @@ pub(crate) struct Watch {
     /// Packets that have joined an egress queue since somebody last looked, and when they might leave.
     pub joined: Vec<(PortNo, Ix, Time)>,
     /// Whether these are asked for.
+    #[state(fixed)]
     follows: bool,
 }
 

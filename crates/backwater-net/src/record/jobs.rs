@@ -2,10 +2,11 @@
 
 use crate::packet::{HostId, NodeId, Port};
 use backwater_engine::Time;
+use backwater_engine::state::shared_text;
 use std::sync::Arc;
 
 /// What let something of a job begin, as the last of all that it waited for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Release {
     /// The transfer that was completed; `None`: the job had just begun.
     pub flow: Option<u64>,
@@ -14,8 +15,9 @@ pub struct Release {
 }
 
 /// Computations one after the other: the labels of the first ones, and how many followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Computed {
+    #[serde(with = "shared_text")]
     labels: Arc<str>,
     named: u8,
     more: u64,
@@ -52,13 +54,15 @@ impl std::fmt::Display for Computed {
 }
 
 /// A transfer of a job over the network.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TransferRow {
     /// Identity of its flow.
     pub flow: u64,
     /// Label of the job.
+    #[serde(with = "shared_text")]
     pub job: Arc<str>,
     /// Label of the step.
+    #[serde(with = "shared_text")]
     pub step: Arc<str>,
     /// Instance of the job.
     pub instance: u32,

@@ -139,6 +139,7 @@ impl<A: Actors> Network<A> {
                 active: 0,
             },
             coming: spec.sources.iter().map(|_| None).collect(),
+            drawn: vec![0; spec.sources.len()],
             sources: spec.sources,
             jobs,
             faults: spec.faults,

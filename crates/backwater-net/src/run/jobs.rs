@@ -10,6 +10,7 @@ use crate::record::{JobRows, LoadRow, Sink};
 use crate::spec::FlowSpec;
 use crate::workload::job::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
+use backwater_engine::state::{Loader, Saver, Unfit, load_same};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The jobs of a run.
@@ -52,6 +53,25 @@ impl Jobs {
     /// Per group of flows: whether it is of a job. Empty without jobs.
     pub fn of_jobs(&self) -> Vec<bool> {
         self.of_group.iter().map(|job| *job != NONE).collect()
+    }
+
+    /// Saves how far they are. Nothing of this instant is still to be started.
+    pub fn save(&self, to: &mut Saver) {
+        to.put(&self.list.len());
+        for entry in &self.list {
+            entry.job.save(to);
+            to.put(&entry.asked);
+        }
+    }
+
+    /// Takes it over.
+    pub fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
+        load_same(&self.list.len(), from)?;
+        for entry in &mut self.list {
+            entry.job.load(from)?;
+            entry.asked = from.take()?;
+        }
+        Ok(())
     }
 
     /// What is under way at the end of a run.

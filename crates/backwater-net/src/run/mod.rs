@@ -2,7 +2,8 @@
 //!
 //! `build` makes it, this file runs it; `links` says what arrives at whose port; `start` begins flows, `outcome` carries out what nodes
 //! leave and ends flows, `jobs` begins those that wait for others, `ideal` says what one would take alone; `deadlock` and `stall` notice
-//! what will never go on; `faults` does as its name says, `ending` says what is left at the end, and `fetch` only makes large networks faster.
+//! what will never go on; `faults` does as its name says, `ending` says what is left at the end, `saved` saves what
+//! is under way and takes it up again, and `fetch` only makes large networks faster.
 
 mod build;
 mod deadlock;
@@ -16,6 +17,7 @@ mod observe;
 mod outcome;
 mod parts;
 mod sample;
+mod saved;
 mod stall;
 mod start;
 mod view;
@@ -38,6 +40,7 @@ use crate::world::World;
 use backwater_engine::Time;
 use jobs::Jobs;
 pub use parts::Parallel;
+use std::any::TypeId;
 use view::View;
 
 /// The mechanisms of a run: makes their sides. `backwater-mech` generates the only implementation outside of tests.
@@ -67,6 +70,10 @@ pub trait Actors {
     /// Whether mechanisms send frames beside MAC control.
     fn sends_messages(&self) -> bool {
         true
+    }
+    /// The types of what frames of mechanisms say.
+    fn messages(&self) -> Vec<TypeId> {
+        Vec::new()
     }
     /// Between which queues mechanisms move flows anywhere in the network.
     fn steering(&self) -> Option<Steering> {
@@ -195,6 +202,8 @@ pub struct Network<A: Actors> {
     hosts: Vec<Host<A::Nic>>,
     tables: Tables<A::Flow>,
     sources: Vec<Box<dyn FlowSource>>,
+    /// By source: the flows that it has given.
+    drawn: Vec<u64>,
     coming: Vec<Option<FlowSpec>>,
     jobs: Jobs,
     awaited: Awaited,

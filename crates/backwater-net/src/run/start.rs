@@ -23,6 +23,7 @@ impl<A: Actors> Network<A> {
     /// Takes the next flow of a source and schedules its start.
     pub(super) fn draw(&mut self, source: usize) {
         if let Some(flow) = self.sources[source].next_flow() {
+            self.drawn[source] += 1;
             let at = flow.start.max(self.world.now);
             self.coming[source] = Some(flow);
             self.world.push(at, Event::Source { source: source as u32 });

@@ -20,12 +20,18 @@ use crate::packet::CLASSES;
 use crate::slab::{Fifo, Ix, NIL, Slab};
 use backwater_engine::Time;
 
+#[derive(backwater_derive::State)]
 pub(crate) struct Crossbar {
+    #[state(fixed)]
     ports: usize,
     /// One input queue per egress and queue, or one per queue.
+    #[state(fixed)]
     virtual_queues: bool,
+    #[state(fixed)]
     speedup: f64,
+    #[state(fixed)]
     iterations: u32,
+    #[state(fixed)]
     staging: u64,
     inputs: Vec<Fifo>,
     /// Per ingress: input queues that hold a frame.

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 /// What waits in lanes. What is zero has no entry, so that a switch without lanes pays for nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Held {
     by_ingress: BTreeMap<(Port, Class), u64>,
     lanes: BTreeMap<Lane, Waiting>,
     depth: Depth,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Waiting {
     bytes: u64,
     open: bool,
@@ -78,7 +78,7 @@ fn less<K: Ord, V>(counts: &mut BTreeMap<K, V>, key: K, size: u64, bytes: impl F
 const PARTS: u64 = 1 << 7;
 
 /// For how long how many bytes waited: exact but for the depth of a percentile, which is rounded up by less than 1 %.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Depth {
     frames: u64,
     bytes: u64,

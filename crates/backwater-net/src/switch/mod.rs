@@ -37,18 +37,29 @@ macro_rules! cx {
 use cx;
 
 /// A switch.
+#[derive(backwater_derive::State)]
 pub(crate) struct Switch<S> {
     /// Among switches.
+    #[state(fixed)]
     pub number: u32,
+    #[state(within)]
     pub home: Home,
+    #[state(fixed)]
     pub first_port: u32,
+    #[state(fixed)]
     pub ports: u32,
+    #[state(fixed)]
     pub latency: Time,
+    #[state(fixed)]
     pub latency_at: LatencyAt,
+    #[state(within)]
     pub occupancy: Occupancy,
+    #[state(within)]
     pub stack: S,
+    #[state(within)]
     pub crossbar: Option<Box<Crossbar>>,
     /// For those who look on at what waits for its ports, where somebody does.
+    #[state(within)]
     pub watch: Option<Box<Watch>>,
 }
 

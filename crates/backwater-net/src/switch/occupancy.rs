@@ -11,10 +11,11 @@ use crate::config::{Architecture, BufferPer, SwitchParams};
 use crate::packet::{CLASSES, Class, Port, Queue};
 use crate::place::{Lane, Place};
 use crate::units::{Bytes, Rate};
-use backwater_engine::fetch;
+use backwater_engine::state::{Loader, Saver, Unfit};
+use backwater_engine::{State, fetch};
 
 /// Which memory a frame was charged to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Pool {
     Reserve,
     Shared,
@@ -24,7 +25,7 @@ pub(crate) enum Pool {
 
 /// \[bytes\] counters of one port. A frame touches those of its ingress and those of its egress, a cache line each, and of a class
 /// that has headroom a third. The counters of the whole port are sums, of eight words that are at hand anyway.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[repr(align(64))]
 struct Counts {
     ingress: [u64; CLASSES],
@@ -56,23 +57,44 @@ struct Shared {
     size: u64,
 }
 
+impl State for Shared {
+    fn save(&self, to: &mut Saver) {
+        to.put(&self.used);
+    }
+
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
+        self.used = from.take()?;
+        if self.used <= self.size {
+            return Ok(());
+        }
+        Err(Unfit::new(format!("{} are in use, and there would be {}", Bytes(self.used), Bytes(self.size))))
+    }
+}
+
 /// \[bytes\] counters of one switch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, backwater_derive::State)]
 pub struct Occupancy {
+    #[state(fixed)]
     per: BufferPer,
+    #[state(fixed)]
     dynamic: Option<(f64, f64)>,
+    #[state(fixed)]
     reserve: u64,
     /// By port; empty where there is no headroom.
+    #[state(fixed)]
     limits: Vec<Lossless>,
     /// Classes that have headroom and are exempt from dynamic limits, a bit each.
+    #[state(fixed)]
     lossless: u8,
     /// Nothing but the shared memory decides: no reserves, no headroom, no dynamic limits.
+    #[state(fixed)]
     plain: bool,
     ports: Vec<Counts>,
     total: u64,
     /// Bytes in reserves of classes without headroom, by (ingress, class); empty when the switch has none.
     reserved: Vec<u64>,
     /// One for each unit of `per`.
+    #[state(within)]
     pools: Vec<Shared>,
     /// Bytes that wait before their egress queue.
     pub(crate) held: Held,

@@ -2,7 +2,8 @@
 //!
 //! `soak N` judges N scenarios, `soak` goes on until it is stopped; `soak N SEED` those of another seed. Two processes share them.
 //! `soak --one K SEED` judges scenario K alone and prints it. `soak --fingerprints N SEED` runs N of them and prints a line for each: two
-//! builds of which the lines are the same do the same.
+//! builds of which the lines are the same do the same. `soak --resume N SEED` saves each of them at random times and takes it up again, which
+//! must change nothing.
 //!
 //! Scenario K of a seed is always the same. A law that does not hold is printed with a scenario as small as greedy steps make it. The
 //! exit code is 1 if there was any. In front of the laws stands what they are told of: `draw` makes scenarios out of the schema, so
@@ -15,6 +16,8 @@ mod draw;
 mod fingerprints;
 mod laws;
 mod mend;
+mod resume;
+mod rows;
 mod run;
 mod shrink;
 mod threads;
@@ -55,6 +58,10 @@ fn main() -> ExitCode {
             (Some(most), Some(seed)) => threads::check_all(most, seed),
             _ => usage(),
         },
+        ["--resume", most, seed] => match (number(most), number(seed)) {
+            (Some(most), Some(seed)) => resume::list(most, seed),
+            _ => usage(),
+        },
         ["--fingerprints", most, seed] => match (number(most), number(seed)) {
             (Some(most), Some(seed)) => fingerprints::list(most, seed),
             _ => usage(),
@@ -71,7 +78,8 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: soak [NUMBER [SEED]], soak --one WHICH SEED, soak --fingerprints NUMBER SEED, or soak --threads NUMBER SEED"
+        "usage: soak [NUMBER [SEED]], soak --one WHICH SEED, soak --fingerprints NUMBER SEED, soak --threads NUMBER SEED, or \
+         soak --resume NUMBER SEED"
     );
     ExitCode::from(2)
 }

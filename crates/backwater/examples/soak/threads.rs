@@ -4,50 +4,17 @@ use super::case::Folder;
 use super::dice::Dice;
 use super::draw;
 use super::mend::{check, mend};
+use super::rows::{Kinds, Rows, differ};
 use backwater::{Checked, build};
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
-use backwater_net::record::{
-    Broken, CollectiveRow, ControlRow, CounterRow, FlowRow, PortRow, Progress, ReachRow, SeriesRow, Sink, SwitchRow,
-};
+use backwater_net::record::{Broken, Progress};
 use backwater_net::spec::{CausesSpec, Spec};
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::process::ExitCode;
 
 /// Events after which a run is left.
 const EVENTS: u64 = 400_000;
-
-/// All rows, kind by kind, each as text in the order in which it was handed out.
-#[derive(Default)]
-struct Rows(BTreeMap<&'static str, Vec<String>>);
-
-impl Rows {
-    fn keep(&mut self, kind: &'static str, row: &dyn Debug) {
-        self.0.entry(kind).or_default().push(format!("{row:?}"));
-    }
-}
-
-macro_rules! keep {
-    ($($hook:ident: $row:ty),+ $(,)?) => {
-        $(fn $hook(&mut self, row: &$row) {
-            self.keep(stringify!($hook), row);
-        })+
-    };
-}
-
-impl Sink for Rows {
-    keep!(
-        flow: FlowRow,
-        control: ControlRow,
-        series: SeriesRow,
-        collective: CollectiveRow,
-        port: PortRow,
-        switch: SwitchRow,
-        counter: CounterRow,
-        reach: ReachRow,
-    );
-}
 
 /// Checks the first `most` scenarios of a seed on 2, 3, 4, 8 and 16 threads.
 pub fn check_all(most: u64, seed: u64) -> ExitCode {
@@ -86,16 +53,6 @@ pub fn check_all(most: u64, seed: u64) -> ExitCode {
     println!("{split} scenarios split, {again} begun again, {wrong} differences");
     reasons.iter().for_each(|(why, count)| println!("{count:6} on one thread: {why}"));
     ExitCode::from(u8::from(wrong != 0))
-}
-
-type Kinds = BTreeMap<&'static str, Vec<String>>;
-
-/// What differs first.
-fn differ(one: &Kinds, many: &Kinds) -> Option<String> {
-    let kind = one.keys().chain(many.keys()).find(|kind| one.get(*kind) != many.get(*kind))?;
-    let (a, b) = (one.get(kind).map_or(&[][..], |rows| rows), many.get(kind).map_or(&[][..], |rows| rows));
-    let at = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    Some(format!("{kind} {at} of {} and {}:\n  one  {:?}\n  many {:?}", a.len(), b.len(), a.get(at), b.get(at)))
 }
 
 fn plain(resolved: &Checked) -> Result<Spec<Config>, String> {

@@ -68,13 +68,19 @@ enum Column {
 }
 
 /// One table under construction.
+#[derive(backwater_derive::State)]
 struct Open {
+    #[state(fixed)]
     table: Table,
+    #[state(fixed)]
     schema: SchemaRef,
     /// None before the first row: most tables of a small run have none.
+    #[state(fixed)]
     columns: Vec<Column>,
+    #[state(fixed)]
     rows: usize,
     /// Batches that nobody has fetched yet.
+    #[state(fixed)]
     closed: Vec<RecordBatch>,
     /// Whether any batch was ever closed.
     begun: bool,
@@ -93,12 +99,18 @@ enum Cell<'a> {
 /// Rows that a table has room for at first: a tiny run in a series has few in each.
 const FIRST: usize = 64;
 
-/// All tables of a run.
+/// All tables of a run. Their state ([`backwater_engine::State`]) is what was counted: rows are to be taken before it is saved.
+#[derive(backwater_derive::State)]
 pub struct Tables {
+    #[state(fixed)]
     names: Names,
+    #[state(within)]
     tally: Tally,
+    #[state(within)]
     verdict: Verdict,
-    open: [Open; Table::ALL.len()],
+    #[state(within)]
+    open: Vec<Open>,
+    #[state(fixed)]
     error: Option<ArrowError>,
 }
 
@@ -112,7 +124,7 @@ impl Tables {
             names,
             tally: Tally::default(),
             verdict: Verdict::default(),
-            open: Table::ALL.map(Open::new),
+            open: Table::ALL.map(Open::new).into(),
             error: None,
         }
     }

@@ -27,17 +27,21 @@ pub struct Offered {
 }
 
 /// Counts what flows of groups with a load bring.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, backwater_derive::State)]
 pub struct Tally {
     /// By label.
+    #[state(within)]
     counted: Vec<Counted>,
     /// For each group of the run the entry in `counted`.
+    #[state(fixed)]
     of_group: Vec<Option<usize>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, backwater_derive::State)]
 struct Counted {
+    #[state(fixed)]
     offers: Vec<Offer>,
+    #[state(fixed)]
     counts: LoadCounts,
     bytes: u64,
     last: Time,

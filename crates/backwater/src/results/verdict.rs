@@ -47,14 +47,19 @@ pub struct End {
 }
 
 /// Counts what a verdict rests on, row by row.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, backwater_derive::State)]
 pub struct Verdict {
+    #[state(fixed)]
     recovers: bool,
+    #[state(fixed)]
     losses_expected: bool,
     /// The scenario asks for an end at a time.
+    #[state(fixed)]
     stops: bool,
     /// Groups that the run waits for; empty: all.
+    #[state(fixed)]
     awaited: Vec<u32>,
+    #[state(fixed)]
     flows_total: Option<u64>,
     flows: u64,
     failed: u64,
@@ -68,6 +73,7 @@ pub struct Verdict {
     drops: BTreeMap<u32, u64>,
     flushed: BTreeMap<u32, u64>,
     /// Mechanisms that never acted, and how near they came.
+    #[state(fixed)]
     idle: Vec<ReachRow>,
 }
 

@@ -15,6 +15,10 @@ mod draw;
 mod laws;
 #[path = "../../examples/soak/mend.rs"]
 mod mend;
+#[path = "../../examples/soak/resume.rs"]
+mod resume;
+#[path = "../../examples/soak/rows.rs"]
+mod rows;
 #[path = "../../examples/soak/run.rs"]
 mod run;
 #[path = "../../examples/soak/shrink.rs"]
@@ -48,6 +52,14 @@ fn no_law_fails_in_the_first_scenarios() {
     assert!(accepted * 10 > SCENARIOS * 9, "{accepted} of {SCENARIOS} scenarios were accepted");
     let missing: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).filter(|name| !found.contains(*name)).collect();
     assert!(missing.is_empty(), "no scenario has {missing:?}");
+}
+
+/// Runs that are saved and taken up again come to what they come to undisturbed: rows, their order, fingerprint, events.
+#[test]
+fn a_run_that_is_saved_goes_on_as_if_it_had_not_been() {
+    let tally = resume::check_all(SCENARIOS / 2, 1, 3_000).unwrap();
+    assert!(tally.wrong.is_empty(), "{}", tally.wrong.join("\n\n"));
+    assert!(tally.resumed > SCENARIOS / 2, "{tally:?}");
 }
 
 /// A port that is captured has an event for the end of each frame. Without outputs there is none where nothing waits for that end: of

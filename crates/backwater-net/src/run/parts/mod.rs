@@ -31,7 +31,7 @@ pub(super) use why::PINNED;
 /// A run, on one thread or several.
 pub struct Parallel<A: Actors> {
     /// One, unless it is split.
-    parts: Vec<Network<A>>,
+    pub(super) parts: Vec<Network<A>>,
     split: Option<Split<A>>,
     why_one: Option<String>,
     /// Rows that a run has handed out which began again.

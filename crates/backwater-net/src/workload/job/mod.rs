@@ -39,7 +39,7 @@ use crate::flow_spec::FlowSpec;
 use crate::packet::{Class, HostId};
 use crate::record::JobRows;
 use crate::units::Rate;
-use backwater_engine::Time;
+use backwater_engine::{State, Time};
 use std::sync::Arc;
 
 /// What happened to a flow of a job.
@@ -61,7 +61,7 @@ pub struct Due {
 }
 
 /// A source whose flows start when others have ended.
-pub trait Dependent: Send {
+pub trait Dependent: Send + State {
     /// The groups that its flows belong to; they belong to no other source.
     fn groups(&self) -> std::ops::Range<u32>;
     /// The labels of the job and of the step whose flows are of `group`, which is one of its groups.

@@ -12,13 +12,14 @@ use std::sync::Arc;
 use transfers::Active;
 
 /// A task of a round of an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 struct At {
     instance: u32,
     round: u64,
     task: u32,
 }
 
+#[derive(serde::Serialize, serde::Deserialize)]
 enum State {
     /// Waits for so many tasks.
     Waits(u32),
@@ -29,6 +30,7 @@ enum State {
 }
 
 /// A round that is open.
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Round {
     tasks: Vec<State>,
     left: usize,
@@ -37,7 +39,7 @@ struct Round {
 }
 
 /// The rounds of an instance that are open, in order.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Instance {
     rounds: VecDeque<Round>,
     /// The number of the first of them.
@@ -45,12 +47,18 @@ struct Instance {
 }
 
 /// A job under way.
+#[derive(backwater_derive::State)]
 pub struct Job {
+    #[state(fixed)]
     spec: JobSpec,
+    #[state(fixed)]
     plan: Plan,
+    #[state(fixed)]
     links: Links,
+    #[state(fixed)]
     seed: u64,
     /// Group of the first step's flows; the others follow.
+    #[state(fixed)]
     group: u32,
     instances: Vec<Instance>,
     begun: bool,
@@ -61,6 +69,7 @@ pub struct Job {
     /// Transfers that have been completed at this instant: the task, its rank and its phase.
     done: Vec<(At, u32, u32)>,
     /// Transfers in the network, by their flows.
+    #[state(sorted)]
     under_way: HashMap<u64, TransferRow>,
 }
 

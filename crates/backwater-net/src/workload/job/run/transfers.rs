@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// An exchange under way.
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Active {
     start: Time,
     /// Transfers over the network that are not complete.

@@ -1,0 +1,57 @@
+//! All rows of a run, kind by kind, to be compared with those of another.
+
+use backwater_net::record::{
+    CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, ReachRow, RoundRow,
+    SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+/// Rows as text, in the order in which they were handed out.
+pub type Kinds = BTreeMap<&'static str, Vec<String>>;
+
+/// Keeps them.
+#[derive(Default)]
+pub struct Rows(pub Kinds);
+
+impl Rows {
+    /// Keeps something.
+    pub fn keep(&mut self, kind: &'static str, row: &dyn Debug) {
+        self.0.entry(kind).or_default().push(format!("{row:?}"));
+    }
+}
+
+macro_rules! keep {
+    ($($hook:ident: $row:ty),+ $(,)?) => {
+        $(fn $hook(&mut self, row: &$row) {
+            self.keep(stringify!($hook), row);
+        })+
+    };
+}
+
+impl Sink for Rows {
+    keep!(
+        flow: FlowRow,
+        control: ControlRow,
+        series: SeriesRow,
+        collective: CollectiveRow,
+        transfer: TransferRow,
+        round: RoundRow,
+        instance: InstanceRow,
+        load: LoadRow,
+        port: PortRow,
+        switch: SwitchRow,
+        counter: CounterRow,
+        reach: ReachRow,
+        wait: WaitRow,
+        pause: PauseRow,
+    );
+}
+
+/// What differs first.
+pub fn differ(one: &Kinds, other: &Kinds) -> Option<String> {
+    let kind = one.keys().chain(other.keys()).find(|kind| one.get(*kind) != other.get(*kind))?;
+    let (a, b) = (one.get(kind).map_or(&[][..], |rows| rows), other.get(kind).map_or(&[][..], |rows| rows));
+    let at = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    Some(format!("{kind} {at} of {} and {}:\n  one   {:?}\n  other {:?}", a.len(), b.len(), a.get(at), b.get(at)))
+}
