@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
     from backwater.reading import Comparison, Series, open_run
     from backwater.results import Run
+    from backwater.resumed import Resumed, resume
     from backwater.scenario import Scenario, build, load, parse
 else:
     # Imported when first used: the command must be ready for Ctrl-C before heavy libraries load,
@@ -44,6 +45,7 @@ else:
         "errors": ("InputError", "Interrupted", "OtherBuildWarning", "ResultError"),
         "reading": ("Comparison", "Series", "open_run"),
         "results": ("Run",),
+        "resumed": ("Resumed", "resume"),
         "scenario": ("Scenario", "build", "load", "parse"),
     }
 
@@ -68,6 +70,7 @@ __all__ = [
     "Interrupted",
     "OtherBuildWarning",
     "ResultError",
+    "Resumed",
     "Run",
     "RunError",
     "Scenario",
@@ -80,5 +83,6 @@ __all__ = [
     "new_scenario",
     "open_run",
     "parse",
+    "resume",
     "schema",
 ]

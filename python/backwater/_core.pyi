@@ -114,11 +114,14 @@ class Scenario:
         capture: Capture | None = None,
         stop: Callable[[], bool] | None = None,
         threads: int = 1,
+        saved: tuple[bytes, Scenario, Sequence[str]] | None = None,
     ) -> Simulation:
         """Build the network; `seed` replaces the scenario's own, `capture` replaces its file.
 
         `stop` is asked meanwhile whether to give up, which is a `KeyboardInterrupt`. The run uses
-        up to `threads` threads, and its results are the same with any number of them.
+        up to `threads` threads, and its results are the same with any number of them. `saved` has
+        it go on from a run of another scenario: its state, that scenario, and the keys by which
+        this one differs.
         """
 
 class Capture:
@@ -151,11 +154,21 @@ class Capture:
 class Simulation:
     """A run under way. Create and use it within one thread; each thread may have its own."""
 
-    def advance(self, wall_ms: int) -> Status:
-        """Simulate for about `wall_ms` ms of wall time, without the interpreter's lock."""
+    def advance(self, wall_ms: int, until_ps: int | None = None) -> Status:
+        """Simulate for about `wall_ms` ms of wall time, without the interpreter's lock.
 
-    def batches(self) -> list[tuple[str, Batch]]:
-        """Batches closed since the last call: (table, object with `__arrow_c_array__`)."""
+        With `until_ps` no event after that time is handled, and the status says whether all others
+        are: `reached`.
+        """
+
+    def save(self) -> bytes:
+        """What the run has come to, for `Scenario.start`; all its batches have been taken."""
+
+    def batches(self, partial: bool = False) -> list[tuple[str, Batch]]:
+        """Batches closed since the last call: (table, object with `__arrow_c_array__`).
+
+        With `partial` those that are not full are closed, too.
+        """
 
     def stop(self) -> None:
         """End here: flush unfinished flows and port totals to `batches`."""
@@ -186,6 +199,8 @@ class Status:
     """Where a run stands. Times in ps; a hop is one frame put on one link, ACKs included."""
 
     done: bool
+    reached: bool
+    """Whether all events up to the time that was asked for are over, and none after it."""
     time_ps: int
     end_ps: int | None
     events: int

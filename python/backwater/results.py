@@ -41,6 +41,7 @@ from backwater.manifest import (
     sealed,
     write_manifest,
 )
+from backwater.saved import Part
 from backwater.stored import Kept, SharedParts, Stored, StoredInSeries, check_parts
 
 if TYPE_CHECKING:
@@ -275,6 +276,7 @@ def other_run(known: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
         ("scenario", "scenario"),
         ("inputs", "scenario: files or tables of flows differ"),
         ("versions", "version"),
+        ("changed", "run: values were changed under way"),
     ):
         if known.get(fact) != asked.get(fact):
             return what
@@ -325,6 +327,22 @@ class MemorySink:
 
     def tick(self) -> None:
         """Let time pass; memory has nothing to close."""
+
+    def adopt(self, part: Part) -> None:
+        """Take a part that was saved, before any row of the run that goes on."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pq.ParquetFile(pa.BufferReader(part.read())).read()
+        self._batches.setdefault(part.table, []).extend(_core.batches(table))
+
+    def parts(self) -> list[Part]:
+        """Give all rows so far, to be saved."""
+        parts = []
+        for table, batches in self._batches.items():
+            rows, nbytes = sum(map(len, batches)), sum(batch.nbytes for batch in batches)
+            parts.append(Part(table, rows, written(OpenPart(batches, rows, nbytes))))
+        return parts
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
         """Close the run and give its results."""
@@ -393,7 +411,48 @@ class PartedSink(ABC):
             self.kept.setdefault(table, []).extend(part.batches)
 
 
-class DirectorySink(PartedSink):
+class OwnSink(PartedSink):
+    """Keeps the parts of one run alone, which can be saved and go on."""
+
+    def __init__(self, manifest: dict[str, Any]) -> None:
+        super().__init__(manifest)
+        self._stored: list[Part] = []
+
+    @abstractmethod
+    def store(self, table: str, content: bytes) -> Path:
+        """Put a part into a file."""
+
+    def put(self, table: str, part: OpenPart) -> None:
+        """Write a part."""
+        self._stored.append(Part(table, part.rows, self.store(table, written(part))))
+
+    def adopt(self, part: Part) -> None:
+        """Take a part that was saved, before any row of the run that goes on."""
+        self.kept = None
+        self._stored.append(Part(part.table, part.rows, self.store(part.table, part.read())))
+
+    def parts(self) -> list[Part]:
+        """Close every part, and give all of them, to be saved."""
+        self.close_parts()
+        return list(self._stored)
+
+
+class SpoolSink(OwnSink):
+    """Keeps the parts of a run that is to be saved, and has no results of its own yet."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__({})
+        self.kept = None
+        self._directory = directory
+
+    def store(self, table: str, content: bytes) -> Path:
+        """Put a part into a file."""
+        place = self._directory / f"{len(self._stored)}-{table}.parquet"
+        place.write_bytes(content)
+        return place
+
+
+class DirectorySink(OwnSink):
     """Writes the tables of a run into a directory of its own, part by part."""
 
     def __init__(self, directory: Path, manifest: dict[str, Any], scenario: str) -> None:
@@ -401,8 +460,7 @@ class DirectorySink(PartedSink):
         known = {SCENARIO: hashlib.sha256(scenario.encode()).hexdigest()}
         super().__init__({**manifest, "files": known})
         self.directory = directory
-        self._parts: dict[str, list[str]] = {}
-        self._rows: dict[str, int] = {}
+        self._hashes: dict[str, list[str]] = {}
         see_free(directory)
         clear(directory)
         try:
@@ -436,19 +494,22 @@ class DirectorySink(PartedSink):
         with contextlib.suppress(OSError):
             write_manifest(self.directory, self.manifest | facts)
 
-    def put(self, table: str, part: OpenPart) -> None:
-        """Write a part."""
-        hashes = self._parts.setdefault(table, [])
-        content = written(part)
-        write_part(self.directory, table, len(hashes), content)
+    def store(self, table: str, content: bytes) -> Path:
+        """Write a part; when this returns, it is on the disk."""
+        hashes = self._hashes.setdefault(table, [])
+        number = len(hashes)
+        write_part(self.directory, table, number, content)
         hashes.append(hashlib.sha256(content).hexdigest())
-        self._rows[table] = self._rows.get(table, 0) + part.rows
+        return self.directory / part_name(table, number)
 
     def _whole(self) -> dict[str, Any]:
+        rows = {
+            table: sum(one.rows for one in self._stored if one.table == table)
+            for table in self._hashes
+        }
         return {
-            table: {"parts": len(hashes), "rows": self._rows[table], "sha256": hashes}
-            for table, hashes in sorted(self._parts.items())
-            if hashes
+            table: {"parts": len(hashes), "rows": rows[table], "sha256": hashes}
+            for table, hashes in sorted(self._hashes.items())
         }
 
 

@@ -23,17 +23,16 @@ from backwater.errors import SIGNALLED, InputError, Interrupted, ResultError, st
 from backwater.files import digest
 from backwater.journal import name_of
 from backwater.results import DirectorySink, MemorySink, Run, earlier_run, opening
+from backwater.saving import SLICE_MS, Saver, adopt, drain, start
 from backwater.series import SeriesWriter, earlier_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from backwater.results import PartedSink
+    from backwater.saving import GoingOn, Saving
 
 T = TypeVar("T")
-
-# Wall time of one slice: how often progress moves and how late Ctrl-C may be noticed.
-SLICE_MS = 100
 
 # Each thread holds a network of its own.
 MOST_THREADS = 64
@@ -61,11 +60,14 @@ class Prepared:
     warnings: list[dict[str, str]]
     facts: dict[str, Any]
     """What the manifest says that does not depend on the seed."""
+    going_on: GoingOn | None = None
+    """The saved run from which its run goes on; None: it begins at rest."""
 
     @property
     def identity(self) -> str:
         """What its runs are known by, but for seed and version: values, and its files' content."""
-        return repr((self.resolved, sorted(self.facts["inputs"].items())))
+        inputs, changed = sorted(self.facts["inputs"].items()), self.facts.get("changed")
+        return repr((self.resolved, inputs, changed))
 
     @staticmethod
     def of(
@@ -88,7 +90,7 @@ class Prepared:
             {
                 "title": scenario.title,
                 **facts,
-                "inputs": {**facts.get("inputs", {}), **_inputs(resolved, base)},
+                "inputs": {**facts.get("inputs", {}), **inputs_of(resolved, base)},
                 "versions": _core.version(),
                 "warnings": warnings,
                 "scenario": resolved,
@@ -112,7 +114,7 @@ def _findable(scenario: _core.Scenario, resolved: str, base: Path | None) -> str
     return scenario.resolved_toml()
 
 
-def _inputs(resolved: str, base: Path | None) -> dict[str, str]:
+def inputs_of(resolved: str, base: Path | None) -> dict[str, str]:
     """Give the SHA-256 of each file that a scenario's flows come from."""
     if "\ntable = " not in resolved and "\nmatrix = " not in resolved:
         return {}
@@ -138,6 +140,8 @@ class Job:
     """The directory of the series that it is a run of; `out` is its name in there then."""
     threads: int = 1
     """As many threads as it may use. What comes of it does not depend on them."""
+    saving: Saving | None = None
+    """Where it is saved on its way; None: it is not."""
 
     @staticmethod
     def repeated(prepared: Prepared, seed: int, series: Path | None) -> Job:
@@ -271,7 +275,7 @@ def _run(
     series: SeriesWriter | None,
 ) -> Run | None:
     try:
-        simulation = job.prepared.scenario.start(job.seed, job.capture, stop.is_set, job.threads)
+        simulation = start(job, stop)
     except KeyboardInterrupt:
         if stop.is_set():
             return None
@@ -283,11 +287,15 @@ def _run(
         sink = DirectorySink(job.out, job.manifest, job.prepared.recorded)
     else:
         sink = MemorySink(job.manifest)
+    saver = Saver(job)
     try:
+        adopt(job, sink)
         while True:
             with _capturing(job.capture):
-                status = simulation.advance(SLICE_MS)
-            _drain(simulation, sink)
+                status = simulation.advance(SLICE_MS, saver.next_ps)
+            drain(simulation, sink)
+            if status.reached:
+                saver.save(simulation, sink, status)
             if progress is not None:
                 progress.advanced(number, status)
             if status.done:
@@ -296,11 +304,11 @@ def _run(
             if stop.is_set():
                 with _capturing(job.capture):
                     simulation.stop()
-                _drain(simulation, sink)
+                drain(simulation, sink)
                 run = sink.finish("interrupted", simulation.summary())
                 break
     except _core.RunError as error:
-        _drain(simulation, sink)
+        drain(simulation, sink)
         error.run = sink.finish("failed", simulation.summary(), str(error))
         raise
     except BaseException as error:
@@ -322,12 +330,6 @@ def _capturing(capture: _core.Capture | None) -> Iterator[None]:
         raise ResultError(
             f"{path}: the capture cannot be written: {error}", "frames up to there are in the file"
         ) from None
-
-
-def _drain(simulation: _core.Simulation, sink: PartedSink | MemorySink) -> None:
-    for table, batch in simulation.batches():
-        sink.write(table, batch)
-    sink.tick()
 
 
 def run_jobs(

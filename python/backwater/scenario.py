@@ -193,6 +193,8 @@ class Scenario:
         force: bool = False,
         capture: _core.Capture | None = None,
         threads: int = 1,
+        save: str | os.PathLike[str] | None = None,
+        every: str | None = None,
     ) -> Run:
         """Run to the end and give the results.
 
@@ -203,21 +205,37 @@ class Scenario:
         replaces earlier results in `out`, and only what Backwater wrote. `progress` is called about
         ten times a second. `capture` says which frames go to a pcapng file beside the results.
         `threads`: how many the run may use, 1 to 64; results are the same with any number, and
-        `run.summary` says how many it was, and why if it was one.
+        `run.summary` says how many it was, and why if it was one. With `save` and `every`, such as
+        `"1 ms"`, the run is saved to a file each such time, from which `backwater.resume` goes on.
         Ctrl-C or SIGTERM raises `backwater.Interrupted`, which carries what there is.
         """
         from backwater.running import interruptible, run_job, taken_up
+        from backwater.saving import saving, with_saving
 
         job = self.job(seed, None if out is None else Path(out), capture, threads)
+        job = with_saving(job, saving(save, every))
         [there] = taken_up([job], force=force)
         if there is not None:
             return there
-        listener = None if progress is None else _Listener(progress)
+        listener = None if progress is None else Listener(progress)
         with interruptible() as stop:
             run = run_job(job, 0, listener, stop)
         if run is None or run.status == "interrupted":
             raise stop.interrupted(run)
         return run
+
+    def save(self, path: str | os.PathLike[str], until: str, seed: int | None = None) -> None:
+        """Run up to a time, such as `"2 ms"`, that time included, and save the run to a file.
+
+        `backwater.resume` goes on from there, exactly or with other values of mechanisms. Raises
+        `backwater.InputError` if the run is over before, or cannot be saved.
+        """
+        from backwater.running import interruptible
+        from backwater.saving import save_at
+
+        with interruptible() as stop:
+            if save_at(self.job(seed, None), until, Path(path), None, stop) is None:
+                raise stop.interrupted(None)
 
     def job(
         self,
@@ -270,14 +288,16 @@ def _read_parquet(path: Path) -> pa.Table:
     )
 
 
-class _Listener:
+class Listener:
     """Lets a plain function listen to the one run it is given to."""
 
     def __init__(self, call: Callable[[_core.Status], None]) -> None:
+        """Listen with this function."""
         self._call = call
 
     def advanced(self, job: int, status: _core.Status) -> None:  # noqa: ARG002 - there is one
+        """Tell it how far the run is."""
         self._call(status)
 
     def finished(self, job: int) -> None:
-        pass
+        """Tell nothing: the results are there."""

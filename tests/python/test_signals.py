@@ -155,7 +155,7 @@ def test_a_run_that_is_stopped_while_it_is_built_writes_nothing(
     class Slow:
         """A scenario whose network is never ready."""
 
-        def start(self, _seed: int, _capture: object, stopped: object) -> None:
+        def start(self, _seed: int, _capture: object, stopped: object, *_: object) -> None:
             stop.signalled(signal.SIGTERM)
             assert callable(stopped)
             assert stopped()

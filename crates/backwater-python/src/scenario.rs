@@ -4,12 +4,12 @@ use crate::capture::Capture;
 use crate::describe::python;
 use crate::errors::{call, patiently, whole_number};
 use crate::flows;
-use crate::simulation::{Begin, Simulation};
+use crate::simulation::{Begin, Saved, Simulation};
 use backwater::advise::facts;
 use backwater::sketch::sketch;
 use backwater::{Checked, ScenarioError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -129,7 +129,7 @@ impl Scenario {
         let resolved = patiently(py, None, move || {
             let resolved = read.resolved()?;
             let capture = capture.as_ref().map(|capture| (capture.get(), Begin::No));
-            Simulation::build(&resolved, read.scenario.seed(), 1, capture)?;
+            Simulation::build(&resolved, read.scenario.seed(), 1, capture, None)?;
             Ok(resolved)
         })?;
         let warning = |warning: &backwater::Warning| {
@@ -191,8 +191,9 @@ impl Scenario {
         Ok(dict)
     }
 
-    /// Builds the network, to be run on up to `threads` threads. `stop` is asked meanwhile whether to give up.
-    #[pyo3(signature = (seed = None, capture = None, stop = None, threads = 1))]
+    /// Builds the network, to be run on up to `threads` threads. `stop` is asked meanwhile whether to give up. `saved`: from where to
+    /// go on, the state of a run of another scenario, that one, and the keys by which this one differs.
+    #[pyo3(signature = (seed = None, capture = None, stop = None, threads = 1, saved = None))]
     fn start(
         &self,
         py: Python<'_>,
@@ -200,15 +201,21 @@ impl Scenario {
         capture: Option<Py<Capture>>,
         stop: Option<&Bound<'_, PyAny>>,
         threads: usize,
+        saved: Option<(Bound<'_, PyBytes>, Py<Scenario>, Vec<String>)>,
     ) -> PyResult<Simulation> {
         let seed = match seed {
             Some(seed) => whole_number(seed, "seed")?,
             None => call(py, || Ok(self.0.scenario.seed()))?,
         };
         let read = self.read();
+        let saved = saved.map(|(state, of, keys)| (state.as_bytes().to_vec(), of.get().read(), keys));
         patiently(py, stop, move || {
             let capture = capture.as_ref().map(|capture| (capture.get(), Begin::Now));
-            Simulation::build(&*read.resolved()?, seed, threads.max(1), capture)
+            let saved = match saved {
+                Some((state, of, keys)) => Some(Saved { state, scenario: of.resolved()?, keys }),
+                None => None,
+            };
+            Simulation::build(&*read.resolved()?, seed, threads.max(1), capture, saved.as_ref())
         })
     }
 }

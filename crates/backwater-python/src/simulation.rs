@@ -5,6 +5,7 @@ use crate::capture::{self, Capture};
 use crate::errors;
 use backwater::capture::{Tap, ports};
 use backwater::file::{LoadCounts, LoadOf};
+use backwater::fork;
 use backwater::load::offers;
 use backwater::results::{End, Names, Tables, Tally, Verdict};
 use backwater::{Checked, ScenarioError};
@@ -15,11 +16,11 @@ use backwater_net::Parallel;
 use backwater_net::record::{Broken, Progress};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::fs::File;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Events between two looks at the clock: about 10 ms.
@@ -51,12 +52,22 @@ struct Run {
     /// A defect has left the network in an unknown state.
     defective: bool,
     handed_over: Instant,
+    /// All events up to the time that was asked for have been handled, and none after it.
+    reached: bool,
+}
+
+/// A run that was saved: its state, its scenario, and the keys that have other values from then on.
+pub struct Saved {
+    pub state: Vec<u8>,
+    pub scenario: Arc<Checked>,
+    pub keys: Vec<String>,
 }
 
 /// Where a run stands.
 #[pyclass(frozen, get_all, module = "backwater._core")]
 pub struct Status {
     done: bool,
+    reached: bool,
     time_ps: u64,
     end_ps: Option<u64>,
     events: u64,
@@ -74,10 +85,15 @@ impl Simulation {
         seed: u64,
         threads: usize,
         capture: Option<(&Capture, Begin)>,
+        saved: Option<&Saved>,
     ) -> Result<Simulation, ScenarioError> {
+        if let Some(saved) = saved {
+            fork::see_fork(&saved.scenario, resolved, saved.keys.iter().map(String::as_str))?;
+        }
         let spec = backwater::build(resolved, seed)?;
         let tally = Tally::new(offers(resolved), &spec.groups);
-        let tables = Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally).judging(Verdict::new(&spec));
+        let mut tables =
+            Tables::new(Names::new(&spec.graph, &spec.groups)).counting(tally).judging(Verdict::new(&spec));
         let (end, flows_total) = (spec.stop_at, spec.flows_total);
         let at = capture.map_or(Ok(Vec::new()), |(capture, _)| ports(&spec.graph, &capture.options.ports))?;
         capture.map_or(Ok(()), |(capture, _)| capture.options.room(&spec, &at))?;
@@ -92,7 +108,10 @@ impl Simulation {
         for (node, port) in at {
             network.capture_at(node, port).map_err(ScenarioError::new)?;
         }
-        let (progress, handed_over) = (Progress::default(), Instant::now());
+        if let Some(Saved { state, keys, .. }) = saved {
+            fork::load(&mut network, &mut tables, state, keys)?;
+        }
+        let (progress, handed_over) = (network.progress(), Instant::now());
         let (over, cut, defective) = (false, false, false);
         let run = Run {
             network,
@@ -106,6 +125,7 @@ impl Simulation {
             cut,
             defective,
             handed_over,
+            reached: false,
         };
         Ok(Simulation { run: Mutex::new(run) })
     }
@@ -139,24 +159,30 @@ enum Mishap {
 }
 
 impl Run {
-    /// Runs for about `wall`, then returns; at the end of the run its last rows are in the tables.
-    fn advance(&mut self, wall: Duration) -> Result<(), Mishap> {
-        let result = self.slices(wall);
+    /// Runs for about `wall`, then returns; at the end of the run its last rows are in the tables. It
+    /// goes no further than `until`.
+    fn advance(&mut self, wall: Duration, until: Option<Time>) -> Result<(), Mishap> {
+        let result = self.slices(wall, until);
         // Not at the end of a run alone: what is killed leaves a file that can be read so far.
         let flushed = self.capture.as_mut().map_or(Ok(()), |capture| capture.flush());
         result.and(flushed.map_err(Mishap::Capture))
     }
 
-    fn slices(&mut self, wall: Duration) -> Result<(), Mishap> {
+    fn slices(&mut self, wall: Duration, until: Option<Time>) -> Result<(), Mishap> {
         let began = Instant::now();
-        while !self.over {
+        self.reached = false;
+        while !self.over && !self.reached {
             let result = self.guarded(|run| {
                 let mut sink = Tap { tables: &mut run.tables, capture: run.capture.as_mut() };
-                stage::run_parallel(&mut run.network, SLICE * run.threads as u64, &mut sink)
+                let (network, budget) = (&mut run.network, SLICE * run.threads as u64);
+                match until {
+                    Some(until) => stage::run_parallel_until(network, until, budget, &mut sink),
+                    None => stage::run_parallel(network, budget, &mut sink).map(|progress| (progress, false)),
+                }
             })?;
             match result {
-                Ok(progress) => {
-                    self.progress = progress;
+                Ok((progress, reached)) => {
+                    (self.progress, self.reached) = (progress, reached);
                     if progress.done {
                         self.finish()?;
                     }
@@ -172,6 +198,11 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Alone on it while it is saved: a network is not to be looked at by two threads.
+    fn save(&mut self) -> Result<Vec<u8>, ScenarioError> {
+        fork::save(&self.network, &self.tables)
     }
 
     fn finish(&mut self) -> Result<(), Mishap> {
@@ -199,6 +230,7 @@ impl Run {
     fn status(&self) -> Status {
         Status {
             done: self.over,
+            reached: self.reached,
             time_ps: self.progress.time.as_ps(),
             end_ps: self.end.map(Time::as_ps),
             events: self.progress.events,
@@ -220,16 +252,26 @@ impl Run {
 
 #[pymethods]
 impl Simulation {
-    fn advance(&self, py: Python<'_>, wall_ms: u64) -> PyResult<Status> {
+    #[pyo3(signature = (wall_ms, until_ps = None))]
+    fn advance(&self, py: Python<'_>, wall_ms: u64, until_ps: Option<u64>) -> PyResult<Status> {
         let mut run = self.lock()?;
         let run = &mut *run;
-        let result = py.detach(|| run.advance(Duration::from_millis(wall_ms)));
+        let result = py.detach(|| run.advance(Duration::from_millis(wall_ms), until_ps.map(Time)));
         result.map(|()| run.status()).map_err(|mishap| run.raise(py, &mishap))
     }
 
-    fn batches(&self) -> PyResult<Vec<(&'static str, Batch)>> {
+    /// What the run has come to. All batches have been taken, those included that are not full.
+    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut run = self.lock()?;
-        let partial = run.handed_over.elapsed() >= PATIENCE;
+        let run = &mut *run;
+        let saved = py.detach(|| errors::guarded(|| run.save()));
+        saved.map(|octets| PyBytes::new(py, &octets)).map_err(|failure| failure.raise(py))
+    }
+
+    #[pyo3(signature = (partial = false))]
+    fn batches(&self, partial: bool) -> PyResult<Vec<(&'static str, Batch)>> {
+        let mut run = self.lock()?;
+        let partial = partial || run.handed_over.elapsed() >= PATIENCE;
         let taken = if run.over { run.tables.finish() } else { run.tables.take(partial) };
         if partial {
             run.handed_over = Instant::now();

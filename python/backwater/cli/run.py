@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from backwater.cli.arguments import (
     Allow,
-    File,
     Force,
     Json,
     Out,
@@ -38,9 +37,14 @@ from backwater.cli.output import warn
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 def run(
-    file: File,
+    file: Annotated[
+        str | None, typer.Argument(help="A scenario file; - reads stdin.", metavar="FILE")
+    ] = None,
     settings: Set = None,
     mechanisms: With = None,
     variant: Variant = None,
@@ -69,6 +73,21 @@ def run(
     classes: CaptureClasses = None,
     snap: CaptureSnap = None,
     limit: CaptureLimit = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="T", help="Run up to this time, and save the run there."),
+    ] = None,
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="F", help="The file that the run is saved to.")
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option("--every", metavar="T", help="Save it each time that so much is simulated."),
+    ] = None,
+    saved: Annotated[
+        str | None,
+        typer.Option("--from", metavar="F", help="Go on from a saved run, in place of FILE."),
+    ] = None,
 ) -> int:
     """Simulate a scenario and keep its results.
 
@@ -80,13 +99,33 @@ def run(
     summary says so first, and the command ends with code 3.
     With --threads a large run is split over several processors, and its results are the same. A
     run that cannot be split uses one thread and says why. Runs of --seeds use a processor each.
+    With --until T --save F all events up to T, T included, are simulated, and the run is saved to
+    F. --from F goes on from there, as if it had never stopped; with --set values of mechanisms are
+    others from T on, and the summary says so. With --save F --every T a run that is killed goes
+    on from where it was last saved.
     With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
     """
-    from backwater.cli.runs import once, repeat
+    from backwater.cli.runs import once, repeat, save_once
     from backwater.directory import clear, free_directory, locked, replaceable, standing
     from backwater.manifest import SEEDS
     from backwater.running import Job, taken_up
+    from backwater.saving import saving, with_saving
 
+    if saved is not None:
+        given = {
+            "FILE": file,
+            "--variant": variant,
+            "--with": mechanisms,
+            "--seed": seed,
+            "--seeds": many,
+            "--threads": threads,
+            "--capture": capture,
+        }
+        return _go_on(
+            saved, given, settings, until, save, every, out, json, force=force, allow=allow
+        )
+    if file is None:
+        raise InputError("Missing argument 'FILE'.", "`backwater run --help` says what it takes")
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
     see_one_seed(seed, overrides(settings))
@@ -96,17 +135,26 @@ def run(
         raise InputError(
             "--threads and --seeds exclude each other", "the runs of --seeds use a processor each"
         )
+    if save is not None and many is not None:
+        raise InputError("--save and --seeds exclude each other", "a saved run is one run")
+    _see_times(until, save, every)
     captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
     writable(json, Kind.JSON, file)
     case = read(file, variant, settings, mechanisms)
     numbers = None if many is None else seeds(many, case.seed)
     prepared = case.prepare(captured)
     usual = Path("results") / _name(file, variant, mechanisms)
+    if until is not None and save is not None:
+        warn(prepared.warnings)
+        seed = case.seed if seed is None else seed
+        job = Job(prepared, seed, None, captured, threads=_threads(threads))
+        return save_once(job, until, Path(save), json)
     base = free_directory(usual) if out is None else Path(out)
     warn(prepared.warnings)
     if numbers is None:
         seed = case.seed if seed is None else seed
         job = Job(prepared, seed, base, captured, threads=_threads(threads))
+        job = with_saving(job, saving(save, every))
         return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
     with locked(base):
@@ -120,6 +168,61 @@ def run(
         again += _options("--set", settings)
         words = shlex.join([*again, "--seeds", str(many)])
         return repeat(case, jobs, done, base, json, words, allow=allow)
+
+
+def _see_times(until: str | None, save: str | None, every: str | None) -> None:
+    if until is not None and every is not None:
+        raise InputError("--until and --every exclude each other", "give one of them with --save")
+    if save is None and (until is not None or every is not None):
+        option = "--until" if every is None else "--every"
+        raise InputError(f"{option}: nothing says where the run is saved", "add --save F")
+    if save is not None and until is None and every is None:
+        raise InputError(
+            "--save: nothing says when the run is saved",
+            "add --until T to stop there, or --every T to save it on its way",
+        )
+
+
+def _go_on(
+    saved: str,
+    given: Mapping[str, object],
+    settings: list[str] | None,
+    until: str | None,
+    save: str | None,
+    every: str | None,
+    out: str | None,
+    json: str | None,
+    *,
+    force: bool,
+    allow: bool,
+) -> int:
+    """Go on from a saved run."""
+    from backwater.cli.runs import once, save_once
+    from backwater.directory import free_directory
+    from backwater.resumed import resume
+    from backwater.running import taken_up
+    from backwater.saving import saving
+
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{option} and --from exclude each other",
+                "the saved run has its scenario and its seed; --set changes values from there on",
+            )
+    _see_times(until, save, every)
+    writable(json, Kind.JSON)
+    case = resume(saved)
+    for key, value in overrides(settings):
+        case = case.set(key, value)
+    if until is not None and save is not None:
+        return save_once(case.job(None), until, Path(save), json)
+    where = saving(save, every)
+    case.prepare()  # before a directory is made
+    usual = Path("results") / Path(saved).stem
+    base = free_directory(usual) if out is None else Path(out)
+    job = case.job(base, where)
+    warn(job.prepared.warnings)
+    return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
 
 
 def _threads(asked: int | None) -> int:

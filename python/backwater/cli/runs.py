@@ -11,7 +11,7 @@ from backwater.cli.output import message, put, show, write_json
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
 from backwater.directory import STATISTICS as STATISTICS_FILE
-from backwater.errors import ResultError
+from backwater.errors import InputError, ResultError
 from backwater.files import digest
 from backwater.findings import failures, headlines, hints, remarks
 from backwater.findings import over_runs as over_seeds
@@ -23,11 +23,14 @@ from backwater.numbers.table import write_statistics
 from backwater.results import Run
 from backwater.running import interruptible, run_jobs
 from backwater.samples import why_not
+from backwater.saved import told as told_changes
+from backwater.saving import save_at
 from backwater.wording import count, figure, offered, simulated, us
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from backwater.resumed import Resumed
     from backwater.running import Job
     from backwater.scenario import Scenario
 
@@ -37,7 +40,13 @@ LARGE = 1e7
 
 
 def once(
-    case: Scenario, job: Job, there: Run | None, base: Path, json: str | None, *, allow: bool
+    case: Scenario | Resumed,
+    job: Job,
+    there: Run | None,
+    base: Path,
+    json: str | None,
+    *,
+    allow: bool,
 ) -> int:
     """Do one run unless it is `there` already, and print its report.
 
@@ -77,6 +86,26 @@ def _threads(job: Job, outcome: object) -> list[str]:
         return []
     why = outcome["summary"].get("one_thread_because")
     return [f"threads: one, not {job.threads}: {why}"] if why else []
+
+
+def save_once(job: Job, until: str, path: Path, json: str | None) -> int:
+    """Run up to a time, save the run there, and say how to go on."""
+    if json is not None:
+        raise InputError("--json and --until exclude each other", "a saved run has no results yet")
+    with interruptible() as stop, reporting() as display:
+        try:
+            status = save_at(job, until, path, Reporter(1, display), stop)
+        except _core.RunError as error:
+            message(f"error: {error}")
+            return FAILED
+    if status is None:
+        message(f"{stop}; the run was not saved")
+        return stop.exit_code
+    message(
+        f"saved at {until}: {path}",
+        f"hint: `backwater run --from {shlex.quote(str(path))}` goes on from there",
+    )
+    return 0
 
 
 def repeat(
@@ -157,6 +186,7 @@ def report(run: Run) -> dict[str, Any]:
         "with": run.manifest.get("with", []),
         "set": run.manifest.get("set", {}),
         "skipped": run.manifest.get("skipped", []),
+        "changed": run.manifest.get("changed", []),
         "seed": run.seed,
         "status": run.status,
         "fingerprint": run.fingerprint,
@@ -177,7 +207,7 @@ def _begin(warnings: list[dict[str, Any]]) -> None:
         put(line, style="bold red")
 
 
-def _show_one(case: Scenario, one: dict[str, Any]) -> None:
+def _show_one(case: Scenario | Resumed, one: dict[str, Any]) -> None:
     _begin(one["warnings"])
     view = View()
     for column in ("group", "flows", "complete"):
@@ -197,6 +227,7 @@ def _show_one(case: Scenario, one: dict[str, Any]) -> None:
         view,
         f"{case.title or 'A scenario without a title'} (seed {one['seed']})",
         "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
+        *(f"{line}." for line in told_changes(one["changed"])),
         *_outcomes(one),
         *([] if one["jobs"] else _totals(one)),
     )

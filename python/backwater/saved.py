@@ -1,0 +1,192 @@
+"""Saved runs: a run under way in one file, from which it goes on, as it was or with other values.
+
+    backwater saved run 1     what it is, and the number of the format
+    3f0c...                   SHA-256 of all that follows, as 64 digits
+    {"build": ...}            the header: JSON in a line
+    ...                       the state of the simulator, and the parts of tables so far
+
+The header says how long each of these is. Only the build that has saved a run goes on from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.errors import InputError, ResultError
+from backwater.files import replacing
+from backwater.wording import simulated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+MAGIC = b"backwater saved run "
+FORMAT = 1
+
+# No line before the state is longer: a header has the scenario with the origin of every value.
+_LONGEST = 256 << 20
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a table as it is kept: a Parquet file, in memory or on the disk."""
+
+    table: str
+    rows: int
+    content: bytes | Path
+
+    @property
+    def octets(self) -> int:
+        """How long it is."""
+        return self.content.stat().st_size if isinstance(self.content, Path) else len(self.content)
+
+    def read(self) -> bytes:
+        """Give its octets."""
+        return self.content.read_bytes() if isinstance(self.content, Path) else self.content
+
+
+def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Part]) -> None:
+    """Write a saved run; an earlier file in its place stays until the new one is on the disk.
+
+    Raises `ResultError` if it cannot be written.
+    """
+    listed = [{"table": one.table, "rows": one.rows, "octets": one.octets} for one in parts]
+    header = {**facts, "state": len(state), "parts": listed}
+    line = json.dumps(header, ensure_ascii=False).encode() + b"\n"
+    try:
+        with replacing(path, path.stat() if path.exists() else None) as file:
+            first = MAGIC + f"{FORMAT}\n".encode()
+            file.write(first + b"0" * 64 + b"\n")
+            hashing = hashlib.sha256()
+            for piece in (line, state):
+                hashing.update(piece)
+                file.write(piece)
+            for part in parts:
+                content = part.read()
+                hashing.update(content)
+                file.write(content)
+            file.seek(len(first))
+            file.write(hashing.hexdigest().encode())
+    except OSError as error:
+        raise ResultError(f"{path}: cannot save the run: {error.strerror or error}") from None
+
+
+def see_writable(path: Path) -> None:
+    """Refuse a place that can hold no saved run, before anything is simulated."""
+    hint = "give --save the name of a file"
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        raise InputError(f"{path}: is no regular file", hint)
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no directory {path.parent}", hint)
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A saved run, of which everything has been held against its hash."""
+
+    path: Path
+    header: dict[str, Any]
+    begin: int
+    """Where the state begins in the file."""
+
+    @staticmethod
+    def open(path: Path) -> SavedRun:
+        """Open a saved run. Raises `InputError`: no such file, damaged, or of another build."""
+        again = "save the run again"
+        try:
+            with path.open("rb") as file:
+                first = file.readline(len(MAGIC) + 20)
+                if not first.startswith(MAGIC):
+                    raise InputError(
+                        f"{path}: is no saved run",
+                        "`backwater run FILE --until T --save F` makes one",
+                    )
+                number = first[len(MAGIC) :].strip().decode("ascii", "replace")
+                if number != str(FORMAT):
+                    raise InputError(
+                        f"{path}: is a saved run of format {number!r}, this is of format {FORMAT}",
+                        again,
+                    )
+                said = file.readline(66)
+                if _rest(file) != said.rstrip(b"\n").decode("ascii", "replace"):
+                    raise InputError(f"{path}: is damaged, or was cut off", again)
+                file.seek(len(first) + len(said))
+                line = file.readline(_LONGEST)
+                begin, end = file.tell(), file.seek(0, 2)
+        except FileNotFoundError:
+            raise InputError(f"{path}: there is no such file") from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+        try:
+            header = json.loads(line)
+            whole = begin + header["state"] + sum(part["octets"] for part in header["parts"]) == end
+        except (ValueError, KeyError, TypeError):
+            whole = False
+        if not whole:
+            raise InputError(f"{path}: is damaged, or was cut off", again)
+        build = _core.version()
+        if header["build"] != build:
+            made, this = (
+                f"{one.get('backwater')} ({one.get('build')})" for one in (header["build"], build)
+            )
+            raise InputError(
+                f"{path}: was saved by another build, {made}; this is {this}",
+                "only the build that has saved a run goes on from it",
+            )
+        return SavedRun(path, header, begin)
+
+    @property
+    def time_ps(self) -> int:
+        """The time up to which it has run; all events of that time are over."""
+        return int(self.header["time_ps"])
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return int(self.header["seed"])
+
+    @property
+    def changed(self) -> list[dict[str, Any]]:
+        """What was changed on the way: from when on, and which values."""
+        return list(self.header["changed"])
+
+    def state(self) -> bytes:
+        """Give the state of the simulator."""
+        return self._read(self.begin, int(self.header["state"]))
+
+    def parts(self) -> Iterator[Part]:
+        """Give the parts of tables, one by one."""
+        at = self.begin + int(self.header["state"])
+        for part in self.header["parts"]:
+            yield Part(part["table"], part["rows"], self._read(at, part["octets"]))
+            at += part["octets"]
+
+    def _read(self, at: int, octets: int) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(at)
+                return file.read(octets)
+        except OSError as error:
+            raise ResultError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+
+def _rest(file: IO[bytes]) -> str:
+    hashing = hashlib.sha256()
+    while block := file.read(_BLOCK):
+        hashing.update(block)
+    return hashing.hexdigest()
+
+
+def told(changed: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Say what was changed on the way, a line for each time."""
+    return [
+        f"from {simulated(one['from_ps'])} on: "
+        + ", ".join(f"{key} = {value}" for key, value in one["set"].items())
+        for one in changed
+    ]

@@ -1,0 +1,283 @@
+"""Saved runs: they go on as if they had never stopped, or with other values, and say so."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+from backwater.errors import InputError
+from backwater.results import load_run
+from backwater.saved import SavedRun
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+STAR = """
+title = "Four to one"
+[topology]
+kind = "star"
+hosts = 6
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "400 KB"
+buffer_per = "ingress"
+[ecn]
+kmin = "20 KB"
+kmax = "80 KB"
+[pfc]
+xoff = "60 KB"
+[dcqcn]
+[[flow]]
+label = "incast"
+from = "1..4"
+to = "h0"
+size = "400 KB"
+[[flow]]
+label = "background"
+pattern = "random"
+size = "30 KB"
+arrivals = "poisson"
+load = "30 %"
+until = "100 us"
+[output]
+interval = "5 us"
+flows = true
+"""
+TABLES = ("flows", "control", "series", "ports", "counters", "switches")
+
+
+@pytest.fixture
+def star(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "star.toml"
+    path.write_text(STAR, encoding="utf-8")
+    return path
+
+
+def rows(run: backwater.Run) -> dict[str, Any]:
+    return {name: run.read(name).to_pylist() for name in TABLES}
+
+
+@pytest.mark.parametrize("until", ["0 s", "1 us", "50 us", "120 us"])
+def test_a_run_goes_on_as_if_it_had_not_stopped(star: Path, until: str) -> None:
+    case = backwater.load(star)
+    case.save("there.run", until, seed=3)
+    again = backwater.resume("there.run").run()
+    whole = case.run(seed=3)
+    assert rows(again) == rows(whole)
+    assert again.summary == whole.summary
+    assert again.warnings == whole.warnings
+    assert again.manifest["scenario"] == whole.manifest["scenario"]
+    assert "changed" not in again.manifest
+
+
+def test_saved_twice_and_into_a_directory(star: Path) -> None:
+    case = backwater.load(star)
+    case.save("there.run", "20 us")
+    backwater.resume("there.run").save("there.run", "60 us")
+    assert backwater.resume("there.run").time_ps == 60_000_000
+    again = backwater.resume("there.run").run("results")
+    whole = case.run()
+    assert rows(load_run(Path("results"))) == rows(again) == rows(whole)
+    assert case.run(out="results").directory == Path("results"), "it is the run of that scenario"
+
+
+def test_a_run_that_is_saved_on_its_way_is_the_same_run(star: Path) -> None:
+    case = backwater.load(star)
+    run = case.run(out="on-its-way", save="last.run", every="30 us")
+    whole = case.run()
+    assert rows(run) == rows(whole)
+    assert run.summary == whole.summary
+    last = backwater.resume("last.run")
+    assert last.time_ps % 30_000_000 == 0
+    assert last.time_ps > 60_000_000
+    assert rows(last.run()) == rows(whole)
+
+
+def test_a_value_counts_from_the_time_on_and_the_result_says_so(star: Path) -> None:
+    case = backwater.load(star)
+    case.save("there.run", "40 us")
+    saved = backwater.resume("there.run")
+    fork = saved.set("pfc.xoff", "30 KB").run("fork")
+    plain, other = case.run(), case.set("pfc.xoff", "30 KB").run()
+    assert fork.manifest["changed"] == [{"from_ps": 40_000_000, "set": {"pfc.xoff": "30 KB"}}]
+    assert len({run.fingerprint for run in (fork, plain, other)}) == 3
+    until = [row for row in rows(plain)["control"] if row["time_ps"] <= 40_000_000]
+    assert until == [row for row in rows(fork)["control"] if row["time_ps"] <= 40_000_000]
+    for taken in (case, case.set("pfc.xoff", "30 KB")):
+        with pytest.raises(InputError, match="holds a run of another"):
+            taken.run(out="fork")
+    assert saved.set("pfc.xoff", "30 KB").run("fork").fingerprint == fork.fingerprint
+    with pytest.raises(InputError, match="values were changed under way"):
+        saved.run("fork")
+
+
+@pytest.mark.parametrize(
+    ("tables", "key", "value"),
+    [
+        ("[pfc]\nxoff = '60 KB'\n", "pfc.xoff", "30 KB"),
+        ("[pause]\nxoff = '60 KB'\n", "pause.xoff", "30 KB"),
+        ("[ecn]\nkmin = '20 KB'\nkmax = '80 KB'\n[dcqcn]\n", "ecn.kmax", "20 KB"),
+        ("[ecn]\nkmin = '20 KB'\nkmax = '80 KB'\n[dcqcn]\n", "dcqcn.cnp_interval", "4 us"),
+        (
+            "[ecn]\nkmin = '20 KB'\nkmax = '80 KB'\n[dcqcn]\nlaw = 'ns3'\n",
+            "dcqcn.decrease_interval",
+            "20 us",
+        ),
+        ("[ecn]\nkmin = '20 KB'\nkmax = '80 KB'\n[dctcp]\n", "dctcp.g", "1.0"),
+        ("[sfc]\nthreshold = '30 KB'\n", "sfc.threshold", "60 KB"),
+        ("[qcn]\n", "qcn.cp_qsp", "10 KB"),
+        (
+            "[bcn]\nqeq = '30 KB'\nqsc = '100 KB'\nsample = '30 KB'\njitter = '5 KB'\n",
+            "bcn.qeq",
+            "10 KB",
+        ),
+        ("[swift]\n", "swift.base_target", "5 us"),
+        ("[timely]\n", "timely.t_low", "5 us"),
+        ("[hpcc]\n", "hpcc.eta", "0.5"),
+    ],
+)
+def test_a_parameter_of_each_mechanism_takes_effect(
+    tmp_path: Path, tables: str, key: str, value: str
+) -> None:
+    head, tail = STAR.split("[ecn]")[0], "[[flow]]" + STAR.split("[[flow]]", 1)[1]
+    case = backwater.parse(head + tables + tail)
+    case.save(tmp_path / "there.run", "30 us")
+    saved = backwater.resume(tmp_path / "there.run")
+    plain, fork = saved.run(), saved.set(key, value).run()
+    assert plain.fingerprint == case.run().fingerprint
+    assert fork.fingerprint != plain.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("topology.hosts", "7", "what was saved rests on it"),
+        ("switch.buffer", "1 MB", "what was saved rests on it"),
+        ("seed", "9", "what was saved rests on it"),
+        ("flow.0.size", "1 MB", "what was saved rests on it"),
+        ("dcqcn", "false", "mechanisms stay as they are"),
+        ("dcqcn.flows.classes", "[3]", "is no parameter"),
+        ("pfc.signal", "ideal", "what it claims, needs or adds"),
+        ("pfc.classes", "[4]", "classes"),
+        ("dcqcn.law", "ns3", "what it claims, needs or adds"),
+        ("pfc.counter", "egress", "cannot change while a run is under way"),
+        ("ecn.weight", "0.5", "was not when"),
+    ],
+)
+def test_what_cannot_change_is_refused(star: Path, key: str, value: str, said: str) -> None:
+    backwater.load(star).save("there.run", "40 us")
+    with pytest.raises(backwater.ScenarioError) as raised:
+        backwater.resume("there.run").set(key, value).run()
+    text = str(raised.value)
+    assert said in text
+    assert "hint: " in text
+    assert key.split(".")[0] in text
+
+
+def test_a_damaged_file_is_refused_whatever_has_changed(star: Path) -> None:
+    backwater.load(star).save("there.run", "40 us")
+    content = Path("there.run").read_bytes()
+    dice = random.Random(1)
+    damaged = Path("damaged.run")
+    for _ in range(300):
+        mutated = bytearray(content)
+        for _ in range(dice.randint(1, 3)):
+            at = dice.randrange(len(mutated))
+            match dice.randrange(4):
+                case 0:
+                    mutated[at] ^= 1 << dice.randrange(8)
+                case 1:
+                    del mutated[at:]
+                case 2:
+                    del mutated[at : at + dice.randint(1, 9)]
+                case _:
+                    mutated[at:at] = dice.randbytes(dice.randint(1, 9))
+            if not mutated:
+                break
+        if bytes(mutated) == content:
+            continue
+        damaged.write_bytes(mutated)
+        with pytest.raises(InputError, match=r"^damaged.run: (is|there)"):
+            SavedRun.open(damaged)
+
+
+def sealed(header: dict[str, Any], rest: bytes) -> bytes:
+    import hashlib
+
+    body = json.dumps(header).encode() + b"\n" + rest
+    return b"backwater saved run 1\n" + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def test_a_state_that_is_no_state_is_refused(star: Path) -> None:
+    """One that its maker has sealed: the simulator itself must find what is wrong."""
+    backwater.load(star).save("there.run", "40 us")
+    saved = SavedRun.open(Path("there.run"))
+    header, state = {**saved.header, "parts": []}, saved.state()
+    for length in range(0, len(state), len(state) // 60):
+        Path("cut.run").write_bytes(sealed({**header, "state": length}, state[:length]))
+        with pytest.raises(backwater.ScenarioError, match="does not fit its scenario"):
+            backwater.resume("cut.run").run()
+
+
+def test_another_build_is_refused(star: Path) -> None:
+    backwater.load(star).save("there.run", "40 us")
+    saved = SavedRun.open(Path("there.run"))
+    header = {**saved.header, "parts": []}
+    header["build"] = {**header["build"], "build": "0" * 12}
+    Path("other.run").write_bytes(sealed(header, saved.state()))
+    with pytest.raises(InputError, match="was saved by another build"):
+        backwater.resume("other.run")
+
+
+@pytest.mark.usefixtures("star")
+def test_the_command(command: Command) -> None:
+    saved = command("run", "star.toml", "--until", "40 us", "--save", "there.run")
+    assert saved.code == 0
+    assert "saved at 40 us: there.run" in saved.err
+    assert not Path("results").exists(), "there are no results yet"
+    again = command("run", "--from", "there.run", "--json", "-", "--out", "again")
+    whole = command("run", "star.toml", "--json", "-", "--out", "whole")
+    told = [json.loads(one.out) | {"directory": ""} for one in (again, whole)]
+    assert told[0] == told[1]
+    fork = command("run", "--from", "there.run", "--set", "pfc.xoff=30 KB", "--out", "fork")
+    assert "from 40.000 us on: pfc.xoff = 30 KB." in fork.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["star.toml", "--until", "1 us"], "--until: nothing says where the run is saved"),
+        (["star.toml", "--save", "F"], "--save: nothing says when the run is saved"),
+        (["star.toml", "--every", "1 us"], "--every: nothing says where"),
+        (["star.toml", "--until", "9 s", "--save", "F"], "the run is over at"),
+        (["star.toml", "--until", "x", "--save", "F"], "is not a time"),
+        (["star.toml", "--until", "1 us", "--save", "no/F"], "there is no directory no"),
+        (["star.toml", "--until", "1 us", "--every", "1 us", "--save", "F"], "exclude each other"),
+        (
+            ["star.toml", "--until", "1 us", "--save", "F", "--threads", "2"],
+            "a run on several threads cannot be saved",
+        ),
+        (
+            ["star.toml", "--until", "1 us", "--save", "F", "--capture", "all", "-o", "c.pcapng"],
+            "a run whose frames are captured cannot be saved",
+        ),
+        (["star.toml", "--seeds", "2", "--until", "1 us", "--save", "F"], "--save and --seeds"),
+        (["star.toml", "--from", "F"], "FILE and --from exclude each other"),
+        (["--from", "F"], "F: there is no such file"),
+        (["--from", "star.toml"], "star.toml: is no saved run"),
+        ([], "Missing argument 'FILE'."),
+    ],
+)
+@pytest.mark.usefixtures("star")
+def test_what_the_command_refuses(command: Command, arguments: list[str], said: str) -> None:
+    done = command("run", *arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
