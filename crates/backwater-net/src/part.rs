@@ -86,6 +86,12 @@ impl Part {
         self.out[to].push(mail);
     }
 
+    /// Tells all other parts.
+    pub fn post_to_all(&mut self, mail: impl Fn() -> Mail) {
+        let me = self.me;
+        self.out.iter_mut().enumerate().filter(|(to, _)| *to != me).for_each(|(_, out)| out.push(mail()));
+    }
+
     /// Something has been left to happen here, or nothing has, since an event with this key.
     pub fn note_quiet(&mut self, key: Key, quiet: bool) {
         match self.quiet {
@@ -118,6 +124,20 @@ pub(crate) enum Mail {
     Signal(Box<Signal>),
     /// A flow has ended, by the event with this key.
     Over(Key, u32),
+    /// A flow has been completed that a job may wait for.
+    Completed(Completion),
+}
+
+/// A flow of a job has been completed.
+#[derive(Clone, Copy)]
+pub(crate) struct Completion {
+    /// The event that did it.
+    pub by: Key,
+    /// When the job will be asked about that instant.
+    pub at: Time,
+    pub job: u32,
+    pub flow: u64,
+    pub group: u32,
 }
 
 /// A frame on its way.

@@ -97,6 +97,7 @@ impl Reader<'_> {
                 CompleteAt::LastByte => Moment::LastByte,
                 CompleteAt::LastAck => Moment::LastAck,
             },
+            start_latency: job.start_latency,
             class: Class(job.class),
             ect: job.ect,
             steps,

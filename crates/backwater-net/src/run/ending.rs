@@ -64,7 +64,7 @@ impl<A: Actors> Network<A> {
         self.world.rows.hand_out(sink);
         let end = self.end();
         self.view().hand_out_totals(end, sink);
-        self.hand_out_loads(sink);
+        self.view().hand_out_loads(sink);
         self.view().hand_out_reach(sink);
     }
 

@@ -47,10 +47,17 @@ impl<A: Actors> Network<A> {
     fn fetch_behind(&self, event: &Event) {
         match *event {
             Event::Sent { port } | Event::Wake { port } => self.fetch_next(&self.ports[port as usize]),
-            Event::Arrive { port, pkt } => match self.ports[port as usize].belongs {
-                Belongs::Switch(switch) => self.fetch_egress(&self.switches[switch as usize], self.egress(switch, pkt)),
-                Belongs::Host(_) => self.tables.flows.fetch(self.world.slab[pkt].pkt.flow.slot),
-            },
+            Event::Arrive { port, pkt } => {
+                let p = &self.ports[port as usize];
+                match p.belongs {
+                    Belongs::Switch(number) => {
+                        let switch = &self.switches[number as usize];
+                        switch.occupancy.fetch_ingress(PortNo(p.local));
+                        self.fetch_egress(switch, self.egress(number, pkt));
+                    }
+                    Belongs::Host(_) => self.tables.flows.fetch(self.world.slab[pkt].pkt.flow.slot),
+                }
+            }
             Event::Enqueue { switch, pkt } => {
                 self.fetch_egress(&self.switches[switch as usize], Some(self.world.slab[pkt].place.egress.0));
             }
@@ -122,6 +129,6 @@ impl<A: Actors> Network<A> {
         // The way of a flow that is over may lead anywhere.
         let Some(out) = self.ports.get((switch.first_port + u32::from(egress)) as usize) else { return };
         out.fetch();
-        switch.occupancy.fetch(PortNo(egress));
+        switch.occupancy.fetch_egress(PortNo(egress));
     }
 }

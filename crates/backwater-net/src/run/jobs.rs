@@ -1,17 +1,22 @@
 //! Jobs: they are told what has been completed, and asked at the end of the same instant what that lets begin.
 //!
+//! Where a job has a start latency, it is asked that much later about that instant, and what it begins starts when it is asked. So
+//! in a run of several parts each has all jobs and asks them the same: there is time for what has been completed elsewhere to come.
+//!
 //! Nothing of this is paid for by a packet: a flow is looked at when its last byte has come and when it ends.
 
 use super::{Actors, Network};
 use crate::event::Event;
+use super::view::View;
 use crate::packet::{NodeId, Port};
+use crate::part::{Completion, Mail};
 use crate::probe::Load;
 use crate::record::{JobRows, LoadRow, Sink};
 use crate::spec::FlowSpec;
 use crate::workload::job::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
 use backwater_engine::state::{Loader, Saver, Unfit, load_same};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// The jobs of a run.
 #[derive(Default)]
@@ -26,8 +31,9 @@ pub(super) struct Jobs {
 struct Entry {
     job: Box<dyn Dependent>,
     moment: Moment,
-    /// When it will be asked.
-    asked: BTreeSet<Time>,
+    latency: Time,
+    /// Instants about which it will be asked, and what was completed at each: the flow and its group.
+    asked: BTreeMap<Time, Vec<(u64, u32)>>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -41,13 +47,26 @@ impl Jobs {
         for (number, job) in (0u32..).zip(&jobs) {
             job.groups().for_each(|group| of_group[group as usize] = number);
         }
-        let entry = |job: Box<dyn Dependent>| Entry { moment: job.moment(), job, asked: BTreeSet::new() };
+        let entry = |job: Box<dyn Dependent>| {
+            let (moment, latency) = (job.moment(), job.start_latency());
+            Entry { job, moment, latency, asked: BTreeMap::new() }
+        };
         Jobs { list: jobs.into_iter().map(entry).collect(), of_group, starting: VecDeque::new() }
     }
 
     /// Whether one will begin something without anything else happening.
     pub fn wait(&self) -> bool {
         !self.starting.is_empty() || self.list.iter().any(|entry| !entry.asked.is_empty())
+    }
+
+    /// Instants about which jobs will be asked.
+    pub fn asked(&self) -> usize {
+        self.list.iter().map(|entry| entry.asked.len()).sum()
+    }
+
+    /// The shortest start latency. `None`: there is no job.
+    pub fn start_latency(&self) -> Option<Time> {
+        self.list.iter().map(|entry| entry.latency).min()
     }
 
     /// Per group of flows: whether it is of a job. Empty without jobs.
@@ -96,12 +115,16 @@ impl<A: Actors> Network<A> {
     pub(super) fn begin_jobs(&mut self) {
         for job in 0..self.jobs.list.len() as u32 {
             let begins = self.jobs.list[job as usize].job.begins();
-            self.ask_job_at(job, begins);
+            self.ask_job_about(job, begins, None);
         }
     }
 
-    fn ask_job_at(&mut self, job: u32, at: Time) {
-        if self.jobs.list[job as usize].asked.insert(at) {
+    /// A job will be asked about an instant, at which a flow may have been completed.
+    fn ask_job_about(&mut self, job: u32, instant: Time, completed: Option<(u64, u32)>) {
+        let entry = &mut self.jobs.list[job as usize];
+        let (at, before) = (instant.after(entry.latency), entry.asked.len());
+        entry.asked.entry(instant).or_default().extend(completed);
+        if entry.asked.len() > before {
             self.world.push(at, Event::Job { job });
         }
     }
@@ -118,24 +141,39 @@ impl<A: Actors> Network<A> {
 
     #[cold]
     fn completed_for_job(&mut self, job: u32, at: usize, moment: Moment) {
-        let (flow, entry) = (&self.tables.flows.send[at], &mut self.jobs.list[job as usize]);
-        if entry.moment == moment {
-            entry.job.completed(flow.id, flow.group);
-            self.ask_job_at(job, self.world.now);
+        let (flow, entry) = (&self.tables.flows.send[at], &self.jobs.list[job as usize]);
+        if entry.moment != moment {
+            return;
         }
+        let (flow, group, now) = (flow.id, flow.group, self.world.now);
+        if let Some(part) = &mut self.world.part {
+            let completion = Completion { by: (now, self.world.order), at: now.after(entry.latency), job, flow, group };
+            part.post_to_all(|| Mail::Completed(completion));
+        }
+        self.ask_job_about(job, now, Some((flow, group)));
+    }
+
+    /// A flow has been completed in another part.
+    pub(super) fn completed_elsewhere(&mut self, completion: Completion) {
+        let Completion { by, job, flow, group, .. } = completion;
+        self.ask_job_about(job, by.0, Some((flow, group)));
     }
 
     pub(super) fn ask_job(&mut self, job: u32) {
         let mut due = Due::default();
         let entry = &mut self.jobs.list[job as usize];
-        entry.asked.remove(&self.world.now);
-        let again = entry.job.due(self.world.now, &mut due);
+        let Some((instant, completed)) = entry.asked.pop_first() else { return };
+        completed.into_iter().for_each(|(flow, group)| entry.job.completed(flow, group));
+        let again = entry.job.due(instant, &mut due);
         self.jobs.starting.extend(due.flows);
         self.world.rows.jobs.append(&mut due.rows);
-        if let Some(at) = again {
-            self.ask_job_at(job, at);
+        if let Some(instant) = again {
+            self.ask_job_about(job, instant, None);
         }
-        self.start_jobs_flows();
+        while !self.start_jobs_flows() && self.world.part.is_some() {
+            // Slices are of a run that is one.
+            self.world.fabric.routes.take_work();
+        }
     }
 
     /// Starts what jobs have begun, and leaves the rest for the next slice where finding its routes takes long. Returns whether all has
@@ -149,16 +187,23 @@ impl<A: Actors> Network<A> {
         self.jobs.starting.is_empty()
     }
 
+}
+
+impl<A: Actors> View<'_, A> {
+    /// Hands out what steps of jobs have put on links.
     pub(super) fn hand_out_loads(&self, sink: &mut dyn Sink) {
-        if !self.world.probes.loads.count() {
+        let first_part = &self.parts[0];
+        if !first_part.world.probes.loads.count() {
             return;
         }
-        for (node, first) in self.world.fabric.first_port.iter().enumerate() {
-            for (local, (peer, _)) in self.world.fabric.neighbours[node].iter().enumerate() {
-                let loads = (0u32..).zip(self.world.probes.loads.at(*first as usize + local));
+        let (fabric, jobs) = (&first_part.world.fabric, &first_part.jobs);
+        for (node, first) in fabric.first_port.iter().enumerate() {
+            for (local, (peer, _)) in fabric.neighbours[node].iter().enumerate() {
+                let number = first + local as u32;
+                let loads = (0u32..).zip(self.part_of_port(number).world.probes.loads.at(number as usize));
                 for (group, &Load { frames, bytes, payload }) in loads.filter(|(_, load)| load.frames > 0) {
                     let (node, port, peer) = (NodeId(node as u32), Port(local as u16), NodeId(*peer));
-                    let (job, step) = self.jobs.list[self.jobs.of_group[group as usize] as usize].job.labels(group);
+                    let (job, step) = jobs.list[jobs.of_group[group as usize] as usize].job.labels(group);
                     sink.load(&LoadRow { job, step, node, port, peer, frames, bytes, payload });
                 }
             }

@@ -210,9 +210,20 @@ impl Occupancy {
 
     /// Asks the memory for the counters of a port's egress.
     #[inline(always)]
-    pub(crate) fn fetch(&self, port: Port) {
+    pub(crate) fn fetch_egress(&self, port: Port) {
         if let Some(counts) = self.ports.get(usize::from(port.0)) {
             fetch(&counts.egress);
+        }
+    }
+
+    /// Asks the memory for the counters of a port's ingress, and for its memory if it has its own.
+    #[inline(always)]
+    pub(crate) fn fetch_ingress(&self, port: Port) {
+        if let Some(counts) = self.ports.get(usize::from(port.0)) {
+            fetch(&counts.ingress);
+        }
+        if let Some(pool) = self.pools.get(usize::from(port.0)) {
+            fetch(pool);
         }
     }
 

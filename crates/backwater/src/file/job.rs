@@ -60,6 +60,10 @@ pub struct JobEntry {
     #[serde(default = "default_complete_at")]
     #[schemars(extend("x-source" = "choice: what the next step needs is the data; last-ack: the sender's completion queue"))]
     pub complete_at: CompleteAt,
+    /// What lies between the end of what a transfer waits for, or the job's start, and its entering the network: software at both ends, such as the launch of a kernel. The time of a transfer in `transfers` and of collectives has it, the time of its flow does not. With 0 a run stays on one thread.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; 0: choice", "x-range" = "0 s and more"))]
+    pub start_latency: Time,
     /// Class of the data, 0 to 7.
     #[serde(default = "super::flow::default_class")]
     #[schemars(range(min = 0, max = 7), extend("x-source" = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it"))]

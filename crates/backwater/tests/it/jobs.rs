@@ -54,6 +54,26 @@ fn step(kind: &str, more: &str) -> String {
     format!("[[job]]\nranks = 8\n[[job.step]]\nkind = \"{kind}\"\n{more}\n")
 }
 
+/// Each phase of a ring waits for the one before, and enters the network a start latency later: 14 times for an all-reduce of eight. So
+/// does a transfer behind a computation. Flows take as long as ever.
+#[test]
+fn a_start_latency_comes_before_every_transfer() {
+    const LATENCY: u64 = 3_700_000;
+    let late = |text: String| star(false, &text.replace("ranks = 8\n", "ranks = 8\nstart_latency = \"3.7 us\"\n"));
+    let (rows, _) = run(&late(step("all-reduce", "size = \"8 MB\"\n")));
+    let [row] = &rows.collectives[..] else { panic!("{} rows", rows.collectives.len()) };
+    assert_eq!((row.start, row.end), (Time::ZERO, Some(Time(14 * (alone(1_000_000) + LATENCY)))));
+    assert!(rows.flows.iter().all(|flow| flow.fct_last_byte == Some(Time(alone(1_000_000)))));
+    assert_eq!(rows.flows.iter().map(|flow| flow.start).min(), Some(Time(LATENCY)));
+    let transfers = rows.transfers.iter().map(|row| (row.start, row.end));
+    assert!(transfers.into_iter().all(|(start, end)| end == Some(start + Time(alone(1_000_000) + LATENCY))));
+
+    let computes = "[[job.step]]\nkind = \"compute\"\ntime = \"20 us\"\n[[job.step]]\nkind = \"point-to-point\"\nsize = \"8 MB\"\nshift = 4\nranks = 1\n";
+    let (rows, _) = run(&late(format!("[[job]]\nranks = 8\n{computes}")));
+    let [row] = &rows.rounds[..] else { panic!("{} rows", rows.rounds.len()) };
+    assert_eq!((row.start, row.end), (Time::ZERO, Some(Time(20_000_000 + LATENCY + alone(8_000_000)))));
+}
+
 #[test]
 fn collectives_on_an_idle_network_take_what_their_closed_forms_say() {
     let size = "size = \"8 MB\"\n";

@@ -63,6 +63,8 @@ fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>
         format!("{:#?}", rows.flows),
         format!("{:#?}", rows.control),
         format!("{:#?} {:#?} {:#?}", rows.ports, rows.switches, rows.counters),
+        format!("{:#?} {:#?} {:#?}", rows.collectives, rows.transfers, rows.rounds),
+        format!("{:#?} {:#?} {:?}", rows.instances, rows.loads, run.rounds()),
     ];
     (said.join("\n"), run.threads(), run.why_one_thread().map(str::to_owned))
 }
@@ -104,6 +106,51 @@ fn drops_and_what_is_sent_again() {
 fn telemetry_and_spraying() {
     same_on_any_number("hpcc", &format!("{TREE}{PFC}[hpcc]\n{BUSY}"));
     same_on_any_number("spray", &format!("{TREE}{PFC}[spray]\n{BUSY}"));
+}
+
+/// Jobs whose ranks are in all parts, among other flows: what is completed in one part lets something begin in another.
+#[test]
+fn jobs_with_a_start_latency() {
+    let jobs = r#"
+[[job]]
+label = "train"
+ranks = 8
+hosts = "0..23"
+rounds = 3
+start_latency = "1 us"
+[[job.step]]
+label = "reduce"
+kind = "all-reduce"
+size = "120 KB"
+[[job.step]]
+label = "think"
+kind = "compute"
+time = "3 us"
+[[job.step]]
+label = "experts"
+kind = "all-to-all"
+size = "90 KB"
+[[job]]
+label = "late"
+ranks = 24
+hosts = "0..23"
+rounds = 2
+rounds_in_flight = 2
+start = "20 us"
+start_latency = "400 ns"
+complete_at = "last-ack"
+[[job.step]]
+label = "shift"
+kind = "point-to-point"
+shift = 5
+wrap = true
+size = "70 KB"
+"#;
+    same_on_any_number("jobs", &format!("{TREE}{PFC}{BUSY}{jobs}"));
+    same_on_any_number("an end", &format!("{TREE}{PFC}{BUSY}{jobs}[stop]\nat = \"27.1828 us\"\n"));
+    let at_once = jobs.replace("start_latency = \"400 ns\"\n", "");
+    let (.., why) = run(&format!("{TREE}{PFC}{BUSY}{at_once}"), 2, 1 << 16);
+    assert!(why.unwrap_or_default().ends_with("(job.start_latency is 0)"));
 }
 
 /// The end cuts through flows, and says where each of them waits.

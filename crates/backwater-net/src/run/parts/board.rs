@@ -186,6 +186,7 @@ impl Mail {
             Mail::Frame(crossing) => (crossing.at, 0),
             Mail::Signal(signal) => (signal.at, 0),
             Mail::Over(key, _) => *key,
+            Mail::Completed(completion) => (completion.at, 0),
         }
     }
 }

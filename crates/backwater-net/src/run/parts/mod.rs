@@ -82,7 +82,7 @@ where
         }
         let first = &run.parts[0];
         let (owners, parts) = partition::partition(&first.world.fabric, threads);
-        let distances = partition::distances(&first.ports, &owners, parts);
+        let distances = partition::distances(&first.ports, &owners, parts, first.jobs.start_latency());
         run.why_one = why.or_else(|| (parts == 1).then(|| "all hosts hang at one switch".into()));
         let Some(distances) = distances.filter(|_| run.why_one.is_none()) else {
             run.why_one.get_or_insert_with(|| "a link between its parts takes no time".into());
@@ -168,8 +168,10 @@ where
         }
         self.hand_out_rest(sink);
         self.hand_out_unfinished(sink);
+        self.parts[0].jobs.unfinished().hand_out(sink);
         let view = self.view();
         view.hand_out_totals(self.end(), sink);
+        view.hand_out_loads(sink);
         view.hand_out_reach(sink);
     }
 
@@ -289,7 +291,7 @@ impl<A: Actors> Parallel<A> {
         let first = &self.parts[0];
         // What every part has counts once.
         let stop = self.split.as_ref().is_some_and(|split| split.stop_at.is_some() && !split.stopped);
-        let common = first.coming.iter().flatten().count() as u64 + u64::from(stop);
+        let common = (first.coming.iter().flatten().count() + first.jobs.asked()) as u64 + u64::from(stop);
         let all: u64 = self.parts.iter().map(|part| part.world.queue.len() as u64).sum();
         (all - copies * common, self.parts.iter().map(|part| part.world.totals.idling).sum())
     }

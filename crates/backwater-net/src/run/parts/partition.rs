@@ -83,9 +83,14 @@ fn spread(fabric: &Fabric, parts: usize, nodes: &mut [u16]) {
 }
 
 /// From part to part, the least time that anything takes which one sends the other, by whatever way; a part to itself: by way of
-/// another. `None`: a link between parts takes no time.
-pub(super) fn distances(ports: &[Port], owners: &Ownership, parts: usize) -> Option<Vec<Vec<Time>>> {
-    let mut least = vec![vec![Time::NEVER; parts]; parts];
+/// another. Jobs tell each other of completions, which takes `start_latency`. `None`: a link between parts takes no time.
+pub(super) fn distances(
+    ports: &[Port],
+    owners: &Ownership,
+    parts: usize,
+    start_latency: Option<Time>,
+) -> Option<Vec<Vec<Time>>> {
+    let mut least = vec![vec![start_latency.unwrap_or(Time::NEVER); parts]; parts];
     for (number, port) in (0u32..).zip(ports) {
         let (from, to) = (owners.of_port(number), owners.of_port(port.peer));
         if from != to {

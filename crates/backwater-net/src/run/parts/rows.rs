@@ -4,7 +4,7 @@ use super::super::{Actors, Network};
 use super::Parallel;
 use crate::part::{Half, Key};
 use crate::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, LoadRow, PauseRow, PortRow, ReachRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, JobRows, LoadRow, PauseRow, PortRow, ReachRow,
     RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use backwater_engine::Time;
@@ -15,6 +15,10 @@ use std::collections::HashMap;
 pub(super) struct Handed {
     pub flows: u64,
     pub control: u64,
+    pub collectives: u64,
+    pub transfers: u64,
+    pub rounds: u64,
+    pub instances: u64,
 }
 
 /// What waits for its turn.
@@ -22,6 +26,8 @@ pub(super) struct Handed {
 pub(super) struct Merge {
     flows: Vec<(Key, FlowRow, Option<u32>)>,
     control: Vec<(Key, ControlRow)>,
+    /// All parts have the same: these are the first part's.
+    jobs: JobRows,
     halves: HashMap<u32, Half>,
     /// Slots that senders have given back.
     freed: Vec<u32>,
@@ -64,6 +70,10 @@ impl Merge {
     fn collect<A: Actors>(&mut self, network: &mut Network<A>) {
         let Some(part) = &mut network.world.part else { return };
         let rows = &mut network.world.rows;
+        let mut jobs = std::mem::take(&mut rows.jobs);
+        if part.me == 0 {
+            self.jobs.append(&mut jobs);
+        }
         let flows = part.flows.drain(..).zip(rows.flows.drain(..));
         self.flows.extend(flows.map(|((key, half), row)| (key, row, half)));
         self.control.extend(part.control.drain(..).zip(rows.control.drain(..)));
@@ -92,6 +102,11 @@ impl Merge {
             self.handed.control += 1;
             sink.control(&row);
         }
+        self.handed.collectives += self.jobs.collectives.len() as u64;
+        self.handed.transfers += self.jobs.transfers.len() as u64;
+        self.handed.rounds += self.jobs.rounds.len() as u64;
+        self.handed.instances += self.jobs.instances.len() as u64;
+        self.jobs.hand_out(sink);
     }
 
     /// Slots that no part needs any more, in order.
@@ -108,6 +123,17 @@ pub(super) struct Skip<'a> {
     pub left: &'a mut Handed,
 }
 
+macro_rules! skip {
+    ($($hook:ident: $row:ty, $handed:ident);+ $(;)?) => {
+        $(fn $hook(&mut self, row: &$row) {
+            match &mut self.left.$handed {
+                0 => self.sink.$hook(row),
+                left => *left -= 1,
+            }
+        })+
+    };
+}
+
 macro_rules! pass {
     ($($hook:ident: $row:ty),+ $(,)?) => {
         $(fn $hook(&mut self, row: &$row) {
@@ -117,24 +143,16 @@ macro_rules! pass {
 }
 
 impl Sink for Skip<'_> {
-    fn flow(&mut self, row: &FlowRow) {
-        match &mut self.left.flows {
-            0 => self.sink.flow(row),
-            left => *left -= 1,
-        }
-    }
-    fn control(&mut self, row: &ControlRow) {
-        match &mut self.left.control {
-            0 => self.sink.control(row),
-            left => *left -= 1,
-        }
-    }
+    skip!(
+        flow: FlowRow, flows;
+        control: ControlRow, control;
+        collective: CollectiveRow, collectives;
+        transfer: TransferRow, transfers;
+        round: RoundRow, rounds;
+        instance: InstanceRow, instances;
+    );
     pass!(
         series: SeriesRow,
-        collective: CollectiveRow,
-        transfer: TransferRow,
-        round: RoundRow,
-        instance: InstanceRow,
         load: LoadRow,
         port: PortRow,
         frame: FrameRow,

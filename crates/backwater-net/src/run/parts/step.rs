@@ -77,7 +77,7 @@ impl<A: Actors> Network<A> {
         // What all parts do counts once.
         let Some(part) = &mut self.world.part else { return };
         let counts = match event {
-            Event::Source { .. } | Event::Stop => part.me == 0,
+            Event::Source { .. } | Event::Job { .. } | Event::Stop => part.me == 0,
             Event::Over { .. } => false,
             _ => true,
         };
@@ -110,6 +110,7 @@ impl<A: Actors> Network<A> {
         let by = match &mail {
             Mail::Frame(crossing) => Some(crossing.by),
             Mail::Signal(signal) => Some(signal.by),
+            Mail::Completed(completion) => Some(completion.by),
             Mail::Over(..) => None,
         };
         if let (Some(part), Some(by)) = (&mut self.world.part, by) {
@@ -139,6 +140,7 @@ impl<A: Actors> Network<A> {
                 let event = Event::Signal { port: signal.port, control, number: signal.number };
                 self.world.push(signal.at, event);
             }
+            Mail::Completed(completion) => self.completed_elsewhere(completion),
             Mail::Over((time, order), slot) => {
                 if (time, order) > (self.world.now, self.world.order) {
                     self.world.totals.idling += 1;

@@ -6,6 +6,7 @@ use crate::hooks::{FlowShape, RateKey};
 use crate::packet::{CLASSES, Class, HostId};
 use crate::spec::Spec;
 use crate::units::{Bytes, Rate};
+use backwater_engine::Time;
 
 /// A pinned path says of packets that are still under way whether their flow has ended.
 pub(in crate::run) const PINNED: &str =
@@ -21,7 +22,10 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
         && (spec.transport.recovery != Recovery::None || spec.actors.sends_messages());
     let reasons = [
         (!spec.ack.enabled, "without acknowledgements a sender knows at once what has arrived"),
-        (!spec.jobs.is_empty(), "a job starts a flow at the instant at which another one ends elsewhere"),
+        (
+            spec.jobs.iter().any(|job| job.start_latency() == Time::ZERO),
+            "a job starts a flow at the instant at which another one ends elsewhere (job.start_latency is 0)",
+        ),
         (!spec.awaited.is_empty(), "it ends at the instant at which the flows of some groups have ended"),
         (!spec.faults.is_empty(), "faults are not split yet"),
         (spec.series.is_some(), "time series are not split yet"),

@@ -12,7 +12,7 @@
 //! step in `after_previous` those of the round before, and itself in the round before. A point-to-point transfer arrives at its receiver
 //! and waits at its sender; other work arrives and waits at all its ranks. Round b opens when round b - `in_flight` is complete.
 //!
-//! A transfer is complete when its last byte has been received or, by [`Moment`], when its sender has the last acknowledgement.
+//! What a job begins enters the network a *start latency* later. A transfer is complete when its last byte has been received or, by [`Moment`], when its sender has the last acknowledgement.
 //! A transfer within one server takes no time and does not use the network.
 //!
 //! Only what is in flight is in memory: a round's flows are made when their task, or their phase of it, begins, and a run holds the state
@@ -70,6 +70,8 @@ pub trait Dependent: Send + State {
     fn moment(&self) -> Moment;
     /// When it is first to be asked.
     fn begins(&self) -> Time;
+    /// How long after a flow has been completed those begin that have waited for it.
+    fn start_latency(&self) -> Time;
     /// A flow has been completed; it is asked what is due at the end of the same instant.
     fn completed(&mut self, flow: u64, group: u32);
     /// Adds what is due at `now`, all completions of the instant being known; says when to ask again without any.
@@ -138,6 +140,8 @@ pub struct JobSpec {
     pub in_flight: u64,
     /// When a transfer counts as complete.
     pub moment: Moment,
+    /// What lies between the end of what a transfer waits for and its first packet; see [`Dependent::start_latency`].
+    pub start_latency: Time,
     /// Class of its data.
     pub class: Class,
     /// Whether packets are ECN-capable.

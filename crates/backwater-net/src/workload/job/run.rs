@@ -308,6 +308,10 @@ impl Dependent for Job {
         self.spec.start
     }
 
+    fn start_latency(&self) -> Time {
+        self.spec.start_latency
+    }
+
     fn completed(&mut self, flow: u64, group: u32) {
         let (at, index) = self.task_of(group, flow & (crate::workload::Group::MOST_FLOWS - 1));
         let n = self.ranks(at).len() as u64;

@@ -30,6 +30,7 @@ pub(super) fn job(ranks: u32, steps: Vec<StepSpec>) -> JobSpec {
         rounds: 1,
         in_flight: 1,
         moment: Moment::LastByte,
+        start_latency: Time::ZERO,
         class: Class(3),
         ect: true,
         steps,

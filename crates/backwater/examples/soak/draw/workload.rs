@@ -320,6 +320,9 @@ impl<'a> Network<'a> {
         put("complete_at", json!(self.dice.pick(&["last-byte", "last-ack"])));
         put("class", json!(if self.dice.chance(0.8) { 3 } else { self.dice.between(0, 7) }));
         put("start", json!(format!("{} ns", self.dice.between(0, 5_000))));
+        if self.dice.chance(0.6) {
+            put("start_latency", json!(format!("{} ns", self.dice.log_whole(1, 5_000))));
+        }
         let steps: Vec<Json> = (0..self.dice.between(1, 4)).map(|n| Json::Object(self.step(n, ranks))).collect();
         put("step", Json::Array(steps));
         job
