@@ -116,7 +116,9 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
             }
             opened = load[kind](path)
     if of is not None and not isinstance(opened, of):
-        raise ResultError(f"{path}: holds a {NAMES[kind]}, not what was asked for ({of.__name__})")
+        wanted = f"not what was asked for ({of.__name__})"
+        hint = f"its runs are {path}/seed-N" if kind == SEEDS else None
+        raise ResultError(f"{path}: holds a {NAMES[kind]}, {wanted}", hint)
     say_build(path, manifest)
     return opened
 

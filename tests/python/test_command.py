@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -250,6 +251,19 @@ def test_new_writes_a_scenario_that_runs(command: Command) -> None:
     assert command("check", "fresh.toml").code == 0
     assert command("new", "-").out == Path("fresh.toml").read_text(encoding="utf-8")
     assert command("new", "fresh.toml", "--force").code == 0
+
+
+def test_the_new_scenario_says_of_its_pause_what_advise_says(command: Command) -> None:
+    command("new", "fresh.toml")
+    options = ("--scenario", "fresh.toml", "--variant", "sfc", "--json", "-")
+    rows = json.loads(command("advise", "sfc", *options).out)["rows"]
+    known = {row["name"]: (float(row["value"]), row["unit"]) for row in rows if row["unit"]}
+    text = Path("fresh.toml").read_text(encoding="utf-8")
+    comment = text.partition("--variant sfc` merges")[2].partition("[variant")[0]
+    document, own = (float(number) for number in re.findall(r"([\d.]+) us", comment))
+    assert known["pause longer than"] == (document, "us")
+    least, unit = known["pause at least, our bound"]
+    assert (round(least, 2), unit) == (own, "us")
 
 
 def test_schema_is_json(command: Command) -> None:

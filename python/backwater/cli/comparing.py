@@ -364,7 +364,7 @@ def show_rows(
     seeds = any(len(one.seeds) != len(plan.seeds) for one in shown)
     if seeds:
         view.add_column("seeds", justify="right")
-    view.add_column("flows", justify="right")
+    view.add_column("samples", justify="right")
     view.add_column("winner")
     for one in shown:
         name = one.metric.name
@@ -418,8 +418,8 @@ def _remarks(
         f"{over}; differences are taken seed by seed, ± half of their 95 % interval (Student's t).",
         "A winner is clear of zero against each other one, and better by at least "
         f"{100 * least:g} % (--least); those that no other beats by that are equal. Less is "
-        "better, but for throughput. Times are of complete flows; `flows` is how many, of the seed "
-        "with fewest.",
+        "better, but for throughputs and bandwidths. Times are of complete flows, collectives, "
+        "rounds; `samples` is how many, of the seed with fewest.",
     ]
     if n < PAIRS:
         remarks.append(

@@ -244,7 +244,7 @@ def _show_jobs(one: dict[str, Any]) -> None:
     view = View()
     for column in ("job/step", "collective", "number"):
         view.add_column(column, justify="right" if column == "number" else "left")
-    for column in ("mean\nus", "last\nus", "bound\nus", "algorithm\nGb/s", "bus\nGb/s"):
+    for column in ("mean\nus", "greatest\nus", "bound\nus", "algorithm\nGb/s", "bus\nGb/s"):
         view.add_column(column, justify="right")
     for step in one["jobs"]:
         took, bound = step["duration_us"] or {}, step["bound_us"] or {}

@@ -234,7 +234,12 @@ fn summary(rows: &[Row]) -> Vec<String> {
     let all = [
         sentence("\nThe contribution dw-chen-sfc-computation-simulation: ", "", own, ""),
         sentence("The same, serialised: ", serialised, own, serialised),
-        sentence("This project's bound: ", ", our bound", ["pause at least", "pause at most"], ""),
+        sentence(
+            "This project's bound, of senders that share nothing but the last switch: ",
+            ", our bound",
+            ["pause at least", "pause at most"],
+            "",
+        ),
     ];
     all.into_iter().flatten().collect()
 }

@@ -72,7 +72,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             sender.retransmitted += 1;
             if self.world.probes.loads.count() {
                 // Such a frame counts as a job's as long as its flow is under way.
-                self.world.doubt("data of a job are sent again, and may be on a link when their flow has ended elsewhere");
+                self.world
+                    .doubt("data of a job are sent again, and may be on a link when their flow has ended elsewhere");
             }
         }
         if sender.under_way(acked, sent, step) <= 1 {

@@ -5,9 +5,9 @@
 //!
 //! Nothing of this is paid for by a packet: a flow is looked at when its last byte has come and when it ends.
 
+use super::view::View;
 use super::{Actors, Network};
 use crate::event::Event;
-use super::view::View;
 use crate::packet::{NodeId, Port};
 use crate::part::{Completion, Mail};
 use crate::probe::Load;
@@ -186,7 +186,6 @@ impl<A: Actors> Network<A> {
         }
         self.jobs.starting.is_empty()
     }
-
 }
 
 impl<A: Actors> View<'_, A> {

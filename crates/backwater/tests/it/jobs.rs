@@ -68,7 +68,7 @@ fn a_start_latency_comes_before_every_transfer() {
     let transfers = rows.transfers.iter().map(|row| (row.start, row.end));
     assert!(transfers.into_iter().all(|(start, end)| end == Some(start + Time(alone(1_000_000) + LATENCY))));
 
-    let computes = "[[job.step]]\nkind = \"compute\"\ntime = \"20 us\"\n[[job.step]]\nkind = \"point-to-point\"\nsize = \"8 MB\"\nshift = 4\nranks = 1\n";
+    let computes = "[[job.step]]\nkind = \"compute\"\ntime = \"20 us\"\n[[job.step]]\nlabel = \"send\"\nkind = \"point-to-point\"\nsize = \"8 MB\"\nshift = 4\nranks = 1\n";
     let (rows, _) = run(&late(format!("[[job]]\nranks = 8\n{computes}")));
     let [row] = &rows.rounds[..] else { panic!("{} rows", rows.rounds.len()) };
     assert_eq!((row.start, row.end), (Time::ZERO, Some(Time(20_000_000 + LATENCY + alone(8_000_000)))));

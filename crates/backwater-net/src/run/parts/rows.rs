@@ -4,8 +4,8 @@ use super::super::{Actors, Network};
 use super::Parallel;
 use crate::part::{Half, Key};
 use crate::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, JobRows, LoadRow, PauseRow, PortRow, ReachRow,
-    RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, JobRows, LoadRow, PauseRow, PortRow,
+    ReachRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use backwater_engine::Time;
 use std::collections::HashMap;
