@@ -29,7 +29,7 @@ help:
 	@echo "make lint    formatters, clippy, ruff, mypy"
 	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
 	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
-	@echo "make bench   instructions and time per packet-hop"
+	@echo "make bench   instructions and time per packet-hop, and what a run of a series costs"
 	@echo "make reference  write docs/reference.md and the tables of parameters in docs/modelling from the schema"
 	@echo "make lock    renew requirements.lock from pyproject.toml"
 	@echo "make clean   remove what was built; results stay"
@@ -86,6 +86,7 @@ lint-python: $(VENV)/built
 .PHONY: bench
 bench: $(VENV)/built
 	bash benches/run.sh
+	bash benches/series.sh
 
 .PHONY: reference
 reference: $(VENV)/built

@@ -29,6 +29,21 @@ prefill-2048 1800
 CASES
 
 echo
+echo "one thread and two, in turns: seconds of the loop, and their ratio"
+seconds() { "$hops" "$@" | sed -E 's/.*: ([0-9.]+) s, .*/\1/'; }
+while read -r case length; do
+    for pair in 1 2 3 4 5; do
+        awk -v case="$case" -v pair="$pair" -v one="$(seconds "$case" "$length" 1)" -v two="$(seconds "$case" "$length" 2)" \
+            'BEGIN { printf "%-22s pair %d: %7.3f %7.3f %5.2f\n", case, pair, one, two, one / two }'
+    done
+done <<'CASES'
+ecmp-2048 80
+ecmp-16384 10
+permutation-1024 2000
+fat-tree-320 300
+CASES
+
+echo
 if ! command -v valgrind >/dev/null; then
     echo "instructions and misses per packet-hop: not measured, valgrind is missing (Debian has it in the package valgrind)"
     exit 0
