@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.running import SLICE_MS, interruptible
+from backwater.running import interruptible
+from backwater.saving import SLICE_MS
 
 if TYPE_CHECKING:
     from backwater.why.evidence import Evidence
