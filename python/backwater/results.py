@@ -510,6 +510,7 @@ class DirectorySink(OwnSink):
         return {
             table: {"parts": len(hashes), "rows": rows[table], "sha256": hashes}
             for table, hashes in sorted(self._hashes.items())
+            if hashes
         }
 
 

@@ -25,8 +25,8 @@ from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_steps
 from backwater.results import Run
 from backwater.running import Job, interruptible, run_jobs, taken_up
-from backwater.saving import SLICE_MS
 from backwater.samples import PAIRS
+from backwater.saving import SLICE_MS
 from backwater.wording import duration, figure
 
 if TYPE_CHECKING:
