@@ -38,6 +38,14 @@ T = TypeVar("T")
 MOST_THREADS = 64
 
 
+def see_threads(threads: int, said: str) -> None:
+    """Refuse a number of threads that no run can have; `said` is how it was asked for."""
+    if not 1 <= threads <= MOST_THREADS:
+        raise InputError(
+            f"{said}: not from 1 to {MOST_THREADS}", "more threads than processors gain nothing"
+        )
+
+
 class Progress(Protocol):
     """Told how runs advance; called from the threads that run them."""
 

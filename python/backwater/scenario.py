@@ -245,10 +245,9 @@ class Scenario:
         threads: int = 1,
     ) -> Job:
         """Make a checked job of this scenario."""
-        from backwater.running import MOST_THREADS, Job
+        from backwater.running import Job, see_threads
 
-        if not 1 <= threads <= MOST_THREADS:
-            raise InputError(f"threads = {threads}: not from 1 to {MOST_THREADS}")
+        see_threads(threads, f"threads = {threads}")
         prepared = self.prepare(capture)
         seed = self.seed if seed is None else seed
         return Job(prepared, seed, out, capture, threads=threads)

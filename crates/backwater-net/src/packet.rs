@@ -7,110 +7,60 @@ use backwater_engine::state::{Loader, Saver, Text, Unfit, text};
 use std::any::TypeId;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// A node of the topology: a switch or a host.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[repr(transparent)]
-pub struct NodeId(pub u32);
+/// A number with a meaning of its own: to be compared, sent in a control frame and saved.
+macro_rules! number {
+    ($(#[$about:meta])+ $name:ident: $of:ident) => {
+        $(#[$about])+
+        #[derive(
+            Clone,
+            Copy,
+            PartialEq,
+            Eq,
+            PartialOrd,
+            Ord,
+            Hash,
+            Debug,
+            FromBytes,
+            IntoBytes,
+            KnownLayout,
+            Immutable,
+            serde::Serialize,
+            serde::Deserialize,
+        )]
+        #[repr(transparent)]
+        pub struct $name(pub $of);
+    };
+}
 
-/// A host, counted from 0 in the order of the topology.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[repr(transparent)]
-pub struct HostId(pub u32);
+number! {
+    /// A node of the topology: a switch or a host.
+    NodeId: u32
+}
 
-/// A port of one node, counted from 0.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[repr(transparent)]
-pub struct Port(pub u16);
+number! {
+    /// A host, counted from 0 in the order of the topology.
+    HostId: u32
+}
 
-/// A traffic class, 0 to 7: the priority that a frame carries on the link (802.1Q PCP). 7 is served first by default.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[repr(transparent)]
-pub struct Class(pub u8);
+number! {
+    /// A port of one node, counted from 0.
+    Port: u16
+}
+
+number! {
+    /// A traffic class, 0 to 7: the priority that a frame carries on the link (802.1Q PCP). 7 is served first by default.
+    Class: u8
+}
 
 /// Those of some numbers that are classes, a bit each.
 pub fn class_bits<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> u8 {
     numbers.into_iter().filter(|class| usize::from(**class) < CLASSES).fold(0, |bits, class| bits | 1 << class)
 }
 
-/// One of the 8 queues of an egress port.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[repr(transparent)]
-pub struct Queue(pub u8);
+number! {
+    /// One of the 8 queues of an egress port.
+    Queue: u8
+}
 
 impl From<Queue> for Class {
     /// The class of what leaves by the queue.
@@ -196,27 +146,12 @@ pub enum Body {
     Mac(ControlHeader),
 }
 
-/// A differentiated services code point. The class selectors (RFC 2474, 4.2.2) are those used here: CS p, which is 8 p, is what a
-/// host writes into what it sends from its queue of priority p. Which class the network serves it in is another matter: several
-/// may be one class.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[repr(transparent)]
-pub struct Dscp(pub u8);
+number! {
+    /// A differentiated services code point. The class selectors (RFC 2474, 4.2.2) are those used here: CS p, which is 8 p, is what a
+    /// host writes into what it sends from its queue of priority p. Which class the network serves it in is another matter: several
+    /// may be one class.
+    Dscp: u8
+}
 
 impl Dscp {
     /// The class selector of a priority.

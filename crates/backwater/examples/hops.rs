@@ -63,14 +63,11 @@ fn main() {
     match args.as_slice() {
         [] => measure_all(),
         [name, length] => {
-            let case = CASES.iter().find(|case| case.name == *name).expect("a case of the table");
-            let (progress, _) = run((case.build)(length.parse().expect("a length")));
+            let (progress, _) = run(spec(name, length));
             println!("{} {} {}", progress.hops, progress.data_hops, peak_memory());
         }
         [name, length, threads] => {
-            let case = CASES.iter().find(|case| case.name == *name).expect("a case of the table");
-            let length = length.parse().expect("a length");
-            let mut make = || Ok((case.build)(length));
+            let mut make = || Ok(spec(name, length));
             let mut network = stage::build_parallel(threads.parse().expect("a number"), &mut make).expect("a network");
             let start = Instant::now();
             while !stage::run_parallel(&mut network, 1 << 24, &mut Nobody).expect("a promise that is kept").done {}
@@ -84,6 +81,12 @@ fn main() {
         }
         _ => panic!("usage: hops [CASE LENGTH [THREADS]]"),
     }
+}
+
+/// A case of so long a run.
+fn spec(name: &str, length: &str) -> Spec<Config> {
+    let case = CASES.iter().find(|case| case.name == name).expect("a case of the table");
+    (case.build)(length.parse().expect("a length"))
 }
 
 fn measure_all() {

@@ -226,15 +226,11 @@ def _go_on(
 
 
 def _threads(asked: int | None) -> int:
-    from backwater.running import MOST_THREADS
+    from backwater.running import see_threads
 
     if asked is None:
         return 1
-    if not 1 <= asked <= MOST_THREADS:
-        raise InputError(
-            f"--threads {asked}: not from 1 to {MOST_THREADS}",
-            "more threads than processors gain nothing",
-        )
+    see_threads(asked, f"--threads {asked}")
     return asked
 
 
