@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
+from backwater.alone import run_to_end, save_there
 from backwater.errors import InputError
-from backwater.running import Job, Prepared, inputs_of, interruptible, run_job, taken_up
+from backwater.running import Job, Prepared, inputs_of
 from backwater.saved import SavedRun
-from backwater.saving import GoingOn, Saving, save_at, saving
-from backwater.scenario import Listener, Scenario
+from backwater.saving import GoingOn, Saving, saving
+from backwater.scenario import Scenario
 
 if TYPE_CHECKING:
     import os
@@ -106,17 +107,8 @@ class Resumed:
         As `Scenario.run`. `run.manifest["changed"]` says what was changed, and from when on.
         """
         job = self.job(None if out is None else Path(out), saving(save, every))
-        [there] = taken_up([job], force=force)
-        if there is not None:
-            return there
-        with interruptible() as stop:
-            run = run_job(job, 0, None if progress is None else Listener(progress), stop)
-        if run is None or run.status == "interrupted":
-            raise stop.interrupted(run)
-        return run
+        return run_to_end(job, progress, force=force)
 
     def save(self, path: str | os.PathLike[str], until: str) -> None:
         """Run up to a time, that time included, and save the run again, as `Scenario.save`."""
-        with interruptible() as stop:
-            if save_at(self.job(None), until, Path(path), None, stop) is None:
-                raise stop.interrupted(None)
+        save_there(self.job(None), until, Path(path))

@@ -209,20 +209,11 @@ class Scenario:
         `"1 ms"`, the run is saved to a file each such time, from which `backwater.resume` goes on.
         Ctrl-C or SIGTERM raises `backwater.Interrupted`, which carries what there is.
         """
-        from backwater.running import interruptible, run_job, taken_up
+        from backwater.alone import run_to_end
         from backwater.saving import saving, with_saving
 
         job = self.job(seed, None if out is None else Path(out), capture, threads)
-        job = with_saving(job, saving(save, every))
-        [there] = taken_up([job], force=force)
-        if there is not None:
-            return there
-        listener = None if progress is None else Listener(progress)
-        with interruptible() as stop:
-            run = run_job(job, 0, listener, stop)
-        if run is None or run.status == "interrupted":
-            raise stop.interrupted(run)
-        return run
+        return run_to_end(with_saving(job, saving(save, every)), progress, force=force)
 
     def save(self, path: str | os.PathLike[str], until: str, seed: int | None = None) -> None:
         """Run up to a time, such as `"2 ms"`, that time included, and save the run to a file.
@@ -230,12 +221,9 @@ class Scenario:
         `backwater.resume` goes on from there, exactly or with other values of mechanisms. Raises
         `backwater.InputError` if the run is over before, or cannot be saved.
         """
-        from backwater.running import interruptible
-        from backwater.saving import save_at
+        from backwater.alone import save_there
 
-        with interruptible() as stop:
-            if save_at(self.job(seed, None), until, Path(path), None, stop) is None:
-                raise stop.interrupted(None)
+        save_there(self.job(seed, None), until, Path(path))
 
     def job(
         self,
@@ -285,18 +273,3 @@ def _read_parquet(path: Path) -> pa.Table:
         "a flow table is Parquet or CSV, told apart by the end of its name; "
         "its name is relative to the scenario's",
     )
-
-
-class Listener:
-    """Lets a plain function listen to the one run it is given to."""
-
-    def __init__(self, call: Callable[[_core.Status], None]) -> None:
-        """Listen with this function."""
-        self._call = call
-
-    def advanced(self, job: int, status: _core.Status) -> None:  # noqa: ARG002 - there is one
-        """Tell it how far the run is."""
-        self._call(status)
-
-    def finished(self, job: int) -> None:
-        """Tell nothing: the results are there."""

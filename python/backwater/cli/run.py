@@ -5,6 +5,7 @@ The libraries that write results are imported when something runs, so that help 
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -216,11 +217,11 @@ def _go_on(
         case = case.set(key, value)
     if until is not None and save is not None:
         return save_once(case.job(None), until, Path(save), json)
-    where = saving(save, every)
-    case.prepare()  # before a directory is made
+    job = case.job(None, saving(save, every))
+    # It has been checked before a directory is made.
     usual = Path("results") / Path(saved).stem
     base = free_directory(usual) if out is None else Path(out)
-    job = case.job(base, where)
+    job = dataclasses.replace(job, out=base)
     warn(job.prepared.warnings)
     return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
 
