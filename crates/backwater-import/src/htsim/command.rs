@@ -1,0 +1,199 @@
+//! The command line of one of htsim's programs: what its files do not say.
+
+use crate::error::ImportError;
+use crate::note::Notes;
+
+/// A program of htsim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// `htsim_uec` of uet-htsim: UEC's transport.
+    Uec,
+    /// `htsim_roce`: RoCE with PAUSE.
+    Roce,
+    /// Another one: ndp, eqds, swift, hpcc, tcp.
+    Other,
+}
+
+/// What the command line says; what it does not say has the program's default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// The program, if one is named.
+    pub program: Option<Program>,
+    /// Rate of links, in b/s.
+    pub linkspeed_bps: u64,
+    /// `-mtu`: of `htsim_uec` a packet with its header, of the others its payload.
+    pub mtu: Option<u64>,
+    /// Delay of each link, in ps.
+    pub hop_latency_ps: u64,
+    /// Latency of each switch, in ps.
+    pub switch_latency_ps: u64,
+    /// Tiers of the fat tree.
+    pub tiers: u64,
+    /// Low and high threshold of PAUSE, in packets.
+    pub pfc: (u64, u64),
+    /// End of the run, in us; 0 is none.
+    pub end_us: u64,
+    /// Links of aggregation switches upwards that run at a quarter.
+    pub failed: u64,
+    /// Seed.
+    pub seed: u64,
+    /// Messages share connections.
+    pub conn_reuse: bool,
+    /// Octets for which a receiver of `htsim_uec` waits before it acknowledges.
+    pub sack_threshold: u64,
+    /// How packets spread over paths: `-load_balancing_algo`, `-strat`.
+    pub spread: Option<String>,
+    /// Values of entropy.
+    pub paths: Option<u64>,
+}
+
+impl Default for Command {
+    /// What the programs do without options: `main_uec.cpp`, `main_roce.cpp`, `main.h`.
+    fn default() -> Command {
+        Command {
+            program: None,
+            linkspeed_bps: 100_000_000_000,
+            mtu: None,
+            hop_latency_ps: 1_000_000,
+            switch_latency_ps: 0,
+            tiers: 3,
+            pfc: (12, 15),
+            end_us: 1000,
+            failed: 0,
+            seed: 13,
+            conn_reuse: false,
+            sack_threshold: 16384,
+            spread: None,
+            paths: None,
+        }
+    }
+}
+
+/// What messages call the command line.
+const NAME: &str = "--command";
+
+/// Options without effect on the network, and how many words follow them.
+const SILENT: [(&str, usize); 10] = [
+    ("-o", 1),
+    ("-tm", 1),
+    ("-topo", 1),
+    ("-nodes", 1),
+    ("-conns", 1),
+    ("-log", 1),
+    ("-logtime", 1),
+    ("-logtime_us", 1),
+    ("-debug", 0),
+    ("-subflows", 1),
+];
+
+/// Options that have no counterpart here, how many words follow them, and what that means.
+const LOST: [(&str, usize, &str); 28] = [
+    ("-q", 1, "queues here hold everything: there is no trimming"),
+    ("-queue_size_bdp_factor", 1, "queues here hold everything: there is no trimming"),
+    ("-ecn", 2, "no control here reacts to marks unless you switch one on"),
+    ("-cwnd", 1, "flows here have no window; `transport.window` gives them one"),
+    ("-sender_cc_only", 0, "NSCC is not modelled: flows send at the rate of their link"),
+    ("-receiver_cc_only", 0, "receiver credit is not modelled: flows send at the rate of their link"),
+    ("-sender_cc", 0, "NSCC is not modelled: flows send at the rate of their link"),
+    ("-receiver_cc", 0, "receiver credit is not modelled: flows send at the rate of their link"),
+    ("-sender_cc_algo", 1, "the control is not modelled: flows send at the rate of their link"),
+    ("-oversubscribed_cc", 0, "receiver credit is not modelled"),
+    ("-force_disable_oversubscribed_cc", 0, "receiver credit is not modelled"),
+    ("-target_q_delay", 1, "NSCC is not modelled"),
+    ("-qa_gate", 1, "NSCC is not modelled"),
+    ("-Ai", 1, "receiver credit is not modelled"),
+    ("-Md", 1, "receiver credit is not modelled"),
+    ("-alpha", 1, "receiver credit is not modelled"),
+    ("-enable_accurate_base_rtt", 0, "NSCC is not modelled"),
+    ("-disable_base_rtt_update_on_nack", 0, "NSCC is not modelled"),
+    ("-sleek", 0, "loss recovery by SLEEK is not modelled"),
+    ("-disable_trim", 0, "queues here hold everything: nothing is trimmed or dropped"),
+    ("-trimsize", 1, "there is no trimming"),
+    ("-pcie", 1, "the bus of the host is not modelled"),
+    ("-queue_type", 1, "ports here have a queue for each class"),
+    ("-host_queue_type", 1, "hosts here serve their flows in turns"),
+    ("-ar_sticky_delta", 1, "adaptive routing is not modelled"),
+    ("-ar_granularity", 1, "adaptive routing is not modelled"),
+    ("-ar_method", 1, "adaptive routing is not modelled"),
+    ("-planes", 1, "one plane is imported"),
+];
+
+/// Reads a command line, word by word: a program, perhaps, and its options.
+pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError> {
+    let mut command = Command::default();
+    let mut rest = words.iter().map(String::as_str).peekable();
+    if let Some(program) = rest.next_if(|word| !word.starts_with('-')) {
+        command.program = Some(match program.rsplit('/').next() {
+            Some("htsim_uec") => Program::Uec,
+            Some("htsim_roce") => Program::Roce,
+            Some(name) if name.starts_with("htsim_") => {
+                notes.differs(
+                    NAME,
+                    None,
+                    format!("{name}: its transport is not modelled; flows send at the rate of their link"),
+                );
+                Program::Other
+            }
+            _ => {
+                let hint = "htsim_uec, htsim_roce, or another htsim_ program, with its options behind it";
+                return Err(ImportError::new("is no program of htsim").file(NAME).value(program).hint(hint));
+            }
+        });
+    }
+    while let Some(option) = rest.next() {
+        let mut next =
+            || rest.next().ok_or_else(|| ImportError::new("has no value behind it").file(NAME).value(option));
+        match option {
+            "-linkspeed" => command.linkspeed_bps = scaled(next()?, 1e6)?,
+            "-mtu" => command.mtu = Some(whole(next()?)?),
+            "-hop_latency" => command.hop_latency_ps = scaled(next()?, 1e6)?,
+            "-switch_latency" => command.switch_latency_ps = scaled(next()?, 1e6)?,
+            "-tiers" => command.tiers = whole(next()?)?,
+            "-pfc_thresholds" => command.pfc = (whole(next()?)?, whole(next()?)?),
+            "-end" => command.end_us = whole(next()?)?,
+            "-failed" => command.failed = whole(next()?)?,
+            "-seed" => command.seed = whole(next()?)?,
+            "-conn_reuse" => command.conn_reuse = true,
+            "-sack_threshold" => command.sack_threshold = whole(next()?)?,
+            "-load_balancing_algo" | "-strat" => command.spread = Some(next()?.to_owned()),
+            "-paths" => command.paths = Some(whole(next()?)?),
+            _ => {
+                if let Some((_, more)) = SILENT.iter().find(|(name, _)| *name == option) {
+                    (0..*more).try_for_each(|_| next().map(drop))?;
+                } else if let Some((_, more, why)) = LOST.iter().find(|(name, ..)| *name == option) {
+                    let values = (0..*more).map(|_| next()).collect::<Result<Vec<_>, _>>()?;
+                    notes.ignored(NAME, None, format!("{}: {why}", [&[option][..], &values].concat().join(" ")));
+                } else {
+                    return Err(ImportError::new("is no option of htsim's programs").file(NAME).value(option));
+                }
+            }
+        }
+    }
+    if command.tiers != 2 && command.tiers != 3 {
+        return Err(ImportError::new("is not 2 or 3 tiers").file(NAME).value(format!("-tiers {}", command.tiers)));
+    }
+    if command.linkspeed_bps == 0 {
+        return Err(ImportError::new("a rate of 0").file(NAME).value("-linkspeed"));
+    }
+    if command.mtu.is_some_and(|mtu| !(128..=65_536).contains(&mtu)) {
+        return Err(ImportError::new("is not from 128 to 65536 octets").file(NAME).value("-mtu"));
+    }
+    Ok(command)
+}
+
+fn whole(word: &str) -> Result<u64, ImportError> {
+    let number: u64 = word.parse().map_err(|_| ImportError::new("is not a whole number").file(NAME).value(word))?;
+    if number > 1_000_000_000_000 { Err(ImportError::new("is too large").file(NAME).value(word)) } else { Ok(number) }
+}
+
+/// A number in Mb/s or us, in units of which a million is one.
+fn scaled(word: &str, unit: f64) -> Result<u64, ImportError> {
+    let number: f64 = word.parse().map_err(|_| ImportError::new("is not a number").file(NAME).value(word))?;
+    let scaled = (number * unit).round();
+    // Below 2^53 every whole number is exact.
+    if (0.0..9e15).contains(&scaled) {
+        Ok(scaled as u64)
+    } else {
+        Err(ImportError::new("is out of range").file(NAME).value(word))
+    }
+}

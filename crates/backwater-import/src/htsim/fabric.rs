@@ -1,0 +1,176 @@
+//! The fabric of htsim's programs: a fat tree from a file, or the one of so many hosts.
+
+use super::command::Command;
+use super::topo::{Tier, Topology};
+use crate::error::ImportError;
+use crate::note::Notes;
+use crate::page::Page;
+use crate::units::{rate, time};
+
+/// A tier's switches and the links below them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Rate of the links below, in b/s.
+    pub bps: u64,
+    /// Their delay, in ps.
+    pub delay_ps: u64,
+    /// Latency of the switches, in ps.
+    pub latency_ps: u64,
+}
+
+/// Two or three tiers of switches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fabric {
+    /// Pods; one with two tiers.
+    pub pods: u32,
+    /// ToRs of a pod.
+    pub tors: u32,
+    /// Aggregation switches of a pod; with two tiers the spines.
+    pub aggs: u32,
+    /// Core switches in all; 0 with two tiers.
+    pub cores: u32,
+    /// Hosts of a ToR.
+    pub hosts: u32,
+    /// Parallel links between a ToR and an aggregation switch.
+    pub bundle: u32,
+    /// From the ToRs up.
+    pub layers: Vec<Layer>,
+}
+
+impl Fabric {
+    /// The fat tree of k that has so many hosts: k^3 / 4 in three tiers, k^2 / 2 in two.
+    pub fn of_hosts(nodes: u32, command: &Command, file: &str) -> Result<Fabric, ImportError> {
+        let of = |k: u64| if command.tiers == 3 { k * k * k / 4 } else { k * k / 2 };
+        let k = (1..=4000u64).find(|k| of(*k) >= u64::from(nodes)).unwrap_or(4000);
+        // An odd k has no halves.
+        if of(k) != u64::from(nodes) || k % 2 == 1 {
+            let formula =
+                if command.tiers == 3 { "k^3 / 4 (2, 16, 54, 128, …)" } else { "k^2 / 2 (2, 8, 18, 32, …)" };
+            let reason = format!("a fat tree of {} tiers has {formula} hosts, not {nodes}", command.tiers);
+            let hint = "give the topology file beside it, or --command with -tiers";
+            return Err(ImportError::new(reason).file(file).hint(hint));
+        }
+        let (half, k) = (k as u32 / 2, k as u32);
+        let layer = Layer {
+            bps: command.linkspeed_bps,
+            delay_ps: command.hop_latency_ps,
+            latency_ps: command.switch_latency_ps,
+        };
+        let layers = vec![layer; command.tiers as usize];
+        Ok(if command.tiers == 3 {
+            Fabric { pods: k, tors: half, aggs: half, cores: half * half, hosts: half, bundle: 1, layers }
+        } else {
+            Fabric { pods: 1, tors: k, aggs: half, cores: 0, hosts: half, bundle: 1, layers }
+        })
+    }
+
+    /// The fabric of a file. Where it is silent, the command line says rates and delays.
+    pub fn of_file(
+        topology: &Topology,
+        command: &Command,
+        file: &str,
+        notes: &mut Notes,
+    ) -> Result<Fabric, ImportError> {
+        let fail = |line: u64, reason: String| ImportError::new(reason).file(file).line(line);
+        let whole = |line: u64, a: u64, b: u64, what: &str| match (b, a.checked_rem(b)) {
+            (_, Some(0)) => u32::try_from(a / b).map_err(|_| fail(line, format!("too many {what}"))),
+            _ => Err(fail(line, format!("{a} / {b} {what} is no whole number"))),
+        };
+        let [tor, agg, ..] = topology.tiers.as_slice() else { return Err(ImportError::new("no tiers").file(file)) };
+        let radix = |tier: &Tier, of: fn(&Tier) -> Option<u32>, name: &str| {
+            of(tier).filter(|n| *n > 0).map(u64::from).ok_or_else(|| fail(tier.line, format!("{name} is missing")))
+        };
+        for tier in &topology.tiers {
+            for (line, _) in &tier.queues {
+                let text = "queue sizes of the file: the programs set all queues by -q, and here they hold everything";
+                notes.ignored(file, Some(*line), text);
+            }
+        }
+        let (down, up) = (radix(tor, |t| t.radix_down, "Radix_Down")?, radix(tor, |t| t.radix_up, "Radix_Up")?);
+        let bundle = u64::from(agg.bundle.unwrap_or(1).max(1));
+        let pods = whole(1, topology.nodes.into(), topology.pod.into(), "pods")?;
+        let tors = whole(tor.line, topology.pod.into(), down, "ToRs of a pod")?;
+        let aggs = whole(agg.line, up, bundle, "aggregation switches of a pod")?;
+        let agg_down = radix(agg, |t| t.radix_down, "Radix_Down")?;
+        if agg_down != u64::from(tors) * bundle {
+            return Err(fail(
+                agg.line,
+                format!("Radix_Down of {agg_down}, and {tors} ToRs with {bundle} links each are below"),
+            ));
+        }
+        let mut cores = 0;
+        if let Some(core) = topology.tiers.get(2) {
+            let core_bundle = u64::from(core.bundle.unwrap_or(1).max(1));
+            let up = radix(agg, |t| t.radix_up, "Radix_Up")?;
+            cores = whole(agg.line, up * u64::from(aggs), core_bundle, "core switches")?;
+            let down = radix(core, |t| t.radix_down, "Radix_Down")?;
+            if down != u64::from(pods) * core_bundle {
+                return Err(fail(
+                    core.line,
+                    format!("Radix_Down of {down}, and {pods} pods with {core_bundle} links each are below"),
+                ));
+            }
+            if core_bundle > 1 || bundle > 1 {
+                return Err(fail(core.line, "bundles in three tiers cannot be imported".into())
+                    .hint("as many links of as many switches instead, or one link of the bundle's rate"));
+            }
+        }
+        for (tier, below, above) in [(tor, down, up), (agg, agg_down, agg.radix_up.unwrap_or(0).into())] {
+            if let Some(said) = tier.oversubscribed.filter(|_| above > 0)
+                && u64::from(said) != below / above.max(1)
+            {
+                return Err(fail(
+                    tier.line,
+                    format!("Oversubscribed {said}, and {below} ports down on {above} up are not that"),
+                ));
+            }
+        }
+        let layer = |tier: &Tier| Layer {
+            bps: tier.downlink_gbps.map_or(command.linkspeed_bps, |gbps| gbps * 1_000_000_000),
+            delay_ps: tier.link_latency_ns.map_or(command.hop_latency_ps, |ns| ns * 1000),
+            latency_ps: tier.switch_latency_ns.map_or(command.switch_latency_ps, |ns| ns * 1000),
+        };
+        let layers = topology.tiers.iter().map(layer).collect();
+        Ok(Fabric { pods, tors, aggs, cores, hosts: down as u32, bundle: bundle as u32, layers })
+    }
+
+    /// `[topology]`.
+    pub fn write(&self, page: &mut Page) {
+        page.head("[topology]");
+        let [edge, fabric, rest @ ..] = self.layers.as_slice() else { return };
+        let other = |page: &mut Page, names: [&str; 2], own: &Layer, below: &Layer| {
+            if own.bps != below.bps {
+                page.key(names[0], rate(own.bps));
+            }
+            if own.delay_ps != below.delay_ps {
+                page.key(names[1], time(own.delay_ps));
+            }
+        };
+        if let [core] = rest {
+            page.key("kind", "fat-tree").key("pods", self.pods).key("tors_per_pod", self.tors);
+            page.key("aggs_per_pod", self.aggs).key("cores", self.cores).key("hosts_per_tor", self.hosts);
+            page.key("rate", rate(edge.bps)).key("link_delay", time(edge.delay_ps));
+            other(page, ["fabric_rate", "fabric_delay"], fabric, edge);
+            other(page, ["core_rate", "core_delay"], core, fabric);
+        } else {
+            page.key("kind", "leaf-spine").key("leaves", self.pods * self.tors).key("spines", self.aggs);
+            page.key("hosts_per_leaf", self.hosts);
+            page.key("rate", rate(edge.bps)).key("link_delay", time(edge.delay_ps));
+            other(page, ["fabric_rate", "fabric_delay"], fabric, edge);
+            if self.bundle > 1 {
+                page.key("links_per_pair", self.bundle);
+            }
+        }
+    }
+
+    /// The latencies of the switches: the ToRs' for all, and `[[switch.at]]` for other tiers.
+    pub fn write_latencies(&self, page: &mut Page) {
+        let names = if self.layers.len() == 3 { ["tor", "agg", "core"] } else { ["leaf", "spine", ""] };
+        let Some(first) = self.layers.first() else { return };
+        for (layer, name) in
+            self.layers.iter().zip(names).skip(1).filter(|(layer, _)| layer.latency_ps != first.latency_ps)
+        {
+            page.head("[[switch.at]]").key("tier", name).key("latency", time(layer.latency_ps));
+        }
+    }
+}

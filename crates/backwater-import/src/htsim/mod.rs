@@ -1,0 +1,204 @@
+//! htsim (Broadcom/csg-htsim, ultraethernet/uet-htsim): connection matrices and topologies, and the command lines that go with them.
+//!
+//! A matrix says who sends how much to whom, and when; a topology file says which fat tree; everything else stands on the command line of
+//! one of the programs, of which [`command`] knows what has a counterpart here.
+
+mod command;
+mod fabric;
+mod matrix;
+mod topo;
+mod validate;
+mod workload;
+
+use crate::error::ImportError;
+use crate::options::{Options, StartUnit};
+use crate::page::Page;
+use crate::registry::{Family, Given, Kind, Work};
+use crate::source::Source;
+use crate::units::{rate, size, time};
+use command::{Command, Program};
+use fabric::Fabric;
+use matrix::Matrix;
+
+/// Files of htsim.
+pub static FAMILY: Family = Family {
+    name: "htsim",
+    about: "htsim, of csg-htsim and UEC's uet-htsim",
+    kinds: &[
+        Kind {
+            name: "htsim-cm",
+            about: "a connection matrix: flows, triggers, failed links",
+            recognise: matrix::recognise,
+        },
+        Kind { name: "htsim-topo", about: "a topology: tiers of a fat tree", recognise: topo::recognise },
+        Kind {
+            name: "htsim-validate",
+            about: "a list of experiments, of which one is imported",
+            recognise: validate::recognise,
+        },
+    ],
+    combine,
+};
+
+/// Octets of a header of all programs, and of an acknowledgement.
+const HEADER: u64 = 64;
+
+fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+    let mut matrix = given.at_most_one("htsim-cm")?.cloned();
+    let mut topology = given.at_most_one("htsim-topo")?.cloned();
+    let mut words = work.options.command.clone();
+    if let Some(list) = given.at_most_one("htsim-validate")? {
+        let one = validate::only(list, &list.text()?)?;
+        matrix = matrix.or(one.matrix);
+        topology = topology.or(one.topology);
+        words.extend(one.command);
+    }
+    let command = command::parse(&words, work.notes)?;
+    let Some(matrix) = matrix else {
+        let Some(topology) = topology else { return Err(ImportError::new("no file was given")) };
+        let mut page = Page::new();
+        page.remark(&format!("{}: a topology of htsim. It has no flows: add some.", topology.file_name()));
+        page.key("title", topology.file_name());
+        write_fabric(&topology_of(&topology, &command, work)?, &command, &mut page);
+        return Ok(page);
+    };
+    let content = matrix::parse(matrix.name(), &matrix.text()?)?;
+    let mut page = Page::new();
+    introduce(&matrix, &content, &words, &mut page);
+    match &work.options.fabric {
+        Some((name, text)) => {
+            page.gap().remark(&format!("From here on: {name}")).verbatim(text);
+        }
+        None => {
+            let fabric = match &topology {
+                Some(source) => topology_of(source, &command, work)?,
+                None => Fabric::of_hosts(content.nodes, &command, matrix.name())?,
+            };
+            let hosts = fabric.pods * fabric.tors * fabric.hosts;
+            if hosts != content.nodes {
+                let reason = format!("{} nodes, and the topology has {hosts}", content.nodes);
+                return Err(matrix.error(reason).hint("give the topology that belongs to it"));
+            }
+            write_fabric(&fabric, &command, &mut page);
+            write_transport(&command, &matrix, work, &mut page);
+            failed(&content, &command, &matrix, work);
+        }
+    }
+    let unit = start_unit(work.options, &command, &content, &matrix, work.notes);
+    workload::write(&content, &command, unit, &matrix, work, &mut page)?;
+    Ok(page)
+}
+
+fn topology_of(source: &Source, command: &Command, work: &mut Work<'_>) -> Result<Fabric, ImportError> {
+    let topology = topo::parse(source.name(), &source.text()?)?;
+    Fabric::of_file(&topology, command, source.name(), work.notes)
+}
+
+fn introduce(source: &Source, matrix: &Matrix, words: &[String], page: &mut Page) {
+    let (flows, nodes) = (matrix.connections.len(), matrix.nodes);
+    page.remark(&format!(
+        "{}: a connection matrix of htsim with {flows} flows among {nodes} hosts.",
+        source.file_name()
+    ));
+    if words.is_empty() {
+        page.remark("The rest is what htsim does without options; `backwater import --command` takes a command line.");
+    } else {
+        page.remark(&format!("Command line: {}", words.join(" ")));
+    }
+    page.key("title", source.file_name());
+}
+
+/// The unit of start times: as the caller says, or as the program has it, or by what the file looks like.
+fn start_unit(
+    options: &Options,
+    command: &Command,
+    matrix: &Matrix,
+    source: &Source,
+    notes: &mut crate::note::Notes,
+) -> StartUnit {
+    let messages = matrix.connections.iter().any(|connection| connection.message.is_some());
+    let uec = command.program == Some(Program::Uec) || command.program.is_none() && (messages || command.conn_reuse);
+    let unit = options.start_unit.unwrap_or(if uec { StartUnit::Microseconds } else { StartUnit::Picoseconds });
+    let any = matrix.connections.iter().find(|c| matches!(c.start, matrix::Start::At(t) if t > 0.0));
+    if let Some(first) = any.filter(|_| options.start_unit.is_none()) {
+        let why = match (command.program, messages) {
+            (Some(_), _) => "as that program reads them",
+            (None, true) => "as htsim_uec reads them, whose messages are in the file",
+            (None, false) => "as all programs but htsim_uec read them",
+        };
+        let name = if unit == StartUnit::Microseconds { "whole microseconds" } else { "picoseconds" };
+        notes.assumed(
+            source.name(),
+            Some(first.line),
+            format!("start times are {name}, {why}; --start-unit says otherwise"),
+        );
+    }
+    unit
+}
+
+fn write_fabric(fabric: &Fabric, command: &Command, page: &mut Page) {
+    fabric.write(page);
+    page.head("[switch]").key("buffer_per", "none");
+    let latency = fabric.layers.first().map_or(0, |layer| layer.latency_ps);
+    page.key("latency", time(latency)).key("latency_at", "fabric");
+    fabric.write_latencies(page);
+    let payload = payload(command);
+    page.head("[packet]").key("payload", size(payload)).key("header", size(HEADER)).key("gap", "0 B");
+}
+
+/// Payload of a full packet, in octets.
+fn payload(command: &Command) -> u64 {
+    match command.program {
+        Some(Program::Uec) => command.mtu.unwrap_or(4150) - HEADER,
+        Some(_) => command.mtu.unwrap_or(9000),
+        // Of a matrix alone: what UEC's program has, as the one that is used today.
+        None => command.mtu.unwrap_or(4150) - HEADER,
+    }
+}
+
+fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page: &mut Page) {
+    page.head("[ack]").key("size", size(HEADER));
+    if command.program == Some(Program::Roce) {
+        let (low, high) = command.pfc;
+        let unit = payload(command);
+        page.head("[pause]");
+        page.remark("A counter for each ingress: above so many packets the neighbour stops. No frame says so.");
+        page.key("xoff", size(high * unit)).key("xon", size(low * unit)).key("signal", "ideal");
+        if command.spread.as_deref().is_some_and(|strategy| strategy != "ecmp_host" && strategy != "single") {
+            work.notes.differs("--command", None, "-strat: each flow takes one way, by ECMP");
+        }
+        return;
+    }
+    // One acknowledgement for each so many octets.
+    let wire = payload(command) + HEADER;
+    page.number("every", command.sack_threshold.div_ceil(wire).max(1));
+    if command.paths != Some(1) {
+        page.head("[spray]").key("order", "random");
+    }
+    if command.program.is_none() {
+        let text = format!(
+            "the program: htsim_uec without its control, at {} a link and {} of delay; --command says otherwise",
+            rate(command.linkspeed_bps),
+            time(command.hop_latency_ps)
+        );
+        work.notes.assumed(source.name(), None, text);
+    }
+    let text = "NSCC, receiver credit, trimming and REPS: flows send at the rate of their link, queues hold everything, packets are \
+                sprayed at random";
+    work.notes.differs(source.name(), None, text);
+}
+
+/// Links that fail or are slow.
+fn failed(matrix: &Matrix, command: &Command, source: &Source, work: &mut Work<'_>) {
+    for failure in &matrix.failures {
+        let text = format!("link {} of {} {}: here it works", failure.link, failure.tier, failure.switch);
+        work.notes.ignored(source.name(), Some(failure.line), text);
+    }
+    if command.failed > 0 {
+        let text = format!(
+            "-failed {}: that program slows as many links between aggregation and core to 25 %; here they are whole",
+            command.failed
+        );
+        work.notes.ignored("--command", None, text);
+    }
+}

@@ -1,0 +1,191 @@
+//! Flows of a connection matrix: a table of flows, and of those that triggers start a table of operations.
+
+use super::command::{Command, Program};
+use super::matrix::{Connection, Matrix, Start, TriggerKind};
+use super::payload;
+use crate::error::ImportError;
+use crate::options::StartUnit;
+use crate::page::Page;
+use crate::registry::Work;
+use crate::source::Source;
+use crate::tables::{Does, Flow, Flows, Operation, Operations};
+use std::collections::{HashMap, HashSet};
+
+/// A connection with what it is called and how much it sends here.
+struct Known<'a> {
+    id: u64,
+    bytes: u64,
+    connection: &'a Connection,
+}
+
+/// Writes `[[flow]]` and `[[job]]` with their tables.
+pub fn write(
+    matrix: &Matrix,
+    command: &Command,
+    unit: StartUnit,
+    source: &Source,
+    work: &mut Work<'_>,
+    page: &mut Page,
+) -> Result<(), ImportError> {
+    let known = known(matrix, command, source, work)?;
+    let mut triggered = HashSet::new();
+    for one in &known {
+        let connection = one.connection;
+        if matches!(connection.start, Start::By(_)) || connection.send_done.or(connection.recv_done).is_some() {
+            triggered.insert(one.id);
+        }
+        if connection.priority.is_some() {
+            let text = "prio: the flows of a host take turns here";
+            work.notes.ignored(source.name(), Some(connection.line), text);
+        }
+    }
+    let (by_trigger, by_clock): (Vec<&Known<'_>>, Vec<&Known<'_>>) =
+        known.iter().partition(|one| triggered.contains(&one.id));
+    if !by_clock.is_empty() {
+        let mut flows = Flows::new(format!("{}.flows", work.stem));
+        for one in &by_clock {
+            let Connection { src, dst, start, .. } = *one.connection;
+            let start_ps = start_ps(start, unit, one.connection, source)?;
+            flows
+                .add(Flow { id: one.id, src, dst, bytes: one.bytes, start_ps, class: None, path: None }, work.place)?;
+        }
+        let name = flows.finish(work.place)?;
+        page.head("[[flow]]").key("label", "flows").key("table", name);
+    }
+    if !by_trigger.is_empty() {
+        operations(matrix, &by_trigger, unit, source, work, page)?;
+    }
+    Ok(())
+}
+
+/// The connections with their identities, those of the file if all have one, and sizes; messages that begin together are one.
+fn known<'a>(
+    matrix: &'a Matrix,
+    command: &Command,
+    source: &Source,
+    work: &mut Work<'_>,
+) -> Result<Vec<Known<'a>>, ImportError> {
+    let packet = payload(command);
+    let sized = |bytes: u64| match command.program {
+        // That program sends its last packet in full.
+        Some(Program::Roce) => bytes.div_ceil(packet) * packet,
+        _ => bytes,
+    };
+    let messages = matrix.connections.iter().any(|connection| connection.message.is_some());
+    let named = !messages && matrix.connections.iter().all(|connection| connection.id.is_some());
+    let mut all: Vec<Known<'a>> = Vec::with_capacity(matrix.connections.len());
+    let mut seen = HashMap::new();
+    for (number, connection) in (0u64..).zip(&matrix.connections) {
+        if let (Some(id), None) = (connection.id, connection.message)
+            && let Some(line) = seen.insert(id, connection.line)
+        {
+            let reason = format!("another connection has the id {id}, in line {line}");
+            return Err(source
+                .error(reason)
+                .line(connection.line)
+                .hint("`msg` behind it makes both messages of one connection"));
+        }
+        let before = all.last_mut().filter(|before| {
+            let other = before.connection;
+            let alike = (other.id, other.start, other.src, other.dst)
+                == (connection.id, connection.start, connection.src, connection.dst);
+            let triggers = [other.send_done, other.recv_done, connection.send_done, connection.recv_done];
+            alike && connection.message.is_some() && connection.id.is_some() && triggers.iter().all(Option::is_none)
+        });
+        if let Some(before) = before {
+            before.bytes += connection.size;
+            let text =
+                "messages of one connection that begin together are one flow: it ends when the last of them does";
+            work.notes.differs(source.name(), Some(connection.line), text);
+            continue;
+        }
+        let id = connection.id.filter(|_| named).map_or(number, u64::from);
+        all.push(Known { id, bytes: connection.size, connection });
+    }
+    if messages && all.iter().filter(|one| one.connection.message.is_some()).count() > 1 {
+        let text = "messages of one connection: those that do not begin together take turns here, and do not wait for each other";
+        work.notes.differs(source.name(), None, text);
+    }
+    for one in &mut all {
+        if sized(one.bytes) != one.bytes {
+            let text = format!("sizes are whole packets of {packet} B, as that program sends them");
+            work.notes.differs(source.name(), Some(one.connection.line), text);
+            one.bytes = sized(one.bytes);
+        }
+    }
+    Ok(all)
+}
+
+fn start_ps(start: Start, unit: StartUnit, connection: &Connection, source: &Source) -> Result<u64, ImportError> {
+    let Start::At(time) = start else { return Ok(0) };
+    // That program reads whole microseconds.
+    let ps = if unit == StartUnit::Microseconds { time.trunc() * 1e6 } else { time.round() };
+    // 2^53 ps are two and a half hours; below it whole numbers are exact.
+    if ps < 9e15 {
+        return Ok(ps as u64);
+    }
+    Err(source
+        .error("starts after more than two hours")
+        .line(connection.line)
+        .value(format!("start {time}"))
+        .hint("--start-unit ps?"))
+}
+
+/// `[[job]]` with a table of operations: a send waits for those that activate its trigger.
+fn operations(
+    matrix: &Matrix,
+    known: &[&Known<'_>],
+    unit: StartUnit,
+    source: &Source,
+    work: &mut Work<'_>,
+    page: &mut Page,
+) -> Result<(), ImportError> {
+    let (mut by_ack, mut by_byte): (HashMap<u32, Vec<u64>>, HashMap<u32, Vec<u64>>) = (HashMap::new(), HashMap::new());
+    for one in known {
+        let connection = one.connection;
+        connection.send_done.into_iter().for_each(|trigger| by_ack.entry(trigger).or_default().push(one.id));
+        connection.recv_done.into_iter().for_each(|trigger| by_byte.entry(trigger).or_default().push(one.id));
+    }
+    let none = Vec::new();
+    let mut table = Operations::new(format!("{}.operations", work.stem));
+    for one in known {
+        let Connection { src, dst, start, line, .. } = *one.connection;
+        let (mut after, mut after_ack, mut needs) = (&none, &none, None);
+        if let Start::By(trigger) = start {
+            after = by_byte.get(&trigger).unwrap_or(&none);
+            after_ack = by_ack.get(&trigger).unwrap_or(&none);
+            let there = (after.len() + after_ack.len()) as u32;
+            needs = match matrix.triggers.get(&trigger).map(|trigger| trigger.kind) {
+                Some(TriggerKind::Barrier(count)) if count > there => {
+                    let reason = format!(
+                        "waits for trigger {trigger}, which needs {count} activations, and {there} flows activate it"
+                    );
+                    return Err(source.error(reason).line(line).hint("it would never start"));
+                }
+                Some(TriggerKind::Barrier(count)) => Some(count),
+                _ => Some(1),
+            };
+            if there == 0 {
+                let text =
+                    format!("a flow that waits for trigger {trigger}, which nothing activates: it would never start");
+                work.notes.ignored(source.name(), Some(line), text);
+                continue;
+            }
+            // All there are is what an operation waits for anyway.
+            needs = needs.filter(|needs| *needs < there);
+        }
+        let operation = Operation {
+            after,
+            after_ack,
+            needs,
+            start_ps: start_ps(start, unit, one.connection, source)?,
+            ..Operation::new(one.id, src, Does::Send { peer: dst, bytes: one.bytes })
+        };
+        table.add(&operation, work.place)?;
+    }
+    let name = table.finish(work.place)?;
+    page.head("[[job]]");
+    page.remark("Flows that start when others are done: `after` waits for the last byte, `after_ack` for the last acknowledgement.");
+    page.key("label", "triggers").key("ranks", matrix.nodes).key("operations", name);
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Files of other simulators, of collective libraries and of switches, turned into scenarios of Backwater.
+//!
+//! ```text
+//! files ── recognised by content ── a family parses its kinds ── one scenario, its tables, and notes
+//!          registry.rs               htsim/, hpcc/, …              page.rs, table.rs, note.rs
+//! ```
+//!
+//! A *family* is the files of one origin, which belong together: a connection matrix and a topology of htsim, say. It has a
+//! directory of its own and a line in [`registry`]. What a family reads it turns into the text of a scenario ([`Page`]) and
+//! tables of flows or operations beside it ([`tables::Flows`], [`tables::Operations`]). What it leaves out or has to assume it
+//! says in a [`Note`] with file and line: nothing is ignored in silence.
+//!
+//! This crate knows no simulator: a scenario is text, and the crate `backwater` says whether it is right. Every parser takes any
+//! octets and gives a value or an [`ImportError`]; memory is in proportion to the file, whatever its counts say.
+
+mod error;
+#[doc(hidden)]
+pub mod mutation;
+mod note;
+mod options;
+mod page;
+pub mod registry;
+mod source;
+pub mod tables;
+pub mod units;
+pub mod words;
+
+mod htsim;
+
+pub use error::ImportError;
+pub use note::{Note, Notes, Sort};
+pub use options::{Options, StartUnit};
+pub use page::Page;
+pub use source::{Folder, Head, Memory, Place, Source};
+
+use registry::{Given, Work};
+
+/// What an import gives, beside the tables that it has written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The kinds of the files, as `--format` names them, in the order of the files.
+    pub kinds: Vec<&'static str>,
+    /// The scenario, TOML text with remarks. Names of tables in it are relative to its own place.
+    pub scenario: String,
+    /// What was left out, assumed, or is otherwise here: file by file, line by line.
+    pub notes: Vec<Note>,
+}
+
+/// Turns files into one scenario. Tables are created in `place`, their names begin with `stem`.
+///
+/// # Errors
+///
+/// A file that is of no kind or of several, that is not what its kind says, or that does not go with the others.
+pub fn import(
+    sources: Vec<Source>,
+    stem: &str,
+    options: &Options,
+    place: &mut dyn Place,
+) -> Result<Imported, ImportError> {
+    let given = Given::recognised(sources, options)?;
+    let kinds = given.files.iter().map(|(kind, _)| kind.name).collect();
+    let mut notes = Notes::default();
+    let family = given.family;
+    let page = (family.combine)(given, &mut Work { stem, options, place, notes: &mut notes })?;
+    Ok(Imported { kinds, scenario: page.into_text(), notes: notes.into_list() })
+}

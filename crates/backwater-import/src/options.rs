@@ -1,0 +1,26 @@
+//! What the caller of an import may say.
+
+/// Unit of times in a file whose unit depends on the program that reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartUnit {
+    /// Microseconds.
+    Microseconds,
+    /// Picoseconds.
+    Picoseconds,
+}
+
+/// What the caller of an import may say. All of it may be left out.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The family or the kind of all files, instead of what their content says.
+    pub format: Option<String>,
+    /// Unit of `start` in htsim's connection matrices.
+    pub start_unit: Option<StartUnit>,
+    /// The command line of the program that the files were written for: its program and its options, without a shell's quotes.
+    pub command: Vec<String>,
+    /// Text of a scenario, with its name, whose fabric and mechanisms the imported workload runs on, instead of what the family
+    /// assumes.
+    pub fabric: Option<(String, String)>,
+    /// A start time of the files that becomes 0 s; absent: what the family does.
+    pub from_ps: Option<u64>,
+}

@@ -1,0 +1,84 @@
+//! The text of a scenario, with remarks.
+
+/// The text of a scenario as it grows.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    text: String,
+}
+
+/// Where remarks are wrapped.
+const WIDTH: usize = 118;
+
+impl Page {
+    /// An empty one.
+    pub fn new() -> Page {
+        Page::default()
+    }
+
+    /// A remark in lines of its own.
+    pub fn remark(&mut self, text: &str) -> &mut Page {
+        for paragraph in text.lines() {
+            let mut line = String::from("#");
+            for word in paragraph.split_whitespace() {
+                if line.len() > 1 && line.len() + 1 + word.len() > WIDTH {
+                    self.line(&line);
+                    line = String::from("#");
+                }
+                line.push(' ');
+                line.push_str(word);
+            }
+            self.line(&line);
+        }
+        self
+    }
+
+    /// The head of a table, as `[topology]` or `[[flow]]`, after an empty line.
+    pub fn head(&mut self, head: &str) -> &mut Page {
+        self.gap().line(head)
+    }
+
+    /// An empty line, unless there is one already.
+    pub fn gap(&mut self) -> &mut Page {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+        self
+    }
+
+    /// A key and its value.
+    pub fn key(&mut self, key: &str, value: impl Into<toml::Value>) -> &mut Page {
+        let value = value.into();
+        self.line(&format!("{key} = {value}"))
+    }
+
+    /// A key and a whole number.
+    pub fn number(&mut self, key: &str, value: u64) -> &mut Page {
+        self.line(&format!("{key} = {value}"))
+    }
+
+    /// A key and its value, with a remark behind it.
+    pub fn key_because(&mut self, key: &str, value: impl Into<toml::Value>, remark: &str) -> &mut Page {
+        let value = value.into();
+        self.line(&format!("{key} = {value}  # {remark}"))
+    }
+
+    /// Text of a scenario as it is.
+    pub fn verbatim(&mut self, text: &str) -> &mut Page {
+        self.text.push_str(text);
+        if !text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self
+    }
+
+    fn line(&mut self, line: &str) -> &mut Page {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+        self
+    }
+
+    /// All of it.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}

@@ -1,0 +1,141 @@
+//! The families of files, each with its kinds. A new family is a directory and a line here.
+
+use crate::error::ImportError;
+use crate::note::Notes;
+use crate::options::Options;
+use crate::page::Page;
+use crate::source::{Head, Place, Source};
+
+/// All families, in the order in which help lists them.
+pub const FAMILIES: &[&Family] = &[&crate::htsim::FAMILY];
+
+/// Files of one origin, which belong together.
+#[derive(Debug)]
+pub struct Family {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// Whose files they are.
+    pub about: &'static str,
+    /// Its kinds of files.
+    pub kinds: &'static [Kind],
+    /// Turns files of its kinds into one scenario.
+    pub combine: fn(Given, &mut Work<'_>) -> Result<Page, ImportError>,
+}
+
+/// A kind of file.
+#[derive(Debug)]
+pub struct Kind {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// What is in it.
+    pub about: &'static str,
+    /// Whether a file that begins so is one. What could be of two kinds is refused, so it looks at all that is there.
+    pub recognise: fn(&Head) -> bool,
+}
+
+/// The files that are given, each with its kind.
+#[derive(Debug)]
+pub struct Given {
+    /// Their family.
+    pub family: &'static Family,
+    /// In the order of the command line.
+    pub files: Vec<(&'static Kind, Source)>,
+}
+
+/// What a family works with.
+pub struct Work<'a> {
+    /// What the names of tables begin with.
+    pub stem: &'a str,
+    /// What the caller says.
+    pub options: &'a Options,
+    /// Where tables go.
+    pub place: &'a mut dyn Place,
+    /// What the reader should know.
+    pub notes: &'a mut Notes,
+}
+
+/// The kind of a file. `None`: it is of none.
+///
+/// # Errors
+///
+/// It cannot be read, or it could be of several kinds.
+pub fn recognise(source: &Source) -> Result<Option<(&'static Family, &'static Kind)>, ImportError> {
+    among(FAMILIES, source)
+}
+
+fn among(
+    families: &[&'static Family],
+    source: &Source,
+) -> Result<Option<(&'static Family, &'static Kind)>, ImportError> {
+    let head = source.head()?;
+    let all = families.iter().flat_map(|family| family.kinds.iter().map(move |kind| (*family, kind)));
+    let found: Vec<_> = all.filter(|(_, kind)| (kind.recognise)(&head)).collect();
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(_, kind)| kind.name).collect();
+            let reason = format!("it could be of several kinds: {}", names.join(", "));
+            Err(source.error(reason).hint(format!("say which: --format {}", names[0])))
+        }
+    }
+}
+
+impl Given {
+    /// Files with their kinds, by content or as `options.format` says.
+    pub(crate) fn recognised(sources: Vec<Source>, options: &Options) -> Result<Given, ImportError> {
+        let mut files = Vec::with_capacity(sources.len());
+        let mut family: Option<&'static Family> = None;
+        for source in sources {
+            let (own, kind) = kind_of(&source, options.format.as_deref())?;
+            if let Some(other) = family.filter(|other| other.name != own.name) {
+                let reason = format!("a file of {}, and the ones before it are of {}", own.name, other.name);
+                return Err(source.error(reason).hint("import files of different origin one after the other"));
+            }
+            family = Some(own);
+            files.push((kind, source));
+        }
+        let family = family.ok_or_else(|| ImportError::new("no file was given").hint("name at least one"))?;
+        Ok(Given { family, files })
+    }
+
+    /// The files of a kind.
+    pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Source> + 'a {
+        self.files.iter().filter(move |(own, _)| own.name == kind).map(|(_, source)| source)
+    }
+
+    /// The one file of a kind that may be there once.
+    pub fn at_most_one<'a>(&'a self, kind: &'a str) -> Result<Option<&'a Source>, ImportError> {
+        let mut all = self.of(kind);
+        let first = all.next();
+        match all.next() {
+            Some(second) => Err(second.error(format!("another {kind} beside it")).hint("give one of them")),
+            None => Ok(first),
+        }
+    }
+}
+
+fn kind_of(source: &Source, format: Option<&str>) -> Result<(&'static Family, &'static Kind), ImportError> {
+    let Some(format) = format else {
+        return among(FAMILIES, source)?.ok_or_else(|| {
+            let names: Vec<&str> = FAMILIES.iter().flat_map(|f| f.kinds).map(|kind| kind.name).collect();
+            let hint = format!("--format says what it is: {}", names.join(", "));
+            source.error("its content is of no kind that can be imported").hint(hint)
+        });
+    };
+    for family in FAMILIES {
+        if let Some(kind) = family.kinds.iter().find(|kind| kind.name == format) {
+            return Ok((family, kind));
+        }
+        if family.name == format {
+            return among(&[family], source)?.ok_or_else(|| {
+                let names: Vec<&str> = family.kinds.iter().map(|kind| kind.name).collect();
+                let reason = format!("its content is of no kind of {}", family.name);
+                source.error(reason).hint(format!("--format says which it is: {}", names.join(", ")))
+            });
+        }
+    }
+    let names: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
+    Err(ImportError::new(format!("--format {format}: there is no such format"))
+        .hint(format!("families are {}; `backwater list formats` names their kinds", names.join(", "))))
+}

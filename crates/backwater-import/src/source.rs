@@ -1,0 +1,218 @@
+//! What is read, and where tables go.
+
+use crate::error::ImportError;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// How much of a file its kind is recognised by.
+const HEAD: u64 = 64 << 10;
+
+/// Largest file that is read as a whole. Kinds with larger ones read them as streams.
+const LARGEST: u64 = 4 << 30;
+
+/// A file to be imported. It is opened when it is read: there may be a thousand.
+#[derive(Clone, Debug)]
+pub struct Source {
+    name: String,
+    content: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Path(PathBuf),
+    Octets(Arc<[u8]>),
+}
+
+impl Source {
+    /// A file.
+    pub fn file(path: impl Into<PathBuf>) -> Source {
+        let path = path.into();
+        Source { name: path.display().to_string(), content: Content::Path(path) }
+    }
+
+    /// Octets that messages call `name`.
+    pub fn octets(name: impl Into<String>, octets: impl Into<Arc<[u8]>>) -> Source {
+        Source { name: name.into(), content: Content::Octets(octets.into()) }
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its name without directories.
+    pub fn file_name(&self) -> &str {
+        self.name.rsplit(['/', '\\']).next().unwrap_or(&self.name)
+    }
+
+    /// A file whose name this one holds, relative to its own directory. `None` for octets, which have none.
+    pub fn beside(&self, name: &str) -> Option<Source> {
+        match &self.content {
+            Content::Path(path) => Some(Source::file(path.parent().unwrap_or(Path::new("")).join(name))),
+            Content::Octets(_) => None,
+        }
+    }
+
+    /// Its octets as a stream.
+    pub fn open(&self) -> Result<Box<dyn Read + '_>, ImportError> {
+        match &self.content {
+            Content::Octets(octets) => Ok(Box::new(&octets[..])),
+            Content::Path(path) => {
+                if path.is_dir() {
+                    return Err(self.error("this is a directory").hint("name the files in it"));
+                }
+                match File::open(path) {
+                    Ok(file) => Ok(Box::new(BufReader::new(file))),
+                    Err(error) => Err(self.unreadable(&error)),
+                }
+            }
+        }
+    }
+
+    /// All its octets.
+    pub fn read(&self) -> Result<Vec<u8>, ImportError> {
+        self.up_to(LARGEST + 1).and_then(|octets| match octets.len() as u64 {
+            n if n > LARGEST => Err(self.error(format!("larger than {LARGEST} B")).hint("split it")),
+            _ => Ok(octets),
+        })
+    }
+
+    /// Its text.
+    pub fn text(&self) -> Result<String, ImportError> {
+        String::from_utf8(self.read()?).map_err(|error| {
+            let good = error.utf8_error().valid_up_to();
+            let line = 1 + error.as_bytes()[..good].iter().filter(|b| **b == b'\n').count() as u64;
+            self.error(format!("not text: octet {good} is not UTF-8")).line(line)
+        })
+    }
+
+    /// What its kind is recognised by.
+    pub fn head(&self) -> Result<Head, ImportError> {
+        let mut octets = self.up_to(HEAD + 1)?;
+        let whole = octets.len() as u64 <= HEAD;
+        octets.truncate(HEAD as usize);
+        Ok(Head { name: self.file_name().to_owned(), octets, whole })
+    }
+
+    /// An error about it.
+    pub fn error(&self, reason: impl Into<String>) -> ImportError {
+        ImportError::new(reason).file(&self.name)
+    }
+
+    fn up_to(&self, most: u64) -> Result<Vec<u8>, ImportError> {
+        let mut octets = Vec::new();
+        self.open()?.take(most).read_to_end(&mut octets).map_err(|error| self.unreadable(&error))?;
+        Ok(octets)
+    }
+
+    fn unreadable(&self, error: &io::Error) -> ImportError {
+        match error.kind() {
+            io::ErrorKind::NotFound => self.error("there is no such file"),
+            io::ErrorKind::PermissionDenied => self.error("the file may not be read").hint("check its permissions"),
+            _ => self.error(format!("the file cannot be read: {error}")),
+        }
+    }
+}
+
+/// The beginning of a file.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Its name without directories: a hint where content leaves a doubt, never a proof.
+    pub name: String,
+    /// Its first octets, 64 KiB at most.
+    pub octets: Vec<u8>,
+    /// Whether that is all of it.
+    pub whole: bool,
+}
+
+impl Head {
+    /// Its lines as text, none if it is not text. The last line may be cut unless [`whole`](Head::whole).
+    pub fn lines(&self) -> Vec<&str> {
+        let text = match std::str::from_utf8(&self.octets) {
+            Ok(text) => text,
+            // The cut may go through a character.
+            Err(error) if !self.whole && self.octets.len() - error.valid_up_to() < 4 => {
+                std::str::from_utf8(&self.octets[..error.valid_up_to()]).unwrap_or_default()
+            }
+            Err(_) => return Vec::new(),
+        };
+        if text.contains('\0') {
+            return Vec::new();
+        }
+        let mut lines: Vec<&str> = text.lines().collect();
+        if !self.whole {
+            lines.pop();
+        }
+        lines
+    }
+}
+
+/// Where an import creates its tables.
+pub trait Place {
+    /// A new file of this name, beside the scenario.
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn Write + Send>>;
+}
+
+/// A directory.
+#[derive(Debug)]
+pub struct Folder(
+    /// Its path. It exists.
+    pub PathBuf,
+);
+
+impl Place for Folder {
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn Write + Send>> {
+        Ok(Box::new(io::BufWriter::new(File::create(self.0.join(name))?)))
+    }
+}
+
+/// Files in memory, by name; for tests and fuzzing.
+#[derive(Clone, Debug, Default)]
+pub struct Memory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+impl Memory {
+    /// The text of a file; empty if there is none.
+    pub fn text(&self, name: &str) -> String {
+        String::from_utf8_lossy(&self.octets(name)).into_owned()
+    }
+
+    /// The octets of a file; none if there is no such file.
+    pub fn octets(&self, name: &str) -> Vec<u8> {
+        self.0.lock().map_or_else(|_| Vec::new(), |files| files.get(name).cloned().unwrap_or_default())
+    }
+
+    /// The names of all files.
+    pub fn names(&self) -> Vec<String> {
+        self.0.lock().map_or_else(|_| Vec::new(), |files| files.keys().cloned().collect())
+    }
+}
+
+impl Place for Memory {
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn Write + Send>> {
+        if let Ok(mut files) = self.0.lock() {
+            files.insert(name.to_owned(), Vec::new());
+        }
+        Ok(Box::new(InMemory { files: self.clone(), name: name.to_owned() }))
+    }
+}
+
+struct InMemory {
+    files: Memory,
+    name: String,
+}
+
+impl Write for InMemory {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        if let Ok(mut files) = self.files.0.lock() {
+            files.entry(self.name.clone()).or_default().extend_from_slice(octets);
+        }
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

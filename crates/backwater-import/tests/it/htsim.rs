@@ -1,0 +1,146 @@
+//! htsim's files.
+
+use crate::{fixture, imported};
+use backwater_import::{Options, StartUnit};
+
+fn text(path: &str) -> String {
+    String::from_utf8(fixture(path)).expect("text")
+}
+
+fn command(line: &str) -> Options {
+    Options { command: line.split_whitespace().map(str::to_owned).collect(), ..Options::default() }
+}
+
+#[test]
+fn a_matrix_becomes_a_table_and_a_fat_tree_of_its_size() {
+    let (result, place) =
+        imported(&[("one.cm", &text("htsim/one.cm"))], &command("htsim_uec -end 1000 -sender_cc_only")).unwrap();
+    assert_eq!(place.text("it.flows.csv"), "id,src,dst,bytes,start\n0,0,13,2000000,0\n");
+    // 16 = 4^3 / 4 hosts: four pods of two ToRs, and four cores.
+    for line in
+        ["kind = \"fat-tree\"", "pods = 4", "cores = 4", "hosts_per_tor = 2", "payload = \"4086 B\"", "every = 4"]
+    {
+        assert!(result.scenario.contains(line), "{line} is missing in\n{}", result.scenario);
+    }
+    let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+    assert!(notes.iter().any(|note| note.starts_with("--command: ignored: -sender_cc_only: NSCC")), "{notes:?}");
+}
+
+#[test]
+fn triggers_become_operations() {
+    let (result, place) = imported(&[("chain.cm", &text("htsim/chain.cm"))], &Options::default()).unwrap();
+    let expected =
+        "id,rank,kind,peer,bytes,after_ack\n1,0,send,13,200000,\n2,13,send,5,200000,1\n3,5,send,10,200000,2\n";
+    assert_eq!(place.text("it.operations.csv"), expected);
+    assert!(result.scenario.contains("operations = \"it.operations.csv\""));
+    assert!(!result.scenario.contains("[[flow]]"));
+}
+
+#[test]
+fn a_barrier_and_the_first_of_several() {
+    let head = "Nodes 16\nConnections 4\nTriggers 1\n";
+    let body = "0->1 id 1 start 0 size 9 recv_done_trigger 7\n2->3 id 2 start 5 size 9 send_done_trigger 7\n\
+                4->5 id 3 start 0 size 9 send_done_trigger 7\n6->7 id 4 trigger 7 size 9\n";
+    let with = |trigger: &str| imported(&[("a.cm", &format!("{head}{body}{trigger}\n"))], &Options::default());
+    let last = |trigger: &str| {
+        with(trigger).unwrap().1.text("it.operations.csv").lines().last().unwrap_or_default().to_owned()
+    };
+    // id,rank,kind,peer,bytes,after,after_ack,needs,start
+    assert_eq!(last("trigger id 7 oneshot"), "4,6,send,7,9,1,2 3,1,0");
+    assert_eq!(last("trigger id 7 barrier count 2"), "4,6,send,7,9,1,2 3,2,0");
+    assert_eq!(last("trigger id 7 barrier count 3"), "4,6,send,7,9,1,2 3,0");
+    let error = with("trigger id 7 barrier count 4").unwrap_err().to_string();
+    assert!(error.starts_with("a.cm:7: waits for trigger 7, which needs 4 activations, and 3 flows"), "{error}");
+}
+
+#[test]
+fn messages_of_a_connection_that_begin_together_are_one_flow() {
+    let file = text("htsim/test_cr_1f10m10p.cm");
+    let (_, place) = imported(&[("a.cm", &file)], &command("htsim_uec -conn_reuse")).unwrap();
+    assert_eq!(place.text("it.flows.csv"), "id,src,dst,bytes,start\n0,0,1,408600,0\n");
+}
+
+#[test]
+fn starts_are_microseconds_or_picoseconds() {
+    let file = "Nodes 16\nConnections 2\n0->1 start 40.5 size 9\n1->2 start 1e3 size 9\n";
+    let starts = |options: &Options| {
+        let (result, place) = imported(&[("a.cm", file)], options).unwrap();
+        let rows = place.text("it.flows.csv");
+        let starts: Vec<String> =
+            rows.lines().skip(1).filter_map(|row| row.rsplit(',').next().map(str::to_owned)).collect();
+        (starts, result.notes.iter().any(|note| note.text.contains("--start-unit")))
+    };
+    // Rounded: half a picosecond is none.
+    assert_eq!(starts(&Options::default()), (vec!["41".to_owned(), "1000".to_owned()], true));
+    // That program reads whole microseconds.
+    let expected = vec!["40000000".to_owned(), "1000000000".to_owned()];
+    assert_eq!(starts(&command("./htsim_uec")), (expected.clone(), true));
+    let options = Options { start_unit: Some(StartUnit::Microseconds), ..Options::default() };
+    assert_eq!(starts(&options), (expected, false));
+}
+
+#[test]
+fn a_topology_file_says_the_fat_tree() {
+    let rows = "Nodes 32\nConnections 1\n0->31 start 0 size 1000\n";
+    let files = [("a.cm", rows), ("tiny.topo", &text("htsim/leaf_spine_tiny.topo"))];
+    let (result, _) = imported(&files, &Options::default()).unwrap();
+    for line in ["kind = \"leaf-spine\"", "leaves = 4", "spines = 2", "hosts_per_leaf = 8", "link_delay = \"1 us\""] {
+        assert!(result.scenario.contains(line), "{line} is missing in\n{}", result.scenario);
+    }
+    let files = [("fat.topo", text("htsim/fat_tree_1024.topo"))];
+    let (result, _) = imported(&[(files[0].0, &files[0].1)], &Options::default()).unwrap();
+    for line in
+        ["pods = 16", "tors_per_pod = 8", "aggs_per_pod = 8", "cores = 64", "hosts_per_tor = 8", "rate = \"100 Gb/s\""]
+    {
+        assert!(result.scenario.contains(line), "{line} is missing in\n{}", result.scenario);
+    }
+}
+
+#[test]
+fn htsim_roce_is_what_the_scenario_by_hand_says() {
+    let rows = "Nodes 128\nConnections 1\n8->120 id 1 start 0 size 20000000\n";
+    let line = "htsim_roce -nodes 128 -tiers 2 -linkspeed 200000 -mtu 4096 -q 2000 -hop_latency 0.15 -switch_latency 0.3 \
+                -pfc_thresholds 80 93 -strat ecmp_host -paths 1 -seed 13 -end 10000";
+    let (result, place) = imported(&[("a.cm", rows)], &command(line)).unwrap();
+    // 4883 packets of 4096 B.
+    assert_eq!(place.text("it.flows.csv"), "id,src,dst,bytes,start\n1,8,120,20000768,0\n");
+    for line in [
+        "leaves = 16",
+        "spines = 8",
+        "hosts_per_leaf = 8",
+        "rate = \"200 Gb/s\"",
+        "link_delay = \"150 ns\"",
+        "latency = \"300 ns\"",
+        "xoff = \"372 KiB\"",
+        "xon = \"320 KiB\"",
+        "payload = \"4 KiB\"",
+    ] {
+        assert!(result.scenario.contains(line), "{line} is missing in\n{}", result.scenario);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let refused = |text: &str| {
+        let options = Options { format: Some("htsim-cm".into()), ..Options::default() };
+        imported(&[("a.cm", text)], &options).map(|_| ()).unwrap_err().to_string()
+    };
+    for (file, expected) in [
+        ("Nodes 16\nConnections 2\n0->1 start 0 size 1\n", "a.cm:2: the head says 2 connections, and there are 1"),
+        ("Nodes 16\nConnections 1\n0->1\tstart 0 size 1\n", "a.cm:3: `0->1 start 0 size 1`: a tab"),
+        ("Nodes 16\nConnections 1\n0->1 start 0  size 1\n", "a.cm:3: `0->1 start 0  size 1`: two blanks in a row"),
+        ("Nodes 16\nConnections 1\n0->16 start 0 size 1\n", "a.cm:3: there is no node 16"),
+        ("Nodes 16\nConnections 1\n0->0 start 0 size 1\n", "a.cm:3: node 0 sends to itself"),
+        ("Nodes 16\nConnections 1\n0->1 start 0 size 2147483648\n", "a.cm:3: 2147483648 octets are more than"),
+        ("Nodes 16\nConnections 1\n0->1 start 0 size 0\n", "a.cm:3: a size of 0"),
+        ("Nodes 16\nConnections 1\n0->1 size 1\n", "a.cm:3: has neither a start nor a trigger"),
+        ("Nodes 16\nConnections 1\n0->1 id 1 trigger 1 size 1\n", "a.cm:3: trigger 1 is named and defined nowhere"),
+        ("Nodes 16\nConnections 1\n0->1 start 0 size 1 colour 3\n", "a.cm:3: `colour`: is no word of a connection"),
+        ("Nodes 17\nConnections 1\n0->1 start 0 size 1\n", "a.cm: a fat tree of 3 tiers has k^3 / 4"),
+        ("Nodes 4294967296\n", "a.cm:1: `4294967296`: is not a number of nodes"),
+        ("Connections 0\n", "a.cm:1: the line `Nodes N` is missing"),
+    ] {
+        let error = refused(file);
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+}

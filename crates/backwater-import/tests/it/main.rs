@@ -1,0 +1,33 @@
+//! What is imported is what the file says, and what is no such file is refused.
+
+mod htsim;
+mod mutate;
+mod recognised;
+
+use backwater_import::{ImportError, Imported, Memory, Options, Source, import};
+
+/// Imports texts, each with its name.
+pub fn imported(files: &[(&str, &str)], options: &Options) -> Result<(Imported, Memory), ImportError> {
+    let sources = files.iter().map(|(name, text)| Source::octets(*name, text.as_bytes())).collect();
+    let mut place = Memory::default();
+    import(sources, "it", options, &mut place).map(|imported| (imported, place))
+}
+
+/// A fixture, by its path below `tests/files`.
+pub fn fixture(path: &str) -> Vec<u8> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(path);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All fixtures that can be imported, with the kind that each is: its directory and its name.
+pub const FIXTURES: &[(&str, &str)] = &[
+    ("htsim/one.cm", "htsim-cm"),
+    ("htsim/bidir.cm", "htsim-cm"),
+    ("htsim/chain.cm", "htsim-cm"),
+    ("htsim/alltoall_serial_16n.cm", "htsim-cm"),
+    ("htsim/test_cr_1f10m10p.cm", "htsim-cm"),
+    ("htsim/test_cr_1f1m10p.cm", "htsim-cm"),
+    ("htsim/fat_tree_1024.topo", "htsim-topo"),
+    ("htsim/leaf_spine_tiny.topo", "htsim-topo"),
+    ("htsim/test.topo", "htsim-topo"),
+];
