@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         schema,
     )
     from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
+    from backwater.foreign import Imported
+    from backwater.importing import import_
     from backwater.reading import Comparison, Series, open_run
     from backwater.results import Run
     from backwater.resumed import Resumed, resume
@@ -43,6 +45,8 @@ else:
             "schema",
         ),
         "errors": ("InputError", "Interrupted", "OtherBuildWarning", "ResultError"),
+        "foreign": ("Imported",),
+        "importing": ("import_",),
         "reading": ("Comparison", "Series", "open_run"),
         "results": ("Run",),
         "resumed": ("Resumed", "resume"),
@@ -66,6 +70,7 @@ else:
 __all__ = [
     "Capture",
     "Comparison",
+    "Imported",
     "InputError",
     "Interrupted",
     "OtherBuildWarning",
@@ -79,6 +84,7 @@ __all__ = [
     "Status",
     "build",
     "explain",
+    "import_",
     "load",
     "new_scenario",
     "open_run",

@@ -215,6 +215,32 @@ def explain(key: str) -> dict[str, Any]:
 def items(what: str) -> list[dict[str, str]]:
     """The known `mechanisms`, `topologies` or `workloads`, as {name, summary, source}."""
 
+def formats() -> list[dict[str, str]]:
+    """The kinds of files that can be imported, as {name, summary, source}."""
+
+def recognise(file: str | os.PathLike[str]) -> str | None:
+    """The kind of a file that can be imported, by its content; None: it is of no kind.
+
+    Raises `ScenarioError` if it cannot be read, or could be of several kinds.
+    """
+
+def import_files(
+    files: Sequence[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    stem: str,
+    *,
+    kind: str | None = None,
+    start_unit: str | None = None,
+    command: Sequence[str] = (),
+    fabric: tuple[str, str] | None = None,
+) -> dict[str, Any]:
+    """Turn files into the text of one scenario; its tables are written to `folder`.
+
+    Names of tables begin with `stem`. `kind` is the kind or the family of the files, `fabric` the
+    name and the text of a scenario. Gives {kinds, scenario, notes: [(file, line, sort, text)]}.
+    Raises `ScenarioError`.
+    """
+
 def schema() -> str:
     """The JSON Schema of a scenario file."""
 

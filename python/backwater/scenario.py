@@ -28,12 +28,21 @@ Value = str | int | float | bool | Sequence[Any]
 
 
 def load(path: str | os.PathLike[str]) -> Scenario:
-    """Read a scenario file.
+    """Read a scenario file, or a file of another tool that can be imported.
 
-    Raises `backwater.ScenarioError` with place, value, reason and hint if it cannot be read.
+    What was ignored or assumed of a file of another tool is in `facts["notes"]`. Raises
+    `backwater.ScenarioError` with place, value, reason and hint if it cannot be read.
     """
-    core = _core.Scenario.from_file(os.fspath(path))
-    return Scenario(core, {"file": os.fspath(path)}, Path(path).parent)
+    facts: dict[str, Any] = {"file": os.fspath(path)}
+    file = Path(path)
+    if file.suffix != ".toml":
+        from backwater.foreign import foreign, imported
+
+        if foreign(file):
+            brought = imported(file)
+            file = brought.path
+            facts["notes"] = [str(note) for note in brought.notes]
+    return Scenario(_core.Scenario.from_file(os.fspath(file)), facts, file.parent)
 
 
 def parse(text: str, origin: str = "<text>") -> Scenario:

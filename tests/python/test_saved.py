@@ -13,6 +13,7 @@ import backwater
 from backwater.errors import InputError
 from backwater.results import load_run
 from backwater.saved import SavedRun
+from conftest import ROOT
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -149,6 +150,48 @@ def test_a_parameter_of_each_mechanism_takes_effect(
     head, tail = STAR.split("[ecn]")[0], "[[flow]]" + STAR.split("[[flow]]", 1)[1]
     case = backwater.parse(head + tables + tail)
     case.save(tmp_path / "there.run", "30 us")
+    saved = backwater.resume(tmp_path / "there.run")
+    plain, fork = saved.run(), saved.set(key, value).run()
+    assert plain.fingerprint == case.run().fingerprint
+    assert fork.fingerprint != plain.fingerprint
+
+
+# Four flows share two spines; with a window of two packets a flow pauses after each two.
+SPINES = """
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer_per = "none"
+[transport]
+window = "8192 B"
+[spray]
+order = "random"
+[[flow]]
+from = "0..3"
+to = "4..7"
+size = "1 MB"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "until", "key", "value"),
+    [
+        (SPINES, "20 us", "spray.order", "round-robin"),
+        (SPINES.replace('[spray]\norder = "random"', "[flowlet]"), "20 us", "flowlet.gap", "1 us"),
+        ((ROOT / "scenarios/ci-victim.toml").read_text(), "5 us", "ci.high", "20 KB"),
+    ],
+    ids=["spray", "flowlet", "ci"],
+)
+def test_a_parameter_of_what_moves_packets_elsewhere_takes_effect(
+    tmp_path: Path, text: str, until: str, key: str, value: str
+) -> None:
+    case = backwater.parse(text)
+    case.save(tmp_path / "there.run", until)
     saved = backwater.resume(tmp_path / "there.run")
     plain, fork = saved.run(), saved.set(key, value).run()
     assert plain.fingerprint == case.run().fingerprint

@@ -91,9 +91,18 @@ pub struct AckParams {
     #[schemars(range(min = 1, max = 65_535))]
     #[schemars(extend("x-source" = "choice: 1; RoCEv2 leaves it to the sender's AckReq bit"))]
     pub every: u32,
+    /// Whether the first packet of a flow is acknowledged at once where several share an acknowledgement; the next that is not alone covers `every` after it.
+    #[schemars(extend("x-source" = "off: choice; on: UEC's transport in uet-htsim, by which a sender learns the round trip"))]
+    pub first_packet: bool,
 }
 
 impl AckParams {
+    /// Packets that a flow of which nothing has come counts as not yet acknowledged, so that its first one is the last of `every`.
+    pub(crate) fn pending_at_first(&self) -> u16 {
+        let before = self.every.saturating_sub(1);
+        if self.first_packet { u16::try_from(before).unwrap_or(u16::MAX) } else { 0 }
+    }
+
     /// Payload that is acknowledged at a time. With a narrower window the receiver would wait for packets that the sender may not send.
     pub fn together(&self, payload: Bytes) -> Bytes {
         Bytes(payload.0 * u64::from(self.every.max(1)))
@@ -245,7 +254,15 @@ impl JsonSchema for Window {
 
 impl Default for AckParams {
     fn default() -> Self {
-        AckParams { enabled: true, size: Bytes(66), class: None, path: AckPath::Ecmp, first_at_nic: true, every: 1 }
+        AckParams {
+            enabled: true,
+            size: Bytes(66),
+            class: None,
+            path: AckPath::Ecmp,
+            first_at_nic: true,
+            every: 1,
+            first_packet: false,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod describe;
 mod diverge;
 mod errors;
 mod flows;
+mod import;
 mod parquet;
 mod scenario;
 mod simulation;
@@ -41,6 +42,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe::new_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(describe::advice_forms, module)?)?;
     module.add_function(wrap_pyfunction!(describe::advise, module)?)?;
+    module.add_function(wrap_pyfunction!(import::formats, module)?)?;
+    module.add_function(wrap_pyfunction!(import::recognise, module)?)?;
+    module.add_function(wrap_pyfunction!(import::import_files, module)?)?;
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(capture::sample_frames, module)?)?;
     module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;

@@ -29,6 +29,7 @@ COMMANDS = {
     "reproduce": ("reproduce", "reproduce"),
     "advise": ("advise", "app"),
     "pcap": ("pcap", "app"),
+    "import": ("import_", "import_"),
     "new": ("describe", "new"),
     "schema": ("describe", "schema"),
 }

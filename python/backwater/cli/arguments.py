@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backwater.cli.output import message
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def read(
     pairs = overrides(settings)
     _see_no_variant(file)
     case = scenario.parse(_stdin(), "<stdin>") if file == "-" else scenario.load(file)
+    for note in case.facts.get("notes", ()):
+        message(note)
     if variant is not None:
         case = case.variant(variant)
     return changed(case, pairs, mechanisms, where_on=where_on)

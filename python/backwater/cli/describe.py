@@ -41,6 +41,7 @@ class Listable(StrEnum):
     MECHANISMS = "mechanisms"
     TOPOLOGIES = "topologies"
     WORKLOADS = "workloads"
+    FORMATS = "formats"
     STUDIES = "studies"
 
 
@@ -147,7 +148,9 @@ def _show_facts(facts: dict[str, Any]) -> None:
 def list_items(
     what: Annotated[
         Listable,
-        typer.Argument(help="mechanisms, topologies, workloads or studies.", metavar="WHAT"),
+        typer.Argument(
+            help="mechanisms, topologies, workloads, formats or studies.", metavar="WHAT"
+        ),
     ],
     json: Json = None,
 ) -> None:
@@ -161,6 +164,8 @@ def list_items(
             {"name": study.id, "summary": study.title, "source": study.document}
             for study in studies
         ]
+    elif what is Listable.FORMATS:
+        entries = _core.formats()
     else:
         entries = _core.items(what.value)
     if json is not None:

@@ -172,6 +172,8 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
     // One acknowledgement for each so many octets.
     let wire = payload(command) + HEADER;
     page.number("every", command.sack_threshold.div_ceil(wire).max(1));
+    page.key("first_packet", true);
+    page.key_because("class", 7, "its switches serve headers and acknowledgements before data");
     if command.paths != Some(1) {
         page.head("[spray]").key("order", "random");
     }

@@ -129,7 +129,8 @@ impl Lone<LoneHost> {
         let ds = DsField::new(Dscp::of(Class(class)), Ecn::NotEct);
         let recovers = self.world.rules.transport.recovery != Recovery::None;
         let flow = SendFlow::new(&spec, mix(id + 1), ds, self.world.now, recovers);
-        self.node.tables.flows.insert(flow, crate::routing::NO_PATH)
+        let pending = self.world.rules.ack.pending_at_first();
+        self.node.tables.flows.insert(flow, crate::routing::NO_PATH, pending)
     }
 
     /// The flow is paced.
@@ -289,6 +290,22 @@ fn packets_share_an_acknowledgement() {
     }
     host.run();
     let expected = [(1, 2), (3, 4), (4, 5)].map(|(us, upto)| (ack_after(full_after(Time::us(us))), Kind::Ack, upto));
+    assert_eq!(host.answers(), expected);
+}
+
+/// The first packet of a flow waits for no other, if that is wanted; of those after it two share an acknowledgement.
+#[test]
+fn the_first_packet_may_be_acknowledged_at_once() {
+    let ack = AckParams { size: Bytes(64), every: 2, first_packet: true, ..AckParams::default() };
+    let mut host = host(ack, TransportParams::default(), NicParams::default());
+    let slot = host.flow(1, 3, 6);
+    for nth in 0..6 {
+        let packet = host.packet(slot, nth);
+        host.send(Time::us(nth), 0, packet);
+    }
+    host.run();
+    let expected =
+        [(0, 1), (2, 3), (4, 5), (5, 6)].map(|(us, upto)| (ack_after(full_after(Time::us(us))), Kind::Ack, upto));
     assert_eq!(host.answers(), expected);
 }
 

@@ -118,8 +118,9 @@ pub(crate) struct RecvFlow {
 }
 
 impl RecvFlow {
-    /// The receiver's half of a flow, nothing of which has come yet. Its acknowledgements take the path `back`, unless that is `NO_PATH`.
-    pub fn of(flow: &SendFlow, back: u32) -> RecvFlow {
+    /// The receiver's half of a flow, nothing of which has come yet. Its acknowledgements take the path `back`, unless that is `NO_PATH`; as `pending`
+    /// it counts packets that wait for an acknowledgement.
+    pub fn of(flow: &SendFlow, back: u32, pending: u16) -> RecvFlow {
         RecvFlow {
             received: 0,
             furthest: 0,
@@ -130,7 +131,7 @@ impl RecvFlow {
             marked: 0,
             back,
             tag: flow.tag,
-            pending: 0,
+            pending,
             pending_mark: false,
             begun: false,
             class: flow.own_class,

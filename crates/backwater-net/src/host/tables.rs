@@ -48,9 +48,9 @@ pub(crate) struct Flows {
 
 impl Flows {
     #[inline]
-    pub fn insert(&mut self, flow: SendFlow, back: u32) -> u32 {
+    pub fn insert(&mut self, flow: SendFlow, back: u32, pending: u16) -> u32 {
         self.active += 1;
-        let other = RecvFlow::of(&flow, back);
+        let other = RecvFlow::of(&flow, back, pending);
         if let Some(slot) = self.free.pop() {
             self.send[slot as usize] = flow;
             self.recv[slot as usize] = other;

@@ -58,7 +58,7 @@ impl<A: Actors> Network<A> {
         let left = self.world.rules.confinement.place(spec.group, spec.class);
         let flow = SendFlow { path, stream, left, ..SendFlow::new(spec, hash, ds, self.world.now, recovers) };
         let pinned = path != NO_PATH || back != NO_PATH;
-        let slot = self.tables.flows.insert(flow, back);
+        let slot = self.tables.flows.insert(flow, back, self.world.rules.ack.pending_at_first());
         self.note_begin(spec, pinned);
         let reference = self.tables.flows.reference(slot);
         self.world.fabric.paths.put_in(reference, spec.dst, path, back);

@@ -1,0 +1,71 @@
+//! Files of other tools: what they are, and how they become scenarios.
+
+use crate::errors::{call, patiently};
+use backwater::ScenarioError;
+use backwater_import::registry::{self, FAMILIES};
+use backwater_import::{Folder, ImportError, Imported, Options, Source, StartUnit, import};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+
+/// An import's error as one of a scenario: the same attributes, and its text.
+fn as_scenario(error: ImportError) -> ScenarioError {
+    let reason = match &error.value {
+        Some(value) => format!("`{value}`: {}", error.reason),
+        None => error.reason,
+    };
+    let line = error.line.and_then(|line| usize::try_from(line).ok());
+    ScenarioError { file: error.file, line, value: error.value, reason, hint: error.hint, ..ScenarioError::default() }
+}
+
+/// The kinds of files that can be imported.
+#[pyfunction]
+pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let mut all = Vec::new();
+    for family in FAMILIES {
+        for kind in family.kinds {
+            let dict = PyDict::new(py);
+            dict.set_item("name", kind.name)?;
+            dict.set_item("summary", kind.about)?;
+            dict.set_item("source", family.about)?;
+            all.push(dict);
+        }
+    }
+    Ok(all)
+}
+
+/// The kind of a file, or None.
+#[pyfunction]
+pub fn recognise(py: Python<'_>, file: PathBuf) -> PyResult<Option<&'static str>> {
+    call(py, || registry::recognise(&Source::file(file)).map_err(as_scenario))
+        .map(|found| found.map(|(_, kind)| kind.name))
+}
+
+/// Turns files into a scenario's text, with tables in a folder.
+#[pyfunction]
+#[pyo3(signature = (files, folder, stem, *, kind=None, start_unit=None, command=Vec::new(), fabric=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the options of the command")]
+pub fn import_files<'py>(
+    py: Python<'py>,
+    files: Vec<PathBuf>,
+    folder: PathBuf,
+    stem: String,
+    kind: Option<String>,
+    start_unit: Option<&str>,
+    command: Vec<String>,
+    fabric: Option<(String, String)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let start_unit = start_unit.map(|unit| if unit == "us" { StartUnit::Microseconds } else { StartUnit::Picoseconds });
+    let options = Options { format: kind, start_unit, command, fabric, ..Options::default() };
+    let work = move || {
+        let sources = files.into_iter().map(Source::file).collect();
+        import(sources, &stem, &options, &mut Folder(folder)).map_err(as_scenario)
+    };
+    let Imported { kinds, scenario, notes } = patiently(py, None, work)?;
+    let dict = PyDict::new(py);
+    dict.set_item("kinds", kinds)?;
+    dict.set_item("scenario", scenario)?;
+    let notes = notes.into_iter().map(|note| (note.file, note.line, note.sort.word(), note.text));
+    dict.set_item("notes", notes.collect::<Vec<_>>())?;
+    Ok(dict)
+}

@@ -1,0 +1,85 @@
+"""`backwater import`: files of other tools, turned into scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater.cli.arguments import Force
+from backwater.cli.output import message, warn
+from backwater.cli.targets import Kind, writable
+from backwater.errors import InputError
+
+
+def import_(
+    files: Annotated[
+        list[str], typer.Argument(help="Files that belong together.", metavar="FILE...")
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--out", metavar="SCENARIO", help="The scenario; by default FILE with .toml."
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002 - what the option is called
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="What the files are, where their content is not to say it; `backwater list "
+            "formats` has the names.",
+        ),
+    ] = None,
+    command: Annotated[
+        str,
+        typer.Option(
+            "--command",
+            metavar="LINE",
+            help='The command line that the files were for, as in "htsim_uec -linkspeed 200000".',
+        ),
+    ] = "",
+    start_unit: Annotated[
+        str | None,
+        typer.Option(
+            "--start-unit", metavar="us|ps", help="Unit of start times in an htsim matrix."
+        ),
+    ] = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            "--fabric",
+            metavar="FILE",
+            help="A scenario whose topology, switches and mechanisms the workload runs on.",
+        ),
+    ] = None,
+    force: Force = False,
+) -> int:
+    """Turn files of another tool into a commented scenario, with tables beside it.
+
+    What a file is shows its content. Everything in it that is ignored here, had to be assumed or
+    is not quite the same is said on stderr, with file and line. `run`, `check` and `compare` take
+    such a file in place of a scenario, too, where it says all that a scenario needs.
+    """
+    from backwater.importing import import_ as bring
+    from backwater.scenario import load
+
+    target = Path(out) if out is not None else Path(Path(files[0]).stem + ".toml")
+    writable(str(target), Kind.SCENARIO, *files)
+    if target.exists() and not force:
+        raise InputError(f"{target}: exists already", "give another name, or --force to replace it")
+    done = bring(
+        files,
+        target,
+        format=format,
+        start_unit=start_unit,
+        command=command,
+        fabric=fabric,
+        force=force,
+    )
+    for note in done.notes:
+        message(str(note))
+    warn(load(target).check())
+    message(f"{target}: written; `backwater run {target}` runs it")
+    return 0

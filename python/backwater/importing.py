@@ -1,0 +1,60 @@
+"""Files of other tools, turned into scenarios: connection matrices, topologies, traces."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backwater._core import ScenarioError
+from backwater.errors import InputError
+from backwater.foreign import Imported, bring
+from backwater.scenario import load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def import_(
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - what the command calls it
+    start_unit: str | None = None,
+    command: str = "",
+    fabric: str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> Imported:
+    """Turn files of another tool into a scenario file, with tables beside it.
+
+    The files belong together, such as a connection matrix and a topology. What each of them is
+    shows its content; `format` says it otherwise: a kind or a family of `backwater list formats`.
+    `start_unit`, `"us"` or `"ps"`, is of start times in a connection matrix of htsim. `command` is
+    the command line of the program that the files were for. `fabric` is a scenario file whose
+    topology, switches and mechanisms the workload is to run on. Tables are called after the
+    scenario: `out` without its end, `.flows.csv` or the like behind it.
+
+    Raises `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` where
+    `out` is there already and `force` does not say that it is replaced.
+    """
+    several = [files] if isinstance(files, str | os.PathLike) else list(files)
+    target = Path(out)
+    if target.exists() and not force:
+        raise InputError(f"{target}: exists already", "give another name, or force to replace it")
+
+    def see(written: Path) -> None:
+        try:
+            load(written).check()
+        except (ScenarioError, InputError) as error:
+            told = str(error).replace(str(written.parent), str(target.parent))
+            raise InputError(f"what was imported cannot run, and was not kept: {told}") from None
+
+    return bring(
+        several,
+        target,
+        kind=format,
+        start_unit=start_unit,
+        command=command,
+        fabric=fabric,
+        see=see,
+    )

@@ -1,0 +1,107 @@
+"""Files of other tools: imported, refused, and run in place of a scenario."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+FILES = ROOT / "crates/backwater-import/tests/files/htsim"
+UEC = "htsim_uec -end 1000 -sender_cc_only"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of the test's own, with the user's cache in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def ends(scenario: Path) -> list[str]:
+    """When each flow ends, in us, with six digits as htsim prints them."""
+    flows = backwater.load(scenario).run().flows.sort_by("flow_id").to_pylist()
+    return [f"{(flow['start_ps'] + flow['fct_last_ack_ps']) / 1e6:.6g}" for flow in flows]
+
+
+# What htsim_uec of uet-htsim at 40ccb05 prints: the published outputs of its validate files.
+@pytest.mark.parametrize(
+    ("name", "command", "expected"),
+    [
+        ("one", UEC, ["176.2"]),
+        ("bidir", UEC, ["176.804", "176.804"]),
+        ("test_cr_1f1m10p", UEC, ["17.0107"]),
+        ("test_cr_1f10m10p", UEC + " -conn_reuse", ["46.8907"]),
+    ],
+)
+def test_flows_without_congestion_end_when_htsims_do(
+    name: str, command: str, expected: list[str]
+) -> None:
+    done = backwater.import_(FILES / f"{name}.cm", f"{name}.toml", command=command)
+    assert done.kinds == ["htsim-cm"]
+    assert ends(done.path) == expected
+
+
+def test_the_command_says_what_it_has_left_out(command: Command) -> None:
+    shutil.copy(FILES / "one.cm", "one.cm")
+    done = command("import", "one.cm", "--command", UEC)
+    assert done.code == 0
+    assert "--command: ignored: -sender_cc_only: NSCC is not modelled" in done.err
+    assert "one.toml: written; `backwater run one.toml` runs it" in done.err
+    assert sorted(path.name for path in Path().iterdir()) == ["one.cm", "one.flows.csv", "one.toml"]
+    again = command("import", "one.cm")
+    assert again.code == 2
+    assert "one.toml: exists already" in again.err
+    assert command("import", "one.cm", "--force").code == 0
+
+
+def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
+    shutil.copy(FILES / "one.cm", "one.cm")
+    checked = command("check", "one.cm")
+    assert checked.code == 0
+    assert "one.cm: assumed: the program: htsim_uec" in checked.err
+    assert command("run", "one.cm", "--out", "there").code == 0
+    assert backwater.open_run("there").flows["bytes"].to_pylist() == [2_000_000]
+    assert command("compare", "one.cm", "one.cm,ack.every=1", "--out", "both").code == 0
+    # The table that a result names is where the scenario beside it says.
+    assert command("run", "there/scenario.toml", "--out", "again").code == 0
+
+
+def test_what_is_no_such_file_is_refused_with_its_line(command: Command) -> None:
+    Path("bad.cm").write_text("Nodes 16\nConnections 1\n0->1 start 0 size 1 colour 3\n")
+    done = command("import", "bad.cm")
+    assert done.code == 2
+    assert done.err.startswith("error: bad.cm:3: `colour`: is no word of a connection")
+    assert "hint: " in done.err
+    # Nothing is left behind.
+    assert [path.name for path in Path().iterdir()] == ["bad.cm"]
+    Path("nothing.txt").write_text("hello\n")
+    done = command("import", "nothing.txt")
+    assert done.code == 2
+    assert "nothing.txt: its content is of no kind that can be imported" in done.err
+    done = command("import", "absent.cm")
+    assert done.code == 2
+    assert "absent.cm: there is no such file" in done.err
+
+
+def test_a_workload_runs_on_the_fabric_of_a_scenario(command: Command) -> None:
+    shutil.copy(FILES / "one.cm", "one.cm")
+    fabric = '[topology]\nkind = "star"\nhosts = 16\nrate = "400 Gb/s"\nlink_delay = "1 us"\n'
+    Path("star.toml").write_text(fabric)
+    assert command("import", "one.cm", "--fabric", "star.toml", "-o", "on-star.toml").code == 0
+    assert backwater.load("on-star.toml").resolved().count('kind = "star"') == 1
+    assert len(ends(Path("on-star.toml"))) == 1
+
+
+def test_formats_are_listed(command: Command) -> None:
+    done = command("list", "formats")
+    assert done.code == 0
+    assert "htsim-cm" in done.out
