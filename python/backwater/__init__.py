@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         schema,
     )
     from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
+    from backwater.exporting import export
     from backwater.foreign import Imported
     from backwater.importing import import_
     from backwater.reading import Comparison, Series, open_run
@@ -45,6 +46,7 @@ else:
             "schema",
         ),
         "errors": ("InputError", "Interrupted", "OtherBuildWarning", "ResultError"),
+        "exporting": ("export",),
         "foreign": ("Imported",),
         "importing": ("import_",),
         "reading": ("Comparison", "Series", "open_run"),
@@ -84,6 +86,7 @@ __all__ = [
     "Status",
     "build",
     "explain",
+    "export",
     "import_",
     "load",
     "new_scenario",

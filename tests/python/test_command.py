@@ -29,6 +29,7 @@ COMMANDS = [
     "compare",
     "why",
     "jobs",
+    "export",
     "check",
     "explain",
     "list",

@@ -20,6 +20,7 @@ ABOVE = {
     "study/claims": ("cli", "report"),
     "why": ("cli", "report"),
     "plot": ("cli", "report"),
+    "exporting": ("cli", "report"),
     "report": ("cli",),
 }
 """What the modules of a folder must not import."""

@@ -26,6 +26,7 @@ COMMANDS = {
     "explain": ("describe", "explain"),
     "list": ("describe", "list_items"),
     "report": ("report", "report"),
+    "export": ("export", "export"),
     "reproduce": ("reproduce", "reproduce"),
     "advise": ("advise", "app"),
     "pcap": ("pcap", "app"),

@@ -1,0 +1,145 @@
+"""`backwater export`: a run's results as files that the tools of others read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backwater.cli.arguments import Force
+from backwater.cli.output import message
+from backwater.exporting import FORMATS
+from backwater.journal import name_of
+
+PANEL = "What some formats take"
+
+
+def export(
+    directory: Annotated[
+        str,
+        typer.Argument(metavar="DIR", help="What `backwater run --out` wrote, or DIR/seed-N."),
+    ],
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "--out",
+            "-o",
+            metavar="FILE|DIR",
+            help="Where it goes; - is stdout. `ns3` and `csv` need the name of a directory.",
+        ),
+    ] = "-",
+    seed: Annotated[
+        int | None, typer.Option("--run", metavar="SEED", min=0, help="Which run of a series.")
+    ] = None,
+    force: Force = False,
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            "--ids",
+            metavar="ip|node",
+            rich_help_panel=PANEL,
+            help="fct, ns3: as HPCC writes hosts and ports (ip, the default), or ConWeave (node).",
+        ),
+    ] = None,
+    incast: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--incast",
+            metavar="GROUP",
+            rich_help_panel=PANEL,
+            help="fct, ns3: flows of this group have the port 200, by which HPCC's scripts know an "
+            "incast, not 100; may be given more than once.",
+        ),
+    ] = None,
+    standalone: Annotated[
+        str | None,
+        typer.Option(
+            "--standalone",
+            metavar="ns3|ideal",
+            rich_help_panel=PANEL,
+            help="fct: the time of a flow alone by that code's formula (ns3, the default), or to "
+            "the last byte as Backwater knows it (ideal).",
+        ),
+    ] = None,
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            "--offset",
+            metavar="TIME",
+            rich_help_panel=PANEL,
+            help='fct, pfc, qlen, ns3: what the time 0 is called; "2 s" by default, as is custom '
+            "there.",
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            rich_help_panel=PANEL,
+            help='qlen: time between two blocks; "100 ms" by default.',
+        ),
+    ] = None,
+    start_unit: Annotated[
+        str | None,
+        typer.Option(
+            "--start-unit",
+            metavar="ps|us",
+            rich_help_panel=PANEL,
+            help="cm: unit of starts, ps by default; htsim_uec reads us.",
+        ),
+    ] = None,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            "--job", metavar="LABEL", rich_help_panel=PANEL, help="goal: which job, if several."
+        ),
+    ] = None,
+    instance: Annotated[
+        int | None,
+        typer.Option(
+            "--instance",
+            metavar="N",
+            min=0,
+            rich_help_panel=PANEL,
+            help="goal: which instance of the job; 0 by default.",
+        ),
+    ] = None,
+) -> int:
+    """Write the results of a run in the format of another tool.
+
+    fct, pfc, qlen: what the ns-3 code of HPCC and ConWeave writes. ns3: the topology and flows that
+    it reads. cm: a connection matrix of htsim. goal: a job's messages and computations. csv: all
+    tables, with units in the names of columns. What a format cannot express is said on stderr.
+    """
+    from backwater.exporting import export as write
+    from backwater.manifest import judging
+
+    given: dict[str, Any] = {
+        "ids": ids,
+        "incast": incast or None,
+        "standalone": standalone,
+        "offset": offset,
+        "every": every,
+        "start_unit": start_unit,
+        "job": job,
+        "instance": instance,
+    }
+    folder = Path(directory) if seed is None else Path(directory) / name_of(seed)
+    with judging(folder):
+        told = write(
+            folder,
+            to,
+            output,
+            force=force,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+    message(*(f"note: {one}" for one in told))
+    if output != "-":
+        message(f"export: {output}")
+    return 0

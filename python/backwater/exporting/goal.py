@@ -1,0 +1,226 @@
+"""GOAL: what each rank of a job sends, receives and computes, and what of its own it waits for.
+
+    num_ranks N
+    rank R {
+    s1: send 4096b to 3 tag 1
+    r2: recv 4096b from 5 tag 2
+    c3: calc 1000
+    s3: send 4096b to 3 tag 3
+    c3 requires r2
+    s3 requires c3
+    }
+
+By `txt2bin.re` of LogGOPSim (spcl/atlahs at 8837294). A send waits for the transfer that was the
+last of what it waited for in this run (`after_flow`), and then for as long as the run let pass
+(`calc`, in ns). Of several that ended at one instant it waits for one that the sender received. If
+the sender has no part in any, GOAL cannot say so: a message of 1 B (`y`, received as `w`) goes from
+the other's receiver to the sender.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import IO, TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.exporting.network import PS_PER_NS
+from backwater.exporting.rows import MOST, frame
+from backwater.wording import series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backwater.exporting import Options
+    from backwater.exporting.place import Place
+    from backwater.results import Run
+
+TAKES = ("job", "instance")
+FILES = ()
+
+SIGNAL_BYTES = 1
+FACTS = ("number", "src_rank", "dst_rank", "bytes", "start_ps", "end_ps")
+
+
+def write(run: Run, place: Place, options: Options) -> list[str]:
+    """Write the file."""
+    job = _instance(run, options)
+    found = _transfers(run, job)
+    operations = pl.concat(
+        [
+            found.with_columns(rank="src_rank", kind=pl.lit("send")),
+            found.with_columns(rank="dst_rank", kind=pl.lit("recv")),
+            found.filter(_foreign()).with_columns(rank="after_dst_rank", kind=pl.lit("signal")),
+        ]
+    ).sort("rank", "start_ps", "number", maintain_order=True)
+    last = _last(run, job, found)
+    with place.text() as out:
+        out.write(f"num_ranks {job['ranks']}\n")
+        rows = itertools.chain.from_iterable(
+            part.iter_rows(named=True) for part in operations.iter_slices(MOST)
+        )
+        by_rank = itertools.groupby(rows, key=lambda row: int(row["rank"]))
+        rank, of = next(by_rank, (None, iter(())))
+        for number in range(job["ranks"]):
+            out.write(f"\nrank {number} {{\n")
+            if rank == number:
+                for row in of:
+                    _operation(out, row, found.height)
+                rank, of = next(by_rank, (None, iter(())))
+            if last is not None and last[0] == number:
+                out.writelines(last[1])
+            out.write("}\n")
+    return _told(found)
+
+
+def _instance(run: Run, options: Options) -> dict[str, Any]:
+    """Give the row of the instance that is asked for. Raises `InputError`."""
+    jobs = run.jobs.to_pylist() if run.jobs.num_rows else []
+    labels = list(dict.fromkeys(row["job"] for row in jobs))
+    if not labels:
+        raise InputError("the run has no jobs", "GOAL is of jobs; its scenario has no [[job]]")
+    if options.job is None and len(labels) > 1:
+        raise InputError(f"the run has {len(labels)} jobs", f"--job is {series(labels)}")
+    label = labels[0] if options.job is None else options.job
+    for row in jobs:
+        if (row["job"], row["instance"]) == (label, options.instance):
+            return row
+    if label not in labels:
+        raise InputError(f"--job {label}: the run has no such job", f"it has {series(labels)}")
+    count = sum(row["job"] == label for row in jobs)
+    raise InputError(
+        f"--instance {options.instance}: the run has no such instance of {label}",
+        f"it has 0 to {count - 1}",
+    )
+
+
+def _transfers(run: Run, job: dict[str, Any]) -> pl.DataFrame:
+    """Give the instance's transfers by their starts, with what each came after and how long."""
+    of = (pl.col("job") == job["job"]) & (pl.col("instance") == job["instance"])
+    found = (
+        frame(run, "transfers")
+        .filter(of)
+        .sort("start_ps", "flow_id")
+        .with_row_index("number", offset=1)
+        .select(*FACTS, "flow_id", "after_flow")
+        .collect()
+    )
+    before = found.select(
+        after_flow="flow_id",
+        after="number",
+        after_src_rank="src_rank",
+        after_dst_rank="dst_rank",
+        after_end_ps="end_ps",
+    )
+    joined = _received(found.join(before, on="after_flow", how="left", maintain_order="left"))
+    since = pl.col("start_ps") - pl.col("after_end_ps").fill_null(job["start_ps"])
+    return joined.with_columns(calc_ns=_ns(since))
+
+
+def _received(found: pl.DataFrame) -> pl.DataFrame:
+    """Let a sender wait for what itself received, where that was complete at the same instant."""
+    own = found.select(
+        src_rank="dst_rank", after_end_ps="end_ps", own="number", own_src_rank="src_rank"
+    )
+    own = own.unique(["src_rank", "after_end_ps"], keep="first", maintain_order=True)
+    joined = found.join(own, on=["src_rank", "after_end_ps"], how="left", maintain_order="left")
+    known = pl.col("own").is_not_null()
+    return joined.with_columns(
+        after=pl.when(known).then("own").otherwise("after"),
+        after_src_rank=pl.when(known).then("own_src_rank").otherwise("after_src_rank"),
+        after_dst_rank=pl.when(known).then("src_rank").otherwise("after_dst_rank"),
+    )
+
+
+def _ns(time_ps: pl.Expr) -> pl.Expr:
+    """Give a time in ns, to the nearest."""
+    return (time_ps.cast(pl.Int64) + PS_PER_NS // 2) // PS_PER_NS
+
+
+def _foreign() -> pl.Expr:
+    """Whether the sender has no part in the transfer that its own came after."""
+    neither = (pl.col("after_src_rank") != pl.col("src_rank")) & (
+        pl.col("after_dst_rank") != pl.col("src_rank")
+    )
+    return pl.col("after").is_not_null() & neither
+
+
+def _operation(out: IO[str], row: dict[str, Any], transfers: int) -> None:
+    """Write what a rank does of a transfer, and what of its own that waits for."""
+    number = row["number"]
+    if row["kind"] == "recv":
+        out.write(f"r{number}: recv {row['bytes']}b from {row['src_rank']} tag {number}\n")
+        return
+    # Tags of messages that only signal are those after the transfers' own.
+    tag, after = transfers + number, row["after"]
+    if row["kind"] == "signal":
+        out.write(f"y{number}: send {SIGNAL_BYTES}b to {row['src_rank']} tag {tag}\n")
+        out.write(f"y{number} requires r{after}\n")
+        return
+    source = row["src_rank"]
+    waits_for = None
+    if after is not None and row["after_dst_rank"] == source:
+        waits_for = f"r{after}"
+    elif after is not None and row["after_src_rank"] == source:
+        waits_for = f"s{after}"
+    elif after is not None:
+        waits_for = f"w{number}"
+        out.write(f"{waits_for}: recv {SIGNAL_BYTES}b from {row['after_dst_rank']} tag {tag}\n")
+    if row["calc_ns"] > 0:
+        out.write(f"c{number}: calc {row['calc_ns']}\n")
+        out.writelines(_requires(f"c{number}", waits_for))
+        waits_for = f"c{number}"
+    out.write(f"s{number}: send {row['bytes']}b to {row['dst_rank']} tag {number}\n")
+    out.writelines(_requires(f"s{number}", waits_for))
+
+
+def _requires(what: str, on: str | None) -> Iterator[str]:
+    if on is not None:
+        yield f"{what} requires {on}\n"
+
+
+def _last(run: Run, job: dict[str, Any], found: pl.DataFrame) -> tuple[int, list[str]] | None:
+    """Give what was computed after the last transfer, and at which rank; None: nothing was."""
+    of = (pl.col("job") == job["job"]) & (pl.col("instance") == job["instance"])
+    ended = frame(run, "rounds").filter(of & (pl.col("end_ps") == job["end_ps"])).collect()
+    if not ended.height:
+        return None
+    row = ended.sort("round").row(-1, named=True)
+    begun = found.filter(pl.col("flow_id") == row["last_flow"])
+    before = begun["end_ps"].item() if begun.height else job["start_ps"]
+    time = (row["end_ps"] - before + PS_PER_NS // 2) // PS_PER_NS
+    if time <= 0:
+        return None
+    rank = begun["dst_rank"].item() if begun.height else 0
+    lines = [f"c0: calc {time}\n"]
+    if begun.height:
+        lines += _requires("c0", f"r{begun['number'].item()}")
+    return rank, lines
+
+
+def _told(found: pl.DataFrame) -> list[str]:
+    waiting = int(found["after"].is_not_null().sum())
+    signals = found.filter(_foreign()).height
+    sent = found.filter(
+        (pl.col("after_src_rank") == pl.col("src_rank"))
+        & (pl.col("after_dst_rank") != pl.col("src_rank"))
+    ).height
+    told = [
+        (
+            waiting,
+            f"transfers that wait for one other, the last of what they waited for in this run: "
+            f"{waiting}",
+        ),
+        (
+            sent,
+            f"of these, that other was the sender's own, which in GOAL ends when it has left, not "
+            f"when it has arrived: {sent}",
+        ),
+        (
+            signals,
+            f"of these, that other ended at other ranks, and a message of {SIGNAL_BYTES} B tells "
+            f"the sender: {signals}",
+        ),
+    ]
+    return [line for count, line in told if count]

@@ -1,0 +1,118 @@
+"""`topology.txt` and `flow.txt` as the ns-3 code of HPCC and of ConWeave reads them.
+
+By `scratch/third.cc` of HPCC (at 9f4be2a) and `scratch/network-load-balance.cc` of
+conweave-project/conweave-ns3 (at 236a801). `notes.txt` has what these files cannot say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.exporting.network import NS_PER_S, PS_PER_NS, Network
+from backwater.exporting.ns3_flows import offset_ns, ports
+from backwater.exporting.rows import IN_ORDER, frame, ordered
+
+if TYPE_CHECKING:
+    from backwater.exporting import Options
+    from backwater.exporting.place import Place
+    from backwater.results import Run
+
+TAKES = ("ids", "incast", "offset")
+FILES = ("topology.txt", "flow.txt", "notes.txt")
+
+GIGA = 10**9
+
+
+def write(run: Run, place: Place, options: Options) -> list[str]:
+    """Write the files."""
+    network = Network.of(run)
+    with place.text("topology.txt") as out:
+        switches = range(network.hosts, len(network.names))
+        out.write(f"{len(network.names)} {len(switches)} {len(network.links)}\n")
+        out.write(" ".join(map(str, switches)) + "\n")
+        for a, b, rate, delay in network.links:
+            out.write(f"{a} {b} {_rate(rate)} {_delay(delay)} 0.000000\n")
+    coarse = _flows(run, place, options)
+    told = [*_network_notes(network), *_notes(run), *coarse]
+    with place.text("notes.txt") as out:
+        out.writelines(f"{line}\n" for line in told)
+    return told
+
+
+def _flows(run: Run, place: Place, options: Options) -> list[str]:
+    """Write the flows in order of their starts."""
+    offset = offset_ns(options)
+    named = frame(run, "flows").select("src", "dst", "class", "bytes", *IN_ORDER)
+    targets = pl.Series("target", [target for _, target in ports(run, options)], pl.UInt16)
+    flows = named.collect().with_columns(targets)
+    coarse = 0
+    with place.text("flow.txt") as out:
+        out.write(f"{flows.height}\n")
+        for row in ordered(flows.lazy(), IN_ORDER):
+            start, rest = divmod(row["start_ps"], PS_PER_NS)
+            coarse += rest > 0
+            seconds, ns = divmod(offset + start, NS_PER_S)
+            port = "" if options.ids == "node" else f" {row['target']}"
+            out.write(
+                f"{row['src']} {row['dst']} {row['class']}{port} {row['bytes']} "
+                f"{seconds}.{ns:09d}\n"
+            )
+    return [f"starts that are no whole nanosecond and are cut off: {coarse}"] if coarse else []
+
+
+def _rate(rate: int) -> str:
+    return f"{rate // GIGA}Gbps" if rate % GIGA == 0 else f"{rate}bps"
+
+
+def _delay(delay_ps: int) -> str:
+    return f"{delay_ps // PS_PER_NS}ns" if delay_ps % PS_PER_NS == 0 else f"{delay_ps}ps"
+
+
+def _network_notes(network: Network) -> list[str]:
+    pairs = Counter((a, b) for a, b, _, _ in network.links)
+    parallel = sum(count - 1 for count in pairs.values())
+    coarse = sum(delay % PS_PER_NS > 0 for _, _, _, delay in network.links)
+    told = [
+        (parallel, "links beside another one between the same nodes, of which that code uses one"),
+        (coarse, "links whose delay is no whole nanosecond, which that code cuts off"),
+    ]
+    return [f"{what}: {count}" for count, what in told if count]
+
+
+OWN_FILES = frozenset({"title", "description", "seed", "topology", "flow", "job", "output"})
+"""Tables of a scenario that these files have, or that change nothing of what is simulated."""
+
+
+def _notes(run: Run) -> list[str]:
+    """Say what of a scenario stands in neither of the files."""
+    scenario = run.scenario
+    tables = [name for name, value in scenario.items() if value and name not in OWN_FILES]
+    told = [f"what the scenario says in these is in neither file: {', '.join(tables)}"]
+    pinned = [
+        group["label"]
+        for group in _list(scenario.get("flow"))
+        if any(group.get(key) for key in ("path", "via", "ack_path"))
+    ]
+    if pinned:
+        told.append(
+            f"groups of flows whose paths are pinned, which that code cannot: {_some(pinned)}"
+        )
+    jobs = [job["label"] for job in _list(scenario.get("job"))]
+    if jobs:
+        told.append(
+            f"jobs whose flows start here when they did in this run, not when others end: "
+            f"{_some(jobs)}"
+        )
+    return told
+
+
+def _list(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as TOML has it
+    return list(value or ())
+
+
+def _some(names: list[str], most: int = 10) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,70 @@
+"""Rows of a run's tables, so many at a time: an export of a long run takes little memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.numbers.rows import scan
+from backwater.stored import RUN_COLUMN, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from backwater.results import Run
+
+MOST = 50_000
+"""Rows that are in memory at a time."""
+
+IN_ORDER = ("start_ps", "flow_id")
+"""The order in which flows start; those of one instant in that of their numbers."""
+
+
+def rows(run: Run, table: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Give some columns of a table's rows, in the order of the table. Raises `ResultError`."""
+    if not isinstance(run.read, Stored):
+        for batch in run.read(table).select(list(names)).to_batches(MOST):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        return
+    import pyarrow.parquet as pq
+
+    from backwater.stored import check_part
+
+    for one in run.read.slices(table):
+        check_part(one.file, table)
+        skip, left = one.first, one.rows
+        for batch in pq.ParquetFile(one.file).iter_batches(MOST, columns=list(names)):
+            part = batch.slice(skip, left)
+            skip = max(0, skip - batch.num_rows)
+            if left is not None:
+                left -= part.num_rows
+            yield from zip(*(part.column(name).to_pylist() for name in names), strict=True)
+            if left == 0:
+                break
+
+
+def frame(run: Run, table: str) -> pl.LazyFrame:
+    """Give a table to be worked on by columns, without rows too. Raises `ResultError`."""
+    found = scan(run, table)
+    if found is None:
+        return pl.LazyFrame(pl.DataFrame(run.read(table)))
+    return found.drop(RUN_COLUMN, strict=False)
+
+
+def ordered(found: pl.LazyFrame, by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Give rows in the order of some columns, those that are alike in that of the table."""
+    sorted_ = found.sort(by, maintain_order=True).collect(engine="streaming")
+    for part in sorted_.iter_slices(MOST):
+        yield from part.iter_rows(named=True)
+
+
+def nth(run: Run, *keys: str) -> pl.Series:
+    """Number the flows that have the same values of `keys` from 0 by when they start.
+
+    Gives a number for each row of the table `flows`, in the order of the table.
+    """
+    found = frame(run, "flows").select(*keys, *IN_ORDER).with_row_index("row").collect()
+    number = pl.int_range(pl.len(), dtype=pl.UInt32).over(keys)
+    numbered = found.sort(IN_ORDER).select("row", number=number)
+    return numbered.sort("row")["number"]
