@@ -2,16 +2,17 @@
 
 use crate::error::{ScenarioError, nearest};
 use crate::file::{
-    AlgorithmName, ChoiceName, CompleteAt, Host, Hosts, JobEntry, Placement, SizeOf, StepEntry, StepKind,
+    AlgorithmName, ChoiceName, CompleteAt, CopiesTo, Host, Hosts, JobEntry, Placement, SizeOf, StepEntry, StepKind,
 };
 use crate::hosts;
 use crate::layout::Layout;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::workload::job::{
-    Algorithm, Choice, Collective, Exchange, Flaw, Job, JobError, JobSpec, Links, MOST as AT_ONCE, MOST_AT_ONE_INSTANT,
-    Moment, Placement as Order, StepSpec, Work,
+    Algorithm, Choice, Collective, Copies, Exchange, Flaw, Job, JobError, JobSpec, Links, MOST as AT_ONCE,
+    MOST_AT_ONE_INSTANT, Moment, Placement as Order, Routing, StepSpec, Work,
 };
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Most ranks that the groups of a job's steps hold together: each takes some tens of bytes.
 const MOST: usize = 10_000_000;
@@ -192,8 +193,13 @@ impl Reader<'_> {
                     Flaw::PowerOfTwo { .. } => {
                         ("algorithm", "\"ring\" works among any number, halving-doubling among 2, 4, 8, …")
                     }
+                    Flaw::WholeServers { .. } => {
+                        ("algorithm", "groups of whole servers (`group_size`, `ranks_per_server`), or \"ring\"")
+                    }
                     Flaw::NoByte { .. } => ("size", "`size` is the whole buffer of a rank"),
                     Flaw::Sizes { .. } => ("sizes", SQUARE),
+                    Flaw::Experts { .. } => ("experts", "a multiple of the ranks of a group"),
+                    Flaw::TopK { .. } => ("top_k", "at most `experts`, and those of `server_limit` servers"),
                     Flaw::FanOut { .. } => {
                         ("fan_out", "at most the other ranks of the group; with_self = true is one more")
                     }
@@ -265,11 +271,15 @@ impl StepReader<'_> {
 
     /// Keys that the kind needs, and that it does not have.
     fn keys_fit(&self) -> Result<(), ScenarioError> {
-        use StepKind::{AllGather, AllReduce, AllToAll, AllToAllV, Compute, PointToPoint, ReduceScatter};
+        use StepKind::{
+            AllGather, AllReduce, AllToAll, AllToAllV, Combine, Compute, Dispatch, PointToPoint, ReduceScatter,
+        };
         let step = self.step;
-        let kinds: [(&str, bool, &[StepKind]); 10] = [
+        let sized: &[StepKind] =
+            &[PointToPoint, AllReduce, AllGather, ReduceScatter, AllToAll, AllToAllV, Dispatch, Combine];
+        let kinds: [(&str, bool, &[StepKind]); 17] = [
             ("time", step.time.is_some(), &[Compute]),
-            ("size", step.size.is_some(), &[PointToPoint, AllReduce, AllGather, ReduceScatter, AllToAll, AllToAllV]),
+            ("size", step.size.is_some(), sized),
             ("size_of", step.size_of != SizeOf::Transfer, &[AllToAllV]),
             ("algorithm", step.algorithm.is_some(), &[AllReduce, AllGather, ReduceScatter, AllToAll]),
             ("fan_out", step.fan_out.is_some(), &[AllToAllV]),
@@ -278,6 +288,13 @@ impl StepReader<'_> {
             ("sizes", step.sizes.is_some(), &[AllToAllV]),
             ("shift", step.shift.is_some(), &[PointToPoint]),
             ("pairs", step.pairs.is_some(), &[PointToPoint]),
+            ("tokens", step.tokens.is_some(), &[Dispatch]),
+            ("experts", step.experts.is_some(), &[Dispatch]),
+            ("top_k", step.top_k.is_some(), &[Dispatch]),
+            ("skew", step.skew != 0.0, &[Dispatch]),
+            ("server_limit", step.server_limit.is_some(), &[Dispatch]),
+            ("copies", step.copies != CopiesTo::Rank, &[Dispatch]),
+            ("of", step.of.is_some(), &[Combine]),
         ];
         if let Some((name, ..)) = kinds.iter().find(|(_, given, kinds)| *given && !kinds.contains(&step.kind)) {
             return self.fail(name, "is for another kind of step", "`backwater explain job.step.kind` lists the kinds");
@@ -298,6 +315,9 @@ impl StepReader<'_> {
             AllToAllV if step.sizes.is_none() && step.fan_out.is_none() => {
                 missing("fan_out", "how many receivers each rank has, as in fan_out = 8, or `sizes`")
             }
+            Dispatch if step.tokens.is_none() => missing("tokens", "how many each rank has, as in tokens = 4096"),
+            Dispatch if step.top_k.is_none() => missing("top_k", "experts of each token, as in top_k = 8"),
+            Combine if step.of.is_none() => missing("of", "the label of the dispatch step whose tokens come back"),
             Compute => Ok(()),
             _ if step.size.is_none() && step.sizes.is_none() => missing("size", "payload, as in size = \"16 MB\""),
             _ => Ok(()),
@@ -312,8 +332,23 @@ impl StepReader<'_> {
             Some(AlgorithmName::HalvingDoubling) => {
                 Ok(Exchange::Phased { collective, algorithm: Algorithm::HalvingDoubling, bytes })
             }
-            Some(_) => self.fail("algorithm", "is for an all-to-all", "\"ring\" or \"halving-doubling\""),
+            Some(AlgorithmName::Hierarchical) => {
+                let per_server = self.job.job.ranks_per_server;
+                Ok(Exchange::Phased { collective, algorithm: Algorithm::Hierarchical { per_server }, bytes })
+            }
+            Some(AlgorithmName::Tree) if collective == Collective::AllReduce => {
+                Ok(Exchange::Tree { bytes, chunks: step.chunks.unwrap_or(1) })
+            }
+            Some(AlgorithmName::Tree) => self.fail("algorithm", "is for an all-reduce", "\"ring\""),
+            Some(_) => self.fail(
+                "algorithm",
+                "is for an all-to-all",
+                "\"ring\", \"halving-doubling\", \"hierarchical\" or \"tree\"",
+            ),
         };
+        if step.chunks.is_some() && step.algorithm != Some(AlgorithmName::Tree) {
+            return self.fail("chunks", "is for another algorithm", "algorithm = \"tree\"");
+        }
         let exchange = match step.kind {
             StepKind::Compute => return Ok(Work::Compute(step.time.unwrap_or_default())),
             StepKind::PointToPoint => Exchange::PointToPoint { bytes },
@@ -344,8 +379,44 @@ impl StepReader<'_> {
                     in_all: step.size_of == SizeOf::Sender,
                 },
             },
+            StepKind::Dispatch => Exchange::Routed { routing: self.routing(self.number)?, bytes, back: false },
+            StepKind::Combine => Exchange::Routed { routing: self.routing(self.dispatch()?)?, bytes, back: true },
         };
         Ok(Work::Exchange(exchange))
+    }
+
+    /// The dispatch step whose tokens this one sends back.
+    fn dispatch(&self) -> Result<usize, ScenarioError> {
+        let label = self.step.of.clone().unwrap_or_default();
+        let number = self.steps("of", &[label])?[0];
+        let other = &self.job.job.step[number];
+        if other.kind != StepKind::Dispatch {
+            return self.fail("of", format!("`{}` is no dispatch", other.label), "the label of a dispatch step");
+        }
+        let groups = |step: &StepEntry| (step.ranks.clone(), step.group_size, step.group_stride);
+        if groups(other) != groups(self.step) {
+            let reason = format!("`{}` has other ranks or groups", other.label);
+            return self.fail("of", reason, "the same `ranks`, `group_size` and `group_stride` in both steps");
+        }
+        Ok(number)
+    }
+
+    /// How the tokens of a dispatch step find their experts.
+    fn routing(&self, number: usize) -> Result<Arc<Routing>, ScenarioError> {
+        let step = &self.job.job.step[number];
+        let ranks = self.communicators()?.first().map_or(0, Vec::len) as u32;
+        Ok(Arc::new(Routing {
+            step: number as u32,
+            tokens: step.tokens.unwrap_or_default(),
+            experts: step.experts.unwrap_or(ranks),
+            top_k: step.top_k.unwrap_or_default(),
+            skew: step.skew,
+            server_limit: step.server_limit,
+            copies: match step.copies {
+                CopiesTo::Rank => Copies::Rank,
+                CopiesTo::Server => Copies::Server,
+            },
+        }))
     }
 
     /// The ranks that act together.

@@ -91,7 +91,7 @@ pub struct StepEntry {
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
     pub time: Option<Time>,
-    /// Payload. Of `all-reduce`, `all-gather` and `reduce-scatter` the whole buffer of a rank, of which each part is 1/n; of other transfers what `size_of` says.
+    /// Payload. Of `all-reduce`, `all-gather` and `reduce-scatter` the whole buffer of a rank, of which each part is 1/n; of `dispatch` and `combine` a copy of a token; of other transfers what `size_of` says.
     #[serde(default)]
     #[schemars(extend("x-min" = "1 B", "x-source" = "nccl-tests, doc/PERFORMANCE.md: size"))]
     pub size: Option<Bytes>,
@@ -99,10 +99,15 @@ pub struct StepEntry {
     #[serde(default = "default_size_of")]
     #[schemars(extend("x-source" = "Backwater's own; transfer: choice"))]
     pub size_of: SizeOf,
-    /// How it is done: `ring` (default) or `halving-doubling` for `all-reduce`, `all-gather` and `reduce-scatter`; `direct` (default, all transfers at once) or `pairwise` for `all-to-all`.
+    /// How it is done: `ring` (default), `halving-doubling` or `hierarchical` for `all-reduce`, `all-gather` and `reduce-scatter`, `tree` for `all-reduce`, too; `direct` (default, all transfers at once) or `pairwise` for `all-to-all`.
     #[serde(default)]
     #[schemars(extend("x-source" = "Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005); defaults: choice, as NCCL does"))]
     pub algorithm: Option<AlgorithmName>,
+    /// `tree`: parts in which the buffer goes up and down, one behind the other.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Sanders, Speck and Träff, Parallel Computing 35 (2009): pipelining; absent, 1: choice"))]
+    pub chunks: Option<u32>,
     /// `all-to-all-v`: receivers that each rank draws anew in every round. `sizes` says it otherwise.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -120,6 +125,39 @@ pub struct StepEntry {
     #[serde(default)]
     #[schemars(extend("x-source" = "MPI 4.1 section 6.8: MPI_Alltoallv"))]
     pub sizes: Option<SizeMatrix>,
+    /// `dispatch`: tokens of each rank.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    #[schemars(extend("x-source" = "DeepSeek-V3, arXiv 2412.19437: tokens of a batch"))]
+    pub tokens: Option<u32>,
+    /// `dispatch`: experts of a group, in equal blocks on its ranks; a multiple of them. Absent: one a rank.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "Shazeer et al., ICLR 2017: n experts"))]
+    pub experts: Option<u32>,
+    /// `dispatch`: experts of each token.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000))]
+    #[schemars(extend("x-source" = "Shazeer et al., ICLR 2017: k of top-k gating"))]
+    pub top_k: Option<u32>,
+    /// `dispatch`: how unlike experts are in popularity: the i-th most popular is drawn in proportion to i^-`skew`. Which expert is how popular is drawn once for the step.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(extend("x-source" = "Zipf's law; 0, all alike: choice, what load balancing losses aim at"))]
+    pub skew: f64,
+    /// `dispatch`: most servers in which a token's experts are. Absent: any number.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(extend("x-source" = "DeepSeek-V3, arXiv 2412.19437, section 2.1.2: M of node-limited routing"))]
+    pub server_limit: Option<u32>,
+    /// `dispatch`: where copies of a token go: one to each `rank` that has one of its experts, or one to each `server` that has, to the rank at the sender's own place there, which forwards it within the server.
+    #[serde(default = "default_copies")]
+    #[schemars(extend("x-source" = "DeepSeek-V3, arXiv 2412.19437, section 3.2.2 (server); rank: choice"))]
+    pub copies: CopiesTo,
+    /// `combine`: label of the `dispatch` step whose tokens come back, from the same ranks in the same groups.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "label of a dispatch step of the job"))]
+    pub of: Option<String>,
     /// Ranks that take part. Absent: all.
     #[serde(default)]
     #[schemars(extend("x-unit" = "rank numbers", "x-range" = "ranks of the job: 3, \"0..7\", \"0..7 step 2\", or a list of those", "x-source" = "Backwater's own", "examples" = [3, "0..7", [0, 4, "8..11"]]))]
@@ -193,6 +231,10 @@ fn default_choice() -> ChoiceName {
     ChoiceName::Random
 }
 
+fn default_copies() -> CopiesTo {
+    CopiesTo::Rank
+}
+
 /// Which hosts the ranks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -233,6 +275,20 @@ pub enum StepKind {
     AllToAll,
     /// Each rank sends to some others (`fan_out`), or what `sizes` says.
     AllToAllV,
+    /// Each rank sends its `tokens` to their experts, drawn anew in every round.
+    Dispatch,
+    /// The experts send the tokens of a `dispatch` back.
+    Combine,
+}
+
+/// Where copies of a token go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopiesTo {
+    /// One to each rank that has one of its experts.
+    Rank,
+    /// One to each server that has.
+    Server,
 }
 
 /// What a size is the size of.
@@ -253,6 +309,10 @@ pub enum AlgorithmName {
     Ring,
     /// With partners at halving, then doubling distance; for 2, 4, 8, … ranks.
     HalvingDoubling,
+    /// Within servers first, which takes no time, then round rings of the ranks at one place in each.
+    Hierarchical,
+    /// Up a binary tree, and down again.
+    Tree,
     /// All transfers at once.
     Direct,
     /// To the next, then the next but one, and so on; one at a time.

@@ -110,6 +110,67 @@ fn collectives_on_an_idle_network_take_what_their_closed_forms_say() {
     }
 }
 
+/// Four servers of two: at each place in them a ring of four, of parts of an eighth.
+#[test]
+fn a_hierarchical_all_reduce_is_a_ring_of_servers() {
+    let job = step("all-reduce", "size = \"8 MB\"\nalgorithm = \"hierarchical\"");
+    let (rows, _) = run(&star(false, &job.replace("ranks = 8\n", "ranks = 8\nranks_per_server = 2\n")));
+    let row = &rows.collectives[0];
+    assert_eq!(row.end, Some(Time(6 * alone(1_000_000))));
+    assert_eq!((row.algorithm, row.bytes, row.bus_bytes), ("hierarchical", 48_000_000, 14e6));
+}
+
+/// Of three ranks two send to the root at once, and it sends to both: the first packet of 4000 passes one link more.
+#[test]
+fn a_tree_goes_up_and_down() {
+    let three = step("all-reduce", "size = \"8 MB\"\nalgorithm = \"tree\"\nranks = \"0..2\"");
+    let (rows, _) = run(&star(false, &three));
+    assert_eq!(rows.collectives[0].end, Some(Time(2 * (4001 * FRAME * BYTE + 1_300_000))));
+    // Of two ranks and four chunks: each goes up after the one before, and down while the next goes up.
+    let two = step("all-reduce", "size = \"8 MB\"\nalgorithm = \"tree\"\nchunks = 4\nranks = \"0..1\"");
+    let (rows, _) = run(&star(false, &two));
+    assert_eq!(rows.collectives[0].end, Some(Time(5 * alone(2_000_000))));
+    assert_eq!(rows.transfers.iter().map(|row| row.phase).max(), Some(7));
+}
+
+/// Where each token goes to all experts, tokens are an all-to-all; with a copy for each of two servers, a permutation. They come back
+/// as they went.
+#[test]
+fn tokens_of_all_experts_go_everywhere_and_come_back() {
+    let direct = (7 * 2000 + 8) * FRAME * BYTE + 1_300_000;
+    for (copies, per_server, each, mean) in [("rank", 1, direct, 64e6), ("server", 4, alone(8_000_000), 16e6)] {
+        let text = format!(
+            "[[job]]\nranks = 8\nranks_per_server = {per_server}\n\
+             [[job.step]]\nlabel = \"out\"\nkind = \"dispatch\"\ntokens = 2000\nsize = \"4000 B\"\nexperts = 16\ntop_k = 16\ncopies = \"{copies}\"\n\
+             [[job.step]]\nlabel = \"back\"\nkind = \"combine\"\nof = \"out\"\nsize = \"4000 B\"\n"
+        );
+        let (rows, _) = run(&star(false, &text));
+        let ends: Vec<_> = rows.collectives.iter().map(|row| (row.kind, row.end, row.size_bytes)).collect();
+        assert_eq!(ends, [("dispatch", Some(Time(each)), mean), ("combine", Some(Time(2 * each)), mean)]);
+    }
+}
+
+/// What was drawn for a dispatch comes back, sender and receiver having changed places; another round draws anew.
+#[test]
+fn a_combine_sends_back_what_its_dispatch_has_drawn() {
+    let text = "[[job]]\nranks = 8\nrounds = 2\n\
+        [[job.step]]\nlabel = \"out\"\nkind = \"dispatch\"\ntokens = 50\nsize = \"100 B\"\nexperts = 64\ntop_k = 4\nskew = 1.2\n\
+        [[job.step]]\nlabel = \"back\"\nkind = \"combine\"\nof = \"out\"\nsize = \"200 B\"\n";
+    let (rows, _) = run(&star(true, text));
+    let sizes = |step: &str, round: u64| {
+        let of = rows.transfers.iter().filter(|row| &*row.step == step && row.round == round);
+        let mut sizes: Vec<_> = of.map(|row| (row.src_rank, row.dst_rank, row.bytes)).collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    for round in 0..2 {
+        let mut back: Vec<_> = sizes("back", round).iter().map(|(from, to, bytes)| (*to, *from, bytes / 2)).collect();
+        back.sort_unstable();
+        assert_eq!(sizes("out", round), back);
+    }
+    assert_ne!(sizes("out", 0), sizes("out", 1));
+}
+
 #[test]
 fn a_chain_through_a_fabric_adds_up() {
     // Two leaves and a spine: four links and three switches. Host 0 computes, sends to 2, which computes and sends back.

@@ -28,6 +28,13 @@ pub enum Flaw {
         /// How many they are.
         ranks: usize,
     },
+    /// They are not those of several whole servers in their order.
+    WholeServers {
+        /// How many they are.
+        ranks: usize,
+        /// Ranks of a server.
+        per_server: u32,
+    },
     /// Some would have nothing to send.
     NoByte {
         /// The buffer that is shared out.
@@ -49,6 +56,20 @@ pub enum Flaw {
         /// Those that there are to draw from.
         of: usize,
     },
+    /// Experts that do not lie on all ranks alike.
+    Experts {
+        /// How many there are.
+        experts: u32,
+        /// How many ranks.
+        ranks: usize,
+    },
+    /// More experts of a token than it can reach, or none.
+    TopK {
+        /// Experts of a token.
+        top_k: u32,
+        /// Those that it can reach.
+        of: u64,
+    },
 }
 
 impl fmt::Display for Flaw {
@@ -57,8 +78,16 @@ impl fmt::Display for Flaw {
             Flaw::Twice { rank } => write!(f, "rank {rank} would act with itself"),
             Flaw::Number { ranks } => write!(f, "{ranks} ranks cannot do this together"),
             Flaw::PowerOfTwo { ranks } => write!(f, "halving-doubling does not work among {ranks} ranks"),
-            Flaw::NoByte { bytes, ranks } => write!(f, "{bytes} B do not give each of {ranks} ranks a byte"),
+            Flaw::WholeServers { ranks, per_server } => {
+                write!(
+                    f,
+                    "{ranks} ranks are not those of several whole servers of {per_server}, one server after the other"
+                )
+            }
+            Flaw::NoByte { bytes, ranks } => write!(f, "{bytes} B do not give each of {ranks} parts a byte"),
             Flaw::Sizes { sizes, ranks } => write!(f, "{sizes} sizes are not those from each of {ranks} ranks to each"),
+            Flaw::Experts { experts, ranks } => write!(f, "{experts} experts do not lie on {ranks} ranks alike"),
+            Flaw::TopK { top_k, of } => write!(f, "a token cannot go to {top_k} experts out of {of}"),
             Flaw::FanOut { fan_out, of } => write!(f, "a rank cannot draw {fan_out} receivers out of {of}"),
         }
     }

@@ -7,12 +7,16 @@
 //! ring                to(r) = r + 1; n - 1 phases of S/n each for reduce-scatter and all-gather, both for all-reduce
 //! halving-doubling    to(r) = r xor d; log2 n phases, d = n/2 … 1 with S/2 … S/n (halving), then back (doubling)
 //! pairwise            to(r) = r + p + 1; n - 1 phases of an all-to-all
+//! hierarchical        to(r) = r + m in servers of m ranks; n/m - 1 phases of S/n each, as the ring
+//! tree                by a tree of its own (`tree.rs`)
 //! ```
 //!
 //! Sources: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19 (2005),
 //! sections 4.1 (ring, recursive doubling), 4.3 (pairwise), 4.4 (recursive halving), 4.5 (Rabenseifner's all-reduce); bandwidths:
 //! nccl-tests, doc/PERFORMANCE.md. S is the buffer of a rank, part i of n is the bytes from iS/n to (i + 1)S/n, rounded down.
 
+use super::tokens::Routing;
+use super::tree::Tree;
 use std::sync::Arc;
 
 /// What a collective leaves at its ranks.
@@ -33,6 +37,11 @@ pub enum Algorithm {
     Ring,
     /// With partners at halving, then doubling distance; for 2^k ranks.
     HalvingDoubling,
+    /// Within servers first, which takes no time, then round rings of the ranks at one place in each of them.
+    Hierarchical {
+        /// Ranks of each server; a group is made of whole servers, one after the other.
+        per_server: u32,
+    },
 }
 
 /// Whom ranks send to when not to all.
@@ -61,6 +70,13 @@ pub enum Exchange {
         /// The buffer S of each rank.
         bytes: u64,
     },
+    /// An all-reduce, up and down a binary tree.
+    Tree {
+        /// The buffer S of each rank.
+        bytes: u64,
+        /// Parts in which it is sent.
+        chunks: u32,
+    },
     /// Every rank sends to every other.
     AllToAll {
         /// To each of them.
@@ -83,6 +99,15 @@ pub enum Exchange {
         /// `bytes` is what a rank sends in all.
         in_all: bool,
     },
+    /// Every rank sends its tokens to their experts, drawn anew in every round, or the experts send them back.
+    Routed {
+        /// How tokens find them.
+        routing: Arc<Routing>,
+        /// Payload of a copy of a token.
+        bytes: u64,
+        /// Back, as the step that `routing` names has sent them.
+        back: bool,
+    },
 }
 
 /// A transfer between ranks of a communicator, by their numbers in it.
@@ -100,11 +125,13 @@ impl Exchange {
     pub fn kind(&self) -> &'static str {
         match self {
             Exchange::PointToPoint { .. } => "point-to-point",
-            Exchange::Phased { collective: Collective::AllReduce, .. } => "all-reduce",
+            Exchange::Phased { collective: Collective::AllReduce, .. } | Exchange::Tree { .. } => "all-reduce",
             Exchange::Phased { collective: Collective::AllGather, .. } => "all-gather",
             Exchange::Phased { collective: Collective::ReduceScatter, .. } => "reduce-scatter",
             Exchange::AllToAll { .. } => "all-to-all",
             Exchange::Sizes(_) | Exchange::Drawn { .. } => "all-to-all-v",
+            Exchange::Routed { back: false, .. } => "dispatch",
+            Exchange::Routed { .. } => "combine",
         }
     }
 
@@ -112,9 +139,19 @@ impl Exchange {
     pub fn algorithm(&self) -> &'static str {
         match self {
             Exchange::Phased { algorithm: Algorithm::Ring, .. } => "ring",
-            Exchange::Phased { .. } => "halving-doubling",
+            Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } => "halving-doubling",
+            Exchange::Phased { .. } => "hierarchical",
+            Exchange::Tree { .. } => "tree",
             Exchange::AllToAll { pairwise: true, .. } => "pairwise",
             _ => "direct",
+        }
+    }
+
+    /// The tree that it goes by, if it does.
+    pub(super) fn tree(&self, n: u32) -> Option<Tree> {
+        match *self {
+            Exchange::Tree { bytes, chunks } => Some(Tree { n, chunks, bytes }),
+            _ => None,
         }
     }
 
@@ -122,20 +159,25 @@ impl Exchange {
     pub(super) fn most(&self, n: u64) -> u64 {
         match self {
             Exchange::PointToPoint { .. } => 1,
-            Exchange::AllToAll { pairwise: false, .. } | Exchange::Sizes(_) => n * n,
+            Exchange::AllToAll { pairwise: false, .. } | Exchange::Sizes(_) | Exchange::Routed { .. } => n * n,
             Exchange::Drawn { fan_out, .. } => n * u64::from(*fan_out),
+            Exchange::Tree { .. } => self.tree(n as u32).map_or(0, Tree::numbers),
             Exchange::Phased { .. } | Exchange::AllToAll { .. } => n * u64::from(self.phases(n as u32)),
         }
     }
 
     /// Transfers among n ranks that begin together, at most: all of them, or one of each rank.
     pub(super) fn at_once(&self, n: u64) -> u64 {
-        if self.phases(n as u32) > 0 { n } else { self.most(n) - if self.meets_all() { n } else { 0 } }
+        if self.phases(n as u32) > 0 || matches!(self, Exchange::Tree { .. }) {
+            n
+        } else {
+            self.most(n) - if self.meets_all() { n } else { 0 }
+        }
     }
 
     /// Whether it goes from every rank to every other, at once: a rank's transfer to itself has a number, and is none.
     fn meets_all(&self) -> bool {
-        matches!(self, Exchange::AllToAll { pairwise: false, .. } | Exchange::Sizes(_))
+        matches!(self, Exchange::AllToAll { pairwise: false, .. } | Exchange::Sizes(_) | Exchange::Routed { .. })
     }
 
     /// Phases among n ranks; 0: all transfers begin at once.
@@ -145,6 +187,7 @@ impl Exchange {
                 let one = match algorithm {
                     Algorithm::Ring => n.saturating_sub(1),
                     Algorithm::HalvingDoubling => n.max(1).ilog2(),
+                    Algorithm::Hierarchical { per_server } => (n / per_server.max(1)).saturating_sub(1),
                 };
                 if collective == Collective::AllReduce { 2 * one } else { one }
             }
@@ -160,6 +203,12 @@ impl Exchange {
                 // The part that came in the phase before: after n - 1 phases of an all-reduce it is summed up, and goes round again.
                 ((rank + 1) % n, parts(bytes, n, (rank + n - phase % n) % n, 1))
             }
+            Exchange::Phased { algorithm: Algorithm::Hierarchical { per_server }, bytes, .. } => {
+                // As the ring, of servers; what a rank has of the buffer is the part of its place in each.
+                let (servers, own, place) = (n / per_server, rank / per_server, rank % per_server);
+                let part = (own + servers - phase % servers) % servers * per_server + place;
+                ((rank + per_server) % n, parts(bytes, n, part, 1))
+            }
             Exchange::Phased { collective, bytes, .. } => {
                 let distance = self.distance(n, phase);
                 let halving = match collective {
@@ -173,7 +222,9 @@ impl Exchange {
             }
             Exchange::AllToAll { bytes, .. } => ((rank + phase + 1) % n, bytes),
             Exchange::PointToPoint { bytes } => (1, bytes),
-            Exchange::Sizes(_) | Exchange::Drawn { .. } => unreachable!("has no phases"),
+            Exchange::Sizes(_) | Exchange::Drawn { .. } | Exchange::Routed { .. } | Exchange::Tree { .. } => {
+                unreachable!("has no phases")
+            }
         };
         Transfer { index: u64::from(phase) * u64::from(n) + u64::from(rank), from: rank, to, bytes }
     }
@@ -182,6 +233,7 @@ impl Exchange {
     pub(super) fn from(&self, n: u32, rank: u32, phase: u32) -> u32 {
         match self {
             Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } => rank ^ self.distance(n, phase),
+            Exchange::Phased { algorithm: Algorithm::Hierarchical { per_server }, .. } => (rank + n - per_server) % n,
             Exchange::AllToAll { .. } => (rank + n - (phase + 1) % n) % n,
             _ => (rank + n - 1) % n,
         }
@@ -211,7 +263,9 @@ impl Exchange {
             Exchange::PointToPoint { bytes } => vec![Transfer { index: 0, from: 0, to: 1, bytes: *bytes }],
             Exchange::AllToAll { bytes, .. } => all(&|_| *bytes),
             Exchange::Sizes(sizes) => all(&|i| sizes[i as usize]),
-            Exchange::Phased { .. } | Exchange::Drawn { .. } => Vec::new(),
+            Exchange::Phased { .. } | Exchange::Tree { .. } | Exchange::Drawn { .. } | Exchange::Routed { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -228,7 +282,13 @@ impl Exchange {
                 let square = |n: usize| n as u64 * n as u64;
                 square(servers.len()) - sorted.chunk_by(|a, b| a == b).map(|one| square(one.len())).sum::<u64>()
             }
-            Exchange::Phased { algorithm: Algorithm::Ring, .. } => u64::from(self.phases(n)) * phase(0),
+            Exchange::Phased { algorithm: Algorithm::Ring | Algorithm::Hierarchical { .. }, .. } => {
+                u64::from(self.phases(n)) * phase(0)
+            }
+            Exchange::Tree { chunks, .. } => self.tree(n).map_or(0, |tree| {
+                // The edges of the first chunk upwards.
+                2 * u64::from(*chunks) * (1..u64::from(n)).filter(|edge| crosses(&tree.transfer(*edge))).count() as u64
+            }),
             Exchange::Phased { .. } => (0..self.phases(n)).map(phase).sum(),
             _ => self.direct(n).iter().filter(|t| crosses(t)).count() as u64,
         }
@@ -246,15 +306,18 @@ impl Exchange {
                 let both = if *collective == Collective::AllReduce { 2.0 } else { 1.0 };
                 (*bytes as f64, *bytes as f64 * both * (n - 1.0) / n)
             }
+            Exchange::Tree { bytes, .. } => (*bytes as f64, *bytes as f64 * 2.0 * (n - 1.0) / n),
             Exchange::PointToPoint { bytes } => (*bytes as f64, *bytes as f64),
             Exchange::AllToAll { bytes, .. } => (*bytes as f64 * n, *bytes as f64 * (n - 1.0)),
-            Exchange::Sizes(_) | Exchange::Drawn { .. } => ((sent + kept) as f64 / n, sent as f64 / n),
+            Exchange::Sizes(_) | Exchange::Drawn { .. } | Exchange::Routed { .. } => {
+                ((sent + kept) as f64 / n, sent as f64 / n)
+            }
         }
     }
 }
 
 /// \[bytes\] of `count` parts of n from part `first` on.
-fn parts(bytes: u64, n: u32, first: u32, count: u32) -> u64 {
+pub(super) fn parts(bytes: u64, n: u32, first: u32, count: u32) -> u64 {
     let end = |part: u32| (u128::from(bytes) * u128::from(part) / u128::from(n)) as u64;
     end(first + count) - end(first)
 }
@@ -293,6 +356,31 @@ mod tests {
                     let all = if collective == Collective::AllReduce { 2 * each } else { each };
                     assert_eq!(total, all, "{collective:?} by {algorithm:?} among {n}");
                 }
+            }
+        }
+    }
+
+    /// Every part that leaves a server has come into it or was there: the ring of servers, at each place in them.
+    #[test]
+    fn a_hierarchy_is_a_ring_of_servers_at_each_place() {
+        for (n, per_server) in [(8u32, 2u32), (12, 4), (6, 1), (16, 8)] {
+            for collective in [Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter] {
+                let exchange = phased(collective, Algorithm::Hierarchical { per_server }, 1_000_003);
+                let servers = n / per_server;
+                let rounds = if collective == Collective::AllReduce { 2 } else { 1 };
+                assert_eq!(exchange.phases(n), rounds * (servers - 1));
+                let mut total = 0;
+                for (phase, rank) in (0..exchange.phases(n)).flat_map(|phase| (0..n).map(move |rank| (phase, rank))) {
+                    let t = exchange.transfer(n, rank, phase);
+                    assert_eq!(
+                        (t.to % per_server, t.to / per_server),
+                        (rank % per_server, (rank / per_server + 1) % servers)
+                    );
+                    assert_eq!(exchange.from(n, t.to, phase), rank);
+                    total += t.bytes;
+                }
+                // Each part goes through all servers but one, per round.
+                assert_eq!(total, u64::from(rounds * (servers - 1)) * 1_000_003);
             }
         }
     }
@@ -337,10 +425,16 @@ mod tests {
             Exchange::AllToAll { bytes: 7, pairwise: true },
             Exchange::AllToAll { bytes: 7, pairwise: false },
             Exchange::Sizes((0..64).map(|i| i % 3).collect()),
+            Exchange::Tree { bytes: 999, chunks: 3 },
+            phased(AllReduce, Hierarchical { per_server: 2 }, 999),
         ];
         for exchange in exchanges {
             for servers in [[0u32, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 1, 1, 1, 1, 2], [5, 1, 5, 1, 1, 5, 1, 9], [3; 8]] {
                 let all = match exchange.phases(8) {
+                    0 if exchange.tree(8).is_some() => {
+                        let tree = exchange.tree(8).unwrap();
+                        (0..tree.numbers()).filter(|i| i % 8 != 0).map(|i| tree.transfer(i)).collect()
+                    }
                     0 => exchange.direct(8),
                     phases => (0..phases)
                         .flat_map(|p| (0..8).map(move |r| (r, p)))

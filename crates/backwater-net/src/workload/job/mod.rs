@@ -27,12 +27,15 @@ mod experts;
 mod placement;
 mod plan;
 mod run;
+mod tokens;
+mod tree;
 
 pub use error::{Flaw, JobError, MOST, MOST_AT_ONE_INSTANT};
 pub use exchange::{Algorithm, Choice, Collective, Exchange};
 pub use placement::Placement;
 pub use plan::Plan;
 pub use run::Job;
+pub use tokens::{Copies, Routing};
 
 use crate::config::PacketParams;
 use crate::flow_spec::FlowSpec;

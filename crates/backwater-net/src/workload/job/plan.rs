@@ -273,7 +273,7 @@ fn valid(job: &JobSpec, step: usize, ranks: &[u32]) -> Result<(), JobError> {
     if let Some(twice) = seen.windows(2).find(|w| w[0] == w[1]) {
         return fail(Flaw::Twice { rank: twice[0] });
     }
-    let ranks = ranks.len();
+    let (members, ranks) = (ranks, ranks.len());
     let exchange = match &job.steps[step].work {
         Work::Compute(_) if ranks == 0 => return fail(Flaw::Number { ranks }),
         Work::Compute(_) => return Ok(()),
@@ -285,14 +285,42 @@ fn valid(job: &JobSpec, step: usize, ranks: &[u32]) -> Result<(), JobError> {
         Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } if !ranks.is_power_of_two() => {
             fail(Flaw::PowerOfTwo { ranks })
         }
+        Exchange::Phased { algorithm: Algorithm::Hierarchical { per_server }, .. }
+            if !whole_servers(job, members, *per_server) =>
+        {
+            fail(Flaw::WholeServers { ranks, per_server: *per_server })
+        }
+        Exchange::Tree { bytes, chunks } if u64::from(*chunks) > *bytes || *chunks == 0 => {
+            fail(Flaw::NoByte { bytes: *bytes, ranks: *chunks as usize })
+        }
         Exchange::Phased { bytes, .. } if *bytes < ranks as u64 => fail(Flaw::NoByte { bytes: *bytes, ranks }),
         Exchange::Sizes(sizes) if sizes.len() != ranks * ranks => fail(Flaw::Sizes { sizes: sizes.len(), ranks }),
+        Exchange::Routed { routing, .. } => match routing.flaw(ranks, fewest_of_a_server(job, members)) {
+            Some(flaw) => fail(flaw),
+            None => Ok(()),
+        },
         Exchange::Drawn { fan_out, with_self, .. } => match ranks - usize::from(!with_self) {
             of if *fan_out == 0 || *fan_out as usize > of => fail(Flaw::FanOut { fan_out: *fan_out, of }),
             _ => Ok(()),
         },
         _ => Ok(()),
     }
+}
+
+/// Whether these ranks are those of two or more whole servers, one after the other.
+fn whole_servers(job: &JobSpec, ranks: &[u32], per_server: u32) -> bool {
+    let servers: Vec<Vec<u32>> = ranks.chunks(per_server.max(1) as usize).map(<[u32]>::to_vec).collect();
+    let whole = |one: &Vec<u32>| {
+        one.len() as u32 == per_server && one.iter().all(|rank| job.server(*rank) == job.server(one[0]))
+    };
+    servers.len() > 1 && servers.iter().all(whole)
+}
+
+/// Of the servers in which some of these ranks are: the least number of them in one.
+fn fewest_of_a_server(job: &JobSpec, ranks: &[u32]) -> u32 {
+    let mut servers: Vec<u32> = ranks.iter().map(|rank| job.server(*rank)).collect();
+    servers.sort_unstable();
+    servers.chunk_by(|a, b| a == b).map(|one| one.len() as u32).min().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl Job {
                 Exchange::Drawn { with_self: false, fan_out, .. } if self.spec.ranks_per_server == 1 => {
                     u64::from(n) * u64::from(*fan_out)
                 }
-                Exchange::Drawn { .. } => return None,
+                Exchange::Drawn { .. } | Exchange::Routed { .. } => return None,
                 _ => exchange.between(&ranks.iter().map(|rank| self.spec.server(*rank)).collect::<Vec<_>>()),
             };
         }

@@ -323,12 +323,39 @@ impl<'a> Network<'a> {
         if self.dice.chance(0.6) {
             put("start_latency", json!(format!("{} ns", self.dice.log_whole(1, 5_000))));
         }
-        let steps: Vec<Json> = (0..self.dice.between(1, 4)).map(|n| Json::Object(self.step(n, ranks))).collect();
-        put("step", Json::Array(steps));
+        let mut steps: Vec<Map<String, Json>> = Vec::new();
+        for number in 0..self.dice.between(1, 4) {
+            let mut step = self.step(number, ranks, per_server);
+            if step.get("kind") == Some(&json!("combine")) {
+                self.combine(&mut step, &steps);
+            }
+            steps.push(step);
+        }
+        put("step", steps.into_iter().map(Json::Object).collect());
         job
     }
 
-    fn step(&mut self, number: u64, ranks: u64) -> Map<String, Json> {
+    /// A combine is one of a dispatch before it, among the same ranks; where there is none, the ranks compute.
+    fn combine(&mut self, step: &mut Map<String, Json>, before: &[Map<String, Json>]) {
+        let dispatch = before.iter().rev().find(|step| step.get("kind") == Some(&json!("dispatch")));
+        ["group_size", "group_stride"].map(|key| step.shift_remove(key));
+        match dispatch {
+            Some(dispatch) => {
+                step.insert("of".into(), dispatch["label"].clone());
+                let same = ["group_size", "group_stride"]
+                    .into_iter()
+                    .filter_map(|key| Some((key.to_owned(), dispatch.get(key)?.clone())));
+                step.extend(same);
+            }
+            None => {
+                step.shift_remove("size");
+                step.insert("kind".into(), json!("compute"));
+                step.insert("time".into(), json!(format!("{} ns", self.dice.between(0, 5_000))));
+            }
+        }
+    }
+
+    fn step(&mut self, number: u64, ranks: u64, per_server: u64) -> Map<String, Json> {
         let kinds = schema().pointer("/properties/job/items/properties/step/items/properties/kind/oneOf");
         let kinds = kinds.and_then(Json::as_array).into_iter().flatten();
         let kinds: Vec<&str> = kinds.filter_map(|kind| kind.get("const")?.as_str()).collect();
@@ -355,9 +382,25 @@ impl<'a> Network<'a> {
                 }
             }
             "all-reduce" | "all-gather" | "reduce-scatter" => {
-                let names = ["ring", "halving-doubling"];
-                let names = if members.is_power_of_two() { &names[..] } else { &names[..1] };
-                put("algorithm", json!(self.dice.pick(names)));
+                let mut names = vec!["ring"];
+                names.extend(members.is_power_of_two().then_some("halving-doubling"));
+                names.extend((members == ranks && ranks > per_server).then_some("hierarchical"));
+                names.extend((kind == "all-reduce").then_some("tree"));
+                let name = self.dice.pick(&names);
+                put("algorithm", json!(name));
+                if name == "tree" && self.dice.chance(0.5) {
+                    // A rank's buffer has a byte for each rank at least.
+                    put("chunks", json!(self.dice.between(1, ranks.min(4))));
+                }
+            }
+            "dispatch" => {
+                let experts = members * self.dice.between(1, 3);
+                put("size", json!(format!("{} B", self.dice.log_whole(1, 2_000))));
+                put("tokens", json!(self.dice.between(1, 20)));
+                put("experts", json!(experts));
+                put("top_k", json!(self.dice.between(1, experts.min(4))));
+                put("skew", json!(self.dice.one(&[0, 0, 1, 3])));
+                put("copies", json!(self.dice.pick(&["rank", "server"])));
             }
             "all-to-all" => {
                 put("algorithm", json!(self.dice.pick(&["direct", "pairwise"])));

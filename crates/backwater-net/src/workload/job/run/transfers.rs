@@ -6,7 +6,8 @@ use crate::packet::HostId;
 use crate::record::{CollectiveRow, Release, TransferRow};
 use crate::units::Bytes;
 use crate::workload::job::exchange::Transfer;
-use crate::workload::job::{Due, Exchange, Work, experts};
+use crate::workload::job::tree::Tree;
+use crate::workload::job::{Due, Exchange, Routing, Work, experts};
 use backwater_engine::{Time, rng};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub(super) struct Active {
     loads: BTreeMap<HostId, (u64, u64)>,
     /// With phases, per rank: phases begun and sent.
     ranks: Vec<(u32, u32)>,
+    /// By a tree, per transfer: how many others it waits for.
+    waits: Vec<u32>,
 }
 
 impl Job {
@@ -33,12 +36,21 @@ impl Job {
         let phases = exchange.phases(n);
         let ranks = if phases > 0 { vec![(0, 0); n as usize] } else { Vec::new() };
         let (left, transfers, bytes, kept, loads) = (0, 0, 0, 0, BTreeMap::new());
-        let mut active = Box::new(Active { start: now, left, transfers, bytes, kept, loads, ranks });
+        let waits = exchange.tree(n).map_or_else(Vec::new, Tree::waits);
+        let mut active = Box::new(Active { start: now, left, transfers, bytes, kept, loads, ranks, waits });
         if phases > 0 {
             // A phase of every rank, so that what is left is known before the first is complete.
             active.left = u64::from(n) * u64::from(phases);
             self.put(at, active);
             (0..n).for_each(|rank| self.go_on(at, exchange, rank, after, now, due));
+            return self.finish(at, after, now, due);
+        }
+        if let Some(tree) = exchange.tree(n) {
+            active.left = tree.transfers();
+            let edges = (0..tree.numbers()).filter(|index| index % u64::from(n) != 0);
+            let first: Vec<u64> = edges.filter(|index| active.waits.get(*index as usize) == Some(&0)).collect();
+            self.put(at, active);
+            self.go_on_in_tree(at, tree, first, after, now, due);
             return self.finish(at, after, now, due);
         }
         let all = match *exchange {
@@ -49,6 +61,7 @@ impl Job {
                 let drawn = experts::draw(&mut rng, choice, n, fan_out, with_self);
                 self.drawn(at, &drawn, bytes, in_all)
             }
+            Exchange::Routed { ref routing, bytes, back } => self.routed(at, routing, bytes, back),
             _ => exchange.direct(n),
         };
         active.left = all.len() as u64;
@@ -89,6 +102,23 @@ impl Job {
         all
     }
 
+    /// The transfers of tokens to their experts, or back.
+    fn routed(&self, at: At, routing: &Routing, bytes: u64, back: bool) -> Vec<Transfer> {
+        let communicator = self.plan.tasks[at.task as usize].communicator;
+        let servers: Vec<u32> = self.ranks(at).iter().map(|rank| self.spec.server(*rank)).collect();
+        let n = servers.len() as u64;
+        let stream = |what: &str, turn: u64| {
+            rng::stream(self.seed, &format!("{what}/{}/{}/{communicator}", self.spec.stream, routing.step), turn)
+        };
+        let copies = routing.draw(&mut stream("popular", 0), &mut stream("tokens", self.turn(at)), &servers);
+        let transfer = |(index, copies): (u64, u32)| {
+            let (sender, receiver) = ((index / n) as u32, (index % n) as u32);
+            let (from, to) = if back { (receiver, sender) } else { (sender, receiver) };
+            Transfer { index, from, to, bytes: bytes.saturating_mul(copies.into()) }
+        };
+        (0u64..).zip(copies).filter(|(_, copies)| *copies > 0).map(transfer).collect()
+    }
+
     /// Begins a transfer that `after` has let begin; whether it is over at once, since it does not use the network.
     fn transfer(&mut self, at: At, transfer: Transfer, after: &Release, now: Time, due: &mut Due) -> bool {
         let ranks = self.ranks(at);
@@ -110,7 +140,8 @@ impl Job {
         }
         let (class, ect, ranks) = (self.spec.class, self.spec.ect, self.ranks(at).len() as u32);
         let task = &self.plan.tasks[at.task as usize];
-        let phases = matches!(self.work(at), Work::Exchange(exchange) if exchange.phases(ranks) > 0);
+        let numbered = |exchange: &Exchange| exchange.phases(ranks) > 0 || exchange.tree(ranks).is_some();
+        let phases = matches!(self.work(at), Work::Exchange(exchange) if numbered(exchange));
         let row = TransferRow {
             flow: id,
             job: Arc::clone(&self.spec.label),
@@ -154,6 +185,29 @@ impl Job {
                 look.extend([rank, transfer.to]);
             }
         }
+    }
+
+    /// Begins transfers of a tree, and those that wait for them where they are over at once.
+    fn go_on_in_tree(&mut self, at: At, tree: Tree, ready: Vec<u64>, after: &Release, now: Time, due: &mut Due) {
+        let mut ready = VecDeque::from(ready);
+        while let Some(index) = ready.pop_front() {
+            if self.transfer(at, tree.transfer(index), after, now, due) {
+                ready.extend(self.next_in_tree(at, tree, index));
+            }
+        }
+    }
+
+    /// The transfers of a tree that one has let begin, as the last of what they waited for.
+    fn next_in_tree(&mut self, at: At, tree: Tree, index: u64) -> Vec<u64> {
+        let Some(State::Active(active)) = self.state(at) else { return Vec::new() };
+        let mut next = tree.then(index);
+        next.retain(|index| {
+            active.waits.get_mut(*index as usize).is_some_and(|waits| {
+                *waits -= 1;
+                *waits == 0
+            })
+        });
+        next
     }
 
     /// Completes an exchange of which nothing is left; `after`: what was the last of it.
@@ -218,7 +272,11 @@ impl Job {
             let flow = self.flow_id(at, u64::from(phase) * u64::from(n) + u64::from(rank));
             let after = Release { flow: Some(flow), computed: None };
             due.rows.transfers.extend(self.under_way.remove(&flow).map(|row| TransferRow { end: Some(now), ..row }));
-            if exchange.phases(n) > 0 {
+            if let Some(tree) = exchange.tree(n) {
+                let index = u64::from(phase) * u64::from(n) + u64::from(rank);
+                let next = self.next_in_tree(at, tree, index);
+                self.go_on_in_tree(at, tree, next, &after, now, due);
+            } else if exchange.phases(n) > 0 {
                 let to = exchange.transfer(n, rank, phase).to;
                 [rank, to].into_iter().for_each(|rank| self.go_on(at, &exchange, rank, &after, now, due));
             }
