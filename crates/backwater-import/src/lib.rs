@@ -25,7 +25,12 @@ pub mod tables;
 pub mod units;
 pub mod words;
 
+mod chakra;
+mod goal;
 mod htsim;
+mod msccl;
+mod schedule;
+mod xml;
 
 pub use error::ImportError;
 pub use note::{Note, Notes, Sort};

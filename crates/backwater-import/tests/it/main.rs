@@ -1,6 +1,9 @@
 //! What is imported is what the file says, and what is no such file is refused.
 
+mod chakra;
+mod goal;
 mod htsim;
+mod msccl;
 mod mutate;
 mod recognised;
 
@@ -21,6 +24,14 @@ pub fn fixture(path: &str) -> Vec<u8> {
 
 /// All fixtures that can be imported, with the kind that each is: its directory and its name.
 pub const FIXTURES: &[(&str, &str)] = &[
+    ("chakra/all_reduce.0.et", "chakra-et"),
+    ("chakra/custom_allreduce.0.et", "chakra-et"),
+    ("chakra/custom_allreduce.7.et", "chakra-et"),
+    ("goal/mixed.goal", "goal-text"),
+    ("goal/binary_tree_32.goal", "goal-text"),
+    ("goal/mixed.bin", "goal-binary"),
+    ("goal/binary_tree_32.bin", "goal-binary"),
+    ("msccl/custom_allreduce.xml", "msccl-xml"),
     ("htsim/one.cm", "htsim-cm"),
     ("htsim/bidir.cm", "htsim-cm"),
     ("htsim/chain.cm", "htsim-cm"),

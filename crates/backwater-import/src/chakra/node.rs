@@ -1,0 +1,174 @@
+//! A node of a trace, whichever way it is written.
+
+use super::message;
+use serde::Deserialize;
+
+/// What an operation is, by its number in the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing that takes time: metadata, or a node that the tracer could make nothing of.
+    Nothing,
+    /// A load from or a store to memory.
+    Memory,
+    /// A computation.
+    Compute,
+    /// A message goes out.
+    Send,
+    /// A message comes in.
+    Receive,
+    /// A collective.
+    Collective,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// Its number, another for each of a rank.
+    pub id: u64,
+    /// What the tracer calls it.
+    pub name: String,
+    /// Its type in the schema.
+    pub kind: i64,
+    /// Nodes that it waits for.
+    pub deps: Vec<u64>,
+    /// When it was recorded, in us.
+    pub start_us: u64,
+    /// How long it took, in us.
+    pub duration_us: u64,
+    /// Whether a processor does it, and not an accelerator.
+    pub cpu: bool,
+    /// Operations of a computation.
+    pub num_ops: Option<u64>,
+    /// Type of the collective.
+    pub comm_type: Option<u64>,
+    /// Octets.
+    pub comm_size: Option<u64>,
+    /// Sender.
+    pub comm_src: Option<u64>,
+    /// Receiver.
+    pub comm_dst: Option<u64>,
+    /// Tag.
+    pub comm_tag: Option<u64>,
+    /// Priority.
+    pub comm_priority: Option<u64>,
+    /// Rank at the root of a broadcast.
+    pub root: Option<u64>,
+    /// Name of the group of a collective.
+    pub group: Option<String>,
+}
+
+impl Node {
+    /// What it is; `None`: a number that is not in the schema.
+    pub fn what(&self) -> Option<Kind> {
+        Some(match self.kind {
+            0 | 1 => Kind::Nothing,
+            2 | 3 => Kind::Memory,
+            4 => Kind::Compute,
+            5 => Kind::Send,
+            6 => Kind::Receive,
+            7 => Kind::Collective,
+            _ => return None,
+        })
+    }
+}
+
+impl From<message::Node> for Node {
+    fn from(from: message::Node) -> Node {
+        let mut deps = from.ctrl_deps;
+        deps.extend(from.data_deps);
+        let (id, name, kind) = (from.id, from.name, from.kind.into());
+        let (start_us, duration_us) = (from.start_us, from.duration_us);
+        let mut node = Node { id, name, kind, deps, start_us, duration_us, ..Node::default() };
+        for attribute in &from.attributes {
+            let Some(value) = &attribute.value else { continue };
+            let place = match attribute.name.as_str() {
+                "is_cpu_op" => {
+                    node.cpu = value.number() == Some(1);
+                    continue;
+                }
+                "pg_name" => {
+                    node.group = Some(value.text());
+                    continue;
+                }
+                "num_ops" => &mut node.num_ops,
+                "comm_type" => &mut node.comm_type,
+                "comm_size" => &mut node.comm_size,
+                "comm_src" => &mut node.comm_src,
+                "comm_dst" => &mut node.comm_dst,
+                "comm_tag" => &mut node.comm_tag,
+                "comm_priority" => &mut node.comm_priority,
+                "root" | "root_rank" | "comm_root" => &mut node.root,
+                _ => continue,
+            };
+            *place = value.number();
+        }
+        node
+    }
+}
+
+/// The JSON form of a trace (`src/feeder/json_node.cpp` of mlcommons/chakra, commit 21585d8).
+#[derive(Debug, Deserialize)]
+pub struct Trace {
+    /// Its nodes.
+    pub workload_graph: Vec<JsonNode>,
+}
+
+/// A node of the JSON form.
+#[derive(Debug, Deserialize)]
+pub struct JsonNode {
+    #[serde(rename = "Id")]
+    id: u64,
+    #[serde(rename = "Name", default)]
+    name: String,
+    #[serde(rename = "NodeType")]
+    kind: i64,
+    #[serde(default)]
+    is_cpu_op: Option<YesNo>,
+    #[serde(default)]
+    runtime: u64,
+    #[serde(default)]
+    ctrl_deps: Vec<u64>,
+    #[serde(default)]
+    data_deps: Vec<u64>,
+    num_ops: Option<u64>,
+    comm_type: Option<u64>,
+    comm_size: Option<u64>,
+    comm_src: Option<u64>,
+    comm_dst: Option<u64>,
+    comm_tag: Option<u64>,
+    comm_priority: Option<u64>,
+    pg_name: Option<String>,
+}
+
+/// `true` or 1, `false` or 0.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum YesNo {
+    Word(bool),
+    Number(u64),
+}
+
+impl From<JsonNode> for Node {
+    fn from(from: JsonNode) -> Node {
+        let mut deps = from.ctrl_deps;
+        deps.extend(from.data_deps);
+        Node {
+            id: from.id,
+            name: from.name,
+            kind: from.kind,
+            deps,
+            start_us: 0,
+            duration_us: from.runtime,
+            cpu: matches!(from.is_cpu_op, Some(YesNo::Word(true) | YesNo::Number(1))),
+            num_ops: from.num_ops,
+            comm_type: from.comm_type,
+            comm_size: from.comm_size,
+            comm_src: from.comm_src,
+            comm_dst: from.comm_dst,
+            comm_tag: from.comm_tag,
+            comm_priority: from.comm_priority,
+            root: None,
+            group: from.pg_name,
+        }
+    }
+}

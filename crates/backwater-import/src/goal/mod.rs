@@ -1,0 +1,128 @@
+//! GOAL (Group Operation Assembly Language): schedules of messages and computations, as LogGOPSim (spcl/LogGOPSim) and ATLAHS
+//! (spcl/atlahs) read them; as text, and as the binary form that their `txt2bin` makes of it.
+//!
+//! | GOAL | here |
+//! |---|---|
+//! | `send` | `send`; complete when its last byte is at the receiver, with `-S` on the command line at once up to so many octets |
+//! | `recv` | `compute` of 0 that waits for what it `requires` and for its send |
+//! | `calc` n `cpu` c | `compute` of n ns in stream c |
+//! | `requires` | `after` |
+//! | `irequires` | `after` of a join that waits for what the other one requires |
+//! | `nic` | nothing: a host has one port |
+
+mod binary;
+mod text;
+
+use crate::error::ImportError;
+use crate::page::Page;
+use crate::registry::{Family, Given, Kind, Work};
+use crate::schedule::{Places, Plain, Program, Schedule, write_page};
+use std::sync::Arc;
+
+/// Schedules of LogGOPSim.
+pub static FAMILY: Family = Family {
+    name: "goal",
+    about: "GOAL schedules, of LogGOPSim and ATLAHS",
+    kinds: &[
+        Kind { name: "goal-text", about: "a schedule as text", recognise: text::recognise },
+        Kind { name: "goal-binary", about: "a schedule as txt2bin writes it", recognise: binary::recognise },
+    ],
+    combine,
+};
+
+/// Picoseconds in the unit of `calc`.
+const UNIT_PS: u64 = 1000;
+
+/// The time of a `calc`, from its number.
+fn time_ps(number: u64) -> Option<u64> {
+    number.checked_mul(UNIT_PS).filter(|ps| *ps < 1 << 62)
+}
+
+/// What is said once about a file.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// A place where a message goes by another NIC than 0, and how many do.
+    nic: Option<(Option<u64>, u64)>,
+    /// A place where a computation's start is waited for.
+    start_of_calc: Option<Option<u64>>,
+    /// A place where a send is waited for.
+    after_send: Option<Option<u64>>,
+}
+
+fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+    let [(kind, source)] = given.files.as_slice() else {
+        let reason = "several schedules: a file of GOAL has all ranks";
+        return Err(ImportError::new(reason).hint("import them one by one"));
+    };
+    let eager = eager(&work.options.command, work)?;
+    let (programs, seen, places) = if kind.name == "goal-text" {
+        let (programs, seen) = text::parse(source.name(), &source.text()?)?;
+        (programs, seen, Places::Lines)
+    } else {
+        let (programs, seen) = binary::parse(source.name(), &source.read()?)?;
+        (programs, seen, Places::Numbers)
+    };
+    note(&seen, eager, source.name(), work);
+    let file: Arc<str> = source.name().into();
+    let ranks = programs.len() as u32;
+    let programs: Vec<(Arc<str>, Program)> = programs.into_iter().map(|program| (file.clone(), program)).collect();
+    let operations = programs.iter().map(|(_, program)| program.ops.len()).sum::<usize>();
+    let schedule = Schedule::new(programs, places)?;
+    let table = schedule.write(eager, &mut Plain, work)?;
+    let about = format!("{}: a GOAL schedule of {ranks} ranks with {operations} operations.", source.file_name());
+    Ok(write_page(&about, source.file_name(), "goal", ranks, &table, source.name(), work))
+}
+
+/// Up to how many octets a send is complete at once: `-S` of LogGOPSim's command line.
+fn eager(command: &[String], work: &mut Work<'_>) -> Result<u64, ImportError> {
+    let mut eager = 0;
+    let mut words = command.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (word.as_str(), None),
+        };
+        match name {
+            "-S" | "--LogGOPS_S" => {
+                let value = value.or_else(|| words.next().cloned()).unwrap_or_default();
+                eager = value.parse().map_err(|_| {
+                    ImportError::new("is not a number of octets").file("--command").value(format!("{name} {value}"))
+                })?;
+            }
+            "-L" | "-o" | "-g" | "-G" | "-O" | "--LogGOPS_L" | "--LogGOPS_o" | "--LogGOPS_g" | "--LogGOPS_G"
+            | "--LogGOPS_O" => {
+                let value = value.or_else(|| words.next().cloned()).unwrap_or_default();
+                let text =
+                    format!("{name} {value}: the network is the fabric's, and processors take no time for messages");
+                work.notes.ignored("--command", None, text);
+            }
+            "-f" | "--filename" | "-i" | "-n" | "-b" => drop(value.or_else(|| words.next().cloned())),
+            _ if name.starts_with('-') => {
+                work.notes.ignored("--command", None, format!("{name}: has no counterpart here"))
+            }
+            _ => {}
+        }
+    }
+    Ok(eager)
+}
+
+fn note(seen: &Seen, eager: u64, file: &str, work: &mut Work<'_>) {
+    if let Some((line, count)) = seen.nic {
+        let text = format!("nic: {count} messages go by another than 0; here a host has one port");
+        work.notes.ignored(file, line, text);
+    }
+    if let Some(line) = seen.start_of_calc {
+        let text = "irequires of a calc: it counts as begun when it could begin, even if its cpu is still busy";
+        work.notes.differs(file, line, text);
+    }
+    if let Some(line) = seen.after_send {
+        let text = if eager == 0 {
+            "requires of a send waits until its last byte is at the receiver; --command \"LogGOPSim -S N\" lets sends of up \
+             to N octets be complete when they begin"
+                .to_owned()
+        } else {
+            format!("requires of a send of more than {eager} B waits until its last byte is at the receiver")
+        };
+        work.notes.differs(file, line, text);
+    }
+}

@@ -1,0 +1,221 @@
+//! What ranks do, operation by operation: what traces of messages have in common, whoever wrote them.
+//!
+//! ```text
+//! a file of a rank ── parsed ──> Program ─┐
+//! a file of a rank ── parsed ──> Program ─┴─> Schedule ── matching.rs: which send is received by which receive
+//!                                                      ── order.rs: nothing waits for itself
+//!                                                      ── emit.rs: the table of operations, the fabric, the job
+//! ```
+//!
+//! A program is compact: 32 octets for an operation and 8 for each that it waits for.
+
+mod emit;
+mod matching;
+mod order;
+
+pub use emit::{Collectives, Plain, Table, write_page};
+
+use crate::error::ImportError;
+use std::sync::Arc;
+
+/// A receive with this peer or tag takes what comes from any rank, with any tag. LogGOPSim and MPI libraries use the same number.
+pub const ANY: u32 = u32::MAX;
+
+/// Most ranks of a schedule.
+pub const MOST_RANKS: u32 = 1 << 20;
+
+/// Most operations of all ranks: numbers of four octets are enough for them.
+pub const MOST_OPERATIONS: usize = (1 << 31) - 1;
+
+/// Marks in what an operation waits for that the start of it is enough.
+const START: u32 = 1 << 31;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Sends so many octets.
+    Send {
+        /// To this rank.
+        peer: u32,
+        /// With this tag.
+        tag: u32,
+        /// Payload.
+        bytes: u64,
+    },
+    /// Waits for a message.
+    Receive {
+        /// From this rank, or [`ANY`].
+        peer: u32,
+        /// With this tag, or [`ANY`].
+        tag: u32,
+        /// Payload that is expected.
+        bytes: u64,
+    },
+    /// Computes for so long, in ps; without a stream nothing else of the rank is in its way.
+    Compute {
+        /// Time, in ps.
+        time_ps: u64,
+        /// Which processor or stream of the rank, of whose computations one is done at a time.
+        stream: Option<u16>,
+    },
+    /// Takes part in a collective; which one its family knows by this number.
+    Collective(u32),
+}
+
+/// An operation of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// What.
+    pub act: Act,
+    /// Its line in the file; of files without lines its number among the operations of its rank, from 0.
+    pub place: u32,
+}
+
+/// The operations of a rank.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// In the order of the file, which is the order of messages with the same tag between two ranks.
+    pub ops: Vec<Op>,
+    /// Who waits for whom: the number of an operation, and the number of what it waits for, with [`START`] where its start is enough.
+    waits: Vec<(u32, u32)>,
+}
+
+impl Program {
+    /// Adds an operation; gives its number.
+    pub fn push(&mut self, act: Act, place: u64) -> u32 {
+        self.ops.push(Op { act, place: u32::try_from(place).unwrap_or(u32::MAX) });
+        (self.ops.len() - 1) as u32
+    }
+
+    /// `op` begins when `other` is complete.
+    pub fn after(&mut self, op: u32, other: u32) {
+        self.waits.push((op, other));
+    }
+
+    /// `op` begins when `other` has begun.
+    pub fn after_start(&mut self, op: u32, other: u32) {
+        self.waits.push((op, other | START));
+    }
+
+    /// Puts what is waited for into the order of operations, each once.
+    fn settle(&mut self) {
+        self.waits.sort_unstable();
+        self.waits.dedup();
+        self.waits.shrink_to_fit();
+        self.ops.shrink_to_fit();
+    }
+
+    /// What an operation waits for. The program is settled.
+    fn waits_of(&self, op: u32) -> impl Iterator<Item = Wait> + '_ {
+        let from = self.waits.partition_point(|(own, _)| *own < op);
+        let own = self.waits[from..].iter().take_while(move |(own, _)| *own == op);
+        own.map(|(_, other)| Wait { op: other & !START, start: other & START != 0 })
+    }
+}
+
+/// Something that is waited for.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    op: u32,
+    start: bool,
+}
+
+/// How messages name the place of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// By its line.
+    Lines,
+    /// By its number.
+    Numbers,
+}
+
+/// The programs of all ranks.
+#[derive(Debug)]
+pub struct Schedule {
+    programs: Vec<Program>,
+    /// The file of each rank.
+    files: Vec<Arc<str>>,
+    /// The number of the first operation of each rank among all, and how many there are in all.
+    first: Vec<u32>,
+    places: Places,
+}
+
+impl Schedule {
+    /// Of programs, each with its file.
+    pub fn new(programs: Vec<(Arc<str>, Program)>, places: Places) -> Result<Schedule, ImportError> {
+        let (files, mut programs): (Vec<Arc<str>>, Vec<Program>) = programs.into_iter().unzip();
+        let mut first = vec![0];
+        let mut sum = 0usize;
+        for (program, file) in programs.iter_mut().zip(&files) {
+            program.settle();
+            sum += program.ops.len();
+            if sum > MOST_OPERATIONS {
+                let reason = format!("more than {MOST_OPERATIONS} operations in all");
+                return Err(ImportError::new(reason).file(&**file).hint("import a part of the ranks or of the time"));
+            }
+            first.push(sum as u32);
+        }
+        Ok(Schedule { programs, files, first, places })
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.programs.len() as u32
+    }
+
+    /// How many operations there are in all.
+    fn total(&self) -> u32 {
+        self.first.last().copied().unwrap_or_default()
+    }
+
+    /// All operations with their ranks and numbers.
+    fn all(&self) -> impl Iterator<Item = (u32, u32, &Op)> {
+        self.programs.iter().zip(&self.first).zip(0u32..).flat_map(|((program, first), rank)| {
+            program.ops.iter().zip(*first..).map(move |(op, number)| (rank, number, op))
+        })
+    }
+
+    /// The rank of an operation, by its number among all.
+    fn rank_of(&self, number: u32) -> u32 {
+        (self.first.partition_point(|first| *first <= number).max(1) - 1) as u32
+    }
+
+    /// An operation, by its number among all.
+    fn op(&self, number: u32) -> (u32, &Op) {
+        let rank = self.rank_of(number);
+        let program = &self.programs[rank as usize];
+        (rank, &program.ops[(number - self.first[rank as usize]) as usize])
+    }
+
+    /// The number among all of an operation of a rank.
+    fn number(&self, rank: u32, op: u32) -> u32 {
+        self.first[rank as usize] + op
+    }
+
+    /// An error about an operation, by its number among all.
+    pub fn error(&self, number: u32, reason: impl AsRef<str>) -> ImportError {
+        let (rank, op) = self.op(number);
+        let file = &*self.files[rank as usize];
+        match self.places {
+            Places::Lines => ImportError::new(reason.as_ref()).file(file).line(op.place.into()),
+            Places::Numbers => {
+                let reason = format!("rank {rank}, operation {}: {}", op.place, reason.as_ref());
+                ImportError::new(reason).file(file)
+            }
+        }
+    }
+
+    /// Where an operation stands, for a message about another one.
+    fn told(&self, number: u32) -> String {
+        let (rank, op) = self.op(number);
+        match self.places {
+            Places::Lines => format!("line {}", op.place),
+            Places::Numbers => format!("rank {rank}, operation {}", op.place),
+        }
+    }
+
+    /// The file of the first rank, for notes about all.
+    fn file(&self) -> &str {
+        self.files.first().map_or("", |file| file)
+    }
+}

@@ -1,0 +1,247 @@
+//! Execution traces of Chakra.
+
+use crate::fixture;
+use backwater_import::{Imported, Memory, Options, Source, import};
+use std::io::Write;
+
+type Files = Vec<(String, Vec<u8>)>;
+
+fn of(files: Files, options: &Options) -> Result<(Imported, Memory), String> {
+    let mut place = Memory::default();
+    let sources = files.into_iter().map(|(name, octets)| Source::octets(name, octets)).collect();
+    import(sources, "it", options, &mut place).map(|imported| (imported, place)).map_err(|error| error.to_string())
+}
+
+fn rows(files: Files) -> Vec<Vec<String>> {
+    let (_, place) = of(files, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let table = place.text("it.operations.csv");
+    table.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+fn refused(files: Files) -> String {
+    of(files, &Options::default()).map(|_| ()).unwrap_err()
+}
+
+fn fixtures(name: &str, ranks: u32) -> Files {
+    (0..ranks).map(|rank| (format!("{name}.{rank}.et"), fixture(&format!("chakra/{name}.{rank}.et")))).collect()
+}
+
+/// How many sends of how many octets: rank to rank, in order of the table.
+fn sends(rows: &[Vec<String>]) -> Vec<(u32, u32, u64)> {
+    let sends = rows.iter().filter(|row| row[2] == "send");
+    sends.map(|row| (row[1].parse().unwrap(), row[3].parse().unwrap(), row[4].parse().unwrap())).collect()
+}
+
+/// A field of protobuf: a number, or octets.
+fn field(tag: u8, value: &[u8]) -> Vec<u8> {
+    [&[tag << 3 | 2, value.len() as u8], value].concat()
+}
+
+fn number(tag: u8, value: u64) -> Vec<u8> {
+    let mut octets = varint(u64::from(tag) << 3);
+    octets.extend(varint(value));
+    octets
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut octets = Vec::new();
+    while value > 127 {
+        octets.push(value as u8 | 128);
+        value >>= 7;
+    }
+    octets.push(value as u8);
+    octets
+}
+
+/// An attribute of the type int64 (9), or of another one.
+fn attribute(name: &str, tag: u8, value: u64) -> Vec<u8> {
+    field(10, &[field(1, name.as_bytes()), number(tag, value)].concat())
+}
+
+fn group(name: &str) -> Vec<u8> {
+    let name = [vec![29u8 << 3 | 2, 1, name.len() as u8], name.as_bytes().to_vec()].concat();
+    field(10, &[field(1, b"pg_name"), name].concat())
+}
+
+/// A file of nodes, each of fields.
+fn trace(nodes: &[&[Vec<u8>]]) -> Vec<u8> {
+    let mut octets = vec![5, 10, 3, b'1', b'.', b'0'];
+    for node in nodes {
+        let node = node.concat();
+        octets.extend(varint(node.len() as u64));
+        octets.extend(node);
+    }
+    octets
+}
+
+#[test]
+fn collectives_have_the_transfers_of_their_algorithms() {
+    let ring: Vec<(u32, u32, u64)> = (0..4).map(|rank| (rank, (rank + 1) % 4, 262_144)).collect();
+    assert_eq!(sends(&rows(fixtures("all_reduce", 4))), ring.repeat(6));
+    assert_eq!(sends(&rows(fixtures("reduce_scatter", 4))), ring.repeat(3));
+    // What a rank contributes is 1 MiB.
+    let whole: Vec<(u32, u32, u64)> = ring.iter().map(|(from, to, _)| (*from, *to, 1 << 20)).collect();
+    assert_eq!(sends(&rows(fixtures("all_gather", 4))), whole.repeat(3));
+    let direct: Vec<(u32, u32, u64)> =
+        (0..4).flat_map(|from| (1..4).map(move |step| (from, (from + step) % 4, 262_144))).collect();
+    assert_eq!(sends(&rows(fixtures("all_to_all", 4))), direct);
+}
+
+#[test]
+fn a_rank_begins_a_phase_when_it_has_sent_and_received_the_last_one() {
+    let rows = rows(fixtures("all_reduce", 4));
+    // Operations 0 to 3 end the collective, 4 to 27 are 6 phases of 4 transfers. id,rank,kind,peer,bytes,time,after,label
+    let after = |id: &str| rows.iter().find(|row| row[0] == id).map(|row| (row[6].clone(), row[7].clone())).unwrap();
+    assert_eq!(after("4"), (String::new(), "all-reduce".to_owned()));
+    assert_eq!(after("9"), ("5 4".to_owned(), "all-reduce".to_owned()));
+    assert_eq!(after("8"), ("4 7".to_owned(), "all-reduce".to_owned()));
+    assert_eq!(after("0"), ("24 27".to_owned(), String::new()));
+}
+
+#[test]
+fn sends_and_receives_match_across_traces() {
+    let rows = rows(fixtures("custom_allreduce", 8));
+    // A ring of 8 by MSCCL: 14 sends of 1 MiB / 8 a rank; after 7 of its receives a rank computes for 7 us.
+    let sends = sends(&rows);
+    assert_eq!(sends.len(), 8 * 14);
+    assert!(sends.iter().all(|(from, to, bytes)| (from + 1) % 8 == *to && *bytes == 131_072));
+    assert_eq!(rows.iter().filter(|row| row[5] == "7000000").count(), 8 * 7);
+    assert_eq!(rows.len(), 8 * 35);
+}
+
+#[test]
+fn nodes_become_operations() {
+    let file = trace(&[
+        // Its id is 0, which is not written.
+        &[field(2, b"fwd"), number(3, 4), number(7, 3)],
+        &[number(1, 7), number(3, 4), number(4, 0), attribute("num_ops", 13, 1000), attribute("is_cpu_op", 27, 1)],
+        // Dependencies in a row and one by one, also on what comes later.
+        &[number(1, 8), number(3, 2), field(4, &[0, 9]), number(5, 7), number(7, 2)],
+        &[number(1, 9), number(3, 1)],
+        &[number(1, 10), number(3, 7), number(5, 8), attribute("comm_type", 9, 0), attribute("comm_size", 9, 50)],
+    ]);
+    let command = ["--peak-perf", "2"].map(str::to_owned).to_vec();
+    let table = |command: Vec<String>| {
+        let options = Options { command, ..Options::default() };
+        let (imported, place) = of(vec![("a.et".into(), file.clone())], &options).unwrap();
+        (place.text("it.operations.csv"), imported.notes.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    // 1000 operations at 2 in a picosecond. A collective of one rank sends nothing.
+    let expected = "id,rank,kind,time,after,stream\n0,0,compute,3000000,,0\n1,0,compute,500,0,1\n\
+                    2,0,compute,2000000,0 1 3,\n3,0,compute,0,,\n4,0,compute,0,2,\n";
+    assert_eq!(table(command).0, expected);
+    let (without, notes) = table(Vec::new());
+    assert_eq!(without, expected.replace(",500,", ",0,"));
+    assert!(notes.iter().any(|note| note.starts_with("a.et: assumed: computations that say num_ops")), "{notes:?}");
+}
+
+#[test]
+fn a_collective_is_of_its_group() {
+    let one = |rank: u32, name: &str| {
+        let coll = [number(3, 7), attribute("comm_type", 9, 7), attribute("comm_size", 9, 10), group(name)];
+        (format!("a.{rank}.et"), trace(&[&coll]))
+    };
+    let names = ["1", "2", "1", "2"];
+    let mut files: Files = (0u32..).zip(names).map(|(rank, name)| one(rank, name)).collect();
+    files.push(("groups.json".into(), br#"{"1": [0, 2], "2": [3, 1]}"#.to_vec()));
+    assert_eq!(sends(&rows(files.clone())), [(0, 2, 5), (2, 0, 5), (3, 1, 5), (1, 3, 5)]);
+    files.pop();
+    assert!(refused(files.clone()).starts_with("a.0.et: node 0: group 1 is not known"), "{}", refused(files));
+    for (groups, expected) in [
+        (r#"{"1": [0, 4], "2": [3, 1]}"#, "groups.json: group 1 has rank 4, and there are 4 traces"),
+        (r#"{"1": [0, 0, 2], "2": [3, 1]}"#, "groups.json: group 1 has rank 0 twice"),
+        (
+            r#"{"1": [0, 2, 3], "2": [3, 1]}"#,
+            "groups.json: rank 3 takes part in 0 collectives of its group, and others in 1",
+        ),
+        (r#"{"1": [0, 1], "2": [3, 2]}"#, "a.1.et: node 0: rank 1 is no member of its group"),
+        (r#"{"1": 7}"#, "groups.json: its content is of no kind that can be imported"),
+    ] {
+        let mut files: Files = (0u32..).zip(names).map(|(rank, name)| one(rank, name)).collect();
+        files.push(("groups.json".into(), groups.as_bytes().to_vec()));
+        let error = refused(files);
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+}
+
+#[test]
+fn compressed_and_json_traces_say_the_same() {
+    let plain = rows(fixtures("custom_allreduce", 8));
+    let gzip = |(name, octets): (String, Vec<u8>)| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&octets).unwrap();
+        (format!("{name}.gz"), encoder.finish().unwrap())
+    };
+    assert_eq!(rows(fixtures("custom_allreduce", 8).into_iter().map(gzip).collect()), plain);
+    let json =
+        |rank: u32, body: &str| (format!("a.{rank}.json"), format!("{{\"workload_graph\": [{body}]}}").into_bytes());
+    let files = vec![
+        json(
+            0,
+            r#"{"Id": 4, "Name": "c", "NodeType": 4, "is_cpu_op": false, "runtime": 5, "data_deps": []},
+                  {"Id": 5, "Name": "s", "NodeType": 5, "data_deps": [4], "comm_size": 100, "comm_dst": 1, "comm_tag": 3}"#,
+        ),
+        json(
+            1,
+            r#"{"Id": 1, "Name": "r", "NodeType": 6, "data_deps": [], "comm_size": 100, "comm_src": 0, "comm_tag": 3}"#,
+        ),
+    ];
+    let (_, place) = of(files, &Options::default()).unwrap();
+    let expected =
+        "id,rank,kind,peer,bytes,time,after,stream\n0,0,compute,,,5000000,,0\n1,0,send,1,100,,0,\n2,1,compute,,,0,1,\n";
+    assert_eq!(place.text("it.operations.csv"), expected);
+}
+
+#[test]
+fn what_is_no_trace_is_refused() {
+    let one = |nodes: &[&[Vec<u8>]]| vec![("a.et".to_owned(), trace(nodes))];
+    let send = |to: u64| [number(3, 5), attribute("comm_size", 9, 1), attribute("comm_dst", 7, to)];
+    let json = |body: &str| vec![("a.json".to_owned(), format!("{{\"workload_graph\": [{body}]}}").into_bytes())];
+    let mut cut = trace(&[&[field(2, b"fwd"), number(3, 4)]]);
+    cut.pop();
+    let mut files = fixtures("all_reduce", 4);
+    files.remove(2);
+    let mut other = fixtures("all_reduce", 3);
+    other.extend(fixtures("all_gather", 4).into_iter().skip(3).map(|(_, octets)| ("all_reduce.3.et".into(), octets)));
+    for (files, expected) in [
+        (one(&[&[number(3, 4)], &[number(3, 4)]]), "a.et: node 0: there is another one with this id"),
+        (one(&[&[number(3, 4), number(4, 9)]]), "a.et: node 0: depends on node 9, which is not there"),
+        (one(&[&[number(3, 4), number(4, 0)]]), "a.et: node 0: depends on itself"),
+        (one(&[&[number(3, 8)]]), "a.et: node 0: type 8 is not in the schema"),
+        (
+            one(&[&[field(2, b"x"), number(3, 4), number(7, 1 << 50)]]),
+            "a.et: `x`: node 0: 1125899906842624 us are longer",
+        ),
+        (one(&[&[number(3, 7), attribute("comm_type", 9, 10)]]), "a.et: node 0: comm_type 10 is not in the schema"),
+        (one(&[&send(1)]), "a.et: node 0: there is no rank 1: there are 1 traces"),
+        (one(&[&send(1)[..2]]), "a.et: node 0: has no comm_dst"),
+        (
+            one(&[&send(0)]),
+            "a.et: rank 0, operation 0: rank 0 sends to rank 0 with tag 0 once more than that is received",
+        ),
+        (
+            one(&[&[number(3, 4), number(4, 1)], &[number(1, 1), number(3, 4), number(4, 0)]]),
+            "a.et: rank 0, operation 0: waits for itself, by way of rank 0, operation 0, rank 0, operation 1",
+        ),
+        (json(r#"{"Id": -1, "NodeType": 4}"#), "a.json:1: invalid value: integer `-1`, expected u64"),
+        (json(r#"{"Id": 1}"#), "a.json:1: missing field `NodeType`"),
+        (files, "all_reduce.3.et: the trace of rank 3, and there is none of rank 2"),
+        (
+            other,
+            "all_reduce.3.et: `all_gather_4npus_1MB`: node 3: collective 0 of its group is all-gather of 1048576 B here",
+        ),
+    ] {
+        let error = refused(files);
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+    let options = Options { format: Some("chakra-et".into()), ..Options::default() };
+    for (octets, expected) in [
+        (cut, "a.et: octet 6: a message of 7 B, and the file ends after 6 of them"),
+        (vec![0xff; 20], "a.et: octet 0: the length of a message has no end"),
+        (vec![0xff, 0xff, 0xff, 0xff, 0x7f], "a.et: octet 0: a message of 34359738367 B: more than 67108864 cannot be"),
+        (Vec::new(), "a.et: an empty file"),
+    ] {
+        let error = of(vec![("a.et".into(), octets)], &options).map(|_| ()).unwrap_err();
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+}
