@@ -16,6 +16,7 @@
 //! nccl-tests, doc/PERFORMANCE.md. S is the buffer of a rank, part i of n is the bytes from iS/n to (i + 1)S/n, rounded down.
 
 use super::tokens::Routing;
+use super::transfer::{Transfer, parts};
 use super::tree::Tree;
 use std::sync::Arc;
 
@@ -108,16 +109,6 @@ pub enum Exchange {
         /// Back, as the step that `routing` names has sent them.
         back: bool,
     },
-}
-
-/// A transfer between ranks of a communicator, by their numbers in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Transfer {
-    /// Its number among those that the exchange may have.
-    pub index: u64,
-    pub from: u32,
-    pub to: u32,
-    pub bytes: u64,
 }
 
 impl Exchange {
@@ -314,12 +305,6 @@ impl Exchange {
             }
         }
     }
-}
-
-/// \[bytes\] of `count` parts of n from part `first` on.
-pub(super) fn parts(bytes: u64, n: u32, first: u32, count: u32) -> u64 {
-    let end = |part: u32| (u128::from(bytes) * u128::from(part) / u128::from(n)) as u64;
-    end(first + count) - end(first)
 }
 
 #[cfg(test)]

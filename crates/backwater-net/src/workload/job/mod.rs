@@ -28,6 +28,7 @@ mod placement;
 mod plan;
 mod run;
 mod tokens;
+mod transfer;
 mod tree;
 
 pub use error::{Flaw, JobError, MOST, MOST_AT_ONE_INSTANT};

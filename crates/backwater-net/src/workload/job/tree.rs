@@ -10,7 +10,7 @@
 //! (2009), section 2 (one pipelined binary tree). **Not modelled:** the second tree of that paper and of NCCL, which doubles the
 //! bandwidth: two all-reduces of half the size, one with the ranks in reverse order, come close to it.
 
-use super::exchange::{Transfer, parts};
+use super::transfer::{Transfer, parts};
 
 /// A tree of n ranks, for so many chunks of a buffer.
 #[derive(Clone, Copy, Debug)]

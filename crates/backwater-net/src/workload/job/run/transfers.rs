@@ -5,7 +5,7 @@ use crate::flow_spec::FlowSpec;
 use crate::packet::HostId;
 use crate::record::{CollectiveRow, Release, TransferRow};
 use crate::units::Bytes;
-use crate::workload::job::exchange::Transfer;
+use crate::workload::job::transfer::Transfer;
 use crate::workload::job::tree::Tree;
 use crate::workload::job::{Due, Exchange, Routing, Work, experts};
 use backwater_engine::{Time, rng};

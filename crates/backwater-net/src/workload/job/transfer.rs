@@ -1,0 +1,17 @@
+//! A transfer between ranks, and how a buffer is shared out.
+
+/// A transfer between ranks of a communicator, by their numbers in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Transfer {
+    /// Its number among those that the exchange may have.
+    pub index: u64,
+    pub from: u32,
+    pub to: u32,
+    pub bytes: u64,
+}
+
+/// \[bytes\] of `count` parts of n from part `first` on.
+pub(super) fn parts(bytes: u64, n: u32, first: u32, count: u32) -> u64 {
+    let end = |part: u32| (u128::from(bytes) * u128::from(part) / u128::from(n)) as u64;
+    end(first + count) - end(first)
+}
