@@ -101,6 +101,23 @@ def test_a_workload_runs_on_the_fabric_of_a_scenario(command: Command) -> None:
     assert len(ends(Path("on-star.toml"))) == 1
 
 
+def test_a_matrix_comes_back_as_it_was(command: Command) -> None:
+    text = (
+        "Nodes 16\nConnections 3\n"
+        "0->13 id 4 start 0 size 2000000\n1->13 id 2 start 5000000 size 200\n"
+        "13->5 id 7 start 40000000 size 4086\n"
+    )
+    Path("three.cm").write_text(text)
+    assert command("import", "three.cm").code == 0
+    assert command("run", "three.toml", "--out", "there").code == 0
+    assert command("export", "there", "--to", "cm", "-o", "back.cm").code == 0
+    assert Path("back.cm").read_text() == text
+    # And its table, which the second import writes anew.
+    before = Path("three.flows.csv").read_text()
+    assert command("import", "back.cm").code == 0
+    assert Path("back.flows.csv").read_text() == before
+
+
 def test_formats_are_listed(command: Command) -> None:
     done = command("list", "formats")
     assert done.code == 0

@@ -34,6 +34,8 @@ FILES = ()
 PS_PER_US = 10**6
 LARGEST = 2**31 - 1
 """htsim reads sizes into 32 bits with a sign."""
+MOST_FLOWS = 2**40
+"""A flow's identity is that of its group times so many, and its number in the group."""
 DONE = {"last-byte": "recv_done_trigger", "last-ack": "send_done_trigger"}
 """The trigger that fires when a transfer is complete, by `job.complete_at`."""
 
@@ -50,12 +52,13 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
     large = int((found["bytes"] > LARGEST).sum())
     head = [("Nodes", _hosts(run)), ("Connections", found.height)]
     head += [("Triggers", len(fires))] if fires else []
+    ids = _identities(found)
     complete = {job["label"]: job.get("complete_at") for job in run.scenario.get("job") or ()}
     fine = 0
     with place.text() as out:
         out.writelines(f"{word} {count}\n" for word, count in head)
         for number, row in enumerate(ordered(found.lazy(), IN_ORDER), 1):
-            words = [f"{row['src']}->{row['dst']} id {number}"]
+            words = [f"{row['src']}->{row['dst']} id {ids.get(row['flow_id'], number)}"]
             if row["after_flow"] is None:
                 fine += options.start_unit == "us" and row["start_ps"] % PS_PER_US > 0
                 words.append(f"start {_start(row['start_ps'], options.start_unit)}")
@@ -85,6 +88,14 @@ def _numbers(found: pl.DataFrame, triggers: pl.Series) -> dict[int, int]:
     """Number the flows that let others begin, in the order of their starts, from 1."""
     letting = found.filter(pl.col("flow_id").is_in(triggers.implode())).sort(IN_ORDER)
     return {flow: number for number, flow in enumerate(letting["flow_id"], 1)}
+
+
+def _identities(found: pl.DataFrame) -> dict[int, int]:
+    """Give flows the numbers that they have in their table, where htsim can tell them apart so."""
+    numbers = found["flow_id"] % MOST_FLOWS
+    if numbers.n_unique() < found.height or not numbers.is_between(1, LARGEST).all():
+        return {}
+    return dict(zip(found["flow_id"], numbers, strict=True))
 
 
 def _hosts(run: Run) -> int:
