@@ -27,6 +27,8 @@ pub mod words;
 
 mod chakra;
 mod goal;
+mod graph;
+mod hpcc;
 mod htsim;
 mod msccl;
 mod schedule;

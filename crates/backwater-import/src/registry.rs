@@ -8,7 +8,7 @@ use crate::source::{Head, Place, Source};
 
 /// All families, in the order in which help lists them.
 pub const FAMILIES: &[&Family] =
-    &[&crate::htsim::FAMILY, &crate::goal::FAMILY, &crate::chakra::FAMILY, &crate::msccl::FAMILY];
+    &[&crate::htsim::FAMILY, &crate::goal::FAMILY, &crate::chakra::FAMILY, &crate::msccl::FAMILY, &crate::hpcc::FAMILY];
 
 /// Files of one origin, which belong together.
 #[derive(Debug)]

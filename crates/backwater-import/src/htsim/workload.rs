@@ -46,8 +46,10 @@ pub fn write(
         for one in &by_clock {
             let Connection { src, dst, start, .. } = *one.connection;
             let start_ps = start_ps(start, unit, one.connection, source)?;
-            flows
-                .add(Flow { id: one.id, src, dst, bytes: one.bytes, start_ps, class: None, path: None }, work.place)?;
+            flows.add(
+                Flow { id: one.id, src, dst, bytes: one.bytes, start_ps, class: None, path: None, ack_path: None },
+                work.place,
+            )?;
         }
         let name = flows.finish(work.place)?;
         page.head("[[flow]]").key("label", "flows").key("table", name);

@@ -22,8 +22,10 @@ pub struct Flow {
     pub start_ps: u64,
     /// Class, 0 to 7; absent: the group's.
     pub class: Option<u8>,
-    /// Names of the nodes that it passes, between blanks; absent: ECMP.
+    /// Names of the switches that it passes, between blanks; absent: ECMP.
     pub path: Option<String>,
+    /// Names of the switches that its acknowledgements pass, between blanks; absent: as `ack.path` says.
+    pub ack_path: Option<String>,
 }
 
 /// A table of flows.
@@ -57,16 +59,19 @@ impl Rows for FlowRows {
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (classes, paths) = (self.0.iter().any(|f| f.class.is_some()), self.0.iter().any(|f| f.path.is_some()));
+        let ack_paths = self.0.iter().any(|f| f.ack_path.is_some());
         let mut writer = csv::Writer::from_writer(Vec::new());
         let mut names = vec!["id", "src", "dst", "bytes", "start"];
         names.extend(classes.then_some("class"));
         names.extend(paths.then_some("path"));
+        names.extend(ack_paths.then_some("ack_path"));
         writer.write_record(&names)?;
         for flow in &self.0 {
             let numbers = [flow.id, flow.src.into(), flow.dst.into(), flow.bytes, flow.start_ps];
             let mut row: Vec<String> = numbers.iter().map(u64::to_string).collect();
             row.extend(classes.then(|| flow.class.map_or_else(String::new, |class| class.to_string())));
             row.extend(paths.then(|| flow.path.clone().unwrap_or_default()));
+            row.extend(ack_paths.then(|| flow.ack_path.clone().unwrap_or_default()));
             writer.write_record(&row)?;
         }
         writer.into_inner().map_err(|error| error.into_error().into())
@@ -77,6 +82,7 @@ impl Rows for FlowRows {
         let host = |of: fn(&Flow) -> u32| -> ArrayRef { Arc::new(self.0.iter().map(of).collect::<UInt32Array>()) };
         let class: ArrayRef = Arc::new(self.0.iter().map(|flow| flow.class).collect::<UInt8Array>());
         let path: ArrayRef = Arc::new(self.0.iter().map(|flow| flow.path.as_deref()).collect::<StringArray>());
+        let ack_path: ArrayRef = Arc::new(self.0.iter().map(|flow| flow.ack_path.as_deref()).collect::<StringArray>());
         RecordBatch::try_from_iter([
             ("id", whole(|flow| flow.id)),
             ("src", host(|flow| flow.src)),
@@ -85,6 +91,7 @@ impl Rows for FlowRows {
             ("start_ps", whole(|flow| flow.start_ps)),
             ("class", class),
             ("path", path),
+            ("ack_path", ack_path),
         ])
     }
 }

@@ -2,6 +2,7 @@
 
 mod chakra;
 mod goal;
+mod hpcc;
 mod htsim;
 mod msccl;
 mod mutate;
@@ -41,4 +42,14 @@ pub const FIXTURES: &[(&str, &str)] = &[
     ("htsim/fat_tree_1024.topo", "htsim-topo"),
     ("htsim/leaf_spine_tiny.topo", "htsim-topo"),
     ("htsim/test.topo", "htsim-topo"),
+    ("hpcc/topology.txt", "hpcc-topology"),
+    ("hpcc/datacenter.txt", "hpcc-topology"),
+    ("hpcc/flow.txt", "hpcc-flow"),
+    ("hpcc/flow-conweave.txt", "hpcc-flow"),
+    ("hpcc/config.txt", "hpcc-config"),
+    ("hpcc/conweave.conf", "hpcc-config"),
+    ("hpcc/cdf.txt", "hpcc-cdf"),
+    ("hpcc/cdf-fraction.txt", "hpcc-cdf"),
+    ("hpcc/paths.txt", "hpcc-paths"),
+    ("hpcc/trace.txt", "hpcc-trace"),
 ];

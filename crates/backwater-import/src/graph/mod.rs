@@ -1,0 +1,131 @@
+//! Nodes and links as topology files of the ns-3 RDMA codes list them, recognised as a fabric that a scenario has a word for.
+
+pub mod quantity;
+mod shape;
+
+pub use shape::Fabric;
+
+use crate::error::ImportError;
+use crate::words::Words;
+
+/// Nodes and links. Every host has a link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    /// Of each node whether it is a switch.
+    pub switch: Vec<bool>,
+    /// In the order of the file.
+    pub links: Vec<Link>,
+}
+
+/// A link, alike in both directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// Its line.
+    pub line: u64,
+    /// One end.
+    pub a: u32,
+    /// The other.
+    pub b: u32,
+    /// Rate in b/s, at least 1.
+    pub bps: u64,
+    /// Delay in ps.
+    pub delay_ps: u64,
+    /// Share of frames that are lost.
+    pub loss: f64,
+}
+
+/// Longest delay: a second.
+const LONGEST_PS: u64 = 1_000_000_000_000;
+
+impl Graph {
+    /// A graph of so many nodes, all of them hosts until they are said to be switches.
+    pub fn new(nodes: u32) -> Graph {
+        Graph { switch: vec![false; nodes as usize], links: Vec::new() }
+    }
+
+    /// Reads the numbers of so many switches.
+    pub fn read_switches(&mut self, count: u32, words: &mut Words<'_>) -> Result<(), ImportError> {
+        for _ in 0..count {
+            let line = words.line();
+            let id: u32 = words.number("the number of a switch")?;
+            let nodes = self.switch.len();
+            match self.switch.get_mut(id as usize) {
+                Some(switch) if *switch => {
+                    return Err(words.error(words.line(), format!("switch {id} stands twice")));
+                }
+                Some(switch) => *switch = true,
+                None => {
+                    let reason = format!("there is no node {id}: the file says {nodes} nodes");
+                    return Err(words.error(words.line().max(line), reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads so many links: two nodes, rate, delay and share of lost frames each.
+    pub fn read_links(&mut self, count: u32, words: &mut Words<'_>) -> Result<(), ImportError> {
+        for _ in 0..count {
+            let mut ends = [0u32; 2];
+            for end in &mut ends {
+                *end = words.number("the number of a node")?;
+                if *end as usize >= self.switch.len() {
+                    let reason = format!("there is no node {end}: the file says {} nodes", self.switch.len());
+                    return Err(words.error(words.line(), reason));
+                }
+            }
+            let [a, b] = ends;
+            if a == b {
+                return Err(words.error(words.line(), format!("a link of node {a} to itself")));
+            }
+            let rate = words.word("a rate")?;
+            let Some(bps) = quantity::rate(rate.text).filter(|bps| *bps > 0) else {
+                return Err(words.error(rate.line, "is not a rate").value(rate.text).hint("as in 100Gbps"));
+            };
+            let delay = words.word("a delay")?;
+            let Some(delay_ps) = quantity::time(delay.text).filter(|ps| *ps <= LONGEST_PS) else {
+                let hint = "as in 1000ns, a second at most";
+                return Err(words.error(delay.line, "is not a delay").value(delay.text).hint(hint));
+            };
+            let loss = words.word("a share of lost frames")?;
+            let Some(share) = quantity::share(loss.text) else {
+                return Err(words.error(loss.line, "is not a share from 0 to 1").value(loss.text));
+            };
+            self.links.push(Link { line: rate.line, a, b, bps, delay_ps, loss: share });
+        }
+        Ok(())
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.switch.len() as u32
+    }
+
+    /// Whether a node is a switch; what is no node is none.
+    pub fn is_switch(&self, node: u32) -> bool {
+        self.switch.get(node as usize).copied().unwrap_or(false)
+    }
+
+    /// All hosts, in the order of their numbers.
+    pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.nodes()).filter(|node| !self.is_switch(*node))
+    }
+
+    /// All switches, in the order of their numbers.
+    pub fn switches(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.nodes()).filter(|node| self.is_switch(*node))
+    }
+
+    /// The neighbours of each node, with the link that leads there.
+    pub fn neighbours(&self) -> Vec<Vec<(u32, Link)>> {
+        let mut all = vec![Vec::new(); self.switch.len()];
+        for link in &self.links {
+            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+                if let Some(list) = all.get_mut(from as usize) {
+                    list.push((to, *link));
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,56 @@
+//! What goes wrong in a configuration and a topology: a link that fails, frames that are lost.
+
+use super::config::Config;
+use crate::error::ImportError;
+use crate::graph::{Fabric, Graph};
+use crate::page::Page;
+use crate::units::time;
+use std::collections::BTreeMap;
+
+/// `[[fault]]` for `LINK_DOWN` and all shares of lost frames.
+pub fn write(config: &Config, graph: &Graph, fabric: &Fabric, start: u64, page: &mut Page) -> Result<(), ImportError> {
+    let everywhere = config.number("ERROR_RATE_PER_LINK", 0.0)?;
+    if everywhere > 1.0 {
+        return Err(config.error("ERROR_RATE_PER_LINK", "is not a share from 0 to 1"));
+    }
+    losses(graph, fabric, everywhere, page);
+    if let Some((after, a, b)) = config.link_down()? {
+        let joined = graph.links.iter().any(|link| (link.a, link.b) == (a, b) || (link.b, link.a) == (a, b));
+        if !joined {
+            return Err(config.error("LINK_DOWN", "names two nodes without a link between them"));
+        }
+        // Counted from 2 s there, when flows begin.
+        let at = super::CUSTOM_PS.saturating_add(after).saturating_sub(start);
+        page.head("[[fault]]").key("kind", "link-down").key("at", time(at));
+        page.key("a", fabric.name(a)).key("b", fabric.name(b));
+    }
+    Ok(())
+}
+
+/// `[[fault]]` for the shares of lost frames of links, or where a link says none for the one of all links.
+pub fn losses(graph: &Graph, fabric: &Fabric, everywhere: f64, page: &mut Page) {
+    let own = |loss: f64| if loss > 0.0 { loss } else { everywhere };
+    let mut pairs: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    for link in &graph.links {
+        // Of parallel links the greatest share: a fault is of the nodes, not of one link.
+        let share = pairs.entry((link.a.min(link.b), link.a.max(link.b))).or_insert(0.0);
+        *share = share.max(own(link.loss));
+    }
+    let first = pairs.values().next().copied().unwrap_or(0.0);
+    let fault = |page: &mut Page, share: f64, between: Option<(u32, u32)>| {
+        page.head("[[fault]]").key("kind", "loss").key("probability", share);
+        if let Some((from, to)) = between {
+            page.key("from", fabric.name(from)).key("to", fabric.name(to));
+        }
+    };
+    if pairs.values().all(|share| *share == first) {
+        if first > 0.0 {
+            fault(page, first, None);
+        }
+        return;
+    }
+    for ((a, b), share) in pairs.into_iter().filter(|(_, share)| *share > 0.0) {
+        fault(page, share, Some((a, b)));
+        fault(page, share, Some((b, a)));
+    }
+}

@@ -1,0 +1,238 @@
+//! The ns-3 code of HPCC (SIGCOMM 2019) and what came of it: conweave-ns3 and ns3-datacenter. Topologies, lists of flows,
+//! configurations, distributions of sizes, and lists of the ways that flows took.
+//!
+//! A configuration names the other files; those that are given beside it count instead.
+
+mod cdf;
+mod config;
+mod controls;
+mod faults;
+mod flow;
+mod flows;
+mod paths;
+mod ports;
+mod switches;
+mod topology;
+mod trace;
+mod window;
+
+use crate::error::ImportError;
+use crate::graph::{Fabric, Graph};
+use crate::page::Page;
+use crate::registry::{Family, Given, Kind, Work};
+use crate::source::Source;
+use crate::units::time;
+use config::Config;
+use flow::List;
+
+/// Files of HPCC's ns-3 code and its descendants.
+pub static FAMILY: Family = Family {
+    name: "hpcc",
+    about: "the ns-3 code of HPCC, conweave-ns3 and ns3-datacenter",
+    kinds: &[
+        Kind { name: "hpcc-topology", about: "a topology: nodes, switches, links", recognise: topology::recognise },
+        Kind { name: "hpcc-flow", about: "a list of flows", recognise: flow::recognise },
+        Kind {
+            name: "hpcc-config",
+            about: "a configuration, with the files that it names",
+            recognise: config::recognise,
+        },
+        Kind { name: "hpcc-cdf", about: "a distribution of the sizes of flows", recognise: cdf::recognise },
+        Kind { name: "hpcc-paths", about: "the ways that flows take", recognise: paths::recognise },
+        Kind { name: "hpcc-trace", about: "a list of nodes whose packets are traced", recognise: trace::recognise },
+    ],
+    combine,
+};
+
+/// What the tools of that code take for the first start, in ps.
+const CUSTOM_PS: u64 = 2_000_000_000_000;
+
+fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+    let config_file = given.at_most_one("hpcc-config")?;
+    let config = match config_file {
+        Some(source) => Some(config::parse(source.name(), &source.text()?, work.notes)?),
+        None => None,
+    };
+    let beside = |keys: &[&str], own: Option<&Source>| match own {
+        Some(source) => Ok(Some(source.clone())),
+        None => named(config_file, config.as_ref(), keys),
+    };
+    let topology = beside(&["TOPOLOGY_FILE"], given.at_most_one("hpcc-topology")?)?;
+    let cdf = given.at_most_one("hpcc-cdf")?;
+    let list = match given.at_most_one("hpcc-flow")? {
+        None if cdf.is_some() => None,
+        own => beside(&["FLOW_FILE", "FLOW_INPUT_FILE"], own)?,
+    };
+    let graph = match &topology {
+        Some(source) => Some(topology::parse(source.name(), &source.text()?, work.notes)?),
+        None => None,
+    };
+    let flows = match &list {
+        Some(source) => flow::parse(source.name(), &source.text()?, work.notes)?,
+        None => List::default(),
+    };
+    if let Some(source) = given.at_most_one("hpcc-trace")? {
+        let nodes = trace::parse(source.name(), &source.text()?)?;
+        let text = format!("{} nodes to trace: `backwater run --capture` writes what passes a port", nodes.len());
+        work.notes.ignored(source.name(), None, text);
+    }
+    let mut page = Page::new();
+    introduce(&given, &mut page);
+    let start = origin(&flows, config.as_ref(), list.as_ref(), work)?;
+    if let Some(config) = &config {
+        stop(config, start, &mut page)?;
+    }
+    let graph = match graph {
+        Some(graph) => graph,
+        None => assumed(&flows, config.as_ref(), list.as_ref().or(cdf), work)?,
+    };
+    let fabric = Fabric::of(&graph);
+    match &work.options.fabric {
+        Some((name, text)) => {
+            page.gap().remark(&format!("From here on: {name}")).verbatim(text);
+        }
+        None => write_network(&graph, &fabric, &flows, config.as_ref(), work, &mut page)?,
+    }
+    if let Some(config) = &config {
+        faults::write(config, &graph, &fabric, start, &mut page)?;
+    } else {
+        faults::losses(&graph, &fabric, 0.0, &mut page);
+    }
+    let ways = match given.at_most_one("hpcc-paths")? {
+        Some(source) => Some((source, paths::parse(source.name(), &source.text()?)?)),
+        None => None,
+    };
+    if let Some(list) = &list {
+        let known = flows::Known { flows: &flows, list, graph: &graph, fabric: &fabric, start };
+        known.write(ways, work, &mut page)?;
+    } else if let Some((source, _)) = ways {
+        return Err(source.error("ways of flows, and no list of flows").hint("give the list beside it"));
+    }
+    if let Some(source) = cdf {
+        flows::drawn(source, work, &mut page)?;
+    }
+    Ok(page)
+}
+
+/// The file that a configuration names: from its own directory, from the one above, in which that code is run, or of that name beside it.
+fn named(own: Option<&Source>, config: Option<&Config>, keys: &[&str]) -> Result<Option<Source>, ImportError> {
+    let (Some(own), Some(config)) = (own, config) else { return Ok(None) };
+    let Some((key, name)) = keys.iter().find_map(|key| Some((*key, config.word(key)?))) else { return Ok(None) };
+    let candidates = [name.to_owned(), format!("../{name}"), name.rsplit('/').next().unwrap_or(name).to_owned()];
+    for name in candidates {
+        if let Some(source) = own.beside(&name).filter(|source| source.head().is_ok()) {
+            return Ok(Some(source));
+        }
+    }
+    let error = config.error(key, "names a file that is not there");
+    Err(error.hint("it is looked for from the configuration's directory and the one above; give the file beside it"))
+}
+
+fn introduce(given: &Given, page: &mut Page) {
+    let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
+    page.remark(&format!("{}: of the ns-3 code of HPCC or one that came of it.", names.join(", ")));
+    page.key("title", names.first().copied().unwrap_or_default());
+}
+
+/// The time in those files that is 0 s here: 2 s, with which their tools begin, or the first flow if that is earlier.
+fn origin(
+    flows: &List,
+    config: Option<&Config>,
+    list: Option<&Source>,
+    work: &mut Work<'_>,
+) -> Result<u64, ImportError> {
+    let first = flows.rows.iter().min_by_key(|row| row.start_ps);
+    let said = work.options.from_ps;
+    let custom = match config {
+        Some(config) => config.time("FLOWGEN_START_TIME", 12)?.unwrap_or(CUSTOM_PS),
+        None => CUSTOM_PS,
+    };
+    let (Some(first), Some(list)) = (first, list) else { return Ok(said.unwrap_or(custom)) };
+    if let Some(said) = said {
+        return match said <= first.start_ps {
+            true => Ok(said),
+            false => {
+                let reason = format!("starts at {}, before {}", time(first.start_ps), time(said));
+                Err(list.error(reason).line(first.line).hint("let 0 s be no later than the first flow"))
+            }
+        };
+    }
+    let (start, why) = match custom <= first.start_ps {
+        true => (custom, "with which the tools of that code begin"),
+        false => (first.start_ps, "the first flow"),
+    };
+    let text = format!("{} of the file is 0 s here: {why}", time(start));
+    work.notes.assumed(list.name(), Some(first.line), text);
+    Ok(start)
+}
+
+/// `[stop]`.
+fn stop(config: &Config, start: u64, page: &mut Page) -> Result<(), ImportError> {
+    for key in ["SIMULATOR_STOP_TIME", "FLOWGEN_STOP_TIME"] {
+        let Some(stop) = config.time(key, 12)?.filter(|stop| key == "SIMULATOR_STOP_TIME" && *stop > start) else {
+            continue;
+        };
+        page.head("[stop]").key("at", time(stop - start));
+    }
+    Ok(())
+}
+
+/// A star for all the hosts that flows name.
+fn assumed(
+    flows: &List,
+    config: Option<&Config>,
+    source: Option<&Source>,
+    work: &mut Work<'_>,
+) -> Result<Graph, ImportError> {
+    if let Some(config) = config {
+        return Err(config.error("TOPOLOGY_FILE", "is missing").hint("give the topology beside the configuration"));
+    }
+    let Some(source) = source else {
+        return Err(
+            ImportError::new("neither flows nor a topology are given").hint("give the files that belong to them")
+        );
+    };
+    let most = flows.rows.iter().map(|row| (row.src.max(row.dst), row.line)).max();
+    let (hosts, line) = match most {
+        Some((host, line)) => (u64::from(host) + 1, Some(line)),
+        None => (16, None),
+    };
+    // As many hosts as a star may have; what names more is no list of flows of a star.
+    if hosts > 65_535 {
+        let error = source.error(format!("names host {}, and gives no topology", hosts - 1));
+        return Err(error.line(line.unwrap_or(1)).hint("give the topology beside it"));
+    }
+    if work.options.fabric.is_none() {
+        let text = format!("the topology: {hosts} hosts at one switch, 100 Gb/s and 1 us a link");
+        work.notes.assumed(source.name(), line, text);
+    }
+    let mut graph = Graph::new(hosts as u32 + 1);
+    graph.switch[hosts as usize] = true;
+    let link =
+        |a| crate::graph::Link { line: 1, a, b: hosts as u32, bps: 100_000_000_000, delay_ps: 1_000_000, loss: 0.0 };
+    graph.links = (0..hosts as u32).map(link).collect();
+    Ok(graph)
+}
+
+fn write_network(
+    graph: &Graph,
+    fabric: &Fabric,
+    flows: &List,
+    config: Option<&Config>,
+    work: &mut Work<'_>,
+    page: &mut Page,
+) -> Result<(), ImportError> {
+    fabric.write(graph, page);
+    let classes = flows.rows.iter().map(|row| row.class).collect();
+    match config {
+        Some(config) => controls::Setting { config, graph, fabric, classes: &classes }.write(work.notes, page),
+        None => {
+            page.head("[packet]").key("payload", "1000 B").key("header", "48 B").key("gap", "0 B");
+            page.head("[ack]").key("size", "60 B");
+            page.head("[switch]").key("buffer_per", "none").key("latency", "0 s");
+            let text = "the configuration: no control, and buffers that hold everything";
+            work.notes.assumed("the files", None, text);
+            Ok(())
+        }
+    }
+}

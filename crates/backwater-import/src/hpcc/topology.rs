@@ -1,0 +1,112 @@
+//! A topology: nodes, switches and links.
+//!
+//! ```text
+//! file = nodes switches links                  (HPCC, conweave-ns3)
+//!      | nodes switches tors links [ Gbps Gbps ]   (ns3-datacenter; tors are among the switches)
+//!        { switch } { a b rate delay loss }
+//! ```
+//!
+//! Words stand between any blanks, as C++ reads them with `>>`; what follows the last link is not read. Read from `third.cc` of
+//! HPCC (commit 9f4be2a), `network-load-balance.cc` of conweave-ns3 (236a801) and the examples of ns3-datacenter.
+
+use crate::error::ImportError;
+use crate::graph::{Graph, quantity};
+use crate::note::Notes;
+use crate::source::Head;
+use crate::words::Words;
+
+/// Most nodes.
+const MOST_NODES: u32 = 1_000_000;
+
+/// Whether a file is a topology: three counts, or four, or four and two rates, as many switches, and then a link.
+pub fn recognise(head: &Head) -> bool {
+    let lines = head.lines();
+    let Some(first) = lines.iter().position(|line| !line.trim().is_empty()) else { return false };
+    let counts: Vec<&str> = lines[first].split_whitespace().collect();
+    let whole = |word: &&str| word.parse::<u32>().is_ok();
+    if !matches!(counts.len(), 3 | 4 | 6) || !counts.iter().take(4).all(whole) {
+        return false;
+    }
+    if counts.len() == 6 && !counts.iter().skip(4).all(|word| word.parse::<f64>().is_ok()) {
+        return false;
+    }
+    let switches = match counts.as_slice() {
+        [_, switches, _] => switches.parse().ok(),
+        [_, a, b, ..] => a.parse().ok().max(b.parse().ok()),
+        _ => None,
+    };
+    let Some(switches) = switches.map(|count: u32| count as usize) else { return false };
+    let mut rest = lines[first + 1..].iter().flat_map(|line| line.split_whitespace());
+    if rest.by_ref().take(switches).filter(whole).count() < switches {
+        // The numbers of the switches may go on beyond what is seen.
+        return !head.whole && rest.next().is_none();
+    }
+    let link: Vec<&str> = rest.take(5).collect();
+    let [a, b, rate, delay, loss] = link.as_slice() else { return false };
+    whole(a)
+        && whole(b)
+        && quantity::rate(rate).is_some()
+        && quantity::time(delay).is_some()
+        && quantity::share(loss).is_some()
+}
+
+/// Reads a topology; messages call it `file`.
+pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Graph, ImportError> {
+    let mut words = Words::new(file, text);
+    // The three forms differ in the words of their first line.
+    let head = text.lines().map(|line| line.split_whitespace().count()).find(|count| *count > 0).unwrap_or(0);
+    let nodes: u32 = words.number("a number of nodes")?;
+    let line = words.line();
+    let mut switches: u32 = words.number("a number of switches")?;
+    if matches!(head, 4 | 6) {
+        // Both orders are met; ToRs are switches, so there are not more of them.
+        switches = switches.max(words.number("a number of ToRs")?);
+    }
+    let links: u32 = words.number("a number of links")?;
+    if head == 6 {
+        for _ in 0..2 {
+            let word = words.word("a capacity")?;
+            notes.ignored(file, Some(word.line), "the capacities of the first line: each link has its own");
+        }
+    }
+    if nodes > MOST_NODES {
+        return Err(words.error(line, format!("{nodes} nodes are more than {MOST_NODES}")));
+    }
+    // A link has five words, and a node at least one link: what says more lies.
+    if u64::from(nodes.max(links)) * 4 > text.len() as u64 {
+        return Err(words.error(line, format!("says {nodes} nodes and {links} links, and is too short for that")));
+    }
+    if switches >= nodes {
+        return Err(words.error(line, format!("{switches} of {nodes} nodes are switches: there is no host")));
+    }
+    let mut graph = Graph::new(nodes);
+    graph.read_switches(switches, &mut words)?;
+    graph.read_links(links, &mut words)?;
+    if let Some(word) = words.next_word() {
+        notes.ignored(file, Some(word.line), format!("what follows the {links} links that the first line counts"));
+    }
+    one_link_each(&graph, &words)?;
+    Ok(graph)
+}
+
+/// A host has one link, to a switch.
+fn one_link_each(graph: &Graph, words: &Words<'_>) -> Result<(), ImportError> {
+    let mut links = vec![0u32; graph.switch.len()];
+    for link in &graph.links {
+        for (node, other) in [(link.a, link.b), (link.b, link.a)] {
+            let Some(count) = links.get_mut(node as usize).filter(|_| !graph.is_switch(node)) else { continue };
+            *count += 1;
+            if *count > 1 {
+                let reason = format!("host {node} has several links");
+                return Err(words.error(link.line, reason).hint("that code gives a host one interface"));
+            }
+            if !graph.is_switch(other) {
+                return Err(words.error(link.line, format!("a link between the hosts {node} and {other}")));
+            }
+        }
+    }
+    match (0u32..).zip(&links).find(|(node, count)| **count == 0 && !graph.is_switch(*node)) {
+        Some((node, _)) => Err(words.error(1, format!("host {node} has no link"))),
+        None => Ok(()),
+    }
+}

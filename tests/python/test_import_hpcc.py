@@ -1,0 +1,83 @@
+"""Files of HPCC's ns-3 code: what is imported runs as the scenario by hand does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import backwater
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = ROOT / "crates/backwater-import/tests/files/hpcc"
+
+# The published run: three flows into host 0 and a victim, and the ways that they took.
+FLOWS = """4
+8 0 3 100 20000000 2.000000000
+16 0 3 101 20000000 2.000000000
+25 0 3 102 20000000 2.000000000
+10 37 3 100 50000000 2.000000000
+"""
+WAYS = """0 10000 data 8 129 148 128 0
+1 10000 data 16 130 145 128 0
+2 10000 data 25 131 147 128 0
+3 10000 data 10 129 148 132 37
+"""
+CHANGED = {
+    "TOPOLOGY_FILE": "topology.txt",
+    "FLOW_FILE": "flow.txt",
+    "RATE_AI": "40Mb/s",
+    "RATE_HAI": "400Mb/s",
+    "BUFFER_SIZE": "4",
+    "LINK_DOWN": "0 0 0",
+    "KMIN_MAP": "1 200000000000 800",
+    "KMAX_MAP": "1 200000000000 3200",
+    "PMAX_MAP": "1 200000000000 0.2",
+}
+
+
+def leaf_spine() -> str:
+    """Give 128 hosts under 16 leaves and 8 spines, 200 Gb/s and 1 us a link."""
+    links = [(host, 128 + host // 8) for host in range(128)]
+    links += [(128 + leaf, 144 + spine) for leaf in range(16) for spine in range(8)]
+    switches = " ".join(map(str, range(128, 152)))
+    lines = [f"152 24 {len(links)}", switches, *(f"{a} {b} 200Gbps 1000ns 0" for a, b in links)]
+    return "\n".join(lines) + "\n"
+
+
+def test_a_published_run_is_the_scenario_by_hand(tmp_path: Path) -> None:
+    own = [line.split(maxsplit=1) for line in (FILES / "config.txt").read_text().splitlines()]
+    config = {**dict(own), **CHANGED}
+    (tmp_path / "config.txt").write_text("".join(f"{k} {v}\n" for k, v in config.items()))
+    (tmp_path / "topology.txt").write_text(leaf_spine())
+    (tmp_path / "flow.txt").write_text(FLOWS)
+    (tmp_path / "ways.txt").write_text(WAYS)
+    files = [tmp_path / "config.txt", tmp_path / "ways.txt"]
+    done = backwater.import_(files, tmp_path / "ours.toml")
+    assert done.kinds == ["hpcc-config", "hpcc-paths"]
+    # By 200 us senders have been paused.
+    runs = [
+        backwater.load(path).set("stop.at", "200 us").run()
+        for path in (done.path, ROOT / "scenarios/ns3-incast.toml")
+    ]
+    assert runs[0].fingerprint == runs[1].fingerprint
+
+
+def test_flows_come_back_as_they_went(tmp_path: Path) -> None:
+    flows = [(src, (src + 1 + src * 7 % 13) % 16, 1000 + 77 * src, 13 * src) for src in range(16)]
+    flows += [(dst, src, size + 1, start + 500) for src, dst, size, start in flows]
+    text = [
+        f"{src} {dst} 3 100 {size} 2.{start:09d}"
+        for src, dst, size, start in sorted(flows, key=lambda f: f[3])
+    ]
+    (tmp_path / "flow.txt").write_text("\n".join([str(len(text)), *text]) + "\n")
+    links = [f"{host} 16 100Gbps 1000ns 0" for host in range(16)]
+    (tmp_path / "topology.txt").write_text("\n".join(["17 1 16", "16", *links]) + "\n")
+    files = [tmp_path / "topology.txt", tmp_path / "flow.txt"]
+    done = backwater.import_(files, tmp_path / "ours.toml")
+    backwater.load(done.path).run(out=tmp_path / "run")
+    backwater.export(tmp_path / "run", "ns3", tmp_path / "back")
+    assert (tmp_path / "back/flow.txt").read_text() == (tmp_path / "flow.txt").read_text()
+    written = (tmp_path / "back/topology.txt").read_text().split()
+    assert written[:4] == ["17", "1", "16", "16"]
