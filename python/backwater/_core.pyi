@@ -233,12 +233,13 @@ def import_files(
     start_unit: str | None = None,
     command: Sequence[str] = (),
     fabric: tuple[str, str] | None = None,
+    memory: int | None = None,
 ) -> dict[str, Any]:
     """Turn files into the text of one scenario; its tables are written to `folder`.
 
     Names of tables begin with `stem`. `kind` is the kind or the family of the files, `fabric` the
-    name and the text of a scenario. Gives {kinds, scenario, notes: [(file, line, sort, text)]}.
-    Raises `ScenarioError`.
+    name and the text of a scenario, `memory` that of a switch, in B. Gives {kinds, scenario,
+    notes: [(file, line, sort, text)]}. Raises `ScenarioError`.
     """
 
 def schema() -> str:

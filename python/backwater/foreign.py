@@ -31,7 +31,7 @@ class Note:
     file: str
     line: int | None
     sort: str
-    """`ignored`, `assumed` or `differs`."""
+    """`ignored`, `assumed`, `differs` or `verdict`."""
     text: str
 
     def __str__(self) -> str:
@@ -59,6 +59,7 @@ def bring(
     start_unit: str | None = None,
     command: str = "",
     fabric: str | os.PathLike[str] | None = None,
+    memory: str | None = None,
     see: Callable[[Path], object] = lambda _: None,
 ) -> Imported:
     """Turn files into a scenario file `target`, with tables beside it; replaces what is there.
@@ -78,6 +79,7 @@ def bring(
                 start_unit=start_unit,
                 command=_words(command),
                 fabric=None if fabric is None else (os.fspath(fabric), _text(Path(fabric))),
+                memory=None if memory is None else _core.base_units("size", memory, "memory"),
             )
             written = Path(folder) / target.name
             written.write_text(given["scenario"], encoding="utf-8")

@@ -23,6 +23,7 @@ def import_(
     start_unit: str | None = None,
     command: str = "",
     fabric: str | os.PathLike[str] | None = None,
+    memory: str | None = None,
     force: bool = False,
 ) -> Imported:
     """Turn files of another tool into a scenario file, with tables beside it.
@@ -31,8 +32,9 @@ def import_(
     shows its content; `format` says it otherwise: a kind or a family of `backwater list formats`.
     `start_unit`, `"us"` or `"ps"`, is of start times in a connection matrix of htsim. `command` is
     the command line of the program that the files were for. `fabric` is a scenario file whose
-    topology, switches and mechanisms the workload is to run on. Tables are called after the
-    scenario: `out` without its end, `.flows.csv` or the like behind it.
+    topology, switches and mechanisms the workload is to run on. `memory`, such as `"64 MB"`, is
+    that of the switch whose configuration is imported. Tables are called after the scenario: `out`
+    without its end, `.flows.csv` or the like behind it.
 
     Raises `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` where
     `out` is there already and `force` does not say that it is replaced.
@@ -56,5 +58,6 @@ def import_(
         start_unit=start_unit,
         command=command,
         fabric=fabric,
+        memory=memory,
         see=see,
     )

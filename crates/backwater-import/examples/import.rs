@@ -10,6 +10,7 @@ fn main() -> Result<(), String> {
         match word.as_str() {
             "-o" => out = words.next().ok_or("-o has no value")?.into(),
             "--format" => options.format = words.next(),
+            "--memory" => options.memory = words.next().and_then(|octets| octets.parse().ok()),
             "--command" => {
                 options.command = words.next().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
             }

@@ -11,6 +11,8 @@ pub enum Sort {
     Assumed,
     /// It has an effect here that is not quite that of the program it was written for.
     Differs,
+    /// What the import found out about the configuration itself.
+    Verdict,
 }
 
 impl Sort {
@@ -20,6 +22,7 @@ impl Sort {
             Sort::Ignored => "ignored",
             Sort::Assumed => "assumed",
             Sort::Differs => "differs",
+            Sort::Verdict => "verdict",
         }
     }
 }
@@ -81,6 +84,11 @@ impl Notes {
     /// Something is not quite the same here.
     pub fn differs(&mut self, file: &str, line: Option<u64>, text: impl Into<String>) {
         self.add(Sort::Differs, file, line, text);
+    }
+
+    /// Something was found out.
+    pub fn verdict(&mut self, file: &str, line: Option<u64>, text: impl Into<String>) {
+        self.add(Sort::Verdict, file, line, text);
     }
 
     /// All, in the order in which they came.

@@ -23,4 +23,6 @@ pub struct Options {
     pub fabric: Option<(String, String)>,
     /// A start time of the files that becomes 0 s; absent: what the family does.
     pub from_ps: Option<u64>,
+    /// Packet memory of the switch whose configuration is imported, in octets; absent: what is known of its hardware.
+    pub memory: Option<u64>,
 }

@@ -7,8 +7,14 @@ use crate::page::Page;
 use crate::source::{Head, Place, Source};
 
 /// All families, in the order in which help lists them.
-pub const FAMILIES: &[&Family] =
-    &[&crate::htsim::FAMILY, &crate::goal::FAMILY, &crate::chakra::FAMILY, &crate::msccl::FAMILY, &crate::hpcc::FAMILY];
+pub const FAMILIES: &[&Family] = &[
+    &crate::htsim::FAMILY,
+    &crate::goal::FAMILY,
+    &crate::chakra::FAMILY,
+    &crate::msccl::FAMILY,
+    &crate::hpcc::FAMILY,
+    &crate::sonic::FAMILY,
+];
 
 /// Files of one origin, which belong together.
 #[derive(Debug)]

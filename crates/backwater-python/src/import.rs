@@ -43,7 +43,7 @@ pub fn recognise(py: Python<'_>, file: PathBuf) -> PyResult<Option<&'static str>
 
 /// Turns files into a scenario's text, with tables in a folder.
 #[pyfunction]
-#[pyo3(signature = (files, folder, stem, *, kind=None, start_unit=None, command=Vec::new(), fabric=None))]
+#[pyo3(signature = (files, folder, stem, *, kind=None, start_unit=None, command=Vec::new(), fabric=None, memory=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of the command")]
 pub fn import_files<'py>(
     py: Python<'py>,
@@ -54,9 +54,10 @@ pub fn import_files<'py>(
     start_unit: Option<&str>,
     command: Vec<String>,
     fabric: Option<(String, String)>,
+    memory: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let start_unit = start_unit.map(|unit| if unit == "us" { StartUnit::Microseconds } else { StartUnit::Picoseconds });
-    let options = Options { format: kind, start_unit, command, fabric, ..Options::default() };
+    let options = Options { format: kind, start_unit, command, fabric, memory, ..Options::default() };
     let work = move || {
         let sources = files.into_iter().map(Source::file).collect();
         import(sources, &stem, &options, &mut Folder(folder)).map_err(as_scenario)

@@ -54,6 +54,14 @@ def import_(
             help="A scenario whose topology, switches and mechanisms the workload runs on.",
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help='Packet memory of the switch that is configured, as in "64 MB".',
+        ),
+    ] = None,
     force: Force = False,
 ) -> int:
     """Turn files of another tool into a commented scenario, with tables beside it.
@@ -76,6 +84,7 @@ def import_(
         start_unit=start_unit,
         command=command,
         fabric=fabric,
+        memory=memory,
         force=force,
     )
     for note in done.notes:

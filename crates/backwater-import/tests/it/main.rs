@@ -7,6 +7,7 @@ mod htsim;
 mod msccl;
 mod mutate;
 mod recognised;
+mod sonic;
 
 use backwater_import::{ImportError, Imported, Memory, Options, Source, import};
 
@@ -52,4 +53,9 @@ pub const FIXTURES: &[(&str, &str)] = &[
     ("hpcc/cdf-fraction.txt", "hpcc-cdf"),
     ("hpcc/paths.txt", "hpcc-paths"),
     ("hpcc/trace.txt", "hpcc-trace"),
+    ("sonic/buffers-dell6100.json", "sonic-config-db"),
+    ("sonic/dell6100-ports.json", "sonic-config-db"),
+    ("sonic/leaf.json", "sonic-config-db"),
+    ("sonic/mock_config_db.json", "sonic-config-db"),
+    ("sonic/qos-dell6100.json", "sonic-config-db"),
 ];

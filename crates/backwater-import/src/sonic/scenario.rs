@@ -1,0 +1,227 @@
+//! Scenarios of a plan: its fabric, its thresholds, and who sends what.
+
+use super::config::{Limit, Port};
+use super::plan::{Group, Plan, alpha};
+use crate::page::Page;
+use crate::units::{rate, size, time};
+
+/// Headers of a data packet here: the default of `packet.header`.
+const HEADER: u64 = 62;
+/// Most fraction digits of an alpha: 2^-8.
+const DIGITS: usize = 8;
+
+/// Flows that begin together, one from each port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incast {
+    /// Its label.
+    pub label: String,
+    /// Names of the senders.
+    pub from: Vec<String>,
+    /// Name of the receiver.
+    pub to: String,
+    /// Payload of each, in octets.
+    pub bytes: u64,
+    /// Its class.
+    pub class: u8,
+}
+
+/// Thresholds and memory that are not the plan's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    /// All memory, in octets; nothing is set aside.
+    pub memory: u64,
+    /// Where a priority group pauses, in octets.
+    pub xoff: u64,
+    /// Where it resumes, in octets.
+    pub xon: u64,
+    /// Time from receipt of a pause to the stop, in ps.
+    pub response_ps: u64,
+}
+
+/// A name that scenarios allow.
+pub fn name(name: &str) -> String {
+    let allowed = |c: char| if c.is_whitespace() || c.is_control() || [',', ':', '|'].contains(&c) { '_' } else { c };
+    name.chars().map(allowed).collect()
+}
+
+impl Plan {
+    /// The name of the switch: that of the file, unless a host has it.
+    pub fn switch(&self) -> String {
+        let own = name(&self.config.hostname);
+        let taken = |name: &String| self.config.ports.iter().any(|port| super::scenario::name(&port.name) == *name);
+        if own.is_empty() || own == "next" || taken(&own) { "switch".to_owned() } else { own }
+    }
+
+    /// Payload of the longest packet.
+    pub fn payload(&self) -> u64 {
+        self.frame.saturating_sub(HEADER).max(1)
+    }
+
+    /// A star: a host at each of the ports, named as its port.
+    pub fn star(&self, ports: &[&Port], page: &mut Page) {
+        let switch = self.switch();
+        let mut nodes = vec![(switch.clone(), "switch")];
+        nodes.extend(ports.iter().map(|port| (name(&port.name), "host")));
+        let links = ports.iter().map(|port| (name(&port.name), switch.clone(), port.bps, Plan::delay(port)));
+        fabric(&nodes, links.collect(), page);
+    }
+
+    /// The star of a group behind a second switch of the same kind: what the first one meets that is paused.
+    pub fn two_switches(&self, group: &Group, page: &mut Page) {
+        let (first, ports) = (self.switch(), self.ports(group));
+        let mut nodes = vec![(first.clone(), "switch"), ("next".to_owned(), "switch")];
+        nodes.extend(ports.iter().map(|port| (name(&port.name), "host")));
+        let at = |number: usize| if number == 1 { first.clone() } else { "next".to_owned() };
+        let hosts =
+            ports.iter().zip(0..).map(|(port, number)| (name(&port.name), at(number), port.bps, Plan::delay(port)));
+        let mut links: Vec<_> = hosts.collect();
+        links.push((first, "next".to_owned(), group.bps, group.delay_ps));
+        fabric(&nodes, links, page);
+    }
+
+    /// The ports of a group.
+    pub fn ports(&self, group: &Group) -> Vec<&Port> {
+        group.ports.iter().filter_map(|number| self.config.ports.get(*number)).collect()
+    }
+
+    /// Frames, memory and mechanisms. `ports`: how many there are at a switch.
+    pub fn mechanisms(&self, group: Option<&Group>, ports: u64, fixed: Option<Fixed>, page: &mut Page) {
+        page.head("[packet]");
+        page.remark(&format!("With {HEADER} B of headers the longest frame has {} B.", self.frame));
+        page.key("payload", size(self.payload()));
+        page.head("[transport]").key_because("loss", "expected", "lost frames are an answer here");
+        page.head("[switch]").key("architecture", "shared-memory");
+        match (group, fixed) {
+            (_, Some(fixed)) => {
+                page.remark("All the memory there is. Nothing is set aside: thresholds alone keep it.");
+                page.key("buffer", size(fixed.memory));
+            }
+            (Some(group), None) => self.carved(group, ports, page),
+            (None, None) => {
+                page.key_because("buffer", size(self.memory.shared), &self.pool.name);
+            }
+        }
+        self.lossy(page);
+        if let Some(weights) = self.config.weights {
+            page.key("weights", weights.iter().map(|weight| *weight as i64).collect::<Vec<_>>());
+        }
+        if let Some(group) = group {
+            self.pfc(group, fixed, page);
+        }
+        if let Some((wred, classes)) = &self.config.wred {
+            page.head("[ecn]");
+            page.remark(&format!("WRED profile {}, green.", wred.name));
+            page.key("kmin", size(wred.min)).key("kmax", size(wred.max));
+            page.key("pmax", wred.percent as f64 / 100.0);
+            if classes.len() < 8 {
+                page.key("classes", integers(classes));
+            }
+        }
+    }
+
+    fn carved(&self, group: &Group, ports: u64, page: &mut Page) {
+        let classes = self.config.lossless.len() as u64;
+        // A scenario sets a reserve aside for all eight classes.
+        let aside = group.headroom * ports * classes + group.reserve * ports * 8;
+        page.remark(&format!(
+            "{} B of {} for all, and {aside} B that are set aside: headroom for {classes} classes of {ports} ports{}.",
+            self.memory.shared,
+            self.pool.name,
+            if group.reserve > 0 { ", a reserve for all 8 of each, those that nothing uses too" } else { "" },
+        ));
+        page.key("buffer", size(self.memory.shared + aside));
+        page.key_because("headroom", size(group.headroom), &format!("{}: xoff", group.profile.name));
+        if group.reserve > 0 {
+            page.key_because("reserve", size(group.reserve), &format!("{}: size", group.profile.name));
+        }
+        if group.profile.limit.alpha().is_some() {
+            page.key_because("headroom_above", number(alpha(group)), "beyond its limit a group has headroom");
+        }
+    }
+
+    /// Dynamic limits of classes without PFC.
+    fn lossy(&self, page: &mut Page) {
+        let lossy = |class: &u8| !self.config.lossless.contains(class);
+        let of = |names: &dyn Fn(u8) -> Option<String>| {
+            (0..8u8)
+                .filter(lossy)
+                .find_map(|class| names(class).and_then(|name| self.config.profile(&name)?.limit.alpha()))
+        };
+        let slot = |map: &[u8; 8], class: u8| map.get(usize::from(class)).copied().map_or(0, usize::from);
+        let groups = self.config.ports.first().map(|port| &port.groups);
+        let ingress =
+            of(&|class| groups.and_then(|all| all.get(slot(&self.config.group_of, class)).cloned().flatten()));
+        let egress = of(&|class| self.config.egress.get(slot(&self.config.queue_of, class)).cloned().flatten());
+        if let Some(alpha) = ingress {
+            page.key("alpha_ingress", number(alpha));
+        }
+        if let Some(alpha) = egress {
+            page.key("alpha_egress", number(alpha));
+        }
+    }
+
+    fn pfc(&self, group: &Group, fixed: Option<Fixed>, page: &mut Page) {
+        let profile = &group.profile;
+        page.head("[pfc]").key("classes", integers(&self.config.lossless));
+        match (fixed, profile.limit) {
+            (Some(fixed), _) => {
+                page.key("threshold", "static").key("xoff", size(fixed.xoff)).key("xon", size(fixed.xon));
+                page.key("response", time(fixed.response_ps));
+            }
+            (None, Limit::Dynamic(exponent)) => {
+                page.key("threshold", "dynamic");
+                page.key_because("alpha", number(alpha(group)), &format!("{}: 2^{exponent}", profile.name));
+                if let Some(offset) = profile.xon_offset {
+                    page.key("xon_offset", size(offset));
+                }
+            }
+            (None, Limit::Static(octets)) => {
+                let xoff = octets.max(1);
+                page.key("threshold", "static").key("xoff", size(xoff)).key("xon", size(xon(group, xoff)));
+            }
+        }
+        if let Some(watchdog) = self.config.watchdog.as_ref().filter(|_| fixed.is_none()) {
+            let ms = |ms: u64| time(ms * 1_000_000_000);
+            page.key("watchdog", ms(watchdog.detection_ms));
+            page.key("watchdog_restore", ms(watchdog.restoration_ms));
+            page.key("watchdog_action", watchdog.action.as_str());
+        }
+    }
+}
+
+/// Where a group resumes that pauses at `xoff`: `max(xon, xoff - xon_offset)`, or `xon` alone where there is no offset.
+pub fn xon(group: &Group, xoff: u64) -> u64 {
+    let by_offset = group.profile.xon_offset.map_or(0, |offset| xoff.saturating_sub(offset));
+    by_offset.max(group.profile.xon).min(xoff)
+}
+
+/// Writes incasts.
+pub fn incasts(all: &[Incast], page: &mut Page) {
+    for incast in all {
+        let from: Vec<String> = incast.from.iter().map(|host| name(host)).collect();
+        page.head("[[flow]]").key("label", incast.label.as_str()).key("from", from).key("to", name(&incast.to));
+        page.key("size", size(incast.bytes)).number("class", incast.class.into());
+    }
+}
+
+/// Nodes with their kinds, and links with their ends, rates in b/s and delays in ps.
+fn fabric(nodes: &[(String, &str)], links: Vec<(String, String, u64, u64)>, page: &mut Page) {
+    let text = |text: &str| toml::Value::from(text).to_string();
+    let nodes = nodes.iter().map(|(name, kind)| format!("    {{ name = {}, kind = \"{kind}\" }},\n", text(name)));
+    let links = links.iter().map(|(a, b, bps, delay)| {
+        let (rate, delay) = (rate(*bps), time(*delay));
+        format!("    {{ a = {}, b = {}, rate = \"{rate}\", delay = \"{delay}\" }},\n", text(a), text(b))
+    });
+    let (nodes, links): (String, String) = (nodes.collect(), links.collect());
+    page.head("[topology]").key("kind", "explicit").verbatim(&format!("node = [\n{nodes}]\nlink = [\n{links}]\n"));
+}
+
+fn integers(classes: &[u8]) -> Vec<i64> {
+    classes.iter().map(|class| i64::from(*class)).collect()
+}
+
+/// An alpha: powers of two have few digits.
+fn number(alpha: f64) -> f64 {
+    let scale = 10f64.powi(DIGITS as i32);
+    (alpha * scale).round() / scale
+}

@@ -1,0 +1,206 @@
+//! What is to be said of a configuration: whether its memory is there, whether headroom is enough, what comes first, marks or
+//! pauses, and whether the watchdog waits for longer than congestion lasts. Each with a scenario whose run shows it.
+
+use super::plan::{Group, Plan};
+use super::runs;
+use crate::error::ImportError;
+use crate::note::Notes;
+use crate::registry::Work;
+use crate::units::{rate, time};
+use serde_json::{Map, Value, json};
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// `memory`, `headroom`, `ecn-before-pfc` or `watchdog`.
+    pub question: &'static str,
+    /// Whether all is well; `None`: figures alone do not say it.
+    pub holds: Option<bool>,
+    /// The answer in a sentence.
+    pub says: String,
+    /// Its figures, with their units in their names.
+    pub facts: Map<String, Value>,
+    /// The scenario whose run shows it, and what is to be looked at there.
+    pub run: Option<(String, &'static str)>,
+}
+
+impl Verdict {
+    fn json(&self) -> Value {
+        let (scenario, look_at) = self.run.clone().map_or((None, None), |(file, what)| (Some(file), Some(what)));
+        json!({
+            "question": self.question,
+            "holds": self.holds,
+            "says": self.says,
+            "facts": self.facts,
+            "scenario": scenario,
+            "look_at": look_at,
+        })
+    }
+}
+
+/// All that can be said. Scenarios and a file with the verdicts are written beside that of the import.
+pub fn all(plan: &Plan, file: &str, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportError> {
+    let mut verdicts = vec![memory(plan, work)?];
+    if plan.main().is_some() {
+        verdicts.extend(headroom(plan, work)?);
+    }
+    if let Some(group) = plan.main() {
+        verdicts.extend(order(plan, group, work)?);
+        verdicts.extend(watchdog(plan, group, work)?);
+    }
+    say(&verdicts, file, work.notes);
+    let list: Vec<Value> = verdicts.iter().map(Verdict::json).collect();
+    let text = format!("{:#}\n", Value::Array(list));
+    runs::write(&format!("{}.verdicts.json", work.stem), &text, work)?;
+    Ok(verdicts)
+}
+
+fn say(verdicts: &[Verdict], file: &str, notes: &mut Notes) {
+    for verdict in verdicts {
+        let shown = verdict.run.as_ref().map_or_else(String::new, |(file, _)| format!(" (run {file})"));
+        notes.verdict(file, None, format!("{}: {}{shown}", verdict.question, verdict.says));
+    }
+}
+
+/// `size + xoff + what is set aside` against the memory. The run: thresholds as the pool has them in this incast, and the memory
+/// that there is.
+fn memory(plan: &Plan, work: &mut Work<'_>) -> Result<Verdict, ImportError> {
+    let memory = &plan.memory;
+    let (size, xoff, reserved, need) = (memory.size, memory.xoff, memory.reserved, memory.need());
+    let sum = match memory.inside {
+        true => format!("pools of {size} B, {xoff} B of headroom among them, and {reserved} B set aside are {need} B"),
+        false => format!("pools of {size} B, headroom of {xoff} B and {reserved} B set aside are {need} B"),
+    };
+    let says = match (&memory.all, memory.fits()) {
+        (Some((all, who)), Some(true)) => format!("legal: {sum}, within the memory of {all} B ({who})"),
+        (Some((all, who)), Some(false)) => {
+            let over = need - all;
+            // Some switches have the headroom within the pool.
+            let other = match size + reserved <= *all && xoff > 0 {
+                true => format!(
+                    ". Only if the switch takes the headroom out of the pool's size is it: then {} B are shared",
+                    size.saturating_sub(xoff)
+                ),
+                false => String::new(),
+            };
+            format!("not legal: {sum}, {over} B more than the memory of {all} B ({who}){other}")
+        }
+        _ => format!("not known: {sum}, and nobody says how much memory {} has; --memory does", plan.named()),
+    };
+    let mut facts = Map::new();
+    let all = memory.all.as_ref().map(|(all, _)| *all);
+    for (name, value) in [("pools", size), ("headroom", xoff), ("set_aside", reserved), ("need", need)] {
+        facts.insert(format!("{name}_bytes"), value.into());
+    }
+    facts.insert("memory_bytes".into(), all.into());
+    let run = match (plan.main(), all) {
+        (Some(group), Some(all)) => runs::memory(plan, group, all, work)?,
+        _ => None,
+    };
+    Ok(Verdict { question: "memory", holds: memory.fits(), says, facts, run })
+}
+
+/// Headroom, by group of ports. The formula is the simulator's: `backwater check` says whether it is enough, and the run shows it.
+fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportError> {
+    let mut verdicts = Vec::new();
+    for (number, group) in plan.groups.iter().enumerate() {
+        let run = runs::headroom(plan, group, number + 1, work)?;
+        let judge = match &run {
+            Some((name, _)) => format!(": `backwater check {name}` says whether it is enough"),
+            None => String::new(),
+        };
+        let facts = json!({
+            "profile": group.profile.name,
+            "ports": group.ports.len(),
+            "headroom_bytes": group.headroom,
+            "xoff_bytes": group.profile.xoff,
+            "rate_bps": group.bps,
+            "delay_ps": group.delay_ps,
+            "frame_bytes": plan.frame,
+        });
+        verdicts.push(Verdict {
+            question: "headroom",
+            holds: None,
+            says: format!(
+                "{} B for each priority group of {} ports with {}{judge}",
+                group.headroom,
+                group.ports.len(),
+                about(group)
+            ),
+            facts: match facts {
+                Value::Object(facts) => facts,
+                _ => Map::new(),
+            },
+            run,
+        });
+    }
+    Ok(verdicts)
+}
+
+/// What a group is, in words.
+pub fn about(group: &Group) -> String {
+    format!("{} at {} over {}", group.profile.name, rate(group.bps), time(group.delay_ps))
+}
+
+/// Which comes first in an incast of two ports: the queue at which they are paused against those at which packets are marked. The
+/// run: a queue that grows to a length between them.
+fn order(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportError> {
+    let Some((wred, classes)) = &plan.config.wred else { return Ok(None) };
+    let Some(class) = plan.config.lossless.iter().find(|class| classes.contains(class)) else { return Ok(None) };
+    let pause = plan.queue_at_pause(group, 2);
+    let frames = 4 * plan.frame;
+    let (holds, between, says) = if wred.max + frames < pause {
+        (Some(true), Some((wred.max, pause)), "ECN marks before PFC pauses")
+    } else if pause + frames < wred.min {
+        (Some(false), Some((pause, wred.min)), "PFC pauses before ECN marks anything")
+    } else {
+        (None, None, "PFC may pause before ECN marks all")
+    };
+    let says = format!(
+        "{says}: two ports that fill a queue are paused when it has {pause} B, and {} marks from {} B on and all from {} B on",
+        wred.name, wred.min, wred.max
+    );
+    let run = match between {
+        Some(between) => runs::order(plan, group, *class, between, work)?,
+        None => None,
+    };
+    let facts = json!({
+        "queue_at_pause_bytes": pause,
+        "kmin_bytes": wred.min,
+        "kmax_bytes": wred.max,
+        "shared_bytes": plan.memory.shared,
+        "alpha": group.profile.limit.alpha(),
+    });
+    let facts = if let Value::Object(facts) = facts { facts } else { Map::new() };
+    Ok(Some(Verdict { question: "ecn-before-pfc", holds, says, facts, run }))
+}
+
+/// The watchdog against the longest pause that congestion of one switch can make: all that its memory holds leaves through the
+/// slowest port. The run: a second switch of the kind pauses this one in its worst incast.
+fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportError> {
+    let Some(watchdog) = &plan.config.watchdog else { return Ok(None) };
+    let slowest = plan.config.ports.iter().map(|port| port.bps).min().unwrap_or(group.bps).max(1);
+    let held = plan.held(group, plan.config.ports.len() as u64);
+    let ps = u128::from(held) * 8 * 1_000_000_000_000 / u128::from(slowest);
+    let longest_ps = u64::try_from(ps).unwrap_or(u64::MAX);
+    let detection_ps = watchdog.detection_ms * 1_000_000_000;
+    let holds = (longest_ps < detection_ps).then_some(true);
+    let word =
+        if holds.is_some() { "waits for longer than congestion lasts" } else { "may take congestion for a storm" };
+    let says = format!(
+        "the watchdog {word}: it looks for pauses of {}, and {held} B leave through a port of {} in {}",
+        time(detection_ps),
+        rate(slowest),
+        // Whole microseconds: nobody needs more.
+        time(longest_ps / 1_000_000 * 1_000_000)
+    );
+    let run = runs::watchdog(plan, group, work)?;
+    let facts = json!({
+        "detection_ps": detection_ps,
+        "longest_pause_ps": longest_ps,
+        "held_bytes": held,
+        "slowest_bps": slowest,
+    });
+    let facts = if let Value::Object(facts) = facts { facts } else { Map::new() };
+    Ok(Some(Verdict { question: "watchdog", holds, says, facts, run }))
+}

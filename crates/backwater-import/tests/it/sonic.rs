@@ -1,0 +1,278 @@
+//! SONiC's configuration databases.
+
+use crate::{fixture, imported};
+use backwater_import::{ImportError, Imported, Memory, Options, Sort};
+use serde_json::Value;
+
+fn text(path: &str) -> String {
+    String::from_utf8(fixture(path)).expect("text")
+}
+
+/// The leaf of the fixtures, with some of its text replaced.
+fn leaf(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(text("sonic/leaf.json"), |all, (from, to)| {
+        assert!(all.contains(from), "{from} is not in the fixture");
+        all.replace(from, to)
+    })
+}
+
+fn import(text: &str, memory: Option<u64>) -> Result<(Imported, Memory), ImportError> {
+    imported(&[("leaf.json", text)], &Options { memory, ..Options::default() })
+}
+
+fn notes(result: &Imported) -> Vec<String> {
+    result.notes.iter().map(ToString::to_string).collect()
+}
+
+/// The verdict on a question.
+fn verdict(place: &Memory, question: &str) -> Value {
+    let list: Value = serde_json::from_str(&place.text("it.verdicts.json")).expect("JSON");
+    let found = list.as_array().and_then(|all| all.iter().find(|one| one["question"] == question));
+    found.unwrap_or_else(|| panic!("no verdict on {question} in {list}")).clone()
+}
+
+fn has(scenario: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(scenario.contains(line), "{line} is missing in\n{scenario}");
+    }
+}
+
+#[test]
+fn a_switch_becomes_a_star_with_its_thresholds() {
+    let (result, place) = import(&leaf(&[]), Some(16_000_000)).unwrap();
+    assert_eq!(result.kinds, ["sonic-config-db"]);
+    has(
+        &result.scenario,
+        &[
+            "{ name = \"leaf1\", kind = \"switch\" }",
+            "{ name = \"Ethernet28\", kind = \"host\" }",
+            // 40 m at 5 ns each.
+            "{ a = \"Ethernet0\", b = \"leaf1\", rate = \"100 Gb/s\", delay = \"200 ns\" }",
+            // MTU 9100 and 22 B, less 62 B of headers.
+            "payload = \"9060 B\"",
+            // 8,000,000 + 16 x 160,000 + 64 x 18,432.
+            "buffer = \"11739648 B\"",
+            "headroom = \"160 KB\"",
+            "reserve = \"18 KiB\"",
+            "headroom_above = 0.5",
+            // 2^3 of the lossy profile.
+            "alpha_ingress = 8.0",
+            "weights = [1, 1, 1, 15, 15, 1, 1, 1]",
+            "classes = [3, 4]\nthreshold = \"dynamic\"\nalpha = 0.5",
+            "xon_offset = \"2496 B\"",
+            "watchdog = \"200 ms\"",
+            "kmin = \"100 KB\"\nkmax = \"400 KB\"\npmax = 0.05\nclasses = [3, 4]",
+            "# Class 3: DSCP 3, 26.",
+        ],
+    );
+    let files = place.names();
+    for name in ["it.headroom-1.toml", "it.memory.toml", "it.order.toml", "it.watchdog.toml", "it.verdicts.json"] {
+        assert!(files.iter().any(|file| file == name), "{name} is not among {files:?}");
+    }
+    assert!(result.notes.iter().filter(|note| note.sort == Sort::Verdict).count() == 4, "{:?}", notes(&result));
+}
+
+#[test]
+fn memory_is_the_sum_of_pool_headroom_and_what_is_set_aside() {
+    // 8 ports with 2 x 178,432 B each, and the pool: 8,000,000 + 2,854,912.
+    for (memory, holds) in [(10_854_912, true), (10_854_911, false)] {
+        let (_, place) = import(&leaf(&[]), Some(memory)).unwrap();
+        let verdict = verdict(&place, "memory");
+        assert_eq!(verdict["facts"]["need_bytes"], 10_854_912);
+        assert_eq!(verdict["holds"], holds, "{verdict}");
+    }
+    let (_, place) = import(&leaf(&[]), None).unwrap();
+    assert_eq!(verdict(&place, "memory")["holds"], Value::Null);
+}
+
+#[test]
+fn a_shared_headroom_pool_beside_the_pool_is_not_legal_and_within_it_may_be() {
+    let pool = ("\"size\": \"8000000\",\n   \"type\": \"ingress\"", "\"size\": \"258035400\", \"xoff\": \"81553920\"");
+    let sets_nothing_aside = ("\"size\": \"178432\"", "\"size\": \"0\"");
+    let (_, place) = import(&leaf(&[pool, sets_nothing_aside]), Some(267_000_000)).unwrap();
+    let beside = verdict(&place, "memory");
+    assert_eq!((&beside["holds"], &beside["facts"]["need_bytes"]), (&Value::Bool(false), &339_589_320.into()));
+    let says = beside["says"].as_str().unwrap_or_default();
+    assert!(says.contains("72589320 B more than the memory of 267000000 B (--memory)"), "{says}");
+    assert!(says.contains("then 176481480 B are shared"), "{says}");
+    // The hardware that this pool is of has 2 x 420194 cells of 210 B to share, and the headroom within the pool.
+    let hardware = ("\"hwsku\": \"Test-Leaf\"", "\"hwsku\": \"NH-4210-F-O256\"");
+    let (result, place) = import(&leaf(&[pool, sets_nothing_aside, hardware]), None).unwrap();
+    let within = verdict(&place, "memory");
+    assert_eq!((&within["holds"], &within["facts"]["need_bytes"]), (&Value::Bool(true), &258_035_400.into()));
+    assert!(result.scenario.contains("# 176481480 B of ingress_lossless_pool"), "{}", result.scenario);
+    // 81,553,920 B for 16 priority groups, of which each may take 160,000.
+    assert!(result.scenario.contains("headroom = \"160 KB\""));
+}
+
+#[test]
+fn a_shared_headroom_pool_is_shared_by_all_at_once() {
+    let pool = ("\"size\": \"8000000\",\n   \"type\": \"ingress\"", "\"size\": \"8000000\", \"xoff\": \"1600000\"");
+    let (result, _) = import(&leaf(&[pool]), Some(16_000_000)).unwrap();
+    assert!(result.scenario.contains("headroom = \"100 KB\""), "{}", result.scenario);
+    let expected = "16 priority groups share 1600000 B of headroom. Each has 100000 B when all want theirs at once";
+    assert!(notes(&result).iter().any(|note| note.contains(expected)), "{:?}", notes(&result));
+}
+
+#[test]
+fn marks_or_pauses_come_first() {
+    // alpha 1/2, two ports: half of the pool, and 18,432 B for each that are its own.
+    let pause = 4_000_000 + 2 * 18_432;
+    for ((min, max), holds) in [
+        (("100000", "400000"), Value::Bool(true)),
+        (("5000000", "6000000"), Value::Bool(false)),
+        (("100000", "5000000"), Value::Null),
+    ] {
+        let changes = [
+            ("\"100000\",\n   \"green_max", format!("\"{min}\",\n   \"green_max")),
+            ("\"400000\"", format!("\"{max}\"")),
+        ];
+        let changes: Vec<(&str, &str)> = changes.iter().map(|(from, to)| (*from, to.as_str())).collect();
+        let (_, place) = import(&leaf(&changes), Some(16_000_000)).unwrap();
+        let verdict = verdict(&place, "ecn-before-pfc");
+        assert_eq!(verdict["facts"]["queue_at_pause_bytes"], pause);
+        assert_eq!(verdict["holds"], holds, "{verdict}");
+        assert_eq!(verdict["scenario"].is_null(), holds.is_null(), "{verdict}");
+    }
+}
+
+#[test]
+fn a_watchdog_is_longer_than_all_memory_takes_through_the_slowest_port() {
+    // 8,000,000 + 16 x (160,000 + 18,432) B at 100 Gb/s: 868.39296 us.
+    let (_, place) = import(&leaf(&[]), Some(16_000_000)).unwrap();
+    let fast = verdict(&place, "watchdog");
+    assert_eq!((&fast["holds"], &fast["facts"]["longest_pause_ps"]), (&Value::Bool(true), &868_392_960.into()));
+    // At 100 Mb/s a thousand times that.
+    let (_, place) = import(&leaf(&[("\"speed\": \"100000\"", "\"speed\": \"100\"")]), Some(16_000_000)).unwrap();
+    assert_eq!(verdict(&place, "watchdog")["holds"], Value::Null);
+}
+
+#[test]
+fn ports_with_other_headroom_have_a_scenario_of_their_own() {
+    let (result, place) = import(&leaf(&[("\"Ethernet28\": \"40m\"", "\"Ethernet28\": \"300m\"")]), None).unwrap();
+    assert!(
+        notes(&result).iter().any(|note| note.contains("ports have 2 different headrooms")),
+        "{:?}",
+        notes(&result)
+    );
+    // One port is no incast.
+    assert_eq!(place.text("it.headroom-2.toml"), "");
+    assert!(result.scenario.contains("{ a = \"Ethernet28\", b = \"leaf1\", rate = \"100 Gb/s\", delay = \"1.5 us\" }"));
+}
+
+#[test]
+fn files_of_a_running_switch_are_read_as_one() {
+    let files = ["buffers-dell6100.json", "qos-dell6100.json", "dell6100-ports.json"];
+    let texts: Vec<(&str, String)> = files.iter().map(|name| (*name, text(&format!("sonic/{name}")))).collect();
+    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let (result, place) = imported(&files, &Options { memory: Some(16 << 20), ..Options::default() }).unwrap();
+    has(
+        &result.scenario,
+        &[
+            "title = \"Force10-S6100\"",
+            "{ a = \"Ethernet0\", b = \"s6100\", rate = \"40 Gb/s\", delay = \"25 ns\" }",
+            // 4,194,112 B for 44 ports x 2 classes.
+            "headroom = \"47660 B\"",
+            "alpha = 1.0  # pg_lossless_40000_5m_profile: 2^0",
+            "kmin = \"250 KB\"\nkmax = \"2 MiB\"\npmax = 0.05",
+        ],
+    );
+    let verdict = verdict(&place, "memory");
+    // 10,875,072 + 4,194,112 + 88 x 1248.
+    assert_eq!((&verdict["holds"], &verdict["facts"]["need_bytes"]), (&Value::Bool(true), &15_179_008.into()));
+    let error = imported(&files[..2], &Options::default()).unwrap_err().to_string();
+    assert!(error.starts_with("buffers-dell6100.json: there is no port\nhint: give the file that has PORT"), "{error}");
+    let twice = imported(&[files[2], files[2]], &Options::default()).unwrap_err().to_string();
+    assert!(twice.contains("`BUFFER_PG|Ethernet0|3-4`: stands there twice"), "{twice}");
+}
+
+#[test]
+fn a_dump_of_the_database_is_read_as_well() {
+    let (result, _) = imported(&[("mock.json", &text("sonic/mock_config_db.json"))], &Options::default()).unwrap();
+    assert!(
+        result.scenario.contains("{ a = \"Ethernet4\", b = \"sonic-switch\", rate = \"40 Gb/s\", delay = \"25 ns\" }")
+    );
+    let notes = notes(&result);
+    // Its only lossless priority groups have the profile NULL.
+    assert!(notes.iter().any(|note| note.contains("no priority group has a profile with xoff")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.starts_with("mock.json:26: ignored: a port that is not up")), "{notes:?}");
+    assert!(!result.scenario.contains("[pfc]"));
+}
+
+#[test]
+fn what_has_no_counterpart_is_said_with_its_line() {
+    let changes = [
+        ("\"xon_offset\": \"2496\",\n   ", ""),
+        (
+            "\"size\": \"0\",\n   \"dynamic_th\": \"3\"",
+            "\"size\": \"0\", \"packet_discard_action\": \"trim\",\n \"dynamic_th\": \"3\"",
+        ),
+        ("\"POLL_INTERVAL\": \"200\"", "\"POLL_INTERVAL\": \"200\", \"BIG_RED_SWITCH\": \"enable\""),
+    ];
+    let (result, _) = import(&leaf(&changes), Some(16_000_000)).unwrap();
+    let notes = notes(&result);
+    for expected in [
+        "has no xon_offset: the switch resumes when a priority group has fallen to 18432 B",
+        "ingress_lossy_profile trims what finds no room: here it is dropped",
+        "BIG_RED_SWITCH of the watchdog",
+        "leaf.json:185: ignored: fields of PORT without effect here: alias, lanes",
+        "fields of DEVICE_METADATA without effect here: platform, type",
+    ] {
+        assert!(notes.iter().any(|note| note.contains(expected)), "{expected} is not in {notes:#?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let refused = |text: &str| {
+        let options = Options { format: Some("sonic-config-db".into()), ..Options::default() };
+        imported(&[("a.json", text)], &options).map(|_| ()).unwrap_err().to_string()
+    };
+    let port = "\"PORT\": {\"Ethernet0\": {\"speed\": \"100000\"}},\n";
+    for (body, expected) in [
+        ("{", "a.json:1: EOF while parsing an object"),
+        ("[]", "a.json:1: invalid type: sequence, expected an object of tables"),
+        ("{} {}", "a.json:1: trailing characters"),
+        ("{\"PORT\": {\n\"Ethernet0\": {\"mtu\": \"9100\"}}}", "a.json:2: `PORT|Ethernet0`: the port has no speed"),
+        (
+            "{\"PORT\": {\n\"Ethernet0\": {\n\"speed\": \"fast\"}}}",
+            "a.json:3: `fast`: speed of PORT Ethernet0 is no number",
+        ),
+        (
+            "{\"PORT\": {\n\"Ethernet0\": {\"speed\": 1},\n\"Ethernet0\": {\"speed\": 1}}}",
+            "a.json:3: `PORT|Ethernet0`: stands there twice",
+        ),
+        ("{\"PORT\": {\"Ethernet0\": {\"speed\": 1,\n\"speed\": 2}}}", "a.json:2: the field speed stands there twice"),
+        ("{\"PORT\": {\"Ethernet0\": {\"speed\": {}}}}", "a.json:1: the field speed is neither a text nor a list"),
+        (
+            "{PORT\"BUFFER_PG\": {\n\"Ethernet0\": {}}}",
+            "a.json:3: `BUFFER_PG|Ethernet0`: the key has no number behind a bar",
+        ),
+        (
+            "{PORT\"BUFFER_PG\": {\"Ethernet0|4-3\": {}}}",
+            "a.json:2: `BUFFER_PG|Ethernet0|4-3`: the range of the key is empty",
+        ),
+        (
+            "{PORT\"CABLE_LENGTH\": {\"AZURE\": {\n\"Ethernet0\": \"40ft\"}}}",
+            "a.json:3: `40ft`: the cable of Ethernet0 is no length",
+        ),
+        (
+            "{PORT\"PORT_QOS_MAP\": {\"Ethernet0\": {\"pfc_enable\": \"3,9\"}}}",
+            "a.json:2: `3,9`: pfc_enable is no list",
+        ),
+        (
+            "{PORT\"BUFFER_PROFILE\": {\"p\": {\"dynamic_th\": \"8\"}}}",
+            "a.json:2: `8`: dynamic_th of BUFFER_PROFILE p is no number",
+        ),
+        ("{PORT\"BUFFER_POOL\": {}}", "a.json: there is no buffer pool of what comes in"),
+        ("{PORT\"BUFFER_POOL\": {\"p\": {}}}", "a.json:2: p has no size, and the memory of the switch is not known"),
+    ] {
+        let error = refused(
+            &body
+                .replace("PORT\"B", &format!("{port}\"B"))
+                .replace("PORT\"C", &format!("{port}\"C"))
+                .replace("PORT\"P", &format!("{port}\"P")),
+        );
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+}

@@ -1,0 +1,124 @@
+"""SONiC's configurations: each verdict of an import, and the run that shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import backwater
+from conftest import ROOT
+
+LEAF = ROOT / "crates/backwater-import/tests/files/sonic/leaf.json"
+PROFILE = "pg_lossless_100000_40m_profile"
+POOL = "ingress_lossless_pool"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory of the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+def config(**tables: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """The fixture with other fields: eight ports of 100 Gb/s, 8 MB to share, 160 KB of headroom."""
+    database: dict[str, Any] = json.loads(LEAF.read_text())
+    for table, entries in tables.items():
+        for key, fields in entries.items():
+            database[table].setdefault(key, {}).update(fields)
+    return database
+
+
+def imported(database: dict[str, Any], memory: str) -> dict[str, dict[str, Any]]:
+    """Import it; its verdicts by question."""
+    Path("leaf.json").write_text(json.dumps(database))
+    done = backwater.import_("leaf.json", "leaf.toml", memory=memory, force=True)
+    assert done.kinds == ["sonic-config-db"]
+    return {one["question"]: one for one in json.loads(Path("leaf.verdicts.json").read_text())}
+
+
+def totals(scenario: str) -> dict[str, int]:
+    """Sums over all ports of a run, of what verdicts look at."""
+    ports = backwater.load(scenario).run().ports.to_pylist()
+    columns = ("drop_frames", "flushed_frames", "marked_frames", "pauses_sent")
+    return {column: sum(port[column] for port in ports) for column in columns}
+
+
+def warnings(scenario: str) -> str:
+    """What `check` warns of."""
+    return "\n".join(str(warning) for warning in backwater.load(scenario).check())
+
+
+def test_the_worst_incast_of_a_good_configuration_loses_nothing() -> None:
+    imported(config(), "16 MB")
+    assert not warnings("leaf.toml")
+    run = totals("leaf.toml")
+    assert run["drop_frames"] == run["flushed_frames"] == 0
+    assert run["pauses_sent"] > 0
+
+
+@pytest.mark.parametrize(
+    # 9122 B of a frame at 100 Gb/s and 200 ns each way need 32,438 B (`advise pfc`).
+    ("headroom", "enough"),
+    [("32438", True), ("20000", False)],
+)
+def test_headroom(headroom: str, enough: bool) -> None:
+    profile = {PROFILE: {"xoff": headroom, "size": str(18432 + int(headroom))}}
+    verdict = imported(config(BUFFER_PROFILE=profile), "16 MB")["headroom"]
+    assert verdict["holds"] is None
+    assert verdict["facts"]["headroom_bytes"] == int(headroom)
+    assert ("headroom of 20 KB" in warnings(verdict["scenario"])) is not enough
+    assert (totals(verdict["scenario"])["drop_frames"] == 0) is enough
+
+
+@pytest.mark.parametrize(
+    # A pool beside its headroom, a 32nd of 258,035,400 + 81,553,920 B in 267 MB; and the same pool
+    # less its headroom, which fits. Both in the same memory.
+    ("size", "legal"),
+    [(8_063_606, False), (5_515_046, True)],
+)
+def test_memory(size: int, legal: bool) -> None:
+    pool = {POOL: {"size": str(size), "xoff": "2548560"}}
+    verdict = imported(
+        config(BUFFER_POOL=pool, BUFFER_PROFILE={PROFILE: {"size": "0"}}), "8343750 B"
+    )["memory"]
+    assert verdict["holds"] is legal
+    assert verdict["facts"]["need_bytes"] == size + 2_548_560
+    assert (totals(verdict["scenario"])["drop_frames"] == 0) is legal
+
+
+@pytest.mark.parametrize(
+    ("kmin", "kmax", "marks_first"),
+    [("100000", "400000", True), ("7000000", "7500000", False)],
+)
+def test_ecn_before_pfc(kmin: str, kmax: str, marks_first: bool) -> None:
+    thresholds = {"green_min_threshold": kmin, "green_max_threshold": kmax}
+    verdict = imported(config(WRED_PROFILE={"AZURE_LOSSLESS": thresholds}), "16 MB")[
+        "ecn-before-pfc"
+    ]
+    assert verdict["holds"] is marks_first
+    run = totals(verdict["scenario"])
+    assert (run["marked_frames"] > 0, run["pauses_sent"] == 0) == (marks_first, marks_first)
+
+
+def test_a_watchdog_outlasts_congestion() -> None:
+    verdict = imported(config(), "16 MB")["watchdog"]
+    assert verdict["holds"] is True
+    run = totals(verdict["scenario"])
+    assert run["flushed_frames"] == 0
+    assert run["pauses_sent"] > 0
+
+
+def test_a_watchdog_takes_congestion_for_a_storm() -> None:
+    # 8 ports of 10 Mb/s that resume at 18,432 B: 7 x (600 KB - 18 KB) leave in 3.3 s.
+    slow = {"speed": "10"}
+    database = config(
+        PORT={f"Ethernet{number}": slow for number in range(0, 32, 4)},
+        BUFFER_PROFILE={PROFILE: {"static_th": "440000", "xoff": "160000", "xon_offset": "440000"}},
+    )
+    del database["BUFFER_PROFILE"][PROFILE]["dynamic_th"]
+    verdict = imported(database, "16 MB")["watchdog"]
+    assert verdict["holds"] is None
+    assert totals(verdict["scenario"])["flushed_frames"] > 0
