@@ -64,6 +64,13 @@ class Scenario:
     def with_table(self, table: object, path: str) -> Scenario:
         """Give the rows of the Parquet file that `flow_table` named, for all groups it is of."""
 
+    def with_operations(self, table: object, path: str) -> Scenario:
+        """Give the rows of the Parquet file that `operation_table` named, for all jobs it is of.
+
+        Columns: id, rank, kind, and maybe peer, bytes, time_ps, after, after_ack (lists), needs,
+        start_ps, class, label, stream.
+        """
+
     @property
     def title(self) -> str: ...
     @property
@@ -77,6 +84,10 @@ class Scenario:
     @property
     def flow_table(self) -> str | None:
         """The absolute path of a Parquet flow table that is still to be read, if any is left."""
+
+    @property
+    def operation_table(self) -> str | None:
+        """The absolute path of a Parquet table of operations still to be read, if any is left."""
 
     def check(self, capture: Capture | None = None) -> list[dict[str, str]]:
         """Check everything; gives the warnings as {key, value, reason, hint}.

@@ -35,8 +35,9 @@ class Leg:
     """A part of a critical path. The next one begins when it ends."""
 
     kind: str
-    """`transfer`, `compute`, `held` (nothing of it was under way before a step's `start`), or
-    `unrecorded` (the table of transfers does not hold what came before)."""
+    """`transfer`, `compute`, `held` (nothing of it was under way before a `start`, or while an
+    operation waited for an acknowledgement), or `unrecorded` (the table of transfers does not hold
+    what came before)."""
     start_ps: int
     end_ps: int
     label: str | None = None

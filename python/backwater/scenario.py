@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from backwater import _core
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
@@ -256,29 +257,43 @@ class Scenario:
         return Prepared.of(self.complete(), self.facts, capture, self._base)
 
     def complete(self) -> _core.Scenario:
-        """Read the Parquet flow tables that the scenario may refer to, each file once."""
+        """Read the Parquet tables that the scenario may refer to, each file once."""
         core = self._core
         while (path := core.flow_table) is not None:
-            core = core.with_table(_read_parquet(shorter(Path(path))), path)
+            with _parquet(shorter(Path(path)), "flow table") as rows:
+                core = core.with_table(rows, path)
+        while (path := core.operation_table) is not None:
+            with _parquet(shorter(Path(path)), "table of operations") as rows:
+                core = core.with_operations(rows, path)
         return core
 
 
-def _read_parquet(path: Path) -> pa.Table:
+@contextmanager
+def _parquet(path: Path, what: str) -> Iterator[pa.RecordBatchReader]:
+    """Read a table batch by batch: it may be larger than memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # In CSV these columns may have any unit, and none in their names; here they are in ps.
+    in_ps = {"start": "start_ps", "time": "time_ps"}
     try:
         # Not as a data set: what is named like a partition is one file all the same.
-        table = pq.ParquetFile(path).read()
-        # The column is called `start` in CSV, where it may have any unit; here it is in ps.
-        names = ["start_ps" if name == "start" else name for name in table.column_names]
-        return table.rename_columns(names)
+        with pq.ParquetFile(path) as file:
+            names = [in_ps.get(name, name) for name in file.schema_arrow.names]
+            fields = zip(file.schema_arrow, names, strict=True)
+            schema = pa.schema([field.with_name(name) for field, name in fields])
+            batches = (batch.rename_columns(names) for batch in file.iter_batches())
+            yield pa.RecordBatchReader.from_batches(schema, batches)
+            return
     except FileNotFoundError:
-        reason = "the scenario's flow table does not exist"
-    except (OSError, pa.ArrowException):
+        reason = f"the scenario's {what} does not exist"
+    except _core.ScenarioError:
+        raise
+    except (OSError, ValueError, pa.ArrowException):
+        # What is wrong within the file comes as a ValueError, through the core that reads it.
         reason = "not a readable Parquet file"
     raise InputError(
         f"{path}: {reason}",
-        "a flow table is Parquet or CSV, told apart by the end of its name; "
+        f"a {what} is Parquet or CSV, told apart by the end of its name; "
         "its name is relative to the scenario's",
     )

@@ -6,6 +6,7 @@
 use crate::attachment::Attachment;
 use crate::host::flow::RecvFlow;
 use crate::packet::{Control, HostId, Packet};
+use crate::workload::job::Reached;
 use backwater_engine::Time;
 use std::sync::Arc;
 
@@ -124,11 +125,11 @@ pub(crate) enum Mail {
     Signal(Box<Signal>),
     /// A flow has ended, by the event with this key.
     Over(Key, u32),
-    /// A flow has been completed that a job may wait for.
+    /// A flow has come to a moment that a job awaits.
     Completed(Completion),
 }
 
-/// A flow of a job has been completed.
+/// A flow of a job has come to a moment that the job awaits.
 #[derive(Clone, Copy)]
 pub(crate) struct Completion {
     /// The event that did it.
@@ -136,8 +137,7 @@ pub(crate) struct Completion {
     /// When the job will be asked about that instant.
     pub at: Time,
     pub job: u32,
-    pub flow: u64,
-    pub group: u32,
+    pub reached: Reached,
 }
 
 /// A frame on its way.

@@ -1,12 +1,10 @@
 //! Flow tables from Arrow: whatever integer and text types a data frame library chose for its columns.
 
 use crate::arrow;
+use crate::columns::{at, integers, texts};
 use crate::errors;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
-};
+use arrow_array::types::Float64Type;
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, Schema};
 use backwater::{ScenarioError, TableFlow};
@@ -66,7 +64,8 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
     let [ids, sizes, starts] = [column("id")?, column("bytes")?, column("start_ps")?];
     let [sources, targets] = [column("src")?, column("dst")?];
     let classes = batch.column_by_name("class").map(|array| classes(array.as_ref(), before)).transpose()?;
-    let names = |column: &str| batch.column_by_name(column).map(|array| texts(array.as_ref(), column)).transpose();
+    let names =
+        |column: &str| batch.column_by_name(column).map(|array| texts(array.as_ref(), column, HINT)).transpose();
     let [paths, ack_paths] = [names("path")?, names("ack_path")?];
     for row in 0..batch.num_rows() {
         let narrow = |name: &str, value: u64| {
@@ -85,12 +84,6 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
         });
     }
     Ok(())
-}
-
-fn at(column: &str, row: usize, value: &str, reason: &str) -> ScenarioError {
-    let mut error = ScenarioError::new(format!("row {row} (from 0): `{value}`: {reason}")).key(column);
-    error.value = Some(value.to_owned());
-    error
 }
 
 /// Classes; null is the group's.
@@ -112,7 +105,7 @@ fn classes(array: &dyn Array, before: usize) -> Result<Vec<Option<u8>>, Scenario
         };
         return floats.map(whole).collect();
     }
-    integers(array, "class")?.enumerate().map(class).collect()
+    integers(array, "class", HINT)?.enumerate().map(class).collect()
 }
 
 fn whole_numbers(batch: &RecordBatch, name: &str, before: usize) -> Result<Vec<u64>, ScenarioError> {
@@ -123,73 +116,5 @@ fn whole_numbers(batch: &RecordBatch, name: &str, before: usize) -> Result<Vec<u
         None => Err(at(name, before + row, "null", "every flow has one")),
         Some(value) => u64::try_from(value).map_err(|_| at(name, before + row, &value.to_string(), "below 0")),
     };
-    integers(array.as_ref(), name)?.enumerate().map(number).collect()
-}
-
-type Integers<'a> = Box<dyn Iterator<Item = Option<i128>> + 'a>;
-
-/// Whole numbers of any type, one at a time.
-fn integers<'a>(array: &'a dyn Array, name: &str) -> Result<Integers<'a>, ScenarioError> {
-    fn wide<T: ArrowPrimitiveType>(array: &dyn Array) -> Integers<'_>
-    where
-        T::Native: Into<i128>,
-    {
-        Box::new(array.as_primitive::<T>().iter().map(|value| value.map(Into::into)))
-    }
-    Ok(match array.data_type() {
-        DataType::Int8 => wide::<Int8Type>(array),
-        DataType::Int16 => wide::<Int16Type>(array),
-        DataType::Int32 => wide::<Int32Type>(array),
-        DataType::Int64 => wide::<Int64Type>(array),
-        DataType::UInt8 => wide::<UInt8Type>(array),
-        DataType::UInt16 => wide::<UInt16Type>(array),
-        DataType::UInt32 => wide::<UInt32Type>(array),
-        DataType::UInt64 => wide::<UInt64Type>(array),
-        // A column of nothing but nulls has no better type.
-        DataType::Null => Box::new(std::iter::repeat_n(None, array.len())),
-        other => {
-            let reason = format!("the column holds {other}, not whole numbers");
-            return Err(ScenarioError::new(reason).key(name).hint(HINT));
-        }
-    })
-}
-
-fn texts(array: &dyn Array, column: &str) -> Result<Vec<Option<String>>, ScenarioError> {
-    let some = |text: Option<&str>| text.filter(|text| !text.trim().is_empty()).map(str::to_owned);
-    Ok(match array.data_type() {
-        DataType::Utf8 => array.as_string::<i32>().iter().map(some).collect(),
-        DataType::LargeUtf8 => array.as_string::<i64>().iter().map(some).collect(),
-        DataType::Utf8View => array.as_string_view().iter().map(some).collect(),
-        // A column of nothing but nulls has no better type.
-        DataType::Null => vec![None; array.len()],
-        DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            let values = texts(dictionary.values().as_ref(), column)?;
-            if values.is_empty() {
-                return Ok(vec![None; array.len()]);
-            }
-            let keys = dictionary.normalized_keys();
-            let value = |(row, key): (usize, usize)| {
-                if array.is_null(row) { None } else { values.get(key).cloned().flatten() }
-            };
-            keys.into_iter().enumerate().map(value).collect()
-        }
-        DataType::List(_) => {
-            let lists = array.as_list::<i32>().iter();
-            lists.map(|list| list.map_or(Ok(None), |names| joined(names.as_ref(), column))).collect::<Result<_, _>>()?
-        }
-        DataType::LargeList(_) => {
-            let lists = array.as_list::<i64>().iter();
-            lists.map(|list| list.map_or(Ok(None), |names| joined(names.as_ref(), column))).collect::<Result<_, _>>()?
-        }
-        other => {
-            let reason = format!("the column holds {other}, not names of nodes");
-            return Err(ScenarioError::new(reason).key(column).hint(HINT));
-        }
-    })
-}
-
-fn joined(names: &dyn Array, column: &str) -> Result<Option<String>, ScenarioError> {
-    let names: Vec<String> = texts(names, column)?.into_iter().flatten().collect();
-    Ok(if names.is_empty() { None } else { Some(names.join(" ")) })
+    integers(array.as_ref(), name, HINT)?.enumerate().map(number).collect()
 }

@@ -6,11 +6,13 @@
 // The macros of pyo3 give Python functions their Rust documentation; the .pyi holds what Python people read.
 mod arrow;
 mod capture;
+mod columns;
 mod describe;
 mod diverge;
 mod errors;
 mod flows;
 mod import;
+mod operations;
 mod parquet;
 mod scenario;
 mod simulation;

@@ -4,6 +4,7 @@ use crate::capture::Capture;
 use crate::describe::python;
 use crate::errors::{call, patiently, whole_number};
 use crate::flows;
+use crate::operations;
 use crate::simulation::{Begin, Saved, Simulation};
 use backwater::advise::facts;
 use backwater::sketch::sketch;
@@ -89,6 +90,11 @@ impl Scenario {
         call(table.py(), || Ok(Scenario::new(self.0.scenario.with_table(Path::new(path), rows))))
     }
 
+    fn with_operations(&self, table: &Bound<'_, PyAny>, path: &str) -> PyResult<Scenario> {
+        let operations = operations::read(table, path)?;
+        call(table.py(), || Ok(Scenario::new(self.0.scenario.with_operations(Path::new(path), operations))))
+    }
+
     #[getter]
     fn title(&self, py: Python<'_>) -> PyResult<String> {
         call(py, || Ok(self.0.scenario.title()))
@@ -120,6 +126,11 @@ impl Scenario {
     #[getter]
     fn flow_table(&self, py: Python<'_>) -> PyResult<Option<String>> {
         call(py, || Ok(self.0.scenario.flow_table().map(|path| path.display().to_string())))
+    }
+
+    #[getter]
+    fn operation_table(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        call(py, || Ok(self.0.scenario.operation_table().map(|path| path.display().to_string())))
     }
 
     /// Builds the whole run and drops it: whatever `start` could refuse is refused here, but for a capture's file.

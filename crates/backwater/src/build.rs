@@ -5,6 +5,7 @@ use crate::error::ScenarioError;
 use crate::file::{Arrivals, FlowGroup, Places, Slots};
 use crate::given::{RowsOf, is_parquet, place_of};
 use crate::hosts::MOST;
+use crate::job_graphs;
 use crate::jobs;
 use crate::layout::Layout;
 use crate::nics;
@@ -15,8 +16,9 @@ use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
 use backwater_net::Rate;
-use backwater_net::packet::{Class, HostId, class_bits};
+use backwater_net::packet::{CLASSES, Class, HostId, class_bits};
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream, Way};
+use backwater_net::workload::graph::Operations;
 use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
     Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, FlowTable, Gaps, Group, Incasts, List, Row, Sender, Sizes,
@@ -154,15 +156,20 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
         read.push((own, table));
     }
     for (own, table) in read {
-        let classes: BTreeSet<u8> = table.rows().iter().map(|row| row.class.0).collect();
-        nics::keeps_off(resolved, &planned.queues, &classes)?;
-        if resolved.file.lossless {
-            losses::promised(resolved, &planned.graph, class_bits(&classes))?;
-        }
+        allowed(planned, table.rows().iter().map(|row| row.class.0).collect())?;
         run.total = run.total.map(|n| n + table.rows().len() as u64);
         run.sources.push(Box::new(List::new(&own, Arc::new(table))));
     }
     Ok(())
+}
+
+/// Whether the rows of a table may have these classes.
+fn allowed(planned: &Planned, classes: BTreeSet<u8>) -> Result<(), ScenarioError> {
+    nics::keeps_off(planned, &planned.queues, &classes)?;
+    match planned.file.lossless {
+        true => losses::promised(planned, &planned.graph, class_bits(&classes)),
+        false => Ok(()),
+    }
 }
 
 /// The groups and sources of a run, as they come together.
@@ -199,15 +206,35 @@ impl Sources {
         }
     }
 
-    /// Every job, a group for each of its steps.
-    fn jobs(&mut self, layout: &Layout) -> Result<(), ScenarioError> {
-        for (number, spec) in jobs::all(layout, self.seed)?.into_iter().enumerate() {
-            let group = self.groups.len() as u32;
-            self.groups.extend(spec.steps.iter().map(|step| format!("{}/{}", spec.label, step.label)));
-            let job = jobs::build(layout, number, spec, group, self.seed)?;
-            self.total = self.total.zip(job.total()).map(|(a, b)| a + b);
-            self.jobs.push(Box::new(job));
+    /// Every job, a group for each of its steps, or for each label of the sends of its table.
+    fn jobs(&mut self, checked: &Checked) -> Result<(), ScenarioError> {
+        for (number, job) in checked.file.job.iter().enumerate() {
+            match &job.operations {
+                Some(file) => self.graph(checked, number, checked.operations(number, file)?)?,
+                None => self.steps(checked, number)?,
+            }
         }
+        Ok(())
+    }
+
+    fn steps(&mut self, layout: &Layout, number: usize) -> Result<(), ScenarioError> {
+        let spec = jobs::read(layout, number, self.seed)?;
+        let group = self.groups.len() as u32;
+        self.groups.extend(spec.steps.iter().map(|step| format!("{}/{}", spec.label, step.label)));
+        let job = jobs::build(layout, number, spec, group, self.seed)?;
+        self.total = self.total.zip(job.total()).map(|(a, b)| a + b);
+        self.jobs.push(Box::new(job));
+        Ok(())
+    }
+
+    fn graph(&mut self, planned: &Planned, number: usize, operations: Arc<Operations>) -> Result<(), ScenarioError> {
+        allowed(planned, (0..CLASSES as u8).filter(|class| operations.classes() & 1 << class != 0).collect())?;
+        let spec = job_graphs::read(planned, number, self.seed)?;
+        let group = self.groups.len() as u32;
+        self.groups.extend(operations.labels().iter().map(|label| format!("{}/{label}", spec.label)));
+        let graph = job_graphs::build(planned, number, spec, operations, group)?;
+        self.total = self.total.map(|total| total + graph.total());
+        self.jobs.push(Box::new(graph));
         Ok(())
     }
 

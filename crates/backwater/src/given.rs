@@ -1,6 +1,7 @@
-//! What a scenario's caller has read and gives: rows of flow tables. And how large a text may be that is read whole.
+//! What a scenario's caller has read and gives: rows of flow tables, and operations of jobs. And how large a text may be that is read whole.
 
 use backwater_engine::Time;
+use backwater_net::workload::graph::Operations;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,6 +35,9 @@ pub(crate) struct GivenRows {
     pub of: RowsOf,
     pub rows: Arc<[TableFlow]>,
 }
+
+/// Operations that the caller has read, and the absolute path of their file.
+pub(crate) type GivenOperations = (PathBuf, Arc<Operations>);
 
 /// What rows belong to.
 #[derive(Clone, PartialEq, Eq)]

@@ -20,8 +20,8 @@ const MOST: usize = 10_000_000;
 /// What `sizes` must be.
 const SQUARE: &str = "as many lists of as many sizes as there are ranks in a group";
 
-/// The jobs of the scenario, in a run with `seed`.
-pub(crate) fn all(layout: &Layout, seed: u64) -> Result<Vec<JobSpec>, ScenarioError> {
+/// Whether each job has a label of its own.
+pub(crate) fn labels_differ(layout: &Layout) -> Result<(), ScenarioError> {
     let jobs = &layout.file.job;
     for (i, job) in jobs.iter().enumerate() {
         if jobs[..i].iter().any(|other| other.label == job.label) {
@@ -29,7 +29,12 @@ pub(crate) fn all(layout: &Layout, seed: u64) -> Result<Vec<JobSpec>, ScenarioEr
             return Err(layout.error(&format!("job.{i}.label"), reason).hint("give each job its own label"));
         }
     }
-    jobs.iter().enumerate().map(|(i, job)| Reader { layout, key: format!("job.{i}"), job }.read(seed)).collect()
+    Ok(())
+}
+
+/// A job with steps, in a run with `seed`.
+pub(crate) fn read(layout: &Layout, number: usize, seed: u64) -> Result<JobSpec, ScenarioError> {
+    Reader::of(layout, number).read(seed)
 }
 
 /// A job whose flows begin with `group`; it has been checked.
@@ -40,34 +45,34 @@ pub(crate) fn build(
     group: u32,
     seed: u64,
 ) -> Result<Job, ScenarioError> {
-    let job = &layout.file.job[number];
     let packet = |step: &StepSpec| layout.packet_of(spec.class.0, &format!("{}/{}", spec.label, step.label));
     let links = Links { rates: layout.rates.clone().into(), packets: spec.steps.iter().map(packet).collect() };
-    let reader = Reader { layout, key: format!("job.{number}"), job };
-    Job::new(spec, group, seed, links).map_err(|error| reader.explained(&error))
+    Job::new(spec, group, seed, links).map_err(|error| Reader::of(layout, number).explained(&error))
 }
 
-struct Reader<'a> {
+/// Reads one job.
+pub(crate) struct Reader<'a> {
     layout: &'a Layout,
     /// `job.3`
     key: String,
-    job: &'a JobEntry,
+    pub job: &'a JobEntry,
 }
 
-impl Reader<'_> {
-    fn fail<T>(&self, name: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<T, ScenarioError> {
+impl<'a> Reader<'a> {
+    pub fn of(layout: &'a Layout, number: usize) -> Reader<'a> {
+        Reader { layout, key: format!("job.{number}"), job: &layout.file.job[number] }
+    }
+
+    pub fn fail<T>(&self, name: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<T, ScenarioError> {
         Err(self.layout.error(&format!("{}.{name}", self.key), reason).hint(hint))
     }
 
     fn read(&self, seed: u64) -> Result<JobSpec, ScenarioError> {
         let job = self.job;
         if job.step.is_empty() {
-            return self.fail("step", "the job has no steps", "add a [[job.step]]");
+            return self.fail("step", "the job has no steps", "add a [[job.step]], or a table of `operations`");
         }
-        if !job.ranks.is_multiple_of(job.ranks_per_server) {
-            let reason = format!("{} ranks do not fill servers of {}", job.ranks, job.ranks_per_server);
-            return self.fail("ranks_per_server", reason, "`ranks` is a multiple of it");
-        }
+        let hosts = self.hosts(seed)?;
         let mut numbers = HashMap::new();
         for (number, step) in job.step.iter().enumerate() {
             if numbers.insert(step.label.as_str(), number).is_some() {
@@ -89,7 +94,7 @@ impl Reader<'_> {
             label: job.label.as_str().into(),
             stream: job.label.clone(),
             ranks: job.ranks,
-            hosts: self.hosts(seed)?,
+            hosts,
             ranks_per_server: job.ranks_per_server,
             start: job.start,
             rounds: job.rounds,
@@ -103,18 +108,27 @@ impl Reader<'_> {
             ect: job.ect,
             steps,
         };
-        let first = spec.hosts[0];
-        if let Some(far) = spec.hosts.iter().find(|host| !self.layout.index.reaches(first, **host)) {
+        Ok(spec)
+    }
+
+    /// The hosts of all ranks, instance by instance, which all reach each other.
+    pub fn hosts(&self, seed: u64) -> Result<Vec<HostId>, ScenarioError> {
+        let hosts = self.placed(seed)?;
+        let first = hosts[0];
+        if let Some(far) = hosts.iter().find(|host| !self.layout.index.reaches(first, **host)) {
             let reason =
                 format!("{} cannot reach {}: no links join them", self.layout.name(first), self.layout.name(*far));
             return self.fail("hosts", reason, "add a link, or choose other hosts");
         }
-        Ok(spec)
+        Ok(hosts)
     }
 
-    /// The hosts of all ranks, instance by instance.
-    fn hosts(&self, seed: u64) -> Result<Vec<HostId>, ScenarioError> {
+    fn placed(&self, seed: u64) -> Result<Vec<HostId>, ScenarioError> {
         let job = self.job;
+        if !job.ranks.is_multiple_of(job.ranks_per_server) {
+            let reason = format!("{} ranks do not fill servers of {}", job.ranks, job.ranks_per_server);
+            return self.fail("ranks_per_server", reason, "`ranks` is a multiple of it");
+        }
         let given = match &job.hosts {
             None => (0..self.layout.index.hosts()).map(HostId).collect(),
             Some(set) => {

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::file::File;
-use crate::given::GivenRows;
+use crate::given::{GivenOperations, GivenRows};
 use crate::schema;
 use crate::tree::{self, Conform, Layer, Node, SourceText, TomlTable, Value, conform, hinted, table_json, together};
 use backwater_mech::registry::{self, ENTRIES};
@@ -35,6 +35,7 @@ pub struct Resolved {
     /// The mechanisms.
     pub mechanisms: registry::Config,
     pub(crate) tables: Vec<GivenRows>,
+    pub(crate) operations: Vec<GivenOperations>,
     pub(crate) base_dir: PathBuf,
     tree: Node,
     source: Arc<SourceText>,
@@ -46,6 +47,7 @@ pub(crate) fn resolve(
     source: Arc<SourceText>,
     base_dir: &Path,
     tables: &[GivenRows],
+    operations: &[GivenOperations],
 ) -> Result<Resolved, ScenarioError> {
     if let Some(table) = root.table_mut() {
         expand(table, &source)?;
@@ -72,6 +74,7 @@ pub(crate) fn resolve(
         switch,
         mechanisms,
         tables: tables.to_vec(),
+        operations: operations.to_vec(),
         base_dir: base_dir.to_owned(),
         tree: root,
         source,

@@ -3,12 +3,13 @@
 use crate::changes::{self, Changes, Merged, Setting, Skipped};
 use crate::check::Checked;
 use crate::error::{ScenarioError, nearest};
-use crate::given::{GivenRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
+use crate::given::{GivenOperations, GivenRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
 use crate::layout::Layout;
 use crate::planned::Planned;
 use crate::resolved;
 use crate::schema;
 use crate::tree::{self, Conform, Layer, Misfit, Node, Origin, SourceText, TomlTable, Value, conform};
+use backwater_net::workload::graph::Operations;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ pub struct Scenario {
     skipped: Vec<Skipped>,
     refused: Option<ScenarioError>,
     tables: Vec<GivenRows>,
+    operations: Vec<GivenOperations>,
 }
 
 impl Scenario {
@@ -57,6 +59,7 @@ impl Scenario {
             skipped: Vec::new(),
             refused: None,
             tables: Vec::new(),
+            operations: Vec::new(),
         })
     }
 
@@ -171,6 +174,13 @@ impl Scenario {
         changed
     }
 
+    /// With the operations of a Parquet file, for all jobs whose table it is; `path` is what [`Scenario::operation_table`] gave.
+    pub fn with_operations(&self, path: &Path, operations: Arc<Operations>) -> Scenario {
+        let mut changed = self.clone();
+        changed.operations.push((path.to_owned(), operations));
+        changed
+    }
+
     /// Names of its variants.
     pub fn variants(&self) -> Vec<String> {
         self.variants.keys().cloned().collect()
@@ -204,12 +214,22 @@ impl Scenario {
         paths.find(|path| !self.tables.iter().any(|read| matches!(&read.of, RowsOf::File(own) if own == path)))
     }
 
-    /// Merges everything, plans it and checks it, apart from the rows of flow tables, which [`build`](crate::build) reads.
+    /// The absolute path of a Parquet table of operations that is still to be read and given to [`Scenario::with_operations`]; there may
+    /// be another after it.
+    pub fn operation_table(&self) -> Option<PathBuf> {
+        let jobs = self.root.table()?.get("job")?.list()?;
+        let files = jobs.iter().filter_map(|job| job.table()?.get("operations")?.text());
+        let mut paths = files.filter(|file| is_parquet(file)).map(|file| place_of(&self.base_dir, file));
+        paths.find(|path| !self.operations.iter().any(|(of, _)| of == path))
+    }
+
+    /// Merges everything, plans it and checks it, apart from tables of flows and of operations, which [`build`](crate::build) reads.
     pub fn check(&self) -> Result<Checked, ScenarioError> {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
-        let resolved = resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables)?;
+        let resolved =
+            resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables, &self.operations)?;
         Checked::new(Planned::new(Layout::new(resolved)?)?)
     }
 }

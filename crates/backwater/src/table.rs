@@ -10,17 +10,17 @@
 //! left out or empty for the group's, `path` for ECMP, `ack_path` for what `ack.path` says; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
 //! bytes a row.
 
-use crate::error::{ScenarioError, nearest};
+use crate::cells::{Columns, Form, Lines, Wrong, line, quantity};
+use crate::error::ScenarioError;
 use crate::given::TableFlow;
 use backwater_engine::Time;
-use backwater_engine::quantity::QuantityError;
 use backwater_net::Bytes;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::spec::Way;
 use backwater_net::topology::Index;
 use backwater_net::workload::{FlowTable, Group, Row, Ways};
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 /// Most rows: 0.8 GB of memory.
@@ -30,6 +30,14 @@ const MOST_ROWS: usize = 20_000_000;
 const LONGEST_LINE: usize = 64 << 10;
 
 const COLUMNS: [&str; 8] = ["id", "src", "dst", "bytes", "start", "class", "path", "ack_path"];
+
+const FORM: Form<8> = Form {
+    what: "flow table",
+    columns: COLUMNS,
+    needed: 5,
+    in_ps: &["start"],
+    hint: "a flow table is CSV text with the columns id, src, dst, bytes, start and maybe class, path and ack_path",
+};
 
 /// What a flow cannot do without, in the order of the columns.
 const MEANINGS: [&str; 5] = [
@@ -51,14 +59,15 @@ pub fn from_csv_file(path: &Path, index: &Index, group: &Group) -> Result<FlowTa
 
 /// Reads CSV text as flows of `group`; `origin` is what messages call it.
 pub fn from_csv(input: impl Read, origin: &str, index: &Index, group: &Group) -> Result<FlowTable, ScenarioError> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(Lines::new(input));
-    let header = reader.headers().map_err(|error| unreadable(&error, origin))?.clone();
-    let columns = Columns::find(&header).map_err(|wrong| wrong.at(origin, Some(1)))?;
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(Lines::new(input, LONGEST_LINE));
+    let header = reader.headers().map_err(|error| FORM.unreadable(&error, origin))?.clone();
+    let columns = FORM.find(&header).map_err(|wrong| wrong.at(origin, Some(1)))?;
     let mut rows = RowReader::new(index, group);
     let mut record = csv::StringRecord::new();
-    while reader.read_record(&mut record).map_err(|error| unreadable(&error, origin))? {
-        let line = record.position().map(|at| at.line());
-        columns.flow(&record, index).and_then(|flow| rows.add(&flow)).map_err(|wrong| wrong.at(origin, line))?;
+    while reader.read_record(&mut record).map_err(|error| FORM.unreadable(&error, origin))? {
+        let line = Some(line(&reader));
+        flow(&columns, &record, index).and_then(|flow| rows.add(&flow)).map_err(|wrong| wrong.at(origin, line))?;
     }
     rows.finish().map_err(|wrong| wrong.at(origin, None))
 }
@@ -87,139 +96,37 @@ struct Flow<'r> {
     ack_path: Option<&'r str>,
 }
 
-/// What is wrong with a table, before it is known where.
-#[derive(Default)]
-struct Wrong {
-    row: Option<usize>,
-    column: Option<&'static str>,
-    value: Option<String>,
-    reason: String,
-    hint: Option<String>,
-}
-
-impl Wrong {
-    fn new(column: &'static str, value: impl ToString, reason: impl Into<String>) -> Wrong {
-        // A cell may hold kilobytes of anything.
-        let value = value.to_string().chars().take(60).collect();
-        Wrong { column: Some(column), value: Some(value), reason: reason.into(), ..Wrong::default() }
+/// Reads the texts of a row.
+fn flow<'r>(columns: &Columns<8>, record: &'r csv::StringRecord, index: &Index) -> Result<Flow<'r>, Wrong> {
+    let text = |column| columns.text(record, column);
+    // Everything but class and ways.
+    if let Some(empty) = (0..5).find(|column| text(*column).is_empty()) {
+        return Err(Wrong::new(COLUMNS[empty], "", "is empty").hint(MEANINGS[empty]));
     }
-
-    fn hint(mut self, hint: impl Into<String>) -> Wrong {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    fn at(self, origin: &str, line: Option<u64>) -> ScenarioError {
-        let reason = match self.row {
-            Some(row) => format!("row {row} (from 0): {}", self.reason),
-            None => self.reason,
-        };
-        ScenarioError {
-            file: Some(origin.to_owned()),
-            line: line.and_then(|line| usize::try_from(line).ok()),
-            key: self.column.map(str::to_owned),
-            value: self.value,
-            reason,
-            hint: self.hint,
-            ..ScenarioError::default()
-        }
-    }
-}
-
-fn unreadable(error: &csv::Error, origin: &str) -> ScenarioError {
-    let line = error.position().map(csv::Position::line);
-    let hint =
-        "a flow table is CSV text with the columns id, src, dst, bytes, start and maybe class, path and ack_path";
-    let reason = match error.kind() {
-        csv::ErrorKind::Io(error) => format!("cannot read the flow table: {error}"),
-        csv::ErrorKind::Utf8 { .. } => "not text (UTF-8)".to_owned(),
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("{len} values, but the first line names {expected_len} columns")
-        }
-        _ => error.to_string(),
+    let number = |column: usize, what: &str| {
+        let reason = || format!("`{:.60}` is not {what}", text(column));
+        text(column).parse::<u64>().map_err(|_| Wrong::new(COLUMNS[column], text(column), reason()))
     };
-    Wrong { reason, hint: Some(hint.into()), ..Wrong::default() }.at(origin, line)
-}
-
-/// Where each column stands.
-struct Columns([Option<usize>; COLUMNS.len()]);
-
-impl Columns {
-    fn find(header: &csv::StringRecord) -> Result<Columns, Wrong> {
-        let mut at = [None; COLUMNS.len()];
-        for (place, name) in header.iter().enumerate() {
-            // Arrow tables carry the unit in the name; their CSV exports are welcome.
-            let plain = if name == "start_ps" { "start" } else { name };
-            let shown: String = name.chars().take(60).collect();
-            let Some(column) = COLUMNS.iter().position(|&known| known == plain) else {
-                let hint = match nearest(plain, COLUMNS) {
-                    Some(known) => format!("did you mean `{known}`?"),
-                    None => format!("columns are {}", COLUMNS.join(", ")),
-                };
-                let reason = format!("`{shown}` is not a column of a flow table");
-                return Err(Wrong { value: Some(shown), reason, hint: Some(hint), ..Wrong::default() });
-            };
-            if at[column].replace(place).is_some() {
-                return Err(Wrong::new(COLUMNS[column], shown, "the column stands twice"));
-            }
-        }
-        match at[..5].iter().position(Option::is_none) {
-            Some(missing) => {
-                let hint = "the first line names the columns: id,src,dst,bytes,start,class,path,ack_path";
-                Err(Wrong {
-                    column: Some(COLUMNS[missing]),
-                    reason: "the column is missing".into(),
-                    ..Wrong::default()
-                }
-                .hint(hint))
-            }
-            None => Ok(Columns(at)),
-        }
-    }
-
-    fn text<'r>(&self, record: &'r csv::StringRecord, column: usize) -> &'r str {
-        self.0[column].and_then(|at| record.get(at)).unwrap_or("")
-    }
-
-    fn flow<'r>(&self, record: &'r csv::StringRecord, index: &Index) -> Result<Flow<'r>, Wrong> {
-        let text = |column| self.text(record, column);
-        // Everything but class and ways.
-        if let Some(empty) = (0..5).find(|column| text(*column).is_empty()) {
-            return Err(Wrong::new(COLUMNS[empty], "", "is empty").hint(MEANINGS[empty]));
-        }
-        let number = |column: usize, what: &str| {
-            let reason = || format!("`{:.60}` is not {what}", text(column));
-            text(column).parse::<u64>().map_err(|_| Wrong::new(COLUMNS[column], text(column), reason()))
-        };
-        let host = |column: usize| {
-            let reason = || format!("there is no host `{:.60}`", text(column));
-            let hosts = || format!("hosts are numbered 0 to {}, or named", index.hosts().saturating_sub(1));
-            let wrong = || Wrong::new(COLUMNS[column], text(column), reason()).hint(hosts());
-            index.host(text(column)).ok_or_else(wrong)
-        };
-        let class = match text(5) {
-            "" => None,
-            _ => Some(u8::try_from(number(5, "a class from 0 to 7")?).unwrap_or(u8::MAX)),
-        };
-        Ok(Flow {
-            id: number(0, "a number below 2^40")?,
-            src: host(1)?,
-            dst: host(2)?,
-            bytes: quantity(text(3), COLUMNS[3], |text| Ok(text.parse::<Bytes>()?.0))?,
-            start: Time(quantity(text(4), COLUMNS[4], |text| Ok(text.parse::<Time>()?.0))?),
-            class,
-            path: Some(text(6)).filter(|path| !path.is_empty()),
-            ack_path: Some(text(7)).filter(|path| !path.is_empty()),
-        })
-    }
-}
-
-/// A bare number in base units, or a quantity with a unit.
-fn quantity(text: &str, column: &'static str, read: impl Fn(&str) -> Result<u64, QuantityError>) -> Result<u64, Wrong> {
-    match text.parse() {
-        Ok(number) => Ok(number),
-        Err(_) => read(text).map_err(|error| Wrong::new(column, text, error.reason).hint(error.hint)),
-    }
+    let host = |column: usize| {
+        let reason = || format!("there is no host `{:.60}`", text(column));
+        let hosts = || format!("hosts are numbered 0 to {}, or named", index.hosts().saturating_sub(1));
+        let wrong = || Wrong::new(COLUMNS[column], text(column), reason()).hint(hosts());
+        index.host(text(column)).ok_or_else(wrong)
+    };
+    let class = match text(5) {
+        "" => None,
+        _ => Some(u8::try_from(number(5, "a class from 0 to 7")?).unwrap_or(u8::MAX)),
+    };
+    Ok(Flow {
+        id: number(0, "a number below 2^40")?,
+        src: host(1)?,
+        dst: host(2)?,
+        bytes: quantity(text(3), COLUMNS[3], |text| Ok(text.parse::<Bytes>()?.0))?,
+        start: Time(quantity(text(4), COLUMNS[4], |text| Ok(text.parse::<Time>()?.0))?),
+        class,
+        path: Some(text(6)).filter(|path| !path.is_empty()),
+        ack_path: Some(text(7)).filter(|path| !path.is_empty()),
+    })
 }
 
 /// Rows as they are checked and gathered.
@@ -286,45 +193,6 @@ impl<'a> RowReader<'a> {
             return Err(Wrong::new("id", id, format!("two flows have the id {id}")).hint("number the flows 0, 1, 2, …"));
         }
         Ok(FlowTable::new(self.rows, self.ways))
-    }
-}
-
-/// Refuses what is not lines of text, before a parser gathers gigabytes of it in one field.
-struct Lines<R> {
-    inner: R,
-    since_line: usize,
-    /// A quoted field is open: across lines it could swallow the rest of the file.
-    quoted: bool,
-}
-
-impl<R: Read> Lines<R> {
-    fn new(inner: R) -> Lines<R> {
-        Lines { inner, since_line: 0, quoted: false }
-    }
-}
-
-impl<R: Read> Read for Lines<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
-        let got = &buffer[..n];
-        if got.contains(&0) {
-            return Err(wrong("it is binary, not CSV text"));
-        }
-        for (number, line) in got.split(|&byte| byte == b'\n').enumerate() {
-            if number > 0 {
-                if self.quoted {
-                    return Err(wrong("a quotation mark has no partner on its line"));
-                }
-                self.since_line = 0;
-            }
-            self.since_line += line.len();
-            self.quoted ^= line.iter().filter(|&&byte| byte == b'"').count() % 2 == 1;
-            if self.since_line > LONGEST_LINE {
-                return Err(wrong("a line is longer than 64 KiB"));
-            }
-        }
-        Ok(n)
     }
 }
 

@@ -22,7 +22,7 @@ LEG_WAITS = 3
 LEGS = {
     "transfer": "transfers of {}",
     "compute": "computed {}",
-    "held": "nothing: the next step has a time before which it does not start",
+    "held": "nothing: the next step had a time to wait for, or an acknowledgement",
     "unrecorded": "not recorded",
 }
 

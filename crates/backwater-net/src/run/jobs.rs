@@ -13,7 +13,7 @@ use crate::part::{Completion, Mail};
 use crate::probe::Load;
 use crate::record::{JobRows, LoadRow, Sink};
 use crate::spec::FlowSpec;
-use crate::workload::job::{Dependent, Due, Moment, Rounds};
+use crate::workload::job::{Dependent, Due, Moment, Reached, Rounds};
 use backwater_engine::Time;
 use backwater_engine::state::{Loader, Saver, Unfit, load_same};
 use std::collections::{BTreeMap, VecDeque};
@@ -30,10 +30,9 @@ pub(super) struct Jobs {
 
 struct Entry {
     job: Box<dyn Dependent>,
-    moment: Moment,
     latency: Time,
-    /// Instants about which it will be asked, and what was completed at each: the flow and its group.
-    asked: BTreeMap<Time, Vec<(u64, u32)>>,
+    /// Instants about which it will be asked, and what flows came to at each.
+    asked: BTreeMap<Time, Vec<Reached>>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -48,8 +47,8 @@ impl Jobs {
             job.groups().for_each(|group| of_group[group as usize] = number);
         }
         let entry = |job: Box<dyn Dependent>| {
-            let (moment, latency) = (job.moment(), job.start_latency());
-            Entry { job, moment, latency, asked: BTreeMap::new() }
+            let latency = job.start_latency();
+            Entry { job, latency, asked: BTreeMap::new() }
         };
         Jobs { list: jobs.into_iter().map(entry).collect(), of_group, starting: VecDeque::new() }
     }
@@ -119,11 +118,11 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A job will be asked about an instant, at which a flow may have been completed.
-    fn ask_job_about(&mut self, job: u32, instant: Time, completed: Option<(u64, u32)>) {
+    /// A job will be asked about an instant, at which a flow may have come to a moment.
+    fn ask_job_about(&mut self, job: u32, instant: Time, reached: Option<Reached>) {
         let entry = &mut self.jobs.list[job as usize];
         let (at, before) = (instant.after(entry.latency), entry.asked.len());
-        entry.asked.entry(instant).or_default().extend(completed);
+        entry.asked.entry(instant).or_default().extend(reached);
         if entry.asked.len() > before {
             self.world.push(at, Event::Job { job });
         }
@@ -135,35 +134,35 @@ impl<A: Actors> Network<A> {
         if let Some(&job) = self.jobs.of_group.get(self.tables.flows.send[at].group as usize)
             && job != NONE
         {
-            self.completed_for_job(job, at, moment);
+            self.reached_for_job(job, at, moment);
         }
     }
 
     #[cold]
-    fn completed_for_job(&mut self, job: u32, at: usize, moment: Moment) {
+    fn reached_for_job(&mut self, job: u32, at: usize, moment: Moment) {
         let (flow, entry) = (&self.tables.flows.send[at], &self.jobs.list[job as usize]);
-        if entry.moment != moment {
+        if !entry.job.awaits(flow.id, moment) {
             return;
         }
-        let (flow, group, now) = (flow.id, flow.group, self.world.now);
+        let (reached, now) = (Reached { flow: flow.id, group: flow.group, moment }, self.world.now);
         if let Some(part) = &mut self.world.part {
-            let completion = Completion { by: (now, self.world.order), at: now.after(entry.latency), job, flow, group };
+            let completion = Completion { by: (now, self.world.order), at: now.after(entry.latency), job, reached };
             part.post_to_all(|| Mail::Completed(completion));
         }
-        self.ask_job_about(job, now, Some((flow, group)));
+        self.ask_job_about(job, now, Some(reached));
     }
 
-    /// A flow has been completed in another part.
+    /// A flow has come to a moment in another part.
     pub(super) fn completed_elsewhere(&mut self, completion: Completion) {
-        let Completion { by, job, flow, group, .. } = completion;
-        self.ask_job_about(job, by.0, Some((flow, group)));
+        let Completion { by, job, reached, .. } = completion;
+        self.ask_job_about(job, by.0, Some(reached));
     }
 
     pub(super) fn ask_job(&mut self, job: u32) {
         let mut due = Due::default();
         let entry = &mut self.jobs.list[job as usize];
-        let Some((instant, completed)) = entry.asked.pop_first() else { return };
-        completed.into_iter().for_each(|(flow, group)| entry.job.completed(flow, group));
+        let Some((instant, reached)) = entry.asked.pop_first() else { return };
+        reached.into_iter().for_each(|one| entry.job.completed(one.flow, one.group, one.moment));
         let again = entry.job.due(instant, &mut due);
         self.jobs.starting.extend(due.flows);
         self.world.rows.jobs.append(&mut due.rows);

@@ -2,11 +2,12 @@
 //!
 //! [`list::List`] hands out flows that are known beforehand (a group that starts once, a table, Bernoulli streams),
 //! [`arrivals::Arrivals`] draws them as they come (periodic, Poisson), [`incast::Incasts`] draws events of many, sizes may follow a [`sizes::Distribution`].
-//! The flows of a [`job::Job`] start when others have ended. All randomness
+//! The flows of a [`job::Job`] and of a [`graph::Graph`] start when others have ended. All randomness
 //! comes from streams that are named by the group and by the hosts, so adding a group or a host moves no other draw.
 
 pub mod arrivals;
 pub mod assigned;
+pub mod graph;
 pub mod incast;
 pub mod job;
 pub mod list;

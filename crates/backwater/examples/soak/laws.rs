@@ -327,9 +327,11 @@ impl<'a> Laws<'a> {
     }
 
     fn jobs(&self) -> Held {
+        let all_there = self.nothing_lost && self.not_cut && self.out.progress.flows_failed == 0;
+        for row in &self.rows.instances {
+            holds("jobs complete", row.end.is_some() || !all_there, || format!("{row:?}"))?;
+        }
         for row in &self.rows.collectives {
-            let all_there = self.nothing_lost && self.not_cut;
-            let all_there = all_there && self.out.progress.flows_failed == 0;
             holds("collectives complete", row.end.is_some() || !all_there, || format!("{row:?}"))?;
             if let (Some(end), false) = (row.end, self.rates_change) {
                 let took = end.since(row.start);

@@ -6,17 +6,32 @@ use crate::resolved::Resolved;
 use backwater_mech::confined::Confined;
 use backwater_net::packet::{Class, class_bits};
 
-/// The flows of one label.
+/// The flows of one label, or those of a job's table of operations, of which only the rows say the labels.
 pub(super) struct Population {
     label: String,
+    /// Whether `label` is that of the job.
+    table: bool,
     /// Classes that they may have, a bit each. The rows of a flow table may have any.
     classes: u8,
 }
 
 impl Population {
-    /// Classes of those that both have.
+    /// Whether a group is of these flows, or may be.
+    fn may_be(&self, group: &str) -> bool {
+        match self.table {
+            true => group.strip_prefix(&self.label).is_some_and(|rest| rest.starts_with('/')),
+            false => group == self.label,
+        }
+    }
+
+    /// Classes of those that both have, or may have.
     fn of_both(&self, one: &Confined, other: &Confined) -> u8 {
-        let both = |class: &u8| [one, other].iter().all(|flows| flows.holds(Class(*class), &self.label));
+        let named = |flows: &Confined| match &flows.groups {
+            Some(groups) if self.table => groups.iter().filter(|group| self.may_be(group)).cloned().collect(),
+            _ => vec![self.label.clone()],
+        };
+        let holds = |flows: &Confined, class: u8| named(flows).iter().any(|group| flows.holds(Class(class), group));
+        let both = |class: &u8| [one, other].iter().all(|flows| holds(flows, *class));
         self.classes & (0..8).filter(both).fold(0, |bits, class| bits | 1 << class)
     }
 }
@@ -41,9 +56,11 @@ pub(super) fn populations(resolved: &Resolved) -> Vec<Population> {
     for (label, classes) in groups.chain(given).chain(steps) {
         match all.iter_mut().find(|one| one.label == label) {
             Some(same) => same.classes |= classes,
-            None => all.push(Population { label, classes }),
+            None => all.push(Population { label, table: false, classes }),
         }
     }
+    let tables = file.job.iter().filter(|job| job.operations.is_some());
+    all.extend(tables.map(|job| Population { label: job.label.clone(), table: true, classes: u8::MAX }));
     all
 }
 
@@ -69,8 +86,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
             return fail(name, format!("names no {name}"), hint);
         }
         let groups = own.groups.iter().flatten().enumerate();
-        if let Some((i, unknown)) = groups.into_iter().find(|(_, group)| !flows.iter().any(|one| one.label == **group))
-        {
+        if let Some((i, unknown)) = groups.into_iter().find(|(_, group)| !flows.iter().any(|one| one.may_be(group))) {
             let labels: Vec<&str> = flows.iter().map(|flows| flows.label.as_str()).collect();
             let hint = format!("groups are called by their `label`: {}", labels.join(", "));
             return fail(&format!("groups.{i}"), format!("there is no group of flows `{unknown}`"), hint);

@@ -12,6 +12,7 @@ mod transport;
 use crate::error::{ScenarioError, Warning, nearest};
 use crate::file::FaultEntry;
 use crate::hosts;
+use crate::job_graphs;
 use crate::jobs;
 use crate::layout::Layout;
 use crate::nics;
@@ -23,8 +24,10 @@ use backwater_net::config::{PacketParams, SwitchParams};
 use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
 use backwater_net::topology::{Graph, Index, NodeKind};
+use backwater_net::workload::graph::Operations;
 use backwater_net::{Bytes, Rate};
 use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 /// A planned scenario that may be run.
 pub struct Checked {
@@ -32,6 +35,8 @@ pub struct Checked {
     pub planned: Planned,
     /// What its author may not have meant.
     pub warnings: Vec<Warning>,
+    /// Per job: the operations of its table, once a run has been built. All runs and parts of runs share them.
+    operations: Vec<OnceLock<Arc<Operations>>>,
 }
 
 impl Deref for Checked {
@@ -46,6 +51,17 @@ impl Checked {
     /// Which flows each control has, where one is confined to some: its name, and the flows in words.
     pub fn controls(&self) -> Vec<(&'static str, String)> {
         confined::controls(&self.planned.resolved)
+    }
+
+    /// The operations of a job's table, which is read once.
+    pub(crate) fn operations(&self, job: usize, file: &str) -> Result<Arc<Operations>, ScenarioError> {
+        match self.operations[job].get() {
+            Some(known) => Ok(Arc::clone(known)),
+            None => {
+                let read = job_graphs::operations(self, job, file)?;
+                Ok(Arc::clone(self.operations[job].get_or_init(|| read)))
+            }
+        }
     }
 
     pub(crate) fn new(planned: Planned) -> Result<Checked, ScenarioError> {
@@ -63,8 +79,12 @@ impl Checked {
         warnings.extend(load::check(&planned)?);
         warnings.extend(incasts::check(&planned, &shapes)?);
         let seed = resolved.seed();
-        for (number, job) in jobs::all(&planned, seed)?.into_iter().enumerate() {
-            jobs::build(&planned, number, job, 0, seed)?;
+        jobs::labels_differ(&planned)?;
+        for (number, job) in resolved.file.job.iter().enumerate() {
+            match &job.operations {
+                Some(_) => drop(job_graphs::read(&planned, number, seed)?),
+                None => drop(jobs::build(&planned, number, jobs::read(&planned, number, seed)?, 0, seed)?),
+            }
         }
         if resolved.file.flow.is_empty() && resolved.tables.is_empty() && resolved.file.job.is_empty() {
             warnings.push(Warning {
@@ -75,7 +95,8 @@ impl Checked {
             });
         }
         output(resolved, &planned.index)?;
-        Ok(Checked { planned, warnings })
+        let operations = resolved.file.job.iter().map(|_| OnceLock::new()).collect();
+        Ok(Checked { planned, warnings, operations })
     }
 }
 

@@ -1,4 +1,4 @@
-//! `[[job]]`: computations and transfers that wait for each other.
+//! `[[job]]`: computations and transfers that wait for each other, in steps or as a table of operations.
 
 use super::hosts::Hosts;
 use backwater_engine::Time;
@@ -72,7 +72,12 @@ pub struct JobEntry {
     #[serde(default = "super::flow::default_ect")]
     #[schemars(extend("x-source" = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it"))]
     pub ect: bool,
+    /// File with one operation a row instead of steps, relative to the scenario: `.csv` or `.parquet` with the columns id, rank, kind (`send` or `compute`), and maybe peer, bytes, time, after, after_ack, needs, start, class, label and stream.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
+    pub operations: Option<String>,
     /// The steps of a round, a `[[job.step]]` each.
+    #[serde(default)]
     pub step: Vec<StepEntry>,
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use backwater_net::topology::{Graph, LeafSpine};
+use std::io;
 
 fn graph() -> Graph {
     LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, ..LeafSpine::default() }.build().unwrap()
@@ -40,6 +41,15 @@ fn class_and_path_may_be_absent_and_columns_in_any_order() {
     let table = read("start_ps,bytes,dst,src,id\n7,8,1,0,9\n").unwrap();
     let row = table.rows()[0];
     assert_eq!((row.start, row.bytes, row.src, row.dst, row.id), (Time(7), 8, HostId(0), HostId(1), 9));
+}
+
+#[test]
+fn lines_are_counted_with_remarks_and_whatever_their_ends() {
+    let text = "id,src,dst,bytes,start\n\n# a remark\n0,0,1,5,0\n# another\n# one more\n\n1,h9,1,5,0";
+    for text in [text.to_owned(), format!("{text}\n"), text.replace('\n', "\r\n"), text.replace('\n', "\r\n") + "\r\n"]
+    {
+        assert_eq!(read(&text).unwrap_err().line, Some(8), "{text:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod confined;
 mod defaults;
 mod errors;
 mod fuzz;
+mod graphs;
 mod htsim;
 mod independence;
 mod jobs;

@@ -300,8 +300,8 @@ impl Dependent for Job {
         (Arc::clone(&self.spec.label), Arc::clone(&step.label))
     }
 
-    fn moment(&self) -> Moment {
-        self.spec.moment
+    fn awaits(&self, _: u64, moment: Moment) -> bool {
+        moment == self.spec.moment
     }
 
     fn begins(&self) -> Time {
@@ -312,7 +312,7 @@ impl Dependent for Job {
         self.spec.start_latency
     }
 
-    fn completed(&mut self, flow: u64, group: u32) {
+    fn completed(&mut self, flow: u64, group: u32, _: Moment) {
         let (at, index) = self.task_of(group, flow & (crate::workload::Group::MOST_FLOWS - 1));
         let n = self.ranks(at).len() as u64;
         self.done.push((at, (index % n) as u32, (index / n) as u32));

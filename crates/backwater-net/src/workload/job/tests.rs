@@ -70,7 +70,7 @@ fn course(spec: &JobSpec, lasts: impl Fn(&FlowSpec) -> Time, backwards: bool) ->
         if backwards {
             over.reverse();
         }
-        over.iter().for_each(|(flow, group)| job.completed(*flow, *group));
+        over.iter().for_each(|(flow, group)| job.completed(*flow, *group, spec.moment));
         let mut due = Due::default();
         again = job.due(now, &mut due);
         for flow in due.flows {

@@ -2,6 +2,7 @@
 
 mod confine;
 mod fit;
+mod operations;
 mod topology;
 mod values;
 mod workload;

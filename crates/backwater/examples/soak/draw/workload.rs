@@ -37,7 +37,7 @@ const SHAPES: [(&str, &str); 22] = [
 
 pub struct Network<'a> {
     graph: &'a Graph,
-    dice: &'a mut Dice,
+    pub(super) dice: &'a mut Dice,
     hosts: Vec<usize>,
 }
 
@@ -282,13 +282,37 @@ impl<'a> Network<'a> {
     pub fn jobs(&mut self, case: &mut Case) {
         let number =
             if case.tree.contains_key("flow") { self.dice.one(&[0, 0, 0, 1]) } else { self.dice.between(1, 2) };
-        let jobs: Vec<Json> = (0..number).map(|n| Json::Object(self.job(n))).collect();
+        let mut jobs: Vec<Json> = (0..number).map(|n| Json::Object(self.job(n))).collect();
+        if self.dice.chance(0.1) {
+            jobs.push(Json::Object(self.graph(case, number)));
+        }
         if !jobs.is_empty() {
             case.tree.insert("job".into(), Json::Array(jobs));
         }
     }
 
+    /// A job of steps.
     fn job(&mut self, number: u64) -> Map<String, Json> {
+        let (mut job, ranks) = self.members(number);
+        let mut put = |key: &str, value: Json| job.insert(key.into(), value);
+        put("rounds", json!(self.dice.between(1, 3)));
+        put("rounds_in_flight", json!(self.dice.one(&[1, 1, 2, 3])));
+        put("complete_at", json!(self.dice.pick(&["last-byte", "last-ack"])));
+        let per_server = job.get("ranks_per_server").and_then(Json::as_u64).unwrap_or(1);
+        let mut steps: Vec<Map<String, Json>> = Vec::new();
+        for number in 0..self.dice.between(1, 4) {
+            let mut step = self.step(number, ranks, per_server);
+            if step.get("kind") == Some(&json!("combine")) {
+                self.combine(&mut step, &steps);
+            }
+            steps.push(step);
+        }
+        job.insert("step".into(), steps.into_iter().map(Json::Object).collect());
+        job
+    }
+
+    /// A job without anything to do, and its ranks.
+    pub(super) fn members(&mut self, number: u64) -> (Map<String, Json>, u64) {
         let mut job = Map::new();
         let mut put = |key: &str, value: Json| job.insert(key.into(), value);
         let hosts = self.hosts.len() as u64;
@@ -315,30 +339,20 @@ impl<'a> Network<'a> {
             let begin = self.dice.between(0, hosts - least as u64) as usize;
             put("hosts", json!(self.names(&self.hosts[begin..begin + least])));
         }
-        put("rounds", json!(self.dice.between(1, 3)));
-        put("rounds_in_flight", json!(self.dice.one(&[1, 1, 2, 3])));
-        put("complete_at", json!(self.dice.pick(&["last-byte", "last-ack"])));
         put("class", json!(if self.dice.chance(0.8) { 3 } else { self.dice.between(0, 7) }));
         put("start", json!(format!("{} ns", self.dice.between(0, 5_000))));
         if self.dice.chance(0.6) {
             put("start_latency", json!(format!("{} ns", self.dice.log_whole(1, 5_000))));
         }
-        let mut steps: Vec<Map<String, Json>> = Vec::new();
-        for number in 0..self.dice.between(1, 4) {
-            let mut step = self.step(number, ranks, per_server);
-            if step.get("kind") == Some(&json!("combine")) {
-                self.combine(&mut step, &steps);
-            }
-            steps.push(step);
-        }
-        put("step", steps.into_iter().map(Json::Object).collect());
-        job
+        (job, ranks)
     }
 
     /// A combine is one of a dispatch before it, among the same ranks; where there is none, the ranks compute.
     fn combine(&mut self, step: &mut Map<String, Json>, before: &[Map<String, Json>]) {
         let dispatch = before.iter().rev().find(|step| step.get("kind") == Some(&json!("dispatch")));
-        ["group_size", "group_stride"].map(|key| step.shift_remove(key));
+        for key in ["group_size", "group_stride"] {
+            step.shift_remove(key);
+        }
         match dispatch {
             Some(dispatch) => {
                 step.insert("of".into(), dispatch["label"].clone());

@@ -38,7 +38,7 @@ pub(super) const ROUNDS: &[Spec] = &[
 pub(super) const TRANSFERS: &[Spec] = &[
     always("flow_id", DataType::UInt64, "", "its flow in the table flows"),
     always("job", DataType::Utf8, "", "label of the job; its flows are those of group job/step"),
-    always("step", DataType::Utf8, "", "label of the step"),
+    always("step", DataType::Utf8, "", "label of the step, or of the operation"),
     always("instance", DataType::UInt32, "", "instance of the job, from 0"),
     always("round", DataType::UInt64, "", "round of the instance, from 0"),
     always("communicator", DataType::UInt32, "", "number of the group of ranks within the step, from 0"),
@@ -66,7 +66,7 @@ pub(super) const TRANSFERS: &[Spec] = &[
 
 pub(super) const JOB_LINKS: &[Spec] = &[
     always("job", DataType::Utf8, "", "label of the job"),
-    always("step", DataType::Utf8, "", "label of the step"),
+    always("step", DataType::Utf8, "", "label of the step, or of the operation"),
     always("node", DataType::Utf8, "", "name of the node that sent"),
     always("port", DataType::UInt32, "", "number of its port, from 0"),
     always("peer", DataType::Utf8, "", "name of the node at the other end of the link"),
@@ -82,7 +82,7 @@ pub(super) const JOB_LINKS: &[Spec] = &[
 
 pub(super) const COLLECTIVES: &[Spec] = &[
     always("job", DataType::Utf8, "", "label of the job; its flows are those of group job/step"),
-    always("step", DataType::Utf8, "", "label of the step"),
+    always("step", DataType::Utf8, "", "label of the step, or of the operation"),
     always("kind", DataType::Utf8, "", "what was done, such as all-reduce or point-to-point"),
     always("algorithm", DataType::Utf8, "", "how: ring, halving-doubling, pairwise, or direct (all transfers at once)"),
     always("instance", DataType::UInt32, "", "instance of the job, from 0"),

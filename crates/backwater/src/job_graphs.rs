@@ -1,0 +1,81 @@
+//! From a `[[job]]` with a table of operations to a graph of them on hosts.
+
+use crate::error::ScenarioError;
+use crate::file::CompleteAt;
+use crate::given::{is_parquet, place_of};
+use crate::jobs::Reader;
+use crate::layout::Layout;
+use crate::operations;
+use backwater_net::packet::Class;
+use backwater_net::workload::graph::{Graph, GraphError, GraphSpec, MOST, Operations};
+use std::sync::Arc;
+
+/// A job with a table, in a run with `seed`.
+pub(crate) fn read(layout: &Layout, number: usize, seed: u64) -> Result<GraphSpec, ScenarioError> {
+    let reader = Reader::of(layout, number);
+    let job = reader.job;
+    // What is given as it would be anyway says nothing.
+    let others = [
+        ("step", !job.step.is_empty(), "the operations are all that it does: leave out [[job.step]], or `operations`"),
+        ("rounds", job.rounds != 1, "its operations are done once; repeat them in the table"),
+        ("rounds_in_flight", job.rounds_in_flight != 1, "its operations are done once; repeat them in the table"),
+        (
+            "complete_at",
+            job.complete_at != CompleteAt::LastByte,
+            "the column `after_ack` says what waits for an acknowledgement",
+        ),
+    ];
+    if let Some((name, _, hint)) = others.into_iter().find(|(_, given, _)| *given) {
+        return reader.fail(name, "is not for a job with `operations`", hint);
+    }
+    Ok(GraphSpec {
+        label: job.label.as_str().into(),
+        ranks: job.ranks,
+        hosts: reader.hosts(seed)?,
+        ranks_per_server: job.ranks_per_server,
+        start: job.start,
+        start_latency: job.start_latency,
+        class: Class(job.class),
+        ect: job.ect,
+    })
+}
+
+/// The operations of a job's table.
+pub(crate) fn operations(layout: &Layout, number: usize, file: &str) -> Result<Arc<Operations>, ScenarioError> {
+    let reader = Reader::of(layout, number);
+    if is_parquet(file) {
+        let path = place_of(&layout.base_dir, file);
+        let given = layout.operations.iter().find(|(of, _)| *of == path);
+        return match given {
+            Some((_, operations)) => Ok(Arc::clone(operations)),
+            None => {
+                reader.fail("operations", format!("`{file}` has not been read"), "give its rows with `with_operations`")
+            }
+        };
+    }
+    let path = layout.base_dir.join(file);
+    if !path.is_file() {
+        let hint = "a table of operations is a .csv or .parquet file; its name is relative to the scenario's";
+        return reader.fail("operations", format!("there is no file `{}`", path.display()), hint);
+    }
+    operations::from_csv_file(&path, reader.job.ranks).map(Arc::new)
+}
+
+/// A graph whose flows begin with `group`.
+pub(crate) fn build(
+    layout: &Layout,
+    number: usize,
+    spec: GraphSpec,
+    operations: Arc<Operations>,
+    group: u32,
+) -> Result<Graph, ScenarioError> {
+    let reader = Reader::of(layout, number);
+    Graph::new(spec, operations, group).map_err(|error| {
+        let hint = match error {
+            GraphError::NoRank { .. } => format!("ranks of the job are 0 to {}", reader.job.ranks - 1),
+            GraphError::Ids { .. } => "number operations 0, 1, 2, …".to_owned(),
+            GraphError::TooMany { .. } => format!("fewer instances: {MOST} operations in all"),
+        };
+        layout.error(&format!("job.{number}.operations"), error.to_string()).hint(hint)
+    })
+}
