@@ -73,6 +73,18 @@ def test_headroom(headroom: str, enough: bool) -> None:
     assert (totals(verdict["scenario"])["drop_frames"] == 0) is enough
 
 
+@pytest.mark.parametrize(("headroom", "enough"), [(32_438, True), (20_000, False)])
+def test_headroom_that_all_share(headroom: int, enough: bool) -> None:
+    """Nothing is set aside, and lossy traffic that finds no room is not counted as lost."""
+    database = config(
+        BUFFER_POOL={POOL: {"xoff": str(16 * headroom)}},
+        BUFFER_PROFILE={PROFILE: {"xoff": "40000", "size": "0"}},
+    )
+    verdict = imported(database, "16 MB")["headroom"]
+    assert verdict["facts"]["headroom_bytes"] == headroom
+    assert (totals(verdict["scenario"])["drop_frames"] == 0) is enough
+
+
 @pytest.mark.parametrize(
     # A pool beside its headroom, a 32nd of 258,035,400 + 81,553,920 B in 267 MB; and the same pool
     # less its headroom, which fits. Both in the same memory.
@@ -86,6 +98,25 @@ def test_memory(size: int, legal: bool) -> None:
     )["memory"]
     assert verdict["holds"] is legal
     assert verdict["facts"]["need_bytes"] == size + 2_548_560
+    assert (totals(verdict["scenario"])["drop_frames"] == 0) is legal
+
+
+@pytest.mark.parametrize(("hwsku", "legal"), [("NH-4210-F-P128", True), ("Some-Switch", False)])
+def test_memory_of_a_switch_that_has_headroom_within_its_pool(hwsku: str, legal: bool) -> None:
+    """The pool of NH-4210 in sonic-buildimage, on 128 ports of 800 Gb/s over 5 m."""
+    ports = [f"Ethernet{number}" for number in range(0, 1024, 8)]
+    pool = {"type": "ingress", "mode": "dynamic", "size": "258035400", "xoff": "81553920"}
+    profile = {"pool": POOL, "size": "4620", "xoff": "1249080", "xon_offset": "3360"}
+    database = {
+        "DEVICE_METADATA": {"localhost": {"hwsku": hwsku}},
+        "PORT": {port: {"speed": "800000"} for port in ports},
+        "BUFFER_POOL": {POOL: pool},
+        "BUFFER_PROFILE": {PROFILE: profile | {"dynamic_th": "0"}},
+        "BUFFER_PG": {",".join(ports) + "|3-4": {"profile": PROFILE}},
+        "PORT_QOS_MAP": {"global": {"pfc_enable": "3,4"}},
+    }
+    verdict = imported(database, "267 MB")["memory"]
+    assert verdict["holds"] is legal
     assert (totals(verdict["scenario"])["drop_frames"] == 0) is legal
 
 

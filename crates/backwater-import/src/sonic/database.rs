@@ -190,7 +190,8 @@ impl Database {
 
 /// Whether a file is a configuration database or a part of one.
 pub fn recognise(head: &Head) -> bool {
-    let text = head.lines().join("\n");
+    // The whole file may be one line, and the head end within it.
+    let text = String::from_utf8_lossy(&head.octets);
     let has = |name: &str| {
         text.match_indices(&format!("\"{name}")).any(|(at, found)| {
             let rest = &text[at + found.len()..];

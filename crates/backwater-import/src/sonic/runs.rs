@@ -8,6 +8,9 @@ use crate::error::ImportError;
 use crate::page::Page;
 use crate::registry::Work;
 
+/// Latency of a switch, the default of `switch.latency`, in ns.
+const LATENCY_NS: u64 = 300;
+
 /// A scenario, and what is to be looked at in its results.
 pub type Run = (String, &'static str);
 
@@ -52,7 +55,9 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
         Limit::Static(octets) => (octets as f64).min(configured / senders),
     };
     let xoff = (each as u64).saturating_add(group.reserve).min(all.saturating_sub(1)).max(1);
-    let fixed = Fixed { memory: all, xoff, xon: xon(group, xoff), response_ps: slowest_response(plan, group) };
+    // One time for all: the least that any of them is allowed.
+    let response_ps = plan.groups.iter().map(|group| slowest_response(plan, group)).min().unwrap_or(0);
+    let fixed = Fixed { memory: all, xoff, xon: xon(group, xoff), response_ps };
     let mut page = Page::new();
     page.remark(
         "The memory: thresholds as the configured pool has them in this incast, and the memory that there is. The neighbours take for \
@@ -86,6 +91,9 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     let lossless = &plan.config.lossless;
     let Some(lossy) = (0..8u8).find(|class| !lossless.contains(class)) else { return Ok(None) };
     let names = |ports: &[&super::config::Port]| ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
+    // What the others send in a lossy class must not be lost, or it would be counted, too: each (port, class) has room for it.
+    let in_transit = 4 * plan.frame + group.bps / 8 * LATENCY_NS / 1_000_000_000;
+    let group = &Group { reserve: group.reserve.max(in_transit), ..group.clone() };
     let held = plan.held(group, ports.len() as u64);
     let flows = (from.len() * lossless.len()).max(1) as u64;
     let incast = |class: &u8| Incast {

@@ -200,6 +200,16 @@ fn a_dump_of_the_database_is_read_as_well() {
 }
 
 #[test]
+fn a_file_of_one_long_line_is_known() {
+    // More than the 64 KiB by which a kind is recognised.
+    let ports: Vec<String> = (0..4000).map(|port| format!("\"Ethernet{port}\": {{\"speed\": \"100000\"}}")).collect();
+    let pool = "\"BUFFER_POOL\": {\"ingress_pool\": {\"size\": \"8000000\"}}";
+    let text = format!("{{{pool}, \"PORT\": {{{}}}}}", ports.join(", "));
+    assert!(text.len() > 64 << 10 && !text.contains('\n'));
+    assert_eq!(import(&text, None).unwrap().0.kinds, ["sonic-config-db"]);
+}
+
+#[test]
 fn what_has_no_counterpart_is_said_with_its_line() {
     let changes = [
         ("\"xon_offset\": \"2496\",\n   ", ""),
