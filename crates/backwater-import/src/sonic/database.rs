@@ -9,12 +9,14 @@
 //! Tables that nothing here reads are skipped; their names are kept.
 
 use crate::error::ImportError;
+use crate::note::Notes;
 use crate::source::{Head, Source};
 use serde_json::Deserializer;
 use serde_json::de::IoRead;
 use serde_json::value::Value;
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io::{self, Read};
 
@@ -131,16 +133,32 @@ pub struct Database {
 }
 
 impl Database {
-    /// Reads files.
-    pub fn read<'a>(sources: impl Iterator<Item = &'a Source>) -> Result<Database, ImportError> {
+    /// Reads files. An entry of a later one replaces that of an earlier one, as in SONiC's own tools.
+    pub fn read<'a>(sources: impl Iterator<Item = &'a Source>, notes: &mut Notes) -> Result<Database, ImportError> {
         let mut database = Database::default();
         for source in sources {
             database.add(source.name(), &source.text()?)?;
         }
-        let mut seen = HashSet::new();
-        if let Some(twice) = database.entries.iter().find(|entry| !seen.insert((&entry.table, &entry.key))) {
-            return Err(twice.error("stands there twice").hint("keep one of the two entries"));
+        let mut known: HashMap<(String, String), usize> = HashMap::new();
+        let mut entries: Vec<Entry> = Vec::with_capacity(database.entries.len());
+        for entry in std::mem::take(&mut database.entries) {
+            match known.entry((entry.table.clone(), entry.key.clone())) {
+                Occupied(place) => {
+                    let Some(earlier) = entries.get_mut(*place.get()) else { continue };
+                    if earlier.file == entry.file {
+                        return Err(entry.error("stands there twice").hint("keep one of the two entries"));
+                    }
+                    let text = format!("an entry of {} in place of that of {}", entry.table, earlier.file);
+                    notes.assumed(&entry.file, Some(entry.line), text);
+                    *earlier = entry;
+                }
+                Vacant(place) => {
+                    place.insert(entries.len());
+                    entries.push(entry);
+                }
+            }
         }
+        database.entries = entries;
         Ok(database)
     }
 
@@ -198,7 +216,8 @@ pub fn recognise(head: &Head) -> bool {
             rest.starts_with('|') || rest.strip_prefix('"').is_some_and(|rest| rest.trim_start().starts_with(':'))
         })
     };
-    text.trim_start().starts_with('{') && KNOWN_BY.iter().any(|name| has(name))
+    let ports = || has("PORT") && text.contains("\"Ethernet");
+    text.trim_start().starts_with('{') && (KNOWN_BY.iter().any(|name| has(name)) || ports())
 }
 
 /// Counts lines as they are read. The deserializer reads one octet at a time and none ahead of a key's end.

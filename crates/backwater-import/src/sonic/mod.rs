@@ -36,7 +36,7 @@ pub static FAMILY: Family = Family {
 fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let sources: Vec<_> = given.of("sonic-config-db").collect();
     let Some(first) = sources.first() else { return Err(ImportError::new("no file was given")) };
-    let database = Database::read(sources.iter().copied())?;
+    let database = Database::read(sources.iter().copied(), work.notes)?;
     let config = Config::read(&database, work.notes)?;
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
     unsaid(&plan, work);

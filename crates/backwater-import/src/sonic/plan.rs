@@ -95,8 +95,9 @@ impl Plan {
         }
         let mut groups = groups(&config, file, notes);
         if groups.is_empty() && !config.lossless.is_empty() {
-            let text = "pfc_enable: no priority group has a profile with xoff, and without headroom nothing is lossless. SONiC \
-                        derives such profiles when it runs; `config save` of a running switch has them";
+            let text = "pfc_enable: no priority group has a profile with xoff, and without headroom nothing is lossless. Where the \
+                        switch computes them they are not in its database, but `show buffer information` lists them: a second file \
+                        with BUFFER_PROFILE and BUFFER_PG adds them";
             notes.ignored(file, None, text);
             config.lossless.clear();
         }

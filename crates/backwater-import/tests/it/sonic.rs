@@ -182,6 +182,13 @@ fn files_of_a_running_switch_are_read_as_one() {
     assert_eq!((&verdict["holds"], &verdict["facts"]["need_bytes"]), (&Value::Bool(true), &15_179_008.into()));
     let error = imported(&files[..2], &Options::default()).unwrap_err().to_string();
     assert!(error.starts_with("buffers-dell6100.json: there is no port\nhint: give the file that has PORT"), "{error}");
+    // What a later file says holds.
+    let off = "{\"PORT\": {\n\"Ethernet0\": {\"admin_status\": \"down\"}}}";
+    let all = [files[0], files[1], files[2], ("off.json", off)];
+    let (result, _) = imported(&all, &Options::default()).unwrap();
+    assert!(!result.scenario.contains("\"Ethernet0\""), "{}", result.scenario);
+    let expected = "off.json:2: assumed: an entry of PORT in place of that of dell6100-ports.json";
+    assert!(notes(&result).iter().any(|note| note == expected), "{:?}", notes(&result));
     let twice = imported(&[files[2], files[2]], &Options::default()).unwrap_err().to_string();
     assert!(twice.contains("`BUFFER_PG|Ethernet0|3-4`: stands there twice"), "{twice}");
 }
