@@ -32,6 +32,7 @@ mod hpcc;
 mod htsim;
 mod msccl;
 mod schedule;
+mod simai;
 mod sonic;
 mod xml;
 

@@ -14,6 +14,7 @@ pub const FAMILIES: &[&Family] = &[
     &crate::msccl::FAMILY,
     &crate::hpcc::FAMILY,
     &crate::sonic::FAMILY,
+    &crate::simai::FAMILY,
 ];
 
 /// Files of one origin, which belong together.

@@ -77,9 +77,10 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         work.notes.ignored(source.name(), None, text);
     }
     let mut page = Page::new();
-    introduce(&given, &mut page);
+    introduce(&given, work, &mut page);
     let start = origin(&flows, config.as_ref(), list.as_ref(), work)?;
-    if let Some(config) = &config {
+    let own = work.options.fabric.is_none();
+    if let Some(config) = config.as_ref().filter(|_| own) {
         stop(config, start, &mut page)?;
     }
     let graph = match graph {
@@ -93,10 +94,10 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         }
         None => write_network(&graph, &fabric, &flows, config.as_ref(), work, &mut page)?,
     }
-    if let Some(config) = &config {
-        faults::write(config, &graph, &fabric, start, &mut page)?;
-    } else {
-        faults::losses(&graph, &fabric, 0.0, &mut page);
+    match &config {
+        Some(config) if own => faults::write(config, &graph, &fabric, start, &mut page)?,
+        None if own => faults::losses(&graph, &fabric, 0.0, &mut page),
+        _ => {}
     }
     let ways = match given.at_most_one("hpcc-paths")? {
         Some(source) => Some((source, paths::parse(source.name(), &source.text()?)?)),
@@ -128,10 +129,13 @@ fn named(own: Option<&Source>, config: Option<&Config>, keys: &[&str]) -> Result
     Err(error.hint("it is looked for from the configuration's directory and the one above; give the file beside it"))
 }
 
-fn introduce(given: &Given, page: &mut Page) {
+fn introduce(given: &Given, work: &Work<'_>, page: &mut Page) {
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
     page.remark(&format!("{}: of the ns-3 code of HPCC or one that came of it.", names.join(", ")));
-    page.key("title", names.first().copied().unwrap_or_default());
+    // A fabric of the caller's has a title of its own, if any.
+    if work.options.fabric.is_none() {
+        page.key("title", names.first().copied().unwrap_or_default());
+    }
 }
 
 /// The time in those files that is 0 s here: 2 s, with which their tools begin, or the first flow if that is earlier.

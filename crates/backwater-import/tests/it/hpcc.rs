@@ -343,6 +343,18 @@ fn links_fail_and_lose() {
 }
 
 #[test]
+fn a_fabric_of_the_caller_is_all_but_the_flows() {
+    let fabric = "title = \"mine\"\n[stop]\nat = \"1 s\"\n[topology]\nkind = \"star\"\nhosts = 4\n";
+    let options = Options { fabric: Some(("mine.toml".into(), fabric.into())), ..Options::default() };
+    let files = [("c", text("config.txt")), ("t", text("topology.txt")), ("f", text("flow.txt"))];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let (result, _) = imported(&files, &options).unwrap();
+    let table: toml::Table = result.scenario.parse().unwrap();
+    let names: Vec<&str> = table.keys().map(String::as_str).collect();
+    assert_eq!(names, ["title", "stop", "topology", "flow"]);
+}
+
+#[test]
 fn conweave_has_thresholds_of_its_own() {
     let files = [("c", text("conweave.conf")), ("t", text("topology.txt")), ("f", text("flow-conweave.txt"))];
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();

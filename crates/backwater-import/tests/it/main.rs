@@ -7,6 +7,7 @@ mod htsim;
 mod msccl;
 mod mutate;
 mod recognised;
+mod simai;
 mod sonic;
 
 use backwater_import::{ImportError, Imported, Memory, Options, Source, import};
@@ -58,4 +59,8 @@ pub const FIXTURES: &[(&str, &str)] = &[
     ("sonic/leaf.json", "sonic-config-db"),
     ("sonic/mock_config_db.json", "sonic-config-db"),
     ("sonic/qos-dell6100.json", "sonic-config-db"),
+    ("simai/microAllReduce.txt", "simai-workload"),
+    ("simai/aicb_all_to_all.txt", "simai-workload"),
+    ("simai/experts.txt", "simai-workload"),
+    ("simai/Spectrum-X_16g_8gps_400Gbps_H100", "simai-topology"),
 ];

@@ -1,0 +1,180 @@
+//! `[[job]]`: the passes of all layers as steps.
+
+use super::groups::Groups;
+use super::workload::{Comm, CommKind, Layer, Policy, Workload};
+use crate::error::ImportError;
+use crate::page::Page;
+use crate::registry::Work;
+use crate::units::{size, time};
+
+/// The names of the three passes.
+const PASSES: [&str; 3] = ["forward", "input gradient", "weight gradient"];
+
+/// Steps as they are written.
+struct Steps<'a> {
+    page: &'a mut Page,
+    groups: &'a Groups,
+    /// What the next step of the passes waits for.
+    last: Option<String>,
+    /// What was written last.
+    before: Option<String>,
+    written: usize,
+}
+
+/// Writes the job: ranks in servers of so many.
+pub fn write(
+    workload: &Workload,
+    groups: &Groups,
+    per_server: u32,
+    work: &mut Work<'_>,
+    page: &mut Page,
+) -> Result<(), ImportError> {
+    let ranks = groups.ranks();
+    page.head("[[job]]").key("label", "workload").key("ranks", ranks);
+    if per_server > 1 {
+        page.key("ranks_per_server", per_server);
+    }
+    let file = workload.file.as_str();
+    let comms = |layer: &Layer| layer.passes.iter().flat_map(|pass| pass.comm).collect::<Vec<_>>();
+    if workload.layers.iter().any(|layer| !comms(layer).is_empty()) {
+        let text = "collectives: all-reduce, all-gather and reduce-scatter by one ring, all-to-all directly; that program has several \
+                    channels, trees and NVLS";
+        work.notes.differs(file, None, text);
+    }
+    let mut steps = Steps { page, groups, last: None, before: None, written: 0 };
+    let layers = || (0usize..).zip(&workload.layers);
+    match workload.policy {
+        Policy::Micro => {
+            if workload.layers.len() > 1 {
+                let text =
+                    "that program does the first line of a MICRO file alone; here all are done, one after the other";
+                work.notes.differs(file, workload.layers.get(1).map(|layer| layer.line), text);
+            }
+            for (number, layer) in layers() {
+                steps.comm(number, layer, 2, true);
+            }
+        }
+        policy => {
+            for (number, layer) in layers() {
+                steps.compute(number, layer, 0);
+                if policy != Policy::Data {
+                    steps.comm(number, layer, 0, true);
+                }
+            }
+            if policy != Policy::Inference {
+                for (number, layer) in layers().collect::<Vec<_>>().into_iter().rev() {
+                    steps.backward(number, layer, policy);
+                }
+            }
+        }
+    }
+    match steps.written {
+        0 => Err(ImportError::new("no layer computes or communicates anything").file(file)),
+        _ => Ok(()),
+    }
+}
+
+impl Steps<'_> {
+    fn backward(&mut self, number: usize, layer: &Layer, policy: Policy) {
+        match policy {
+            Policy::Transformer => {
+                self.compute(number, layer, 1);
+                self.comm(number, layer, 1, true);
+                self.compute(number, layer, 2);
+                self.weights(number, layer);
+            }
+            Policy::Model => {
+                self.compute(number, layer, 1);
+                let comm = if number > 0 { self.comm(number, layer, 1, false) } else { None };
+                self.compute(number, layer, 2);
+                self.weights(number, layer);
+                // The layer before waits for both.
+                if let Some(comm) = comm {
+                    self.join(number, layer, comm);
+                }
+            }
+            _ => {
+                self.compute(number, layer, 2);
+                self.weights(number, layer);
+                if number > 0 {
+                    self.compute(number, layer, 1);
+                }
+            }
+        }
+    }
+
+    /// The collective of the weight gradient and the update after it, for which nothing waits.
+    fn weights(&mut self, number: usize, layer: &Layer) {
+        let Some(comm) = self.comm(number, layer, 2, false) else { return };
+        if layer.update_ns > 0 {
+            let label = label(number, layer, "update");
+            self.step(&label, Some(vec![comm]));
+            self.page.key("kind", "compute").key("time", time(layer.update_ns * 1000));
+        }
+    }
+
+    /// A computation that takes no time, which waits for a collective and for what was last.
+    fn join(&mut self, number: usize, layer: &Layer, comm: String) {
+        let label = label(number, layer, "gradients");
+        let after = self.last.iter().cloned().chain([comm]).collect();
+        self.step(&label, Some(after));
+        self.page.key("kind", "compute").key("time", "0 s");
+        self.last = Some(label);
+    }
+
+    fn compute(&mut self, number: usize, layer: &Layer, pass: usize) {
+        let nanoseconds = layer.passes[pass].compute_ns;
+        if nanoseconds == 0 {
+            return;
+        }
+        let label = label(number, layer, PASSES[pass]);
+        self.step(&label, None);
+        self.page.key("kind", "compute").key("time", time(nanoseconds * 1000));
+        self.last = Some(label);
+    }
+
+    /// A collective; one that blocks is what the next step waits for. Gives its label.
+    fn comm(&mut self, number: usize, layer: &Layer, pass: usize, blocks: bool) -> Option<String> {
+        let Comm { kind, group, bytes } = layer.passes[pass].comm?;
+        let (ranks, stride) = self.groups.size_and_stride(group);
+        // A rank alone has nothing to send.
+        if ranks < 2 {
+            return None;
+        }
+        let (name, payload) = match kind {
+            CommKind::AllReduce => ("all-reduce", bytes),
+            CommKind::AllGather => ("all-gather", bytes),
+            CommKind::ReduceScatter => ("reduce-scatter", bytes),
+            // A rank's buffer has a part for each rank.
+            CommKind::AllToAll => ("all-to-all", bytes.div_ceil(ranks.into())),
+        };
+        let label = label(number, layer, &format!("{} {name}", PASSES[pass]));
+        self.step(&label, None);
+        self.page.key("kind", name).key("size", size(payload));
+        if ranks < self.groups.ranks() {
+            self.page.key("group_size", ranks);
+            if stride > 1 {
+                self.page.key("group_stride", stride);
+            }
+        }
+        if blocks {
+            self.last = Some(label.clone());
+        }
+        Some(label)
+    }
+
+    /// The head of a step, and what it waits for unless that is the step before it.
+    fn step(&mut self, label: &str, after: Option<Vec<String>>) {
+        self.page.head("[[job.step]]").key("label", label);
+        let after = after.unwrap_or_else(|| self.last.iter().cloned().collect());
+        if self.written > 0 && self.before.as_slice() != after.as_slice() {
+            self.page.key("after", after);
+        }
+        self.before = Some(label.to_owned());
+        self.written += 1;
+    }
+}
+
+fn label(number: usize, layer: &Layer, what: &str) -> String {
+    format!("{number} {} {what}", layer.name)
+}

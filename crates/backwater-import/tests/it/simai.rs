@@ -1,0 +1,235 @@
+//! Files of SimAI and AICB.
+
+use crate::{fixture, imported};
+use backwater_import::Memory;
+use backwater_import::{Imported, Options, Source, import, mutation};
+
+fn text(name: &str) -> String {
+    String::from_utf8(fixture(&format!("simai/{name}"))).expect("text")
+}
+
+fn done(files: &[(&str, &str)]) -> (Imported, toml::Table) {
+    let (result, _) = imported(files, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = result.scenario.parse().unwrap_or_else(|error| panic!("{error}\n{}", result.scenario));
+    (result, scenario)
+}
+
+/// Of each step its label and the keys that matter, as `KEY VALUE`.
+fn steps(scenario: &toml::Table) -> Vec<String> {
+    let line = |step: &toml::Value| {
+        let keys = ["time", "size", "group_size", "group_stride", "after"];
+        let said = keys.iter().filter_map(|key| Some(format!("{key} {}", step.get(*key)?)));
+        let name = format!("{}: {}", step["label"].as_str().unwrap(), step["kind"].as_str().unwrap());
+        std::iter::once(name).chain(said).collect::<Vec<_>>().join(", ")
+    };
+    scenario["job"][0]["step"].as_array().unwrap().iter().map(line).collect()
+}
+
+#[test]
+fn servers_on_rails_are_a_leaf_spine_with_rails() {
+    let (result, scenario) = done(&[("t", &text("Spectrum-X_16g_8gps_400Gbps_H100"))]);
+    for line in [
+        "kind = \"leaf-spine\"",
+        "leaves = 8",
+        "spines = 64",
+        "hosts_per_leaf = 2",
+        "rails = 8",
+        "rate = \"400 Gb/s\"",
+        "link_delay = \"500 ns\"",
+    ] {
+        assert!(result.scenario.contains(line), "{line} is missing in\n{}", result.scenario);
+    }
+    assert_eq!(scenario.get("job"), None);
+    let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+    assert!(notes.iter().any(|note| note.starts_with("t:3: differs: NVLink, 2880 Gb/s a GPU")), "{notes:?}");
+}
+
+#[test]
+fn a_workload_on_its_servers() {
+    let files = [("w", text("microAllReduce.txt")), ("t", text("Spectrum-X_16g_8gps_400Gbps_H100"))];
+    let (_, scenario) = done(&[(files[0].0, &files[0].1), (files[1].0, &files[1].1)]);
+    let job = &scenario["job"][0];
+    assert_eq!((job["ranks"].as_integer(), job["ranks_per_server"].as_integer()), (Some(8), Some(8)));
+    // Weight and input gradient take 1 ns each; the layers are gone through backwards then.
+    assert_eq!(
+        steps(&scenario),
+        [
+            "0 embedding_layer forward: compute, time \"556 us\"",
+            "0 embedding_layer forward all-reduce: all-reduce, size \"16 MiB\"",
+            "1 embedding_layer forward: compute, time \"556 us\"",
+            "1 embedding_layer forward all-reduce: all-reduce, size \"64 MiB\"",
+            "1 embedding_layer input gradient: compute, time \"1 ns\"",
+            "1 embedding_layer weight gradient: compute, time \"1 ns\"",
+            "0 embedding_layer input gradient: compute, time \"1 ns\"",
+            "0 embedding_layer weight gradient: compute, time \"1 ns\"",
+        ]
+    );
+}
+
+/// 16 ranks: tensor groups of 2, two stages, so 4 are data-parallel, of which 2 are of one group of experts. By `MockNcclGroup.cc` they
+/// are 1, 4 and 2 ranks apart, and those of the data-parallel experts 4.
+#[test]
+fn groups_are_those_of_the_program() {
+    let (result, scenario) = done(&[("w", &text("experts.txt"))]);
+    let expected = [
+        "0 embedding forward: compute, time \"1 us\"",
+        "0 embedding forward all-reduce: all-reduce, size \"4 KiB\", group_size 2",
+        "1 moe forward: compute, time \"500 ns\"",
+        // Half of 8193 B goes to the other rank, rounded up.
+        "1 moe forward all-to-all: all-to-all, size \"4097 B\", group_size 2, group_stride 2",
+        "2 norm weight gradient: compute, time \"10 ns\"",
+        "2 norm weight gradient all-gather: all-gather, size \"2 KiB\", group_size 4, group_stride 4",
+        "2 norm update: compute, time \"50 ns\"",
+        // Nothing waits for the collective of a weight gradient.
+        "1 moe input gradient: compute, time \"700 ns\", after [\"2 norm weight gradient\"]",
+        "1 moe input gradient all-to-all: all-to-all, size \"4 KiB\", group_size 2, group_stride 2",
+        "1 moe weight gradient: compute, time \"900 ns\"",
+        "1 moe weight gradient reduce-scatter: reduce-scatter, size \"10 KB\", group_size 2, group_stride 4",
+        "0 embedding input gradient: compute, time \"2 us\", after [\"1 moe weight gradient\"]",
+        "0 embedding weight gradient: compute, time \"3 us\"",
+        "0 embedding weight gradient all-reduce: all-reduce, size \"64 KiB\", group_size 4, group_stride 4",
+        "0 embedding update: compute, time \"100 ns\"",
+    ];
+    assert_eq!(steps(&scenario), expected);
+    assert_eq!(scenario["topology"]["hosts"].as_integer(), Some(16));
+    let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+    for note in [
+        "w:1: differs: pp: that program runs one stage",
+        "w:1: ignored: ga: that program",
+        "w:1: ignored: layers that are computed again",
+        "w:5: ignored: BROADCAST: that program sends nothing",
+    ] {
+        assert!(notes.iter().any(|own| own.starts_with(note)), "{note} is missing in {notes:?}");
+    }
+}
+
+#[test]
+fn micro_tests_are_done_one_after_the_other() {
+    let files = [("w", text("aicb_all_to_all.txt")), ("t", text("Spectrum-X_16g_8gps_400Gbps_H100"))];
+    let (_, scenario) = done(&[(files[0].0, &files[0].1), (files[1].0, &files[1].1)]);
+    let steps = steps(&scenario);
+    assert_eq!(steps.len(), 19);
+    // A sixteenth of 4096 B to each, and so on up to 1 GiB.
+    assert_eq!(steps[0], "0 micro_test weight gradient all-to-all: all-to-all, size \"256 B\"");
+    assert_eq!(steps[18], "18 micro_test weight gradient all-to-all: all-to-all, size \"64 MiB\"");
+}
+
+#[test]
+fn policies_order_the_passes() {
+    let of = |policy: &str| {
+        let layers =
+            "a -1 1 ALLREDUCE 8 2 ALLREDUCE 8 3 ALLREDUCE 8 0\nb -1 4 ALLREDUCE 8 5 ALLREDUCE 8 6 ALLREDUCE 8 0\n";
+        let text = format!("{policy} all_gpus: 4 model_parallel_NPU_group: 2\n2\n{layers}");
+        let (_, scenario) = done(&[("w", &text)]);
+        let short = |step: String| {
+            let (label, rest) = step.split_once(": ").unwrap();
+            let after = rest.split_once("after ").map_or(String::new(), |(_, after)| format!(" < {after}"));
+            format!("{label}{after}").replace("gradient", "g").replace("all-reduce", "sum")
+        };
+        steps(&scenario).into_iter().map(short).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(of("DISTRIBUTED_INFERENCE"), "0 a forward; 0 a forward sum; 1 b forward; 1 b forward sum");
+    assert_eq!(
+        of("DATA"),
+        "0 a forward; 1 b forward; 1 b weight g; 1 b weight g sum; 1 b input g < [\"1 b weight g\"]; 0 a weight g; 0 a weight g sum"
+    );
+    assert_eq!(
+        of("MODEL"),
+        "0 a forward; 0 a forward sum; 1 b forward; 1 b forward sum; 1 b input g; 1 b input g sum; 1 b weight g < [\"1 b input g\"]; \
+         1 b weight g sum; 1 b gs < [\"1 b weight g\", \"1 b input g sum\"]; 0 a input g; 0 a weight g; 0 a weight g sum"
+    );
+}
+
+#[test]
+fn gpus_that_only_have_nvlink_are_joined_by_its_switch() {
+    let text =
+        "5 4 1 0 4 H100\n4\n0 4 2400Gbps 25ns 0\n1 4 2400Gbps 25ns 0\n2 4 2400Gbps 25ns 0\n3 4 2400Gbps 25ns 0\n";
+    let (_, scenario) = done(&[("t", text), ("w", "MICRO\n1\nm -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4096 1\n")]);
+    assert_eq!(scenario["topology"]["kind"].as_str(), Some("star"));
+    assert_eq!(scenario["topology"]["rate"].as_str(), Some("2400 Gb/s"));
+    assert_eq!(scenario["job"][0].get("ranks_per_server"), None);
+    assert_eq!(scenario["job"][0]["ranks"].as_integer(), Some(4));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let refused = |kind: &str, text: &str| {
+        let options = Options { format: Some(format!("simai-{kind}")), ..Options::default() };
+        imported(&[("a", text)], &options).map(|_| ()).unwrap_err().to_string()
+    };
+    let layer = "l -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\n";
+    for (kind, file, expected) in [
+        ("topology", "5 4 1 0 4 H100\n4\n0 4 1Gbps 1ns 0\n".to_owned(), "a:3: the file ends where"),
+        (
+            "topology",
+            "50 4 1 0 4 H100\n4\n0 4 1Gbps 1ns 0\n".into(),
+            "a:1: says 50 nodes and 4 links, and is too short",
+        ),
+        (
+            "topology",
+            "5 4 1 4 1 H100\n4\n0 4 1Gbps 1ns 0\n".into(),
+            "a:1: 1 and 4 of 5 nodes are switches: there is no GPU",
+        ),
+        ("topology", "5 3 1 0 1 H100\n4\n0 4 1Gbps 1ns 0\n".into(), "a:1: 4 GPUs do not fill servers of 3"),
+        (
+            "topology",
+            "3 1 0 2 2 H100\n1 2\n0 1 1Gbps 1ns 0\n0 2 1Gbps 1ns 0\n".into(),
+            "a:4: GPU 0 has several links to the network",
+        ),
+        ("workload", format!("HYBRID_DLRM all_gpus: 4\n1\n{layer}"), "a:1: `HYBRID_DLRM`: cannot be imported"),
+        ("workload", format!("SOMETHING all_gpus: 4\n1\n{layer}"), "a:1: `SOMETHING`: is no policy of SimAI"),
+        ("workload", format!("MICRO all_gpus: 0\n1\n{layer}"), "a:1: a number of GPUs is 0"),
+        ("workload", format!("MICRO\n1\n{layer}"), "a:1: the number of GPUs is not said"),
+        (
+            "workload",
+            format!("MICRO all_gpus: 4\n2\n{layer}"),
+            "a:3: the file ends where the name of a layer should stand",
+        ),
+        (
+            "workload",
+            "MICRO all_gpus: 4\n1\nl -1 1 NONE 0 1 NONE 0 1 GATHER 8 1\n".into(),
+            "a:3: `GATHER`: is no collective that can be imported",
+        ),
+        (
+            "workload",
+            "MICRO all_gpus: 4\n1\nl -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 18446744073709551615 1\n".into(),
+            "a:3: 18446744073709551615 B are more than",
+        ),
+        (
+            "workload",
+            format!("DATA all_gpus: 6 pp: 4\n1\n{layer}"),
+            "a:1: 6 ranks do not make groups of tensor and pipeline of 4",
+        ),
+        ("workload", format!("DATA all_gpus: 6 ep: 4\n1\n{layer}"), "a:1: 6 ranks do not make groups of experts of 4"),
+        ("workload", "MICRO all_gpus: 1\n1\nl -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n".into(), "a: no layer computes"),
+        ("workload", format!("MICRO all_gpus: 4000000\n1\n{layer}"), "a:1: 4000000 ranks are more than 1000000"),
+        ("workload", format!("MICRO all_gpus: 70000\n1\n{layer}"), "a: 70000 ranks, and no topology is given"),
+    ] {
+        let error = refused(kind, &file);
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+    let topology = text("Spectrum-X_16g_8gps_400Gbps_H100");
+    for (gpus, expected) in
+        [(32, "w:1: 32 ranks, and the topology has 16 GPUs"), (12, "w:1: 12 ranks do not fill servers of 8")]
+    {
+        let workload = format!("MICRO all_gpus: {gpus}\n1\n{layer}");
+        let error = imported(&[("w", &workload), ("t", &topology)], &Options::default()).map(|_| ()).unwrap_err();
+        assert!(error.to_string().starts_with(expected), "{error}");
+    }
+}
+
+/// Whatever is done to one of two files that belong together, they are read or refused.
+#[test]
+fn mutated_sets_are_read_or_refused() {
+    let names = ["experts.txt", "Spectrum-X_16g_8gps_400Gbps_H100"];
+    for seed in 0..600u64 {
+        let sources = (0u64..).zip(names).map(|(number, name)| {
+            let original = fixture(&format!("simai/{name}"));
+            let octets = if seed % 2 == number { mutation::of(&original, seed) } else { original };
+            Source::octets(name, octets)
+        });
+        if let Ok(result) = import(sources.collect(), "it", &Options::default(), &mut Memory::default()) {
+            result.scenario.parse::<toml::Table>().unwrap_or_else(|error| panic!("{seed}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+"""Files of SimAI: a collective that is imported takes its closed form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FABRIC = """
+[topology]
+kind = "star"
+hosts = {ranks}
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[packet]
+payload = "1000 B"
+header = "0 B"
+gap = "0 B"
+[ack]
+enabled = false
+[switch]
+buffer_per = "none"
+latency = "300 ns"
+"""
+PACKET, WAY = 80_000, 2 * 500_000 + 300_000
+"""Time of a packet at 100 Gb/s, and of the way without it, in ps."""
+PACKETS = 16
+"""Packets of a rank's part."""
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 7])
+@pytest.mark.parametrize(
+    ("kind", "passes"), [("ALLREDUCE", 2), ("ALLGATHER", 1), ("REDUCESCATTER", 1)]
+)
+def test_a_micro_test_takes_the_closed_form_of_a_ring(
+    tmp_path: Path, ranks: int, kind: str, passes: int
+) -> None:
+    (tmp_path / "star.toml").write_text(FABRIC.format(ranks=ranks))
+    size = ranks * PACKETS * 1000
+    line = f"micro_test -1 1 NONE 0 1 NONE 0 1 {kind} {size} 1"
+    (tmp_path / "micro.txt").write_text(f"MICRO all_gpus: {ranks}\n1\n{line}\n")
+    done = backwater.import_(
+        tmp_path / "micro.txt", tmp_path / "ours.toml", fabric=tmp_path / "star.toml"
+    )
+    run = backwater.load(done.path).run()
+    # A phase is over when its last packet has gone over both links behind the others.
+    phase = (PACKETS + 1) * PACKET + WAY
+    (collective,) = run.collectives.to_pylist()
+    assert collective["end_ps"] - collective["start_ps"] == passes * (ranks - 1) * phase
+
+
+def test_all_to_all_fills_the_links(tmp_path: Path) -> None:
+    ranks = 4
+    (tmp_path / "star.toml").write_text(FABRIC.format(ranks=ranks))
+    size = ranks * PACKETS * 1000
+    line = f"micro_test -1 1 NONE 0 1 NONE 0 1 ALLTOALL {size} 1"
+    (tmp_path / "micro.txt").write_text(f"MICRO all_gpus: {ranks}\n1\n{line}\n")
+    done = backwater.import_(
+        tmp_path / "micro.txt", tmp_path / "ours.toml", fabric=tmp_path / "star.toml"
+    )
+    run = backwater.load(done.path).run()
+    sent = run.flows.to_pylist()
+    assert sorted((flow["src"], flow["dst"]) for flow in sent) == [
+        (a, b) for a in range(ranks) for b in range(ranks) if a != b
+    ]
+    assert {flow["bytes"] for flow in sent} == {PACKETS * 1000}
