@@ -1,18 +1,23 @@
-//! `fuzz FILE KIND COUNT [SEED]`: so many mutations of a file are imported as a kind. Says how many were read; a panic ends it.
+//! `fuzz FILE KIND COUNT [SEED [FILE…]]`: so many mutations of a file are imported as a kind, with other files beside it as they are; KIND
+//! is a family then. Says how many were read; a panic ends it.
 
 use backwater_import::{Memory, Options, Source, import, mutation};
 
 fn main() -> Result<(), String> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [file, kind, count, seed @ ..] = words.as_slice() else { return Err("fuzz FILE KIND COUNT [SEED]".into()) };
+    let [file, kind, count, seed @ ..] = words.as_slice() else {
+        return Err("fuzz FILE KIND COUNT [SEED [FILE…]]".into());
+    };
     let number = |word: &String| word.parse::<u64>().map_err(|error| format!("{word}: {error}"));
     let (count, first) = (number(count)?, seed.first().map_or(Ok(0), number)?);
     let original = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
     let options = Options { format: Some(kind.clone()), ..Options::default() };
+    let beside: Vec<Source> = seed.iter().skip(1).map(Source::file).collect();
     let (mut read, mut refused) = (0u64, 0u64);
     for seed in first..first + count {
         let source = Source::octets("it", mutation::of(&original, seed));
-        match import(vec![source], "it", &options, &mut Memory::default()) {
+        let sources = std::iter::once(source).chain(beside.iter().cloned()).collect();
+        match import(sources, "it", &options, &mut Memory::default()) {
             Ok(_) => read += 1,
             Err(_) => refused += 1,
         }

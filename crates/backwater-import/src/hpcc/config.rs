@@ -30,6 +30,7 @@ use Use::{No, Read};
 
 const RESULTS: Use = No("a file of that program's results: `backwater run --out` writes its own, all of them");
 const MONITOR: Use = No("what that program samples: `[output]` says what a run records here");
+const TRACE: Use = No("which packets are traced: `backwater run --capture` writes what passes a port");
 const UNUSED: Use = No("that program does not use it");
 const CONWEAVE: Use = No("the parameters of ConWeave, which is not modelled");
 
@@ -48,7 +49,7 @@ const KEYS: [(&str, Shape, Use); 78] = [
     ("TOPOLOGY_FILE", W(1), Read),
     ("FLOW_FILE", W(1), Read),
     ("FLOW_INPUT_FILE", W(1), Read),
-    ("TRACE_FILE", W(1), Read),
+    ("TRACE_FILE", W(1), TRACE),
     ("TRACE_OUTPUT_FILE", W(1), RESULTS),
     ("SIMULATOR_STOP_TIME", W(1), Read),
     ("ALPHA_RESUME_INTERVAL", W(1), Read),
@@ -78,7 +79,7 @@ const KEYS: [(&str, Shape, Use); 78] = [
     ("PINT_PROB", W(1), No("PINT is not modelled")),
     ("ACK_HIGH_PRIO", W(1), Read),
     ("LINK_DOWN", W(3), Read),
-    ("ENABLE_TRACE", W(1), Read),
+    ("ENABLE_TRACE", W(1), TRACE),
     ("KMAX_MAP", Map, Read),
     ("KMIN_MAP", Map, Read),
     ("PMAX_MAP", Map, Read),
@@ -87,7 +88,7 @@ const KEYS: [(&str, Shape, Use); 78] = [
     ("QLEN_MON_START", W(1), MONITOR),
     ("QLEN_MON_END", W(1), MONITOR),
     ("FLOWGEN_START_TIME", W(1), Read),
-    ("FLOWGEN_STOP_TIME", W(1), Read),
+    ("FLOWGEN_STOP_TIME", W(1), No("the list of flows says when they end")),
     ("LB_MODE", W(1), Read),
     ("ENABLE_PFC", W(1), Read),
     ("ENABLE_IRN", W(1), Read),

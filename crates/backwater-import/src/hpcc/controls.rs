@@ -33,6 +33,23 @@ enum Control {
     None,
 }
 
+/// Constants of single controls.
+const OWN: [(&str, &[Control]); 13] = [
+    ("EWMA_GAIN", &[Control::Dcqcn, Control::Dctcp]),
+    ("ALPHA_RESUME_INTERVAL", &[Control::Dcqcn]),
+    ("RP_TIMER", &[Control::Dcqcn]),
+    ("FAST_RECOVERY_TIMES", &[Control::Dcqcn]),
+    ("RATE_DECREASE_INTERVAL", &[Control::Dcqcn]),
+    ("CLAMP_TARGET_RATE", &[Control::Dcqcn]),
+    ("RATE_AI", &[Control::Dcqcn, Control::Hpcc, Control::Pint, Control::Timely]),
+    ("RATE_HAI", &[Control::Dcqcn, Control::Timely]),
+    ("DCTCP_RATE_AI", &[Control::Dctcp]),
+    ("U_TARGET", &[Control::Hpcc, Control::Pint]),
+    ("MI_THRESH", &[Control::Hpcc, Control::Pint]),
+    ("MULTI_RATE", &[Control::Hpcc, Control::Pint]),
+    ("SAMPLE_FEEDBACK", &[Control::Hpcc, Control::Pint]),
+];
+
 /// What a configuration is written for.
 pub struct Setting<'a> {
     /// It.
@@ -238,6 +255,12 @@ impl Setting<'_> {
                 self.differs(notes, "CC_MODE", text);
             }
             Control::None => {}
+        }
+        for (key, controls) in OWN {
+            if let Some(line) = config.line(key).filter(|_| !controls.contains(&control)) {
+                let text = "constants of other controls than that of CC_MODE, as there";
+                notes.ignored(config.file(), Some(line), text);
+            }
         }
         if !config.flag("RATE_BOUND", true)? {
             self.differs(notes, "RATE_BOUND", "RATE_BOUND 0: here packets are paced at their flow's rate");

@@ -19,8 +19,9 @@ pub fn write(config: &Config, graph: &Graph, fabric: &Fabric, start: u64, page: 
         if !joined {
             return Err(config.error("LINK_DOWN", "names two nodes without a link between them"));
         }
-        // Counted from 2 s there, when flows begin.
-        let at = super::CUSTOM_PS.saturating_add(after).saturating_sub(start);
+        // Counted there from when flows begin.
+        let from = config.time("FLOWGEN_START_TIME", 12)?.unwrap_or(super::CUSTOM_PS);
+        let at = from.saturating_add(after).saturating_sub(start);
         page.head("[[fault]]").key("kind", "link-down").key("at", time(at));
         page.key("a", fabric.name(a)).key("b", fabric.name(b));
     }

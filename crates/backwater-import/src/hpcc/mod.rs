@@ -92,7 +92,10 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         Some((name, text)) => {
             page.gap().remark(&format!("From here on: {name}")).verbatim(text);
         }
-        None => write_network(&graph, &fabric, &flows, config.as_ref(), work, &mut page)?,
+        None => {
+            let file = given.files.first().map_or("", |(_, source)| source.name());
+            write_network(&graph, &fabric, &flows, (config.as_ref(), file), work, &mut page)?;
+        }
     }
     match &config {
         Some(config) if own => faults::write(config, &graph, &fabric, start, &mut page)?,
@@ -172,10 +175,7 @@ fn origin(
 
 /// `[stop]`.
 fn stop(config: &Config, start: u64, page: &mut Page) -> Result<(), ImportError> {
-    for key in ["SIMULATOR_STOP_TIME", "FLOWGEN_STOP_TIME"] {
-        let Some(stop) = config.time(key, 12)?.filter(|stop| key == "SIMULATOR_STOP_TIME" && *stop > start) else {
-            continue;
-        };
+    if let Some(stop) = config.time("SIMULATOR_STOP_TIME", 12)?.filter(|stop| *stop > start) {
         page.head("[stop]").key("at", time(stop - start));
     }
     Ok(())
@@ -222,7 +222,7 @@ fn write_network(
     graph: &Graph,
     fabric: &Fabric,
     flows: &List,
-    config: Option<&Config>,
+    (config, file): (Option<&Config>, &str),
     work: &mut Work<'_>,
     page: &mut Page,
 ) -> Result<(), ImportError> {
@@ -235,7 +235,7 @@ fn write_network(
             page.head("[ack]").key("size", "60 B");
             page.head("[switch]").key("buffer_per", "none").key("latency", "0 s");
             let text = "the configuration: no control, and buffers that hold everything";
-            work.notes.assumed("the files", None, text);
+            work.notes.assumed(file, None, text);
             Ok(())
         }
     }

@@ -355,6 +355,24 @@ fn a_fabric_of_the_caller_is_all_but_the_flows() {
 }
 
 #[test]
+fn nothing_is_ignored_in_silence() {
+    let config = config(&[("COLOUR", "blue"), ("CC_MODE", "3"), ("QLEN_MON_FILE", "q")]);
+    let (result, _) = done(&[("c", &config), ("t", &text("topology.txt")), ("f", &text("flow.txt"))]);
+    let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+    for note in [
+        "ignored: COLOUR: no key that is known",
+        "ignored: blue: no key that is known",
+        // EWMA_GAIN, ALPHA_RESUME_INTERVAL, RP_TIMER, FAST_RECOVERY_TIMES, RATE_DECREASE_INTERVAL, CLAMP_TARGET_RATE, RATE_HAI, DCTCP_RATE_AI.
+        "ignored: constants of other controls than that of CC_MODE, as there (and 7 times more)",
+        "ignored: what that program samples",
+        "ignored: which packets are traced",
+        "ignored: thresholds of marking",
+    ] {
+        assert!(notes.iter().any(|own| own.contains(note)), "{note} is missing in {notes:#?}");
+    }
+}
+
+#[test]
 fn conweave_has_thresholds_of_its_own() {
     let files = [("c", text("conweave.conf")), ("t", text("topology.txt")), ("f", text("flow-conweave.txt"))];
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
@@ -366,6 +384,10 @@ fn conweave_has_thresholds_of_its_own() {
     assert_eq!(table["dcqcn"]["rai"].as_str(), Some("40 Mb/s"));
     let (result, _) = done(&files);
     assert!(result.notes.iter().any(|note| note.text.contains("ConWeave is not modelled")));
+    // A link fails so long after flows begin.
+    let early = text("conweave.conf").replace("START_TIME 2.0", "START_TIME 1.0") + "LINK_DOWN 5 5 7\n";
+    let table = scenario(&[("c", &early), files[1], files[2]]);
+    assert_eq!(table["fault"][0]["at"].as_str(), Some("5 us"));
     let without = text("conweave.conf").replace("ENABLE_PFC 1", "ENABLE_PFC 0").replace("IRN 0", "IRN 1");
     let table = scenario(&[("c", &without), files[1], files[2]]);
     assert_eq!((table.get("pfc"), table["transport"]["recovery"].as_str()), (None, Some("selective-repeat")));
