@@ -64,7 +64,7 @@ class Prepared:
     resolved: str
     """Every value, as the text of a scenario file: what a run is known by."""
     recorded: str
-    """The same to be kept beside results: it names its flow tables so that they are found."""
+    """The same to be kept beside results: it names its tables so that they are found."""
     warnings: list[dict[str, str]]
     facts: dict[str, Any]
     """What the manifest says that does not depend on the seed."""
@@ -86,7 +86,7 @@ class Prepared:
     ) -> Prepared:
         """Check a scenario; `facts` is where it comes from and what was changed.
 
-        `base` is the directory that the names of its flow tables are relative to.
+        `base` is the directory that the names of its tables are relative to.
         """
         warnings = scenario.check(capture)
         resolved = scenario.resolved_toml()
@@ -108,30 +108,41 @@ class Prepared:
 
 
 def _findable(scenario: _core.Scenario, resolved: str, base: Path | None) -> str:
-    """Give a scenario's text with its flow tables named by absolute paths.
+    """Give a scenario's text with its tables named by absolute paths.
 
     They stay where they are, since they may be large; and what a run is known by has the names that
     its author gave, so that it is the same run wherever its files lie.
     """
-    if "\ntable = " not in resolved:
-        return resolved
-    for number, flow in enumerate(tomllib.loads(resolved).get("flow", [])):
-        if "table" in flow:
-            place = ((base or Path()) / flow["table"]).absolute()
-            scenario = scenario.with_set(f"flow.{number}.table", json.dumps(str(place)))
-    return scenario.resolved_toml()
+    tables = _named(resolved, _TABLES)
+    for key, name in tables.items():
+        place = ((base or Path()) / name).absolute()
+        scenario = scenario.with_set(key, json.dumps(str(place)))
+    return scenario.resolved_toml() if tables else resolved
+
+
+# Files that a scenario names: what they are listed in, and their key there.
+_TABLES = (("flow", "table"), ("job", "operations"))
+_MATRICES = (("flow", "matrix"),)
+
+
+def _named(resolved: str, kinds: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Give the files of these kinds that a scenario names, by the dotted keys that do."""
+    if not any(f"\n{key} = " in resolved for _, key in kinds):
+        return {}
+    values = tomllib.loads(resolved)
+    return {
+        f"{of}.{number}.{key}": str(entry[key])
+        for of, key in kinds
+        for number, entry in enumerate(values.get(of, []))
+        if key in entry
+    }
 
 
 def inputs_of(resolved: str, base: Path | None) -> dict[str, str]:
     """Give the SHA-256 of each file that a scenario's flows come from."""
-    if "\ntable = " not in resolved and "\nmatrix = " not in resolved:
-        return {}
-    flows = tomllib.loads(resolved).get("flow", [])
-    names = dict.fromkeys(
-        str(flow[key]) for flow in flows for key in ("table", "matrix") if key in flow
-    )
+    names = _named(resolved, _TABLES + _MATRICES).values()
     try:
-        return {name: digest((base or Path()) / name) for name in names}
+        return {name: digest((base or Path()) / name) for name in dict.fromkeys(names)}
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from None
 

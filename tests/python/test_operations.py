@@ -13,6 +13,7 @@ import pytest
 import backwater
 from backwater import _core
 from backwater.jobs import critical_path
+from backwater.report.assumptions import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +128,25 @@ def test_a_path_without_gaps(tmp_path: Path) -> None:
     )
     assert second["after_flow"] == first["flow_id"]
     assert second["start_ps"] == first["end_ps"]
+
+
+def test_results_are_those_of_the_table_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ops.csv").write_text(CSV, "utf-8")
+    out = tmp_path / "out"
+    run = scenario(tmp_path, "ops.csv").run(out=out)
+    assert list(run.manifest["inputs"]) == ["ops.csv"]
+    # Another table is another run: what is there does not stand for it.
+    (tmp_path / "ops.csv").write_text(CSV.replace("10 us", "11 us"), "utf-8")
+    with pytest.raises(backwater.InputError, match="out"):
+        scenario(tmp_path, "ops.csv").run(out=out)
+    # The scenario beside the results finds its table from anywhere.
+    monkeypatch.chdir(out)
+    changed = scenario(tmp_path, "ops.csv").run(out=out, force=True)
+    assert str(tmp_path / "ops.csv") in (changed.recorded or "")
+    assert changed.summary["fingerprint"] != run.summary["fingerprint"]
+    assert tables_of(changed) == [("job", tmp_path / "ops.csv")]
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,15 @@ def recorded(run: Run) -> str:
 
 
 def tables_of(run: Run) -> list[tuple[str, Path]]:
-    """Name the flow tables of a run: the label of the group, and the file."""
-    flows = tomllib.loads(recorded(run)).get("flow", [])
-    return [(str(flow["label"]), Path(flow["table"])) for flow in flows if "table" in flow]
+    """Name the tables of a run: the label of the group of flows or of the job, and the file."""
+    values = tomllib.loads(recorded(run))
+    kinds = (("flow", "table"), ("job", "operations"))
+    return [
+        (str(entry["label"]), Path(entry[key]))
+        for of, key in kinds
+        for entry in values.get(of, [])
+        if key in entry
+    ]
 
 
 class Assumptions:
