@@ -66,7 +66,7 @@ class Resumed:
         if sorted(inputs_of(text, None).values()) != known:
             raise InputError(
                 f"{self.saved.path}: files of its flows are not what they were",
-                "put back the flow tables and matrices with which it was saved",
+                "put back the tables and matrices with which it was saved",
             )
         core = Scenario(_core.Scenario.from_text(text, str(self.saved.path)), {}).complete()
         for change in self.saved.changed:

@@ -66,6 +66,7 @@ impl Coverage {
         let others = [
             "lossless",
             "flow.table",
+            "job.operations",
             "flow.path",
             "flow.sizes",
             "transport.window",
