@@ -209,9 +209,9 @@ impl Sources {
     /// Every job, a group for each of its steps, or for each label of the sends of its table.
     fn jobs(&mut self, checked: &Checked) -> Result<(), ScenarioError> {
         for (number, job) in checked.file.job.iter().enumerate() {
-            match &job.operations {
-                Some(file) => self.graph(checked, number, checked.operations(number, file)?)?,
-                None => self.steps(checked, number)?,
+            match job.is_graph() {
+                true => self.graph(checked, number, checked.operations(number)?)?,
+                false => self.steps(checked, number)?,
             }
         }
         Ok(())

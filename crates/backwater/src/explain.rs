@@ -54,7 +54,8 @@ pub fn explain(key: &str) -> Result<Explain, ScenarioError> {
         let free = step.parse::<usize>().is_ok() || at.path == ["variant"];
         let child = at.child(step);
         // So have entries with a label, where a key of theirs follows: `flow.incast.size`.
-        let label = i + 1 < steps.len() && at.labelled() && child.as_ref().is_none_or(|c| c.entries().is_none());
+        let holds_none = |child: &At| child.entries().is_none() && child.names().is_empty();
+        let label = i + 1 < steps.len() && at.labelled() && child.as_ref().is_none_or(holds_none);
         let (free, child) = if label { (true, None) } else { (free, child) };
         at = match child {
             Some(next) => next,

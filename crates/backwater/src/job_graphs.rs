@@ -6,6 +6,7 @@ use crate::given::{is_parquet, place_of};
 use crate::jobs::Reader;
 use crate::layout::Layout;
 use crate::operations;
+use crate::pipeline;
 use backwater_net::packet::Class;
 use backwater_net::workload::graph::{Graph, GraphError, GraphSpec, MOST, Operations};
 use std::sync::Arc;
@@ -16,17 +17,24 @@ pub(crate) fn read(layout: &Layout, number: usize, seed: u64) -> Result<GraphSpe
     let job = reader.job;
     // What is given as it would be anyway says nothing.
     let others = [
-        ("step", !job.step.is_empty(), "the operations are all that it does: leave out [[job.step]], or `operations`"),
-        ("rounds", job.rounds != 1, "its operations are done once; repeat them in the table"),
-        ("rounds_in_flight", job.rounds_in_flight != 1, "its operations are done once; repeat them in the table"),
+        ("step", !job.step.is_empty(), "what it has is all that the job does: leave out one of both"),
+        ("rounds", job.rounds != 1, "its operations are done once"),
+        ("rounds_in_flight", job.rounds_in_flight != 1, "its operations are done once"),
         (
             "complete_at",
             job.complete_at != CompleteAt::LastByte,
             "the column `after_ack` says what waits for an acknowledgement",
         ),
     ];
+    let what = if job.operations.is_some() { "operations" } else { "pipeline" };
     if let Some((name, _, hint)) = others.into_iter().find(|(_, given, _)| *given) {
-        return reader.fail(name, "is not for a job with `operations`", hint);
+        return reader.fail(name, format!("is not for a job with `{what}`"), hint);
+    }
+    if let Some(entry) = &job.pipeline {
+        if job.operations.is_some() {
+            return reader.fail("pipeline", "the job has a table of `operations`, too", "leave one of them out");
+        }
+        drop(pipeline::operations(&reader, entry)?);
     }
     Ok(GraphSpec {
         label: job.label.as_str().into(),
@@ -40,9 +48,14 @@ pub(crate) fn read(layout: &Layout, number: usize, seed: u64) -> Result<GraphSpe
     })
 }
 
-/// The operations of a job's table.
-pub(crate) fn operations(layout: &Layout, number: usize, file: &str) -> Result<Arc<Operations>, ScenarioError> {
+/// The operations of a job's table or pipeline.
+pub(crate) fn operations(layout: &Layout, number: usize) -> Result<Arc<Operations>, ScenarioError> {
     let reader = Reader::of(layout, number);
+    let file = match (&reader.job.operations, &reader.job.pipeline) {
+        (Some(file), _) => file.as_str(),
+        (None, Some(entry)) => return pipeline::operations(&reader, entry).map(Arc::new),
+        (None, None) => return reader.fail("operations", "is missing", "a table of operations"),
+    };
     if is_parquet(file) {
         let path = place_of(&layout.base_dir, file);
         let given = layout.operations.iter().find(|(of, _)| *of == path);

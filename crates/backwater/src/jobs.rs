@@ -64,13 +64,21 @@ impl<'a> Reader<'a> {
     }
 
     pub fn fail<T>(&self, name: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<T, ScenarioError> {
-        Err(self.layout.error(&format!("{}.{name}", self.key), reason).hint(hint))
+        Err(self.error(name, reason).hint(hint))
+    }
+
+    pub fn error(&self, name: &str, reason: impl Into<String>) -> ScenarioError {
+        self.layout.error(&format!("{}.{name}", self.key), reason)
     }
 
     fn read(&self, seed: u64) -> Result<JobSpec, ScenarioError> {
         let job = self.job;
         if job.step.is_empty() {
-            return self.fail("step", "the job has no steps", "add a [[job.step]], or a table of `operations`");
+            return self.fail(
+                "step",
+                "the job has no steps",
+                "add a [[job.step]], a table of `operations` or a `pipeline`",
+            );
         }
         let hosts = self.hosts(seed)?;
         let mut numbers = HashMap::new();

@@ -33,6 +33,7 @@ pub mod load;
 mod matrix;
 mod nics;
 pub mod operations;
+mod pipeline;
 mod plan;
 mod planned;
 mod resolved;

@@ -12,6 +12,7 @@ pub mod incast;
 pub mod job;
 pub mod list;
 pub mod permutation;
+pub mod pipeline;
 pub mod sizes;
 
 pub use arrivals::{Arrivals, Gaps, Sender, Timing, To};

@@ -2,6 +2,7 @@
 
 use crate::error::{ScenarioError, Warning};
 use crate::given::RowsOf;
+use crate::pipeline::SENDS;
 use crate::resolved::Resolved;
 use backwater_mech::confined::Confined;
 use backwater_net::packet::{Class, class_bits};
@@ -61,6 +62,13 @@ pub(super) fn populations(resolved: &Resolved) -> Vec<Population> {
     }
     let tables = file.job.iter().filter(|job| job.operations.is_some());
     all.extend(tables.map(|job| Population { label: job.label.clone(), table: true, classes: u8::MAX }));
+    for job in file.job.iter().filter(|job| job.pipeline.is_some()) {
+        all.extend(SENDS.map(|send| Population {
+            label: format!("{}/{send}", job.label),
+            table: false,
+            classes: 1 << job.class,
+        }));
+    }
     all
 }
 

@@ -53,12 +53,12 @@ impl Checked {
         confined::controls(&self.planned.resolved)
     }
 
-    /// The operations of a job's table, which is read once.
-    pub(crate) fn operations(&self, job: usize, file: &str) -> Result<Arc<Operations>, ScenarioError> {
+    /// The operations of a job's table or pipeline, which are read or made once.
+    pub(crate) fn operations(&self, job: usize) -> Result<Arc<Operations>, ScenarioError> {
         match self.operations[job].get() {
             Some(known) => Ok(Arc::clone(known)),
             None => {
-                let read = job_graphs::operations(self, job, file)?;
+                let read = job_graphs::operations(self, job)?;
                 Ok(Arc::clone(self.operations[job].get_or_init(|| read)))
             }
         }
@@ -81,9 +81,9 @@ impl Checked {
         let seed = resolved.seed();
         jobs::labels_differ(&planned)?;
         for (number, job) in resolved.file.job.iter().enumerate() {
-            match &job.operations {
-                Some(_) => drop(job_graphs::read(&planned, number, seed)?),
-                None => drop(jobs::build(&planned, number, jobs::read(&planned, number, seed)?, 0, seed)?),
+            match job.is_graph() {
+                true => drop(job_graphs::read(&planned, number, seed)?),
+                false => drop(jobs::build(&planned, number, jobs::read(&planned, number, seed)?, 0, seed)?),
             }
         }
         if resolved.file.flow.is_empty() && resolved.tables.is_empty() && resolved.file.job.is_empty() {

@@ -76,9 +76,59 @@ pub struct JobEntry {
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
     pub operations: Option<String>,
+    /// A training pipeline instead of steps: stages that pass micro-batches on.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Narayanan et al., SC 2021"))]
+    pub pipeline: Option<PipelineEntry>,
     /// The steps of a round, a `[[job.step]]` each.
     #[serde(default)]
     pub step: Vec<StepEntry>,
+}
+
+/// A pipeline: the ranks are `stages` groups in a row, of which each rank sends to its like in the next. Each stage computes passes of micro-batches in the order of the schedule; a pass waits for what it needs from another stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PipelineEntry {
+    /// Number of stages; `ranks` is a multiple of it.
+    #[schemars(range(min = 2, max = 100_000))]
+    #[schemars(extend("x-source" = "Narayanan et al., SC 2021: p"))]
+    pub stages: u32,
+    /// Micro-batches of a training step.
+    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(extend("x-source" = "Narayanan et al., SC 2021: m"))]
+    pub micro_batches: u32,
+    /// In which order a stage computes: all forward passes, then all backward (`gpipe`), one of each in turns (`1f1b`), or so with several `chunks` of the model on each stage (`interleaved`).
+    #[serde(default = "default_schedule")]
+    #[schemars(extend("x-source" = "Huang et al., NeurIPS 2019; Narayanan et al., ICML 2021 and SC 2021; 1f1b: choice"))]
+    pub schedule: ScheduleName,
+    /// `interleaved`: chunks of the model on each stage.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000))]
+    #[schemars(extend("x-source" = "Narayanan et al., SC 2021: v; 1: choice"))]
+    pub chunks: u32,
+    /// Time of a forward pass of a micro-batch through a chunk.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+    pub forward: Time,
+    /// Time of a backward pass of a micro-batch through a chunk. Absent: twice `forward`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Narayanan et al., SC 2021: backward passes take twice as long", "x-range" = "0 s and more"))]
+    pub backward: Option<Time>,
+    /// Payload that each rank sends for a micro-batch: activations to the next stage, and as many gradients back.
+    #[schemars(extend("x-min" = "1 B", "x-source" = "Narayanan et al., SC 2021: b s h values"))]
+    pub size: Bytes,
+}
+
+/// The order of passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleName {
+    /// All forward passes, then all backward.
+    Gpipe,
+    /// One forward, one backward in turns.
+    #[serde(rename = "1f1b")]
+    OneForwardOneBackward,
+    /// The same, with several chunks of the model on each stage.
+    Interleaved,
 }
 
 /// A step of a job.
@@ -204,6 +254,13 @@ pub struct StepEntry {
     pub start: Time,
 }
 
+impl JobEntry {
+    /// Whether it is a graph of operations, those of a table or of a pipeline, and not of steps.
+    pub fn is_graph(&self) -> bool {
+        self.operations.is_some() || self.pipeline.is_some()
+    }
+}
+
 fn default_job() -> String {
     "job".into()
 }
@@ -218,6 +275,10 @@ fn one() -> u32 {
 
 fn one_round() -> u64 {
     1
+}
+
+fn default_schedule() -> ScheduleName {
+    ScheduleName::OneForwardOneBackward
 }
 
 fn default_placement() -> Placement {

@@ -15,8 +15,8 @@ pub use fault::{FaultEntry, Frames};
 pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Places, Share, Slots, Waypoints};
 pub use hosts::{Host, Hosts};
 pub use job::{
-    AlgorithmName, ChoiceName, CompleteAt, CopiesTo, JobEntry, Placement, RankPairs, SizeMatrix, SizeOf, StepEntry,
-    StepKind,
+    AlgorithmName, ChoiceName, CompleteAt, CopiesTo, JobEntry, PipelineEntry, Placement, RankPairs, ScheduleName,
+    SizeMatrix, SizeOf, StepEntry, StepKind,
 };
 pub use nic::{Nic, NicAt, RateLimiters};
 pub use output::Output;

@@ -74,6 +74,10 @@ fn steps(step: &str) -> Result<(), ScenarioError> {
     star(&format!("{JOB}[[job.step]]\n{step}\n"))
 }
 
+fn pipeline(keys: &str) -> Result<(), ScenarioError> {
+    star(&format!("{JOB}[job.pipeline]\nforward = \"1 us\"\n{keys}\n"))
+}
+
 fn set(key: &str, value: &str) -> Result<(), ScenarioError> {
     Scenario::from_text(STAR, "net.toml", Path::new("tests"))?.with_set(key, value)?.check().map(|_| ())
 }
@@ -171,6 +175,18 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         (
             "halving of three",
             steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nalgorithm = \"halving-doubling\"\nranks = \"0..2\""),
+        ),
+        ("stages that do not fit", pipeline("stages = 3\nmicro_batches = 4\nsize = \"1 MB\"")),
+        ("chunks of no interleaved schedule", pipeline("stages = 2\nmicro_batches = 4\nsize = \"1 MB\"\nchunks = 2")),
+        (
+            "micro-batches that do not interleave",
+            pipeline("stages = 2\nmicro_batches = 3\nsize = \"1 MB\"\nschedule = \"interleaved\"\nchunks = 2"),
+        ),
+        (
+            "a pipeline and steps",
+            pipeline(
+                "stages = 2\nmicro_batches = 2\nsize = \"1 MB\"\n[[job.step]]\nkind = \"compute\"\ntime = \"1 us\"",
+            ),
         ),
         ("a tree of a gather", steps("kind = \"all-gather\"\nsize = \"1 MB\"\nalgorithm = \"tree\"")),
         ("chunks of a ring", steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nchunks = 4")),

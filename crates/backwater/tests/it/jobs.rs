@@ -171,6 +171,45 @@ fn a_combine_sends_back_what_its_dispatch_has_drawn() {
     assert_ne!(sizes("out", 0), sizes("out", 1));
 }
 
+/// Eight ranks in stages of so many, whose passes take 3 and 5 us.
+fn pipeline(per_server: u32, keys: &str) -> String {
+    format!(
+        "[[job]]\nranks = 8\nranks_per_server = {per_server}\n[job.pipeline]\nforward = \"3 us\"\nbackward = \"5 us\"\n{keys}\n"
+    )
+}
+
+/// Within one server nothing lies between stages: a bubble is (p - 1) passes forward and back. Of v chunks it is as long, and the
+/// passes are v times as many.
+#[test]
+fn a_pipeline_has_the_bubble_of_its_schedule() {
+    for (keys, turns) in [
+        ("stages = 4\nmicro_batches = 8\nsize = \"1 MB\"\nschedule = \"gpipe\"", 8 + 3),
+        ("stages = 4\nmicro_batches = 8\nsize = \"1 MB\"", 8 + 3),
+        ("stages = 8\nmicro_batches = 3\nsize = \"1 MB\"\nschedule = \"1f1b\"", 3 + 7),
+        ("stages = 4\nmicro_batches = 8\nsize = \"1 MB\"\nschedule = \"interleaved\"\nchunks = 3", 8 * 3 + 3),
+    ] {
+        let (rows, _) = run(&star(false, &pipeline(8, keys)));
+        assert_eq!(rows.instances[0].end, Some(Time::us(turns * 8)), "{keys}");
+        assert!(rows.flows.is_empty());
+    }
+}
+
+/// Over the network one micro-batch goes through all stages and back: each rank sends to its like, on links of its own.
+#[test]
+fn a_micro_batch_passes_the_network_between_stages() {
+    let keys = "stages = 4\nmicro_batches = 1\nsize = \"1 MB\"";
+    let (rows, _) = run(&star(false, &pipeline(1, keys)));
+    let expected = 4 * 8_000_000 + 6 * alone(1_000_000);
+    assert_eq!(rows.instances[0].end, Some(Time(expected)));
+    let mut sends: Vec<_> = rows.transfers.iter().map(|row| (&*row.step, row.src_rank, row.dst_rank)).collect();
+    sends.sort_unstable();
+    let expected: Vec<_> = (0..6)
+        .map(|rank| ("activations", rank, rank + 2))
+        .chain((2..8).map(|rank| ("gradients", rank, rank - 2)))
+        .collect();
+    assert_eq!(sends, expected);
+}
+
 #[test]
 fn a_chain_through_a_fabric_adds_up() {
     // Two leaves and a spine: four links and three switches. Host 0 computes, sends to 2, which computes and sends back.

@@ -7,11 +7,16 @@ use std::path::{Path, PathBuf};
 /// Their names are words that shared code needs for other things: a pause of any mechanism, the ECN field of IP.
 const WORDS: [&str; 2] = ["pause", "ecn"];
 
-/// Where shared code is, how its files end, and files in it that may name mechanisms: of frames on the wire, and of a study.
+/// Where shared code is, how its files end, and files in it that may name mechanisms: of frames on the wire, of a study, and of files
+/// that other programs call after one.
 const SHARED: [(&str, &str, &[&str]); 3] = [
     ("crates/backwater/src", "rs", &["capture"]),
     ("crates/backwater-net/src", "rs", &[]),
-    ("python/backwater", "py", &["cli/capture.py", "cli/pcap.py", "study/claims", "plot/own", "studies"]),
+    (
+        "python/backwater",
+        "py",
+        &["cli/capture.py", "cli/pcap.py", "study/claims", "plot/own", "studies", "exporting", "cli/export.py"],
+    ),
 ];
 
 /// Examples in texts for people, by file, and the mechanism that they take.
