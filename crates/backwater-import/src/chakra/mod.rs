@@ -17,6 +17,7 @@ mod node;
 mod stream;
 
 use crate::error::ImportError;
+use crate::note::Sort;
 use crate::page::Page;
 use crate::registry::{Family, Given, Kind, Work};
 use crate::schedule::{Act, MOST_RANKS, Places, Program, Schedule, write_page};
@@ -73,7 +74,8 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         let all = || calls.group((0..ranks).collect());
         groups.entry(name.to_owned()).or_insert_with(all);
     }
-    let mut reader = Reader { ranks, ops_per_ps: ops_per_ps(&work.options.command, work)?, groups, calls, work };
+    let mut reader =
+        Reader { ranks, ops_per_ps: ops_per_ps(&work.options.command, work)?, groups, calls, said: Vec::new(), work };
     let mut programs = Vec::with_capacity(traces.len());
     let mut nodes = 0;
     for (rank, (kind, source)) in (0u32..).zip(&traces) {
@@ -81,7 +83,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         nodes += program.ops.len();
         programs.push((Arc::from(source.name()), program));
     }
-    let mut calls = reader.calls;
+    let mut calls = reader.finish();
     let first = traces.first().map_or("", |(_, source)| source.name());
     calls.complete().map_err(|reason| {
         let hint = "the traces of all members have to be there, whole";
@@ -163,6 +165,7 @@ struct Reader<'a, 'b> {
     ops_per_ps: Option<f64>,
     groups: BTreeMap<String, u32>,
     calls: Calls,
+    said: Vec<Said>,
     work: &'a mut Work<'b>,
 }
 
@@ -209,7 +212,7 @@ impl Reader<'_, '_> {
             What::Nothing => Act::Compute { time_ps: 0, stream: None },
             What::Memory => {
                 let text = "MEM_LOAD and MEM_STORE: they take their duration, and no memory is in their way";
-                self.work.notes.differs(name, None, text);
+                self.say(Sort::Differs, name, text);
                 Act::Compute { time_ps: duration, stream: None }
             }
             What::Compute => {
@@ -264,7 +267,7 @@ impl Reader<'_, '_> {
             (Some(_), None) => {
                 let text = "computations that say num_ops and no duration take no time; --command \"--peak-perf 900\" gives them \
                             so many Tera operations a second";
-                self.work.notes.assumed(name, None, text);
+                self.say(Sort::Assumed, name, text);
                 0
             }
             (None, _) => 0,
@@ -272,23 +275,44 @@ impl Reader<'_, '_> {
     }
 
     fn note(&mut self, node: &Node, what: What, name: &str) {
-        let notes = &mut self.work.notes;
         if node.start_us > 0 {
-            notes.ignored(name, None, "start times: nodes begin when what they depend on is complete");
+            self.say(Sort::Ignored, name, "start times: nodes begin when what they depend on is complete");
         }
         if node.comm_priority.is_some_and(|priority| priority > 0) {
-            notes.ignored(name, None, "comm_priority: the flows of a host take turns here");
+            self.say(Sort::Ignored, name, "comm_priority: the flows of a host take turns here");
         }
         if matches!(what, What::Send | What::Collective) {
             let text = "communication: astra-sim has one of a rank under way at a time; here nothing but dependencies is in its way";
-            notes.differs("all traces", None, text);
+            self.say(Sort::Differs, name, text);
         }
         if what == What::Collective {
-            let text =
-                "collectives: their transfers are those of one ring, or direct ones; --command has no other algorithms";
-            notes.assumed("all traces", None, text);
+            self.say(Sort::Assumed, name, "collectives: their transfers are those of one ring, or direct ones");
         }
     }
+
+    /// Notes something for the first trace that has it, with how many nodes have it: there may be a thousand traces.
+    fn say(&mut self, sort: Sort, name: &str, text: &'static str) {
+        match self.said.iter_mut().find(|said| said.text == text) {
+            Some(said) => said.nodes += 1,
+            None => self.said.push(Said { sort, file: name.to_owned(), text, nodes: 1 }),
+        }
+    }
+
+    fn finish(self) -> Calls {
+        for Said { sort, file, text, nodes } in self.said {
+            let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes of all traces") };
+            self.work.notes.add(sort, &file, None, format!("{text} ({nodes})"));
+        }
+        self.calls
+    }
+}
+
+/// Something noted.
+struct Said {
+    sort: Sort,
+    file: String,
+    text: &'static str,
+    nodes: u64,
 }
 
 /// A program as it grows: nodes may depend on later ones.

@@ -28,12 +28,16 @@ pub fn fixture(path: &str) -> Vec<u8> {
 /// All fixtures that can be imported, with the kind that each is: its directory and its name.
 pub const FIXTURES: &[(&str, &str)] = &[
     ("chakra/all_reduce.0.et", "chakra-et"),
+    ("chakra/nodes.0.et", "chakra-et"),
+    ("chakra/nodes.0.json", "chakra-json"),
+    ("chakra/groups.json", "chakra-groups"),
     ("chakra/custom_allreduce.0.et", "chakra-et"),
     ("chakra/custom_allreduce.7.et", "chakra-et"),
     ("goal/mixed.goal", "goal-text"),
     ("goal/binary_tree_32.goal", "goal-text"),
     ("goal/mixed.bin", "goal-binary"),
     ("goal/binary_tree_32.bin", "goal-binary"),
+    ("msccl/small.xml", "msccl-xml"),
     ("msccl/custom_allreduce.xml", "msccl-xml"),
     ("htsim/one.cm", "htsim-cm"),
     ("htsim/bidir.cm", "htsim-cm"),
