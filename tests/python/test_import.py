@@ -37,6 +37,7 @@ def ends(scenario: Path) -> list[str]:
     ("name", "command", "expected"),
     [
         ("one", UEC, ["176.2"]),
+        ("chain", UEC, ["29.9416", "59.8832", "89.8248"]),
         ("bidir", UEC, ["176.804", "176.804"]),
         ("test_cr_1f1m10p", UEC, ["17.0107"]),
         ("test_cr_1f10m10p", UEC + " -conn_reuse", ["46.8907"]),
@@ -48,6 +49,21 @@ def test_flows_without_congestion_end_when_htsims_do(
     done = backwater.import_(FILES / f"{name}.cm", f"{name}.toml", command=command)
     assert done.kinds == ["htsim-cm"]
     assert ends(done.path) == expected
+
+
+def test_a_serial_all_to_all_runs_to_its_end_in_the_order_of_its_triggers() -> None:
+    done = backwater.import_(FILES / "alltoall_serial_16n.cm", "serial.toml", command=UEC)
+    flows = backwater.load(done.path).run().flows.to_pylist()
+    assert [flow["state"] for flow in flows] == ["complete"] * 240
+    # Each of the file's 16 chains: a flow starts when the sender of the one before has its last
+    # acknowledgement.
+    started = {flow["flow_id"] % 2**40: flow["start_ps"] for flow in flows}
+    ended = {flow["flow_id"] % 2**40: flow["start_ps"] + flow["fct_last_ack_ps"] for flow in flows}
+    firsts = [number for number, start in started.items() if start == 0]
+    assert len(firsts) == 16
+    for first in firsts:
+        for number in range(first + 1, first + 15):
+            assert started[number] == ended[number - 1]
 
 
 def test_the_command_says_what_it_has_left_out(command: Command) -> None:
@@ -94,7 +110,10 @@ def test_what_is_no_such_file_is_refused_with_its_line(command: Command) -> None
 
 def test_a_workload_runs_on_the_fabric_of_a_scenario(command: Command) -> None:
     shutil.copy(FILES / "one.cm", "one.cm")
-    fabric = '[topology]\nkind = "star"\nhosts = 16\nrate = "400 Gb/s"\nlink_delay = "1 us"\n'
+    fabric = (
+        'title = "mine"\n[topology]\nkind = "star"\nhosts = 16\n'
+        'rate = "400 Gb/s"\nlink_delay = "1 us"\n'
+    )
     Path("star.toml").write_text(fabric)
     assert command("import", "one.cm", "--fabric", "star.toml", "-o", "on-star.toml").code == 0
     assert backwater.load("on-star.toml").resolved().count('kind = "star"') == 1

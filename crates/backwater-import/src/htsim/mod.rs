@@ -64,7 +64,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     };
     let content = matrix::parse(matrix.name(), &matrix.text()?)?;
     let mut page = Page::new();
-    introduce(&matrix, &content, &words, &mut page);
+    introduce(&matrix, &content, &words, work, &mut page);
     match &work.options.fabric {
         Some((name, text)) => {
             page.gap().remark(&format!("From here on: {name}")).verbatim(text);
@@ -94,7 +94,7 @@ fn topology_of(source: &Source, command: &Command, work: &mut Work<'_>) -> Resul
     Fabric::of_file(&topology, command, source.name(), work.notes)
 }
 
-fn introduce(source: &Source, matrix: &Matrix, words: &[String], page: &mut Page) {
+fn introduce(source: &Source, matrix: &Matrix, words: &[String], work: &Work<'_>, page: &mut Page) {
     let (flows, nodes) = (matrix.connections.len(), matrix.nodes);
     page.remark(&format!(
         "{}: a connection matrix of htsim with {flows} flows among {nodes} hosts.",
@@ -105,7 +105,10 @@ fn introduce(source: &Source, matrix: &Matrix, words: &[String], page: &mut Page
     } else {
         page.remark(&format!("Command line: {}", words.join(" ")));
     }
-    page.key("title", source.file_name());
+    // A fabric of the caller's has a title of its own, if any.
+    if work.options.fabric.is_none() {
+        page.key("title", source.file_name());
+    }
 }
 
 /// The unit of start times: as the caller says, or as the program has it, or by what the file looks like.
