@@ -246,6 +246,7 @@ impl Mechanism for Sfc {
             pauses: if at_tor { params.signal.by_frame(own.into()) } else { 0 },
             classes: own | class_bits(&[params.message_class]),
             longest_message: params.message_size,
+            one_link: at_tor || params.cache,
             ..Profile::default()
         }
     }

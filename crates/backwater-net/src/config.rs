@@ -425,6 +425,18 @@ impl Default for SwitchParams {
     }
 }
 
+/// How a host with several links chooses one for a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkChoice {
+    /// By the flow's hash, as ECMP chooses.
+    Hash,
+    /// The one with the fewest bytes of flows that have begun there and not ended; of equals the first.
+    LeastLoaded,
+    /// The one that the flow names by its number; of a flow that names none, its number modulo their number.
+    Index,
+}
+
 /// A host's network interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -439,6 +451,9 @@ pub struct NicParams {
     /// Whether the interface fetches a flow's first frame from memory in full, at the link's rate, before its first bit leaves: one packet time more per flow.
     #[schemars(extend("x-source" = "choice; SFC-AIDC 2025 shows one packet time in its digits"))]
     pub store_and_forward: bool,
+    /// Which link a flow of a host with several takes, of those that are up and on a shortest way.
+    #[schemars(extend("x-source" = "choice: ECMP's, as bonded interfaces do (IEEE 802.1AX distributes conversations)"))]
+    pub link: LinkChoice,
     /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at its host and its effect, for all hosts that `[[nic.at]]` does not name.
     #[schemars(extend("x-source" = "choice: none; IEEE 802.1Qau studies speak of 100 to 500 us of control loop delay", "x-range" = "0 s to 100 ms"))]
     pub control_delay: Time,
@@ -446,6 +461,12 @@ pub struct NicParams {
 
 impl Default for NicParams {
     fn default() -> Self {
-        NicParams { tx_queue: 1, weights: None, store_and_forward: false, control_delay: Time::ZERO }
+        NicParams {
+            tx_queue: 1,
+            weights: None,
+            store_and_forward: false,
+            link: LinkChoice::Hash,
+            control_delay: Time::ZERO,
+        }
     }
 }

@@ -27,17 +27,21 @@ pub struct FlowSpec {
     pub path: Option<Arc<[NodeId]>>,
     /// Nodes from destination to source of its acknowledgements, both included, or `None` for the way that [`crate::config::AckParams::path`] says.
     pub ack_path: Option<Arc<[NodeId]>>,
+    /// Number of the link by which it leaves a host with several, from 0, where [`crate::config::LinkChoice::Index`] asks for it.
+    pub link: Option<u16>,
     /// Payload that becomes available over time instead of all at the start.
     pub stream: Option<Stream>,
 }
 
-/// Where a flow is pinned to.
+/// Where a flow is pinned to, or its data at its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Way {
     /// See [`FlowSpec::path`].
     pub data: Option<Arc<[NodeId]>>,
     /// See [`FlowSpec::ack_path`].
     pub acks: Option<Arc<[NodeId]>>,
+    /// See [`FlowSpec::link`].
+    pub link: Option<u16>,
 }
 
 /// A Bernoulli source: in each slot a full packet becomes available with a probability.

@@ -284,7 +284,8 @@ where
 
     /// Puts a row into the table of control messages.
     pub fn log(&mut self, port: Option<u16>, class: Option<Class>, to: Option<HostId>, kind: &'static str, value: u64) {
-        let (time, node, port) = (self.world.now, self.id(), port.map(PortNo));
+        let number = port.map(|port| PortNo(self.ports[usize::from(port)].local));
+        let (time, node, port) = (self.world.now, self.id(), number);
         self.world.rows.control.push(ControlRow { time, kind, node, port, class, to, value });
     }
 

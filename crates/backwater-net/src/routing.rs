@@ -1,6 +1,6 @@
 //! Shortest paths, all of equal length kept (ECMP), and pinned paths.
 
-use crate::packet::{FlowRef, HostId, Port};
+use crate::packet::{FlowRef, HostId, NodeId, Port};
 use crate::topology::Graph;
 use backwater_engine::fingerprint::mix;
 use std::collections::HashMap;
@@ -49,6 +49,7 @@ impl Ways {
 pub(crate) struct Routes {
     attach: Vec<Attach>,
     /// Per switch with hosts: its node, and its row.
+    /// A host with several links is one for itself.
     edges: Vec<(u32, u32)>,
     /// Ranges into `ports`, row by row, of each switch.
     ranges: Vec<(u32, u16)>,
@@ -59,6 +60,9 @@ pub(crate) struct Routes {
     salts: Vec<u64>,
     /// Links looked at since [`Routes::take_work`].
     work: u64,
+    /// As `ranges` are: links from each switch to where the row leads. Kept only where a host has several links.
+    depths: Option<Vec<u32>>,
+    seed: u64,
 }
 
 /// Where a host hangs.
@@ -81,7 +85,13 @@ impl Routes {
     pub fn new(graph: &Graph, neighbours: &Neighbours, switch_of: &[u32], seed: u64) -> Routes {
         let mut edge_of: HashMap<u32, u32> = HashMap::new();
         let mut edges = Vec::new();
+        let mut several = false;
         let attached = |host: u32| {
+            if neighbours[host as usize].len() > 1 {
+                several = true;
+                edges.push((host, NO_ROW));
+                return Attach { row: NO_ROW, edge: edges.len() as u32 - 1, at: u32::MAX, port: Port(0) };
+            }
             let to = neighbours[host as usize].first().map_or(u32::MAX, |(peer, _)| *peer);
             if to == u32::MAX || switch_of[to as usize] == u32::MAX {
                 return Attach { row: NO_ROW, edge: u32::MAX, at: u32::MAX, port: Port(0) };
@@ -95,16 +105,17 @@ impl Routes {
         let mut attach: Vec<Attach> = graph.hosts().map(|host| host.0).map(attached).collect();
         // The ports of a switch in one go: it may have all the hosts.
         let host_of: HashMap<u32, usize> = graph.hosts().enumerate().map(|(number, node)| (node.0, number)).collect();
-        for (node, _) in &edges {
+        for (node, _) in edges.iter().filter(|(node, _)| switch_of[*node as usize] != u32::MAX) {
             for (port, (peer, _)) in neighbours[*node as usize].iter().enumerate() {
                 if let Some(host) = host_of.get(peer) {
                     attach[*host].port = Port(port as u16);
                 }
             }
         }
-        let salts = graph.switches().map(|n| mix(mix(seed ^ 0x0EC3) ^ u64::from(n.0))).collect();
+        let salts = graph.switches().map(|n| salt(seed, n.0)).collect();
+        let depths = several.then(Vec::new);
         let (ranges, ports, lists, switches) = (Vec::new(), Vec::new(), HashMap::new(), graph.switches().count());
-        Routes { attach, edges, ranges, ports, lists, switches, salts, work: 0 }
+        Routes { attach, edges, ranges, ports, lists, switches, salts, work: 0, depths, seed }
     }
 
     /// Whether the routes to a host are known, or there are none to be known.
@@ -128,6 +139,10 @@ impl Routes {
         let begin = self.ranges.len();
         self.ranges.resize(begin + self.switches, (0, 0));
         let distance = distances(neighbours, switch_of, start);
+        if let Some(depths) = &mut self.depths {
+            let of_switches = switch_of.iter().zip(&distance).filter(|(switch, _)| **switch != u32::MAX);
+            depths.extend(of_switches.map(|(_, distance)| *distance));
+        }
         let mut list = Vec::new();
         for (node, switch) in switch_of.iter().enumerate().filter(|(_, switch)| **switch != u32::MAX) {
             let here = distance[node];
@@ -135,7 +150,7 @@ impl Routes {
             if here == u32::MAX || here == 0 {
                 continue;
             }
-            // Hosts have no distance.
+            // Hosts have no distance, but for one from which it is counted.
             let closer =
                 neighbours[node].iter().enumerate().filter(|(_, (to, up))| *up && distance[*to as usize] == here - 1);
             list.clear();
@@ -156,6 +171,7 @@ impl Routes {
     /// Forgets what is known, the state of links having changed: it is found anew when it is next asked for.
     pub fn forget(&mut self) {
         (self.ranges, self.ports, self.lists) = (Vec::new(), Vec::new(), HashMap::new());
+        self.depths.iter_mut().for_each(Vec::clear);
         self.edges.iter_mut().for_each(|(_, row)| *row = NO_ROW);
         self.attach.iter_mut().for_each(|attach| attach.row = NO_ROW);
     }
@@ -197,18 +213,57 @@ impl Routes {
         &self.ports[begin as usize..begin as usize + usize::from(len)]
     }
 
+    /// Links from `switch` to `host`, or to its switch where it has one; `None`: no way leads there, or none is known.
+    fn depth(&self, switch: u32, host: HostId) -> Option<u32> {
+        let row = self.attach[host.0 as usize].row;
+        let depths = self.depths.as_ref().filter(|_| row != NO_ROW)?;
+        Some(depths[row as usize * self.switches + switch as usize]).filter(|depth| *depth != u32::MAX)
+    }
+
+    /// Of a node with these links, the numbers of those that are up and on a shortest way to `host`, whose node is `to`. A host at the
+    /// other end of a link forwards nothing.
+    pub fn links_towards(&self, links: &[(u32, bool)], switch_of: &[u32], host: HostId, to: u32) -> Vec<u16> {
+        let far = |(peer, up): &(u32, bool)| match (*up, switch_of[*peer as usize]) {
+            (false, _) => None,
+            (true, u32::MAX) => (*peer == to).then_some(0),
+            (true, switch) => self.depth(switch, host).map(|depth| depth + 1),
+        };
+        let Some(least) = links.iter().filter_map(far).min() else { return Vec::new() };
+        let numbered = (0u16..).zip(links);
+        numbered.filter(|(_, link)| far(link) == Some(least)).map(|(number, _)| number).collect()
+    }
+
+    /// Whether a link of a node leads to `host`, by whatever way.
+    pub fn leads(&self, (peer, up): (u32, bool), switch_of: &[u32], host: HostId, to: u32) -> bool {
+        let switch = switch_of[peer as usize];
+        up && if switch == u32::MAX { peer == to } else { self.depth(switch, host).is_some() }
+    }
+
+    /// Which of so many equal links a flow with this hash takes out of a host's node.
+    pub fn pick_link(&self, node: u32, links: usize, hash: u64) -> usize {
+        share(hash, salt(self.seed, node), links)
+    }
+
     /// ECMP: the candidate that a flow with this hash takes at `switch`.
     #[inline]
     pub fn pick(&self, switch: u32, candidates: &[Port], hash: u64) -> Option<u16> {
         match candidates {
             [] => None,
             [only] => Some(only.0),
-            _ => {
-                let h = mix(hash ^ self.salts[switch as usize]) >> 32;
-                Some(candidates[((h * candidates.len() as u64) >> 32) as usize].0)
-            }
+            _ => Some(candidates[share(hash, self.salts[switch as usize], candidates.len())].0),
         }
     }
+}
+
+/// What a node mixes into the hashes of flows.
+fn salt(seed: u64, node: u32) -> u64 {
+    mix(mix(seed ^ 0x0EC3) ^ u64::from(node))
+}
+
+/// Which of `of` equal ways a hash stands for.
+#[inline(always)]
+fn share(hash: u64, salt: u64, of: usize) -> usize {
+    (((mix(hash ^ salt) >> 32) * of as u64) >> 32) as usize
 }
 
 fn distances(neighbours: &Neighbours, switch_of: &[u32], start: u32) -> Vec<u32> {
@@ -243,24 +298,25 @@ pub(crate) struct Paths {
 struct Pinned {
     /// `None`: nothing is pinned.
     tag: Option<u32>,
-    dst: HostId,
     /// Of its data and of its acknowledgements, or `NO_PATH`.
     forward: u32,
     back: u32,
+    /// The first node after the receiver on the way of its acknowledgements.
+    behind: NodeId,
 }
 
 impl Paths {
-    /// Pins these paths of a flow to `dst`, each of which may be `NO_PATH`.
-    pub fn put_in(&mut self, flow: FlowRef, dst: HostId, forward: u32, back: u32) {
+    /// Pins these paths of a flow, each of which may be `NO_PATH`; `behind` is the first node after its receiver on the way back.
+    pub fn put_in(&mut self, flow: FlowRef, behind: NodeId, forward: u32, back: u32) {
         if forward == NO_PATH && back == NO_PATH {
             return;
         }
         let slot = flow.slot as usize;
         if self.flows.len() <= slot {
-            let nothing = Pinned { tag: None, dst, forward: NO_PATH, back: NO_PATH };
+            let nothing = Pinned { tag: None, behind, forward: NO_PATH, back: NO_PATH };
             self.flows.resize(slot + 1, nothing);
         }
-        self.flows[slot] = Pinned { tag: Some(flow.tag), dst, forward, back };
+        self.flows[slot] = Pinned { tag: Some(flow.tag), behind, forward, back };
     }
 
     /// A flow is over: its paths may become those of others.
@@ -279,10 +335,10 @@ impl Paths {
         self.flows.get(flow.slot as usize).is_some_and(|pinned| pinned.tag == Some(flow.tag))
     }
 
-    /// The path of a flow's acknowledgements, which begins at its receiver.
-    pub fn back(&self, flow: FlowRef) -> Option<(u32, HostId)> {
+    /// The path of a flow's acknowledgements, and its first node after the receiver.
+    pub fn back(&self, flow: FlowRef) -> Option<(u32, NodeId)> {
         let pinned = self.flows.get(flow.slot as usize).filter(|pinned| pinned.tag == Some(flow.tag))?;
-        (pinned.back != NO_PATH).then_some((pinned.back, pinned.dst))
+        (pinned.back != NO_PATH).then_some((pinned.back, pinned.behind))
     }
 
     pub fn insert(&mut self, ports: &[u16]) -> u32 {

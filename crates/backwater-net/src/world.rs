@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::hooks::{Extra, Notes, PortShape};
 use crate::packet::{HostId, NodeId};
 use crate::part::Part;
-use crate::port::{Belongs, Port};
+use crate::port::{Belongs, LinkFaults, Port};
 use crate::probe::Probes;
 use crate::record::{
     Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
@@ -17,7 +17,10 @@ use crate::slab::{Ix, Slab};
 use crate::topology::{Graph, NodeKind};
 use crate::units::Bytes;
 use backwater_engine::state::{Loader, Saver, Unfit};
-use backwater_engine::{EventQueue, State, Time};
+use backwater_engine::{EventQueue, State, Time, rng};
+
+/// The random streams by which links lose frames, one for each port that sends.
+pub(crate) const LINK_LOSS: &str = "link loss";
 
 /// Time between two looks.
 pub(crate) const LOOK: Time = Time::us(100);
@@ -183,6 +186,8 @@ pub(crate) struct Fabric {
     pub switch_of: Vec<u32>,
     /// Per host: its node.
     pub host_node: Vec<u32>,
+    /// Per host the number of its first interface, and that of all interfaces: each link of a host has one.
+    pub first_nic: Vec<u32>,
     pub neighbours: Neighbours,
     pub routes: Routes,
     pub ways: Ways,
@@ -190,46 +195,62 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
-    /// The nodes of a graph, all links up, with the ports of all nodes in their order. An error says what of the graph cannot be.
+    /// The nodes of a graph, with the ports of all nodes in their order. An error says what of the graph cannot be.
     pub fn new(graph: Graph, seed: u64, clock: Option<Time>) -> Result<(Fabric, Vec<Port>), String> {
         if let Some(link) = graph.links.iter().find(|link| link.a == link.b) {
             return Err(format!("a link joins {} with itself", graph.nodes[link.a.0 as usize].name));
         }
         let nodes = graph.ports().map_err(|e| e.to_string())?;
         let (mut first_port, mut switch_of, mut host_node) = (Vec::new(), vec![u32::MAX; nodes.len()], Vec::new());
-        let (mut all, mut switches) = (0, 0);
+        let (mut all, mut switches, mut nics, mut first_nic) = (0, 0, 0, vec![0]);
         for (i, (node, ends)) in graph.nodes.iter().zip(&nodes).enumerate() {
             first_port.push(all);
             all += ends.len() as u32;
             match node.kind {
-                NodeKind::Host if ends.len() != 1 => {
-                    return Err(format!("host {} has {} links; a host has exactly one", node.name, ends.len()));
+                NodeKind::Host if ends.is_empty() => return Err(format!("host {} has no link", node.name)),
+                NodeKind::Host => {
+                    host_node.push(i as u32);
+                    first_nic.push(nics + ends.len() as u32);
+                    nics += ends.len() as u32;
                 }
-                NodeKind::Host => host_node.push(i as u32),
                 NodeKind::Switch => {
                     switch_of[i] = switches;
                     switches += 1;
                 }
             }
         }
-        let (mut ports, mut neighbours, mut hosts) = (Vec::with_capacity(all as usize), Neighbours::new(), 0);
+        let (mut ports, mut neighbours, mut nics) = (Vec::with_capacity(all as usize), Neighbours::new(), 0);
         for (i, ends) in nodes.iter().enumerate() {
-            let belongs = match graph.nodes[i].kind {
-                NodeKind::Switch => Belongs::Switch(switch_of[i]),
-                NodeKind::Host => Belongs::Host(hosts),
-            };
-            hosts += u32::from(switch_of[i] == u32::MAX);
             for (local, end) in ends.iter().enumerate() {
+                let belongs = match graph.nodes[i].kind {
+                    NodeKind::Switch => Belongs::Switch(switch_of[i]),
+                    NodeKind::Host => Belongs::Host(nics),
+                };
+                nics += u32::from(switch_of[i] == u32::MAX);
                 let link = &graph.links[end.link as usize];
                 let peer = first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
-                ports.push(Port::new(belongs, local as u16, peer, link.rate, link.delay, clock));
+                let here = NodeId(i as u32);
+                let mut port = Port::new(belongs, local as u16, peer, link.rate_from(here), link.delay, clock);
+                if link.loss_from(here) > 0.0 {
+                    let number = ports.len() as u64;
+                    let faults = port.faults(|| LinkFaults::new(rng::stream(seed, LINK_LOSS, number)));
+                    faults.loss.push((None, link.loss_from(here)));
+                }
+                if !link.up {
+                    port.set_up(false);
+                }
+                if matches!(belongs, Belongs::Host(_)) && ends.len() > 1 {
+                    port.share_host();
+                }
+                ports.push(port);
             }
-            neighbours.push(ends.iter().map(|end| (end.peer.0, true)).collect());
+            let links = ends.iter().map(|end| (end.peer.0, graph.links[end.link as usize].up));
+            neighbours.push(links.collect());
         }
         let routes = Routes::new(&graph, &neighbours, &switch_of, seed);
         let paths = Paths::default();
         let ways = Ways::default();
-        Ok((Fabric { graph, first_port, switch_of, host_node, neighbours, routes, ways, paths }, ports))
+        Ok((Fabric { graph, first_port, switch_of, host_node, first_nic, neighbours, routes, ways, paths }, ports))
     }
 
     /// What mechanisms see of a node's ports, which these are.
@@ -239,6 +260,17 @@ impl Fabric {
             PortShape { rate: port.serialiser.rate(), delay: port.delay, peer: NodeId(*peer), host }
         };
         ports.iter().zip(&self.neighbours[node.0 as usize]).map(shape).collect()
+    }
+
+    /// The numbers of a host's interfaces.
+    #[inline(always)]
+    pub fn nics(&self, host: HostId) -> std::ops::Range<u32> {
+        self.first_nic[host.0 as usize]..self.first_nic[host.0 as usize + 1]
+    }
+
+    /// Whether some host has several links.
+    pub fn has_several(&self) -> bool {
+        self.first_nic.len() <= self.first_nic.last().map_or(0, |all| *all as usize)
     }
 
     /// Finds the routes to a host, where nothing has gone to it yet.
@@ -282,9 +314,9 @@ impl Fabric {
         NodeId(self.neighbours[node.0 as usize][usize::from(port)].0)
     }
 
-    /// Which switch of a pinned path that begins at `host` this one is, from 0.
-    pub fn position(&self, path: u32, host: HostId, switch: u32) -> Option<u8> {
-        let mut node = self.neighbours[self.host_node[host.0 as usize] as usize].first()?.0;
+    /// Which switch of a pinned path this one is, from 0; the first is the node `first`.
+    pub fn position(&self, path: u32, first: NodeId, switch: u32) -> Option<u8> {
+        let mut node = first.0;
         for hop in 0..self.paths.len(path) {
             if self.switch_of[node as usize] == switch {
                 return Some(hop);

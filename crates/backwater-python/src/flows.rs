@@ -17,8 +17,7 @@ const MOST_ROWS: usize = 20_000_000;
 /// Rows between two looks at signals: some milliseconds.
 const LOOK: usize = 1 << 16;
 
-const HINT: &str =
-    "columns are id, src, dst, bytes, start_ps (whole numbers) and maybe class (0 to 7), path and ack_path (text)";
+const HINT: &str = "columns are id, src, dst, bytes, start_ps (whole numbers) and maybe class (0 to 7), path and ack_path (text), and link";
 
 /// Reads all rows of an object with `__arrow_c_stream__`.
 pub fn read(table: &Bound<'_, PyAny>) -> PyResult<Vec<TableFlow>> {
@@ -38,7 +37,7 @@ pub fn read(table: &Bound<'_, PyAny>) -> PyResult<Vec<TableFlow>> {
 }
 
 fn check(schema: &Schema) -> Result<(), ScenarioError> {
-    let known = ["id", "src", "dst", "bytes", "start_ps", "class", "path", "ack_path"];
+    let known = ["id", "src", "dst", "bytes", "start_ps", "class", "path", "ack_path", "link"];
     for name in &known[..5] {
         if schema.field_with_name(name).is_err() {
             return Err(ScenarioError::new("the flow table has no such column").key(*name).hint(HINT));
@@ -63,7 +62,10 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
     let column = |name: &str| whole_numbers(batch, name, before);
     let [ids, sizes, starts] = [column("id")?, column("bytes")?, column("start_ps")?];
     let [sources, targets] = [column("src")?, column("dst")?];
-    let classes = batch.column_by_name("class").map(|array| classes(array.as_ref(), before)).transpose()?;
+    let few = |name: &str, most: u16, what: &str| {
+        batch.column_by_name(name).map(|array| few(array.as_ref(), name, most, what, before)).transpose()
+    };
+    let (classes, links) = (few("class", 7, "not a class from 0 to 7")?, few("link", u16::MAX, "no number of a link")?);
     let names =
         |column: &str| batch.column_by_name(column).map(|array| texts(array.as_ref(), column, HINT)).transpose();
     let [paths, ack_paths] = [names("path")?, names("ack_path")?];
@@ -78,34 +80,36 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
             dst: narrow("dst", targets[row])?,
             bytes: sizes[row],
             start: Time::ps(starts[row]),
-            class: classes.as_ref().and_then(|classes| classes[row]),
+            class: classes.as_ref().and_then(|classes| classes[row]).map(|class| class as u8),
             path: paths.as_ref().and_then(|paths| paths[row].clone()),
             ack_path: ack_paths.as_ref().and_then(|paths| paths[row].clone()),
+            link: links.as_ref().and_then(|links| links[row]),
         });
     }
     Ok(())
 }
 
-/// Classes; null is the group's.
-fn classes(array: &dyn Array, before: usize) -> Result<Vec<Option<u8>>, ScenarioError> {
-    let class = |(row, value): (usize, Option<i128>)| match value {
+/// Numbers up to `most` that may be missing: null is none.
+fn few(array: &dyn Array, name: &str, most: u16, what: &str, before: usize) -> Result<Vec<Option<u16>>, ScenarioError> {
+    let number = |(row, value): (usize, Option<i128>)| match value {
         None => Ok(None),
-        Some(value) => u8::try_from(value)
-            .map(Some)
-            .map_err(|_| at("class", before + row, &value.to_string(), "not a class from 0 to 7")),
+        Some(value) => match u16::try_from(value).ok().filter(|value| *value <= most) {
+            None => Err(at(name, before + row, &value.to_string(), what)),
+            small => Ok(small),
+        },
     };
     // pandas makes a column of whole numbers one of floats as soon as one is missing.
     if *array.data_type() == DataType::Float64 {
         let floats = array.as_primitive::<Float64Type>().iter().enumerate();
         let whole = |(row, value): (usize, Option<f64>)| match value.filter(|value| !value.is_nan()) {
-            Some(value) if value.fract() != 0.0 || !(0.0..=7.0).contains(&value) => {
-                Err(at("class", before + row, &value.to_string(), "not a class from 0 to 7"))
+            Some(value) if value.fract() != 0.0 || !(0.0..=f64::from(most)).contains(&value) => {
+                Err(at(name, before + row, &value.to_string(), what))
             }
-            value => Ok(value.map(|value| value as u8)),
+            value => Ok(value.map(|value| value as u16)),
         };
         return floats.map(whole).collect();
     }
-    integers(array, "class", HINT)?.enumerate().map(class).collect()
+    integers(array, name, HINT)?.enumerate().map(number).collect()
 }
 
 fn whole_numbers(batch: &RecordBatch, name: &str, before: usize) -> Result<Vec<u64>, ScenarioError> {

@@ -79,13 +79,13 @@ pub fn facts(checked: &Checked, mechanism: &str) -> Result<Map<String, Value>, S
     let (name, tier) = (about.name.as_str(), about.tier.as_str());
     let switch = checked.switch.of(name, tier);
     let links = checked.graph.links.iter().filter(|link| [link.a, link.b].contains(&home));
-    let rates: Vec<Rate> = links.map(|link| link.rate).collect();
+    let rates: Vec<Rate> = links.map(|link| link.rate_from(home)).collect();
     let kept = checked.mechanisms.lossless_classes(name, tier);
     let memory = MemoryCx { switch, rates: &rates, kept, class: incast.map(|incast| incast.class) };
     paths.pause_threshold = checked.mechanisms.pause_threshold(name, tier, &memory);
     let situation = Situation {
         incast: incast.map(|incast| (checked.name(incast.receiver).to_owned(), incast.senders.len() as u64)),
-        rate: checked.rate(receiver),
+        rate: checked.arriving[receiver.0 as usize],
         paths,
         buffer: Some(switch.buffer).filter(|_| switch.buffer_per != BufferPer::None),
         latency_at: switch.latency_at,

@@ -16,6 +16,7 @@ use crate::table;
 use backwater_engine::Time;
 use backwater_mech::registry;
 use backwater_net::Rate;
+use backwater_net::config::LinkChoice;
 use backwater_net::packet::{CLASSES, Class, HostId, class_bits};
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream, Way};
 use backwater_net::workload::graph::Operations;
@@ -157,6 +158,10 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
     }
     for (own, table) in read {
         allowed(planned, table.rows().iter().map(|row| row.class.0).collect())?;
+        if table.names_links() && resolved.file.nic.params.link != LinkChoice::Index {
+            let error = resolved.error("nic.link", "a flow table names links, and hosts choose by themselves");
+            return Err(error.hint("nic.link = \"index\", or leave the column out"));
+        }
         run.total = run.total.map(|n| n + table.rows().len() as u64);
         run.sources.push(Box::new(List::new(&own, Arc::new(table))));
     }
@@ -312,14 +317,14 @@ impl Sources {
                     from.clone().into_iter().map(move |src| Sender {
                         src,
                         to: To::Any(to.clone()),
-                        way: Way::default(),
+                        way: way_of(plan, 0),
                     })
                 };
                 sets.iter().flat_map(of).collect()
             }
             Who::Matrix(from, matrix) => {
                 let row = |src: &HostId| To::Weighted(matrix.get(src).cloned().unwrap_or_default());
-                from.iter().map(|src| Sender { src: *src, to: row(src), way: Way::default() }).collect()
+                from.iter().map(|src| Sender { src: *src, to: row(src), way: way_of(plan, 0) }).collect()
             }
             _ => {
                 let pairs = self.pairs_of(layout, plan)?;
@@ -384,6 +389,10 @@ fn gathered<K: Ord>(all: impl Iterator<Item = (K, usize)>) -> BTreeMap<K, Vec<us
 }
 
 fn way_of(plan: &Plan, pair: usize) -> Way {
+    Way { link: plan.group.link, ..pinned_way(plan, pair) }
+}
+
+fn pinned_way(plan: &Plan, pair: usize) -> Way {
     match &plan.who {
         Who::Pairs(_, ways) => ways.get(pair).cloned().unwrap_or_default(),
         _ => Way::default(),

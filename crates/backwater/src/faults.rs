@@ -49,6 +49,11 @@ fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<Fault, Scenario
         FaultEntry::SlowReceiver { at, host, rate, xoff, xon, class } => {
             let host = hosts::one(host, &layout.index)
                 .map_err(|(reason, hint)| layout.error(&format!("{key}.host"), reason).hint(hint))?;
+            if layout.index.links(host) > 1 {
+                let reason =
+                    format!("{} has several links, and a slow receiver pauses the one that it has", layout.name(host));
+                return Err(layout.error(&format!("{key}.host"), reason).hint("a host with one link"));
+            }
             if xon > xoff {
                 let reason = format!("xon ({xon}) is above xoff ({xoff})");
                 return Err(layout.error(&format!("{key}.xon"), reason).hint("xon must not exceed xoff"));

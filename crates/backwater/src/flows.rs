@@ -8,6 +8,7 @@ use crate::matrix;
 use crate::plan::{Offered, Plan, Who};
 use crate::resolved::Resolved;
 use crate::ways::ways;
+use backwater_net::config::LinkChoice;
 use backwater_net::packet::HostId;
 use backwater_net::workload::{Crowd, Distribution, Sizes, permutation, sizes};
 use std::collections::HashSet;
@@ -24,6 +25,7 @@ impl Plan {
         plan.offered = plan.offered(layout);
         plan.ends(layout)?;
         plan.reaches(layout)?;
+        plan.links(layout)?;
         Ok(plan)
     }
 
@@ -63,6 +65,22 @@ impl Plan {
             let reason = format!("{} cannot reach {}: no links join them", layout.name(from), layout.name(to));
             Err(layout.error(&format!("{}.to", self.key), reason).hint("add a link, or choose other hosts"))
         })
+    }
+
+    /// Whether sources have the link by which their flows are to leave.
+    fn links(&self, layout: &Layout) -> Result<(), ScenarioError> {
+        let Some(link) = self.group.link.filter(|_| self.group.placement == Places::Named) else { return Ok(()) };
+        let mut sources: Vec<HostId> = self.who.pairs_of_sources().into_keys().collect();
+        sources.sort_unstable();
+        let lacks = |host: &HostId| layout.index.links(*host) <= u32::from(link);
+        match sources.iter().find(|host| lacks(host)) {
+            None => Ok(()),
+            Some(host) => {
+                let reason = format!("{} has no link {link}", layout.name(*host));
+                let hint = format!("its links are numbered from 0 to {}", layout.index.links(*host).saturating_sub(1));
+                Err(layout.error(&format!("{}.link", self.key), reason).hint(hint))
+            }
+        }
     }
 
     /// The pairs of a run with this seed.
@@ -162,6 +180,12 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
     }
     if group.ack_path.is_some() && !resolved.file.ack.enabled {
         return fail("ack_path", "nothing is acknowledged", "[ack] enabled = true, or leave it out");
+    }
+    if group.link.is_some() && resolved.file.nic.params.link != LinkChoice::Index {
+        return fail("link", "hosts choose links by themselves", "nic.link = \"index\", or leave it out");
+    }
+    if group.link.is_some() && group.pattern == Pattern::Incast {
+        return fail("link", "an incast's senders are drawn", "leave it out: the number of a flow decides");
     }
     let ways = [("path", &group.path), ("via", &group.via), ("ack_path", &group.ack_path)];
     let pinned = ways.into_iter().find(|(_, w)| w.is_some());

@@ -27,6 +27,8 @@ pub struct TableFlow {
     pub path: Option<String>,
     /// The same for its acknowledgements, from the receiver on. `None`: as `ack.path` says.
     pub ack_path: Option<String>,
+    /// Number of the link by which it leaves a host with several. `None`: the host chooses.
+    pub link: Option<u16>,
 }
 
 /// Rows that the caller has read.

@@ -2,6 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::file::{CoreWiring, ExplicitLink, NodeRole, Topology};
+use crate::links;
 use crate::resolved::Resolved;
 use backwater_net::topology::{
     CoreWiring as Wiring, Dumbbell, Explicit, ExplicitLink as Wire, ExplicitNode as Vertex, FatTree, Graph, GraphError,
@@ -126,18 +127,13 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
             Explicit { nodes: nodes.collect(), links: links.collect::<Result<_, _>>()? }.build()
         }
     };
-    graph.map_err(|error| explained(resolved, &error))
+    let mut graph = graph.map_err(|error| explained(resolved, &error))?;
+    links::differ(resolved, &mut graph)?;
+    Ok(graph)
 }
 
 fn wire(resolved: &Resolved, number: usize, link: &ExplicitLink) -> Result<Wire, ScenarioError> {
     let key = |name: &str| format!("topology.link.{number}.{name}");
-    let one_way = |name: &str| {
-        let reason =
-            format!("the {name} differs between the two directions of the link, and a link here has one {name}");
-        resolved
-            .error(&key(name), reason)
-            .hint("give one value; a fault of kind \"rate-change\" slows one direction of a link")
-    };
     let end = |name: &str, text: &str| match text.split_once(':') {
         None => Ok((text.trim().to_owned(), None)),
         Some((node, port)) => match port.trim().parse::<u16>() {
@@ -148,10 +144,14 @@ fn wire(resolved: &Resolved, number: usize, link: &ExplicitLink) -> Result<Wire,
             }
         },
     };
-    let rate = link.rate.value().ok_or_else(|| one_way("rate"))?;
-    let delay = link.delay.value().ok_or_else(|| one_way("delay"))?;
+    let rates = link.rate.each();
+    let [delay, back] = link.delay.each();
+    if delay != back {
+        let reason = "the delay differs between the two directions of the link, and a link here has one delay";
+        return Err(resolved.error(&key("delay"), reason).hint("give one value"));
+    }
     let ((a, a_port), (b, b_port)) = (end("a", &link.a)?, end("b", &link.b)?);
-    Ok(Wire { a, b, rate, delay, a_port, b_port })
+    Ok(Wire { a, b, rates, delay, a_port, b_port })
 }
 
 fn explained(resolved: &Resolved, error: &GraphError) -> ScenarioError {

@@ -3,8 +3,8 @@
 use crate::error::nearest;
 use crate::file::{Host, Hosts};
 use backwater_net::packet::{HostId, NodeId};
-use backwater_net::topology::{Graph, Index, NodeKind};
-use std::collections::VecDeque;
+use backwater_net::topology::{Graph, Index, Link, NodeKind};
+use std::collections::{HashSet, VecDeque};
 
 /// Most flows, pairs or hosts that one group may list: what is more belongs in a table or arrives over time.
 pub(crate) const MOST: usize = 20_000_000;
@@ -97,6 +97,9 @@ fn attached(text: &str, step: usize, index: &Index) -> Result<Vec<HostId>, (Stri
     let mut hosts: Vec<(u32, HostId)> =
         links.filter_map(|(host, switch)| Some((chosen(switch)?, index.host_of(host)?))).collect();
     hosts.sort_unstable();
+    // One with links to several of them is at the first.
+    let mut met = HashSet::new();
+    hosts.retain(|(_, host)| met.insert(*host));
     match hosts.is_empty() {
         true => Err((format!("no host is attached to `{text}`"), "hosts are attached to the lowest tier".into())),
         false => Ok(hosts.into_iter().map(|(_, host)| host).collect()),
@@ -127,33 +130,40 @@ pub(crate) fn node_hint(name: &str, graph: &Graph) -> String {
 }
 
 /// Neighbours of every node, each once.
-pub(crate) struct Neighbours(Vec<Vec<NodeId>>);
+pub(crate) struct Neighbours {
+    all: Vec<Vec<NodeId>>,
+    /// Those behind a link that is up.
+    reached: Vec<Vec<NodeId>>,
+}
 
 impl Neighbours {
     pub(crate) fn of(graph: &Graph) -> Neighbours {
-        let mut all = vec![Vec::new(); graph.nodes.len()];
-        for link in &graph.links {
-            all[link.a.0 as usize].push(link.b);
-            all[link.b.0 as usize].push(link.a);
-        }
-        for list in &mut all {
-            list.sort_unstable();
-            list.dedup();
-        }
-        Neighbours(all)
+        let of = |counts: fn(&Link) -> bool| {
+            let mut all = vec![Vec::new(); graph.nodes.len()];
+            for link in graph.links.iter().filter(|link| counts(link)) {
+                all[link.a.0 as usize].push(link.b);
+                all[link.b.0 as usize].push(link.a);
+            }
+            for list in &mut all {
+                list.sort_unstable();
+                list.dedup();
+            }
+            all
+        };
+        Neighbours { all: of(|_| true), reached: of(|link| link.up) }
     }
 
     /// Whether a link joins the two.
     pub(crate) fn joined(&self, a: NodeId, b: NodeId) -> bool {
-        self.0[a.0 as usize].binary_search(&b).is_ok()
+        self.all[a.0 as usize].binary_search(&b).is_ok()
     }
 
     /// The one shortest way through switches, both ends included; `Err(true)`: there are several, `Err(false)`: none.
     pub(crate) fn way(&self, graph: &Graph, from: NodeId, to: NodeId) -> Result<Vec<NodeId>, bool> {
         const FAR: u32 = u32::MAX;
-        let mut distance = vec![FAR; self.0.len()];
-        let mut before: Vec<Option<NodeId>> = vec![None; self.0.len()];
-        let mut several = vec![false; self.0.len()];
+        let mut distance = vec![FAR; self.all.len()];
+        let mut before: Vec<Option<NodeId>> = vec![None; self.all.len()];
+        let mut several = vec![false; self.all.len()];
         distance[from.0 as usize] = 0;
         let mut queue = VecDeque::from([from]);
         while let Some(node) = queue.pop_front() {
@@ -164,7 +174,7 @@ impl Neighbours {
                 continue;
             }
             let next = distance[node.0 as usize] + 1;
-            for &peer in &self.0[node.0 as usize] {
+            for &peer in &self.reached[node.0 as usize] {
                 let p = peer.0 as usize;
                 if distance[p] == FAR {
                     distance[p] = next;

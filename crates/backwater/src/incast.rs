@@ -64,7 +64,7 @@ pub(crate) fn incasts(planned: &Planned) -> Vec<KnownIncast> {
     let mut found: Vec<KnownIncast> = Vec::new();
     for at_once in known.chunk_by(|a, b| event(a) == event(b)) {
         let Some((receiver, class, _)) = at_once.first().map(event) else { continue };
-        let rate = planned.rates[receiver.0 as usize];
+        let rate = planned.arriving[receiver.0 as usize];
         let mut one = KnownIncast {
             receiver,
             class,
@@ -103,13 +103,13 @@ impl<'p> Measure<'p> {
     pub(crate) fn new(planned: &'p Planned) -> Measure<'p> {
         let mut links: HashMap<(NodeId, NodeId), (Rate, u64, Time)> = HashMap::new();
         let mut neighbours: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-        for link in &planned.graph.links {
+        for link in planned.graph.links.iter().filter(|link| link.up) {
             for (a, b) in [(link.a, link.b), (link.b, link.a)] {
                 let entry = links.entry((a, b)).or_insert_with(|| {
                     neighbours.entry(a).or_default().push(b);
-                    (link.rate, 0, link.delay)
+                    (link.rate_from(a), 0, link.delay)
                 });
-                entry.1 = entry.1.saturating_add(link.rate.0);
+                entry.1 = entry.1.saturating_add(link.rate_from(a).0);
             }
         }
         Measure { planned, links, neighbours }

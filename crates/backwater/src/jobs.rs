@@ -46,7 +46,9 @@ pub(crate) fn build(
     seed: u64,
 ) -> Result<Job, ScenarioError> {
     let packet = |step: &StepSpec| layout.packet_of(spec.class.0, &format!("{}/{}", spec.label, step.label));
-    let links = Links { rates: layout.rates.clone().into(), packets: spec.steps.iter().map(packet).collect() };
+    // What no transfer can beat, whichever way it goes.
+    let rates = layout.rates.iter().zip(&layout.arriving).map(|(out, back)| *out.max(back)).collect();
+    let links = Links { rates, packets: spec.steps.iter().map(packet).collect() };
     Job::new(spec, group, seed, links).map_err(|error| Reader::of(layout, number).explained(&error))
 }
 

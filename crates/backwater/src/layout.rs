@@ -17,8 +17,10 @@ pub struct Layout {
     /// Nodes and links.
     pub graph: Arc<Graph>,
     pub(crate) index: Index,
-    /// Rate of each host's link.
+    /// Rate at which the links of each host send together, those that are down left out.
     pub(crate) rates: Vec<Rate>,
+    /// Rate at which they bring frames to it together.
+    pub(crate) arriving: Vec<Rate>,
     neighbours: OnceLock<Neighbours>,
 }
 
@@ -27,12 +29,17 @@ impl Layout {
         let graph = Arc::new(graph::build(&resolved)?);
         let index = Index::new(graph.clone());
         let mut rates = vec![Rate(0); index.hosts() as usize];
-        for link in &graph.links {
-            for host in [link.a, link.b].into_iter().filter_map(|node| index.host_of(node)) {
-                rates[host.0 as usize] = link.rate;
+        let mut arriving = rates.clone();
+        for link in graph.links.iter().filter(|link| link.up) {
+            for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
+                if let Some(host) = index.host_of(node) {
+                    let add = |rate: &mut Rate, more: Rate| *rate = Rate(rate.0.saturating_add(more.0));
+                    add(&mut rates[host.0 as usize], link.rate_from(node));
+                    add(&mut arriving[host.0 as usize], link.rate_from(peer));
+                }
             }
         }
-        Ok(Layout { resolved, graph, index, rates, neighbours: OnceLock::new() })
+        Ok(Layout { resolved, graph, index, rates, arriving, neighbours: OnceLock::new() })
     }
 
     pub(crate) fn neighbours(&self) -> &Neighbours {
@@ -44,7 +51,7 @@ impl Layout {
         self.index.node_of(host).map_or("?", |node| self.graph.nodes[node.0 as usize].name.as_str())
     }
 
-    /// Rate of a host's link.
+    /// Rate at which the links of a host send together.
     pub(crate) fn rate(&self, host: HostId) -> Rate {
         self.rates.get(host.0 as usize).copied().unwrap_or_default()
     }

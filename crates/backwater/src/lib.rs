@@ -29,6 +29,7 @@ mod items;
 mod job_graphs;
 mod jobs;
 mod layout;
+mod links;
 pub mod load;
 mod matrix;
 mod nics;

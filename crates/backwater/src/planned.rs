@@ -84,6 +84,7 @@ fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
         ("path", group.path.is_some()),
         ("via", group.via.is_some()),
         ("ack_path", group.ack_path.is_some()),
+        ("link", group.link.is_some()),
         ("load", group.load.is_some()),
         ("interval", group.interval.is_some()),
         ("until", group.until.is_some()),

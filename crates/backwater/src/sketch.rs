@@ -26,7 +26,7 @@ pub struct SketchLink {
     pub a: u32,
     /// The other.
     pub b: u32,
-    /// \[b/s\] in each direction
+    /// \[b/s\] in the slower direction
     pub rate_bps: u64,
     /// \[ps\] propagation delay in each direction
     pub delay_ps: u64,
@@ -104,7 +104,7 @@ fn links(graph: &Graph) -> Vec<SketchLink> {
     let one = |link: &backwater_net::topology::Link| SketchLink {
         a: link.a.0,
         b: link.b.0,
-        rate_bps: link.rate.0,
+        rate_bps: link.slowest().0,
         delay_ps: link.delay.as_ps(),
     };
     graph.links.iter().map(one).collect()

@@ -1,13 +1,13 @@
 //! Tables of flows: from CSV, or from rows that the caller has read (Parquet, Arrow).
 //!
 //! ```text
-//! id,src,dst,bytes,start,class,path,ack_path
-//! 0,h0,h120,20 MB,0,3,leaf0 spine6 leaf15,leaf15 spine2 leaf0
-//! 1,1,112,50000000,5 us,,,
+//! id,src,dst,bytes,start,class,path,ack_path,link
+//! 0,h0,h120,20 MB,0,3,leaf0 spine6 leaf15,leaf15 spine2 leaf0,
+//! 1,1,112,50000000,5 us,,,,1
 //! ```
 //!
 //! `src` and `dst` are host numbers or names, `bytes` and `start` bare numbers (B, ps) or quantities with a unit, `class` may be
-//! left out or empty for the group's, `path` for ECMP, `ack_path` for what `ack.path` says; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
+//! left out or empty for the group's, `path` for ECMP, `ack_path` for what `ack.path` says, `link` for what the host chooses; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
 //! bytes a row.
 
 use crate::cells::{Columns, Form, Lines, Wrong, line, quantity};
@@ -29,14 +29,14 @@ const MOST_ROWS: usize = 20_000_000;
 /// Longest line: what has longer ones is no table of flows.
 const LONGEST_LINE: usize = 64 << 10;
 
-const COLUMNS: [&str; 8] = ["id", "src", "dst", "bytes", "start", "class", "path", "ack_path"];
+const COLUMNS: [&str; 9] = ["id", "src", "dst", "bytes", "start", "class", "path", "ack_path", "link"];
 
-const FORM: Form<8> = Form {
+const FORM: Form<9> = Form {
     what: "flow table",
     columns: COLUMNS,
     needed: 5,
     in_ps: &["start"],
-    hint: "a flow table is CSV text with the columns id, src, dst, bytes, start and maybe class, path and ack_path",
+    hint: "a flow table is CSV text with the columns id, src, dst, bytes, start and maybe class, path, ack_path and link",
 };
 
 /// What a flow cannot do without, in the order of the columns.
@@ -77,8 +77,8 @@ pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index, group: &Group
     let mut rows = RowReader::new(index, group);
     for (number, flow) in flows.iter().enumerate() {
         let (src, dst) = (HostId(flow.src), HostId(flow.dst));
-        let (class, path, ack_path) = (flow.class, flow.path.as_deref(), flow.ack_path.as_deref());
-        let flow = Flow { id: flow.id, src, dst, bytes: flow.bytes, start: flow.start, class, path, ack_path };
+        let (class, path, ack_path, link) = (flow.class, flow.path.as_deref(), flow.ack_path.as_deref(), flow.link);
+        let flow = Flow { id: flow.id, src, dst, bytes: flow.bytes, start: flow.start, class, path, ack_path, link };
         rows.add(&flow).map_err(|wrong| Wrong { row: Some(number), ..wrong }.at(origin, None))?;
     }
     rows.finish().map_err(|wrong| wrong.at(origin, None))
@@ -94,10 +94,11 @@ struct Flow<'r> {
     class: Option<u8>,
     path: Option<&'r str>,
     ack_path: Option<&'r str>,
+    link: Option<u16>,
 }
 
 /// Reads the texts of a row.
-fn flow<'r>(columns: &Columns<8>, record: &'r csv::StringRecord, index: &Index) -> Result<Flow<'r>, Wrong> {
+fn flow<'r>(columns: &Columns<9>, record: &'r csv::StringRecord, index: &Index) -> Result<Flow<'r>, Wrong> {
     let text = |column| columns.text(record, column);
     // Everything but class and ways.
     if let Some(empty) = (0..5).find(|column| text(*column).is_empty()) {
@@ -126,6 +127,10 @@ fn flow<'r>(columns: &Columns<8>, record: &'r csv::StringRecord, index: &Index) 
         class,
         path: Some(text(6)).filter(|path| !path.is_empty()),
         ack_path: Some(text(7)).filter(|path| !path.is_empty()),
+        link: match text(8) {
+            "" => None,
+            _ => Some(u16::try_from(number(8, "the number of a link")?).unwrap_or(u16::MAX)),
+        },
     })
 }
 
@@ -180,7 +185,12 @@ impl<'a> RowReader<'a> {
         };
         let data = pinned("path", flow.path, flow.src, flow.dst)?;
         let acks = pinned("ack_path", flow.ack_path, flow.dst, flow.src)?;
-        let (id, way) = (self.group.flow_id(flow.id), self.ways.number(Way { data, acks }));
+        if let Some(link) = flow.link.filter(|link| self.index.links(flow.src) <= u32::from(*link)) {
+            let last = self.index.links(flow.src).saturating_sub(1);
+            let hint = format!("its links are numbered from 0 to {last}");
+            return Err(Wrong::new("link", link, format!("host {} has no link {link}", flow.src.0)).hint(hint));
+        }
+        let (id, way) = (self.group.flow_id(flow.id), self.ways.number(Way { data, acks, link: flow.link }));
         self.rows.push(Row { id, bytes: flow.bytes, start: flow.start, src: flow.src, dst: flow.dst, way, class });
         Ok(())
     }

@@ -46,6 +46,17 @@ macro_rules! config {
                 all
             }
 
+            /// A mechanism that takes for granted that hosts have one link each.
+            pub fn one_link(&self) -> Option<&'static str> {
+                let mut found = None;
+                for_configured!($list self, |scoped, M| {
+                    if scoped.all().any(|params| M::profile(params).one_link) {
+                        found = found.or(Some(M::NAME));
+                    }
+                });
+                found
+            }
+
             /// The same at a node.
             pub fn profiles_at(&self, name: &str, tier: &str) -> Vec<Profile> {
                 let mut all = Vec::new();

@@ -572,8 +572,8 @@ fn most_headroom(b: &Bench, signal: Signal, response: u64) -> u64 {
         ticks.map_or(need, |ticks| need + (need - 2 * longest.0).div_ceil(ticks))
     };
     let needs = each.map(|l| {
-        let need = headroom(l.rate, l.delay, longest, b.packet.gap, Time::ns(response) + unseen, signal);
-        sent(need.0, l.rate)
+        let need = headroom(l.rates[0], l.delay, longest, b.packet.gap, Time::ns(response) + unseen, signal);
+        sent(need.0, l.rates[0])
     });
     needs.max().unwrap_or(0)
 }

@@ -199,7 +199,7 @@ fn pfc_of_the_switch_pauses_every_queue() {
         let mut bench = Bench::leaf_spine(8, 4, 8);
         for link in &mut bench.graph.links {
             let fabric = bench.graph.nodes[link.b.0 as usize].tier == "spine";
-            link.rate = if fabric { Rate::gbps(50) } else { link.rate };
+            link.rates = if fabric { [Rate::gbps(50); 2] } else { link.rates };
         }
         bench.queues = queues(4);
         (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
@@ -240,8 +240,8 @@ fn pauses_of_the_class_and_of_a_queue_are_merged() {
         let h0 = bench.node("h0");
         for link in &mut bench.graph.links {
             let fabric = bench.graph.nodes[link.b.0 as usize].tier == "spine";
-            link.rate = if fabric { Rate::gbps(50) } else { link.rate };
-            link.rate = if link.a == h0 { Rate::gbps(100) } else { link.rate };
+            link.rates = if fabric { [Rate::gbps(50); 2] } else { link.rates };
+            link.rates = if link.a == h0 { [Rate::gbps(100); 2] } else { link.rates };
         }
         (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
         bench.mechanisms = bench.mechanisms.pfc(pfc(90_000, 60_000, signal));

@@ -157,8 +157,8 @@ fn pauses_of_pfc_and_of_the_proxy_are_merged() {
         let (h0, pause) = (bench.node("h0"), Time::us(20));
         for link in &mut bench.graph.links {
             let fabric = bench.graph.nodes[link.b.0 as usize].tier == "spine";
-            link.rate = if fabric { Rate::gbps(50) } else { link.rate };
-            link.rate = if link.a == h0 { Rate::gbps(100) } else { link.rate };
+            link.rates = if fabric { [Rate::gbps(50); 2] } else { link.rates };
+            link.rates = if link.a == h0 { [Rate::gbps(100); 2] } else { link.rates };
         }
         (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
         bench.mechanisms = bench.mechanisms.pfc(pfc(90_000, 60_000, signal));

@@ -94,7 +94,7 @@ fn with_queues(queues: HostQueues, ack: AckParams, transport: TransportParams, n
     Lone::new(graph, 1, rules, |_, _| {
         let shape = NicShape { host: HostId(0), rate: RATE, queues };
         LoneHost {
-            host: Host::new(0, shape, After::default(), Time::ZERO),
+            host: Host::new(0, 0, shape, After::default(), Time::ZERO),
             tables: Tables { flows: Flows::default(), controllers: Controllers::new(1) },
         }
     })
@@ -124,20 +124,21 @@ impl Lone<LoneHost> {
             ect: false,
             path: None,
             ack_path: None,
+            link: None,
             stream: None,
         };
         let ds = DsField::new(Dscp::of(Class(class)), Ecn::NotEct);
         let recovers = self.world.rules.transport.recovery != Recovery::None;
-        let flow = SendFlow::new(&spec, mix(id + 1), ds, self.world.now, recovers);
+        let flow = SendFlow::new(&spec, src, mix(id + 1), ds, self.world.now, recovers);
         let pending = self.world.rules.ack.pending_at_first();
-        self.node.tables.flows.insert(flow, crate::routing::NO_PATH, pending)
+        self.node.tables.flows.insert(flow, 1 - src, crate::routing::NO_PATH, pending)
     }
 
     /// The flow is paced.
     fn pace(&mut self, slot: u32, side: Paced) {
         let (src, dst, class) = (HostId(0), HostId(1), Class(3));
         let shape = FlowShape { src, dst, class, line: RATE, payload: Bytes(PAYLOAD), hops: 0 };
-        self.node.tables.controllers.list.push(Some(Controller::new(side, shape, 0, slot, slot)));
+        self.node.tables.controllers.list.push(Some(Controller::new(side, shape, 0, 0, slot, slot)));
         self.node.tables.flows.send[slot as usize].controller = self.node.tables.controllers.list.len() as u32 - 1;
     }
 
@@ -255,7 +256,7 @@ fn a_host_finds_its_own_flows() {
 
 #[test]
 #[cfg(debug_assertions)]
-#[should_panic(expected = "another host sends this flow")]
+#[should_panic(expected = "another interface sends this flow")]
 fn a_host_does_not_touch_what_another_sends() {
     let mut host = plain();
     let slot = host.flow(1, 3, 1);

@@ -116,6 +116,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
             ect: true,
             path: None,
             ack_path: None,
+            link: None,
             stream: None,
         });
         self.flows.last_mut().expect("just added")

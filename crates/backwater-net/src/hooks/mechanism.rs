@@ -124,6 +124,8 @@ pub struct Profile {
     pub couples: bool,
     /// Octets that it adds to every data packet and acknowledgement.
     pub overhead: Overhead,
+    /// Whether it takes for granted that a host has one link: a switch acts for the hosts attached to it.
+    pub one_link: bool,
 }
 
 /// A named set of parameter values with its source, as TOML text of the mechanism's table.

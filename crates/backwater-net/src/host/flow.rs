@@ -30,6 +30,8 @@ pub(crate) struct SendFlow {
     pub tag: u32,
     pub src: HostId,
     pub dst: HostId,
+    /// The interface by which it sends.
+    pub nic: u32,
     /// Class in which it sends now, and the one that it was given.
     pub class: Class,
     pub own_class: Class,
@@ -151,15 +153,17 @@ impl RecvFlow {
 const _: () = assert!(size_of::<RecvFlow>() == 64, "one cache line");
 
 impl SendFlow {
-    /// A flow that starts now and has not sent anything, by no pinned path, without a controller or a window. `hash` is its identity's.
+    /// A flow that starts now by an interface and has not sent anything, by no pinned path, without a controller or a window. `hash` is
+    /// its identity's.
     #[inline]
-    pub fn new(spec: &FlowSpec, hash: u64, ds: DsField, now: Time, recovers: bool) -> SendFlow {
+    pub fn new(spec: &FlowSpec, nic: u32, hash: u64, ds: DsField, now: Time, recovers: bool) -> SendFlow {
         SendFlow {
             id: spec.id,
             group: spec.group,
             hops: 0,
             src: spec.src,
             dst: spec.dst,
+            nic,
             class: spec.class,
             own_class: spec.class,
             ds,
@@ -250,6 +254,8 @@ pub(crate) struct Controller<F> {
     /// Of its flow, or of the first of them.
     #[state(fixed)]
     pub shape: FlowShape,
+    /// The interface of its flows.
+    pub nic: u32,
     pub tag: u16,
     /// Hash of what it controls: its events are ordered by it.
     pub key: u32,
@@ -272,11 +278,12 @@ pub(crate) struct Controller<F> {
 }
 
 impl<F> Controller<F> {
-    /// A controller that nothing waits for. Its events are ordered by `key`; `slot` is its only flow's, or `NO_FLOW`.
-    pub fn new(side: F, shape: FlowShape, tag: u16, key: u32, slot: u32) -> Controller<F> {
+    /// A controller of an interface that nothing waits for. Its events are ordered by `key`; `slot` is its only flow's, or `NO_FLOW`.
+    pub fn new(side: F, shape: FlowShape, nic: u32, tag: u16, key: u32, slot: u32) -> Controller<F> {
         Controller {
             side,
             shape,
+            nic,
             tag,
             key,
             slot,

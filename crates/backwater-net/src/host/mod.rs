@@ -1,4 +1,4 @@
-//! A host at work: `nic` is its interface, `tables` what it finds of flows, `send`, `receive` and `transport` what it does.
+//! A host at work, by each of its links: `nic` is the interface there, `tables` what it finds of flows, `send`, `receive` and `transport` what it does.
 
 pub mod flow;
 mod nic;
@@ -29,7 +29,7 @@ macro_rules! cx {
     };
 }
 
-/// The port of a host.
+/// The port of an interface: it has one.
 pub(crate) const PORT: u16 = 0;
 
 impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {

@@ -1,4 +1,4 @@
-//! A host's interface: which classes have something to send, and whose turn it is.
+//! A host's interface, one for each of its links: which classes have something to send, and whose turn it is.
 
 use super::flow::NO_FLOW;
 use crate::hooks::NicShape;
@@ -22,6 +22,9 @@ pub(crate) struct Host<N> {
     several: bool,
     /// Data frames in the transmit queue, per queue.
     staged: [u16; CLASSES],
+    /// Among the interfaces of all hosts.
+    #[state(fixed)]
+    pub number: u32,
     pub rx: Option<Box<SlowReceiver>>,
     ready: [ReadyFlows; CLASSES],
     #[state(within)]
@@ -37,6 +40,8 @@ pub(crate) struct Host<N> {
     /// Time between the arrival of a control message and its effect.
     #[state(fixed)]
     pub control_delay: Time,
+    /// \[bytes\] of flows that have begun here and not ended, where that decides about links.
+    pub unfinished: u64,
 }
 
 /// The flows of one class that may send, in the order of their turns: a list through [`flow::SendFlow::behind`].
@@ -60,12 +65,13 @@ pub(crate) struct SlowReceiver {
 }
 
 impl<N> Host<N> {
-    pub fn new(port: u32, shape: NicShape, stack: N, control_delay: Time) -> Host<N> {
+    pub fn new(number: u32, port: u32, shape: NicShape, stack: N, control_delay: Time) -> Host<N> {
         Host {
             port,
             ready_mask: 0,
             several: shape.queues.several(),
             staged: [0; CLASSES],
+            number,
             rx: None,
             shape,
             ready: [ReadyFlows { first: NO_FLOW, last: NO_FLOW }; CLASSES],
@@ -74,6 +80,7 @@ impl<N> Host<N> {
             parked: Vec::new(),
             passed_over: Vec::new(),
             control_delay,
+            unfinished: 0,
         }
     }
 

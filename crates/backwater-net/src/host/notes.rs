@@ -43,7 +43,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 NicNote::Open(owner, gate) => self.set_gate(owner, gate, false),
                 NicNote::SendIn(flow, class) => self.send_in(flow, class),
                 NicNote::Arm(owner, at, token) => {
-                    let host = self.node.host.shape.host.0;
+                    let host = self.node.host.number;
                     self.world.push(at.max(self.world.now), Event::NicTimer { host, owner: owner.0, token });
                 }
             }
@@ -171,7 +171,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return self.take(pkt);
         }
         let now = self.world.now;
-        let (host, h) = (self.node.host.shape.host.0, &mut *self.node.host);
+        let (host, h) = (self.node.host.number, &mut *self.node.host);
         let Some(rx) = h.rx.as_mut() else { return };
         rx.fifo.push(&mut self.world.slab, pkt);
         rx.bytes += size;
@@ -190,7 +190,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     pub(crate) fn drain(&mut self) {
-        let host = self.node.host.shape.host.0;
+        let host = self.node.host.number;
         let Some(rx) = self.node.host.rx.as_mut() else { return };
         let Some(pkt) = rx.pop(&self.world.slab) else { return };
         let resume = rx.holding && (rx.bytes < rx.xon || rx.bytes == 0);

@@ -38,7 +38,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Body::Control(ControlHeader { to, .. }) | Body::Mac(ControlHeader { to, .. }) => {
                 let (delay, host) = (self.node.host.control_delay, self.node.host.shape.host);
                 if delay > Time::ZERO && to == Some(host) {
-                    let host = host.0;
+                    let host = self.node.host.number;
                     let event = Event::ControlDue { host, pkt };
                     return self.world.queue.push(self.world.now + delay, order(20, header.uid), event);
                 }

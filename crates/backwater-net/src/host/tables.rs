@@ -7,7 +7,7 @@
 use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow, Status};
 use super::nic::Host;
 use crate::hooks::{RateKey, Reach};
-use crate::packet::{FlowRef, HostId};
+use crate::packet::{CLASSES, FlowRef};
 use crate::routing::NO_WAY;
 use backwater_engine::fetch;
 use std::collections::HashMap;
@@ -16,8 +16,8 @@ use std::collections::HashMap;
 pub(crate) struct Controllers<F> {
     pub list: Vec<Option<Controller<F>>>,
     pub free: Vec<u32>,
-    /// Those that are kept between flows.
-    pub kept: HashMap<(HostId, RateKey, u8), u32>,
+    /// Those that are kept between flows, by interface.
+    pub kept: HashMap<(u32, RateKey, u8), u32>,
     /// Of the last one that was made.
     pub tag: u16,
     /// What controllers that are gone have done, by mechanism.
@@ -39,6 +39,8 @@ pub(crate) struct Flows {
     pub recv: Vec<RecvFlow>,
     /// What ECMP gives acknowledgements, or `NO_WAY`. Apart from the receiver's half, which is a cache line.
     pub back_ways: Vec<u64>,
+    /// The interface of the receiver's half: that by which its acknowledgements leave.
+    pub recv_nics: Vec<u32>,
     free: Vec<u32>,
     /// Of a part: slots to be given back, once all parts do so.
     #[state(fixed)]
@@ -48,18 +50,20 @@ pub(crate) struct Flows {
 
 impl Flows {
     #[inline]
-    pub fn insert(&mut self, flow: SendFlow, back: u32, pending: u16) -> u32 {
+    pub fn insert(&mut self, flow: SendFlow, recv_nic: u32, back: u32, pending: u16) -> u32 {
         self.active += 1;
         let other = RecvFlow::of(&flow, back, pending);
         if let Some(slot) = self.free.pop() {
             self.send[slot as usize] = flow;
             self.recv[slot as usize] = other;
             self.back_ways[slot as usize] = NO_WAY;
+            self.recv_nics[slot as usize] = recv_nic;
             return slot;
         }
         self.send.push(flow);
         self.recv.push(other);
         self.back_ways.push(NO_WAY);
+        self.recv_nics.push(recv_nic);
         self.send.len() as u32 - 1
     }
 
@@ -145,7 +149,7 @@ impl<'a, N, F> Interface<'a, N, F> {
     /// The slot of a flow that this host sends, if it is still under way.
     #[inline(always)]
     pub fn find_sending(&self, flow: FlowRef) -> Option<usize> {
-        self.tables.flows.find(flow).filter(|slot| self.tables.flows.send[*slot].src == self.host.shape.host)
+        self.tables.flows.find(flow).filter(|slot| self.tables.flows.send[*slot].nic == self.host.number)
     }
 
     /// The slot of the flow of a packet that was delivered here, if it is still under way.
@@ -163,14 +167,14 @@ impl<'a, N, F> Interface<'a, N, F> {
     #[inline(always)]
     pub fn sending(&self, slot: usize) -> &SendFlow {
         let flow = &self.tables.flows.send[slot];
-        debug_assert_eq!(flow.src, self.host.shape.host, "another host sends this flow");
+        debug_assert_eq!(flow.nic, self.host.number, "another interface sends this flow");
         flow
     }
 
     #[inline(always)]
     pub fn sending_mut(&mut self, slot: usize) -> &mut SendFlow {
         let flow = &mut self.tables.flows.send[slot];
-        debug_assert_eq!(flow.src, self.host.shape.host, "another host sends this flow");
+        debug_assert_eq!(flow.nic, self.host.number, "another interface sends this flow");
         flow
     }
 
@@ -204,14 +208,14 @@ impl<'a, N, F> Interface<'a, N, F> {
     #[inline(always)]
     pub fn controller(&self, controller: u32) -> Option<&Controller<F>> {
         let found = self.tables.controllers.list.get(controller as usize)?.as_ref()?;
-        debug_assert_eq!(found.shape.src, self.host.shape.host, "another host's controller");
+        debug_assert_eq!(found.nic, self.host.number, "another interface's controller");
         Some(found)
     }
 
     #[inline(always)]
     pub fn controller_mut(&mut self, controller: u32) -> Option<&mut Controller<F>> {
         let found = self.tables.controllers.list.get_mut(controller as usize)?.as_mut()?;
-        debug_assert_eq!(found.shape.src, self.host.shape.host, "another host's controller");
+        debug_assert_eq!(found.nic, self.host.number, "another interface's controller");
         Some(found)
     }
 
@@ -219,28 +223,28 @@ impl<'a, N, F> Interface<'a, N, F> {
     #[inline(always)]
     pub fn controller_with(&mut self, controller: u32, slot: u32) -> Option<(&mut Controller<F>, Option<&SendFlow>)> {
         let found = self.tables.controllers.list.get_mut(controller as usize)?.as_mut()?;
-        debug_assert_eq!(found.shape.src, self.host.shape.host, "another host's controller");
+        debug_assert_eq!(found.nic, self.host.number, "another interface's controller");
         let of = self.tables.flows.send.get(slot as usize);
-        debug_assert!(of.is_none_or(|flow| flow.src == self.host.shape.host), "another host sends this flow");
+        debug_assert!(of.is_none_or(|flow| flow.nic == self.host.number), "another interface sends this flow");
         Some((found, of))
     }
 
     /// The controllers that this host keeps under these keys.
     pub fn kept<'b>(&'b self, keys: impl Iterator<Item = (RateKey, u8)> + 'b) -> impl Iterator<Item = u32> + 'b {
-        let host = self.host.shape.host;
-        keys.filter_map(move |(key, left)| self.tables.controllers.kept.get(&(host, key, left)).copied())
+        let nic = self.host.number;
+        keys.filter_map(move |(key, left)| self.tables.controllers.kept.get(&(nic, key, left)).copied())
     }
 
     /// The interface, a flow that it sends, and that flow's controller, if it has one.
     #[inline(always)]
     pub fn with_flow(&mut self, slot: u32) -> (&mut Host<N>, &mut SendFlow, Option<&mut Controller<F>>) {
         let flow = &mut self.tables.flows.send[slot as usize];
-        debug_assert_eq!(flow.src, self.host.shape.host, "another host sends this flow");
+        debug_assert_eq!(flow.nic, self.host.number, "another interface sends this flow");
         let controller = self.tables.controllers.list.get_mut(flow.controller as usize).and_then(Option::as_mut);
-        // The controller of a flow that is over may be another host's by now.
+        // The controller of a flow that is over may be another interface's by now.
         debug_assert!(
-            !flow.live || controller.as_ref().is_none_or(|c| c.shape.src == self.host.shape.host),
-            "another host's controller"
+            !flow.live || controller.as_ref().is_none_or(|c| c.nic == self.host.number),
+            "another interface's controller"
         );
         (self.host, flow, controller)
     }
@@ -272,10 +276,38 @@ impl<'a, N, F> Interface<'a, N, F> {
             self.host.ready_mask &= !(1 << class);
         }
         debug_assert_eq!(
-            self.tables.flows.send[slot as usize].src, self.host.shape.host,
-            "another host sends this flow"
+            self.tables.flows.send[slot as usize].nic, self.host.number,
+            "another interface sends this flow"
         );
         slot
+    }
+
+    /// A flow is taken out of the line, wherever it stands in it.
+    #[cold]
+    pub fn leave_line(&mut self, slot: u32) {
+        for class in 0..CLASSES {
+            let (mut before, mut at) = (NO_FLOW, self.host.ready_list(class).first);
+            while at != NO_FLOW && at != slot {
+                (before, at) = (at, self.tables.flows.send[at as usize].behind);
+            }
+            if at == NO_FLOW {
+                continue;
+            }
+            let behind = self.tables.flows.send[slot as usize].behind;
+            let list = self.host.ready_list(class);
+            if list.last == slot {
+                list.last = before;
+            }
+            if before == NO_FLOW {
+                list.first = behind;
+                if behind == NO_FLOW {
+                    self.host.ready_mask &= !(1 << class);
+                }
+            } else {
+                self.tables.flows.send[before as usize].behind = behind;
+            }
+            return;
+        }
     }
 
     /// The slot of a flow that is over has left the list of ready flows.

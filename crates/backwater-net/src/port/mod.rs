@@ -149,6 +149,9 @@ pub(crate) struct Rest {
     /// The node at the other end is another part's.
     #[state(fixed)]
     pub leads_away: bool,
+    /// It is one of several ports of a host.
+    #[state(fixed)]
+    pub shares_host: bool,
     /// Control frames that began here.
     pub control_frames: u64,
     /// Counters of what is rare; the others are zero here.
@@ -177,6 +180,7 @@ impl Port {
             watched: false,
             tells: false,
             leads_away: false,
+            shares_host: false,
             control_frames: 0,
             stats: PortStats::default(),
         };
@@ -258,7 +262,19 @@ impl Port {
     pub fn set_up(&mut self, up: bool) {
         self.up = up;
         let rest = &self.rest;
-        self.special = !up || rest.faults.is_some() || rest.captured || rest.watched || rest.tells || rest.leads_away;
+        self.special = !up
+            || rest.faults.is_some()
+            || rest.captured
+            || rest.watched
+            || rest.tells
+            || rest.leads_away
+            || rest.shares_host;
+    }
+
+    /// Its host has other links, too: what arrives here may be for another interface.
+    pub fn share_host(&mut self) {
+        self.rest.shares_host = true;
+        self.special = true;
     }
 
     /// From now on frames here are captured.

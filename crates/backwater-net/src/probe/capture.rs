@@ -13,7 +13,8 @@ where
     pub(crate) fn capture_signal(&mut self, port: u16, frame: Control, from: NodeId, outbound: bool) {
         let header = ControlHeader { from, to: None, content: 0 };
         let packet = Packet { body: Body::Mac(header), ..Packet::control(&frame, header, Class(7), 0) };
-        let (time, node, port, control) = (self.world.now, self.id(), Port(port), Some(frame));
+        let port = Port(self.ports[usize::from(port)].local);
+        let (time, node, control) = (self.world.now, self.id(), Some(frame));
         self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet, control, flow: None });
     }
 }

@@ -46,14 +46,15 @@ where
             let class = (usize::from(index) != CLASSES).then_some(Class(index));
             let (ingress_bytes, behind) = stands(self, class);
             let now = self.world.now;
-            let (peer, far) = (self.world.fabric.peer(self.id(), port), self.ports[usize::from(port)].peer);
+            let (local, far) = (self.ports[usize::from(port)].local, self.ports[usize::from(port)].peer);
+            let peer = self.world.fabric.peer(self.id(), local);
             let peer_port = PortNo((far - self.world.fabric.first_port[peer.0 as usize]) as u16);
             let row = PauseRow {
                 asked: now,
                 start: now,
                 end: None,
                 node: self.id(),
-                port: PortNo(port),
+                port: PortNo(local),
                 peer,
                 peer_port,
                 class,

@@ -67,28 +67,30 @@ impl<A: Actors> Network<A> {
                 }
             }
             for node in fabric.host_node.iter().filter(|_| steering.hosts) {
-                let lineup = Lineup::new(steering.queues, steering.order, 1);
-                ports[fabric.first_port[*node as usize] as usize].keep_in_order(lineup);
+                let first = fabric.first_port[*node as usize] as usize;
+                for port in &mut ports[first..][..fabric.neighbours[*node as usize].len()] {
+                    port.keep_in_order(Lineup::new(steering.queues, steering.order, 1));
+                }
             }
         }
-        let mut hosts: Vec<Host<A::Nic>> = fabric
-            .host_node
-            .iter()
-            .enumerate()
-            .map(|(h, node)| {
-                let port = fabric.first_port[*node as usize];
-                let (host, p) = (HostId(h as u32), &mut ports[port as usize]);
+        let mut hosts: Vec<Host<A::Nic>> = Vec::with_capacity(fabric.host_node.len());
+        for (host, node) in (0u32..).map(HostId).zip(&fabric.host_node) {
+            let first = fabric.first_port[*node as usize];
+            for (port, number) in (first..).zip(fabric.nics(host)) {
+                let p = &mut ports[port as usize];
                 p.set_queues(spec.queues);
                 let shape = NicShape { host, rate: p.serialiser.rate(), queues: spec.queues };
                 let peer = p.peer;
                 ports[peer as usize].rest.peer_queues = spec.queues;
                 let stack = spec.actors.nic(&shape);
-                Host::new(port, shape, stack, spec.nic.control_delay)
-            })
-            .collect();
+                hosts.push(Host::new(number, port, shape, stack, spec.nic.control_delay));
+            }
+        }
         for (host, delay) in &spec.control_delays {
-            hosts.get_mut(host.0 as usize).ok_or_else(|| format!("there is no host {}", host.0))?.control_delay =
-                *delay;
+            if host.0 as usize >= fabric.host_node.len() {
+                return Err(format!("there is no host {}", host.0));
+            }
+            fabric.nics(*host).for_each(|nic| hosts[nic as usize].control_delay = *delay);
         }
         let shared = spec.actors.shared();
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));

@@ -129,7 +129,15 @@ impl<A: Actors> View<'_, A> {
     /// Hands out what mechanisms have counted.
     fn hand_out_counts(&self, sink: &mut dyn Sink) {
         let at_switches = self.switches().map(|(_, s)| (s.home.shape.node, A::switch_counts(&s.stack, self.now)));
-        let at_hosts = self.hosts().map(|(host, node)| (node, A::nic_counts(&host.stack, self.now)));
+        let at_hosts = self.hosts().map(|(host, node)| (node, host, A::nic_counts(&host.stack, self.now)));
+        let at_hosts = at_hosts.map(|(node, host, mut counts)| {
+            // Of a host with several links what one of them has counted.
+            let port = self.port(host.port);
+            if port.rest.shares_host {
+                counts.iter_mut().for_each(|(_, (at, ..))| *at = crate::packet::Port(port.local));
+            }
+            (node, counts)
+        });
         for (node, counts) in at_switches.chain(at_hosts) {
             for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
                 sink.counter(&CounterRow { node, port, mechanism, counter, value });

@@ -9,6 +9,7 @@ use crate::packet::{CLASSES, Class, NodeId};
 use crate::port::{Belongs, LinkFaults};
 use crate::slab::{Fifo, Ix};
 use crate::spec::FaultKind;
+use crate::world::LINK_LOSS;
 use backwater_engine::{Time, rng};
 
 impl<A: Actors> Network<A> {
@@ -32,7 +33,7 @@ impl<A: Actors> Network<A> {
     fn link_faults(&mut self, port: u32) -> &mut LinkFaults {
         let seed = self.world.rules.seed;
         self.ports[port as usize].faults(|| {
-            let rng = rng::stream(seed, "link loss", u64::from(port));
+            let rng = rng::stream(seed, LINK_LOSS, u64::from(port));
             LinkFaults::new(rng)
         })
     }
@@ -64,7 +65,8 @@ impl<A: Actors> Network<A> {
             }
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
                 let (xoff, xon) = (xoff.0, xon.0);
-                let h = &mut self.hosts[host.0 as usize];
+                // Whoever has several links has no slow receiver: `check` has refused it.
+                let h = &mut self.hosts[self.world.fabric.nics(host).start as usize];
                 let port = h.port;
                 match &mut h.rx {
                     Some(rx) => {
@@ -112,6 +114,7 @@ impl<A: Actors> Network<A> {
                 .for_each(|(_, u)| *u = up);
         }
         self.world.fabric.routes.forget();
+        self.move_flows();
         for port in ports {
             // Both ends begin anew: what is still to be held is said again.
             for class in 0..=CLASSES {

@@ -22,7 +22,7 @@ impl<A: Actors> Network<A> {
         let flow = &self.tables.flows.send[slot as usize];
         // A fat tree's longest way, without asking for more memory on it.
         let mut ports = Vec::with_capacity(8);
-        ports.push(self.hosts[flow.src.0 as usize].port);
+        ports.push(self.hosts[flow.nic as usize].port);
         let last = self.world.fabric.host_node[flow.dst.0 as usize];
         let mut hop = 0;
         loop {

@@ -20,8 +20,18 @@ impl<A: Actors> Network<A> {
     #[cold]
     #[inline(never)]
     fn arrive_specially(&mut self, port: u32, pkt: Ix) {
-        if self.comes_through(port, pkt) {
-            self.arrived(port, pkt);
+        if !self.comes_through(port, pkt) {
+            return;
+        }
+        let p = &self.ports[port as usize];
+        match p.belongs {
+            Belongs::Host(nic) if p.rest.shares_host && !self.world.slab[pkt].pkt.is_mac() => {
+                let uid = self.world.slab[pkt].pkt.uid;
+                self.ports[port as usize].arrivals.fold(self.world.now.0, uid);
+                let nic = self.interface_for(nic, pkt);
+                self.host_at(nic).arrive(pkt);
+            }
+            _ => self.arrived(port, pkt),
         }
     }
 

@@ -11,6 +11,7 @@ mod ending;
 mod faults;
 mod fetch;
 mod ideal;
+mod interfaces;
 mod jobs;
 mod links;
 mod observe;
@@ -127,7 +128,7 @@ pub trait Actors {
 /// A run whose links have been silent for this long, while pauses are refreshed and nothing else is to come, has stalled.
 const SILENCE: Time = Time::ms(1_000);
 
-/// Does something at the node of a port (its number among all ports), which is `$local` there.
+/// Does something at the node of a port (its number among all ports), which is `$local` there. At a host it is the only one of an interface.
 macro_rules! on_node {
     ($network:expr, $port:expr, |$at:ident, $local:ident| $do:expr) => {{
         let (belongs, $local) = {
@@ -139,8 +140,8 @@ macro_rules! on_node {
                 let mut $at = $network.switch_at(switch);
                 $do
             }
-            crate::port::Belongs::Host(host) => {
-                let mut $at = $network.host_at(host);
+            crate::port::Belongs::Host(nic) => {
+                let (mut $at, $local) = ($network.host_at(nic), crate::host::PORT);
                 $do
             }
         }
@@ -199,6 +200,7 @@ pub struct Network<A: Actors> {
     shared: A::Shared,
     ports: Vec<Port>,
     switches: Vec<Switch<A::Switch>>,
+    /// Interfaces of hosts, host by host: one for each link.
     hosts: Vec<Host<A::Nic>>,
     tables: Tables<A::Flow>,
     sources: Vec<Box<dyn FlowSource>>,
@@ -299,7 +301,10 @@ impl<A: Actors> Network<A> {
                     self.nothing_left();
                 }
             }
-            Event::ControlDue { host, pkt } => self.host_at(host).act_on_control(pkt),
+            Event::ControlDue { host, pkt } => {
+                let nic = self.interface_for(host, pkt);
+                self.host_at(nic).act_on_control(pkt);
+            }
             Event::Drain { host } => self.host_at(host).drain(),
             Event::Source { source } => self.start_flows(source as usize),
             Event::Job { job } => self.ask_job(job),
@@ -307,8 +312,8 @@ impl<A: Actors> Network<A> {
             Event::Fetched { slot, tag } => self.fetched(slot, tag),
             Event::Timeout { slot, tag } => {
                 if let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) {
-                    let src = self.tables.flows.send[at].src.0;
-                    self.host_at(src).timed_out(at);
+                    let nic = self.tables.flows.send[at].nic;
+                    self.host_at(nic).timed_out(at);
                 }
             }
             Event::Fault { fault } => self.apply_fault(fault as usize),
@@ -383,7 +388,7 @@ impl<A: Actors> Network<A> {
     fn node_of(&self, port: &Port) -> u32 {
         match port.belongs {
             Belongs::Switch(s) => self.switches[s as usize].home.shape.node.0,
-            Belongs::Host(h) => self.world.fabric.host_node[h as usize],
+            Belongs::Host(nic) => self.world.fabric.host_node[self.hosts[nic as usize].shape.host.0 as usize],
         }
     }
 
@@ -400,19 +405,19 @@ impl<A: Actors> Network<A> {
         At { node, ports, world: &mut self.world }
     }
 
-    /// A host at work.
+    /// A host at work, by one of its interfaces.
     #[inline(always)]
-    fn host_at(&mut self, host: u32) -> At<'_, Interface<'_, A::Nic, A::Flow>> {
-        let host = &mut self.hosts[host as usize];
+    fn host_at(&mut self, nic: u32) -> At<'_, Interface<'_, A::Nic, A::Flow>> {
+        let host = &mut self.hosts[nic as usize];
         let ports = std::slice::from_mut(&mut self.ports[host.port as usize]);
         At { node: Interface::new(host, &mut self.tables), ports, world: &mut self.world }
     }
 
-    /// The host of the controller with this tag, if that is still there.
+    /// The interface of the controller with this tag, if that is still there.
     fn controller_at(&mut self, controller: u32, tag: u16) -> Option<At<'_, Interface<'_, A::Nic, A::Flow>>> {
         let there = self.tables.controllers.list[controller as usize].as_ref().filter(|c| c.tag == tag)?;
-        let host = there.shape.src.0;
-        Some(self.host_at(host))
+        let nic = there.nic;
+        Some(self.host_at(nic))
     }
 
     /// A pause signal without a frame is heard.
@@ -435,8 +440,8 @@ impl<A: Actors> Network<A> {
         self.watch_silence();
     }
 
-    /// The line rate of a host's link.
-    fn host_rate(&self, host: u32) -> Rate {
-        self.ports[self.hosts[host as usize].port as usize].serialiser.rate()
+    /// The line rate of an interface.
+    fn nic_rate(&self, nic: u32) -> Rate {
+        self.ports[self.hosts[nic as usize].port as usize].serialiser.rate()
     }
 }

@@ -24,8 +24,8 @@ impl<A: Actors> Network<A> {
                     Outcome::Received { slot } => {
                         let flow = &mut self.tables.flows.send[slot as usize];
                         flow.acked = self.tables.flows.recv[slot as usize].received;
-                        let src = flow.src.0;
-                        self.host_at(src).maybe_complete(slot as usize);
+                        let nic = flow.nic;
+                        self.host_at(nic).maybe_complete(slot as usize);
                     }
                     Outcome::Complete { slot } => {
                         let dst = self.tables.flows.send[slot as usize].dst;
@@ -36,7 +36,8 @@ impl<A: Actors> Network<A> {
                             recv.last_byte = self.world.now;
                             let flow = self.tables.flows.reference(slot);
                             if self.tables.flows.recv[slot as usize].begun {
-                                self.host_at(dst.0).tell_flow_end(flow);
+                                let nic = self.tables.flows.recv_nics[slot as usize];
+                                self.host_at(nic).tell_flow_end(flow);
                             }
                         }
                         self.world.totals.progress.flows_done += 1;
@@ -65,13 +66,14 @@ impl<A: Actors> Network<A> {
         self.tell_parts(at);
         let here = self.is_here(self.tables.flows.send[at].dst);
         let failed = here && self.tables.flows.recv[at].last_byte == Time::NEVER;
-        let (src, dst) = (self.tables.flows.send[at].src.0, self.tables.flows.send[at].dst.0);
+        let (nic, recv_nic) = (self.tables.flows.send[at].nic, self.tables.flows.recv_nics[at]);
         let reference = self.tables.flows.reference(at as u32);
-        self.host_at(src).tell_end(at as u32);
+        self.host_at(nic).tell_end(at as u32);
         if failed && self.tables.flows.recv[at].begun {
-            self.host_at(dst).tell_flow_end(reference);
+            self.host_at(recv_nic).tell_flow_end(reference);
         }
-        let listed = self.tables.flows.send[at].status != Status::Idle && self.host_at(src).leave_lists(at);
+        let listed = self.tables.flows.send[at].status != Status::Idle && self.host_at(nic).leave_lists(at);
+        self.count_out(at);
         let flow = &self.tables.flows.send[at];
         let controller = flow.controller;
         if self.world.part.is_none() {
@@ -94,7 +96,7 @@ impl<A: Actors> Network<A> {
         }
         if controller != NO_CONTROLLER {
             // Others that share it may wait for what it now answers.
-            self.host_at(src).repace(controller);
+            self.host_at(nic).repace(controller);
         }
         self.world.totals.last_deed = self.world.now;
         self.one_ended(group);

@@ -159,7 +159,7 @@ where
                     let side = self.actors.flow(&shape, owners, &self.shared);
                     let side =
                         side.ok_or_else(|| Unfit::new("no mechanism controls a flow that one has controlled"))?;
-                    let mut controller = Controller::new(side, shape, 0, 0, NO_FLOW);
+                    let mut controller = Controller::new(side, shape, 0, 0, 0, NO_FLOW);
                     controller.load(from)?;
                     Some(controller)
                 }

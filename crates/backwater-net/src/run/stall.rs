@@ -7,6 +7,7 @@
 use super::view::View;
 use super::{Actors, Network};
 use crate::hooks::{FlowSide, NicSide, SwitchSide};
+use crate::host::PORT;
 use crate::host::flow::{NO_CONTROLLER, SendFlow, Status};
 use crate::packet::{CLASSES, Class, HostId, NodeId, Port as PortNo, Queue};
 use crate::port::{Belongs, Port};
@@ -143,7 +144,7 @@ impl<A: Actors> View<'_, A> {
     /// What a flow that is not complete waits for, and where.
     pub(super) fn waits_for(&self, slot: u32, found: &Whereabouts) -> String {
         let flow = self.flow(slot);
-        let port = self.parts[0].hosts[flow.src.0 as usize].port;
+        let port = self.parts[0].hosts[flow.nic as usize].port;
         let tries = flow.recovery.as_ref().map_or(0, |sender| sender.tries());
         match flow.status {
             Status::Ready => match self.why_shut(port, flow.class.0) {
@@ -218,10 +219,10 @@ impl<A: Actors> View<'_, A> {
         let Some(first) = p.first_of(usize::from(queue)).filter(|_| part.world.rules.extra.may_start) else {
             return false;
         };
-        let (port, queue, pkt) = (PortNo(p.local), Queue(queue), &part.world.slab[first].pkt);
+        let (local, queue, pkt) = (PortNo(p.local), Queue(queue), &part.world.slab[first].pkt);
         !match p.belongs {
-            Belongs::Switch(switch) => part.switches[switch as usize].stack.may_start(port, queue, pkt),
-            Belongs::Host(host) => part.hosts[host as usize].stack.may_start(port, queue, pkt),
+            Belongs::Switch(switch) => part.switches[switch as usize].stack.may_start(local, queue, pkt),
+            Belongs::Host(nic) => part.hosts[nic as usize].stack.may_start(PortNo(PORT), queue, pkt),
         }
     }
 

@@ -19,6 +19,15 @@ use rand_distr::{Distribution, Geometric};
 /// Most nodes on a pinned path: a packet counts its hops in 8 bits.
 const LONGEST: usize = 250;
 
+/// Where a flow is pinned to.
+struct Pins {
+    /// Of its data and of its acknowledgements, or `NO_PATH`.
+    forward: u32,
+    back: u32,
+    /// The first node after the receiver on the way back, where that is pinned.
+    behind: NodeId,
+}
+
 impl<A: Actors> Network<A> {
     /// Takes the next flow of a source and schedules its start.
     pub(super) fn draw(&mut self, source: usize) {
@@ -46,22 +55,26 @@ impl<A: Actors> Network<A> {
         [spec.dst, spec.src].into_iter().for_each(|host| self.world.fabric.find_routes(host));
         let hash =
             mix(mix(self.world.rules.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
-        let (path, back) = self.pin(spec, hash);
+        let nic = self.nic_of(spec, hash);
+        let Pins { forward: path, back, behind } = self.pin(spec, hash, nic);
         let stream = spec.stream.map(|stream| {
             let rng = rng::stream(self.world.rules.seed, "bernoulli source", spec.id);
             Box::new(StreamState { spec: stream, rng, ended: false, blocked: 0 })
         });
-        let port = self.hosts[spec.src.0 as usize].port as usize;
-        let queue = self.hosts[spec.src.0 as usize].shape.queues.pick(spec.class, self.ports[port].open);
+        let port = self.hosts[nic as usize].port as usize;
+        let queue = self.hosts[nic as usize].shape.queues.pick(spec.class, self.ports[port].open);
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
         let recovers = self.world.rules.transport.recovery != Recovery::None;
         let left = self.world.rules.confinement.place(spec.group, spec.class);
-        let flow = SendFlow { path, stream, left, ..SendFlow::new(spec, hash, ds, self.world.now, recovers) };
+        let flow = SendFlow { path, stream, left, ..SendFlow::new(spec, nic, hash, ds, self.world.now, recovers) };
         let pinned = path != NO_PATH || back != NO_PATH;
-        let slot = self.tables.flows.insert(flow, back, self.world.rules.ack.pending_at_first());
+        let recv_nic = self.world.fabric.nics(spec.dst).start;
+        let slot = self.tables.flows.insert(flow, recv_nic, back, self.world.rules.ack.pending_at_first());
         self.note_begin(spec, pinned);
         let reference = self.tables.flows.reference(slot);
-        self.world.fabric.paths.put_in(reference, spec.dst, path, back);
+        self.world.fabric.paths.put_in(reference, behind, path, back);
+        self.choose_recv_nic(slot, behind);
+        self.count_in(slot as usize);
         if self.world.probes.ask_whose() {
             self.world.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
         }
@@ -78,12 +91,12 @@ impl<A: Actors> Network<A> {
             src: spec.src,
             dst: spec.dst,
             class: spec.class,
-            line: self.host_rate(spec.src.0),
+            line: self.nic_rate(nic),
             payload: Bytes(u64::from(self.world.rules.payload)),
             hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
         };
         self.tables.flows.send[slot as usize].hops = shape.hops;
-        self.tables.flows.send[slot as usize].controller = self.controller(&shape, left, slot, hash);
+        self.tables.flows.send[slot as usize].controller = self.controller(&shape, nic, left, slot, hash);
         self.tables.flows.send[slot as usize].window = self.window_of(way.as_deref(), left);
         if spec.stream.is_none() {
             self.tables.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes, left));
@@ -91,12 +104,12 @@ impl<A: Actors> Network<A> {
         if let Some(stream) = spec.stream {
             let tag = self.tables.flows.send[slot as usize].tag;
             self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
-            self.host_at(spec.src.0).tell_begin(slot);
+            self.host_at(nic).tell_begin(slot);
             self.next_slot(slot, true);
         } else if self.world.rules.nic.store_and_forward {
             let first = spec.bytes.min(u64::from(self.world.rules.payload))
                 + u64::from(self.world.rules.header(left) + self.world.rules.gap);
-            let at = self.world.now + self.host_rate(spec.src.0).time_for(Bytes(first));
+            let at = self.world.now + self.nic_rate(nic).time_for(Bytes(first));
             let tag = self.tables.flows.send[slot as usize].tag;
             self.world.push(at, Event::Fetched { slot, tag });
         } else {
@@ -116,8 +129,8 @@ impl<A: Actors> Network<A> {
     }
 
     fn begin(&mut self, slot: u32) {
-        let src = self.tables.flows.send[slot as usize].src.0;
-        self.host_at(src).begin(slot);
+        let nic = self.tables.flows.send[slot as usize].nic;
+        self.host_at(nic).begin(slot);
     }
 
     pub(super) fn fetched(&mut self, slot: u32, tag: u32) {
@@ -127,15 +140,15 @@ impl<A: Actors> Network<A> {
     }
 
     /// Pins the paths of data and acknowledgements, where they are prescribed.
-    fn pin(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
-        let (forward, back) = self.pin_data(spec, hash);
-        let Some(nodes) = &spec.ack_path else { return (forward, back) };
+    fn pin(&mut self, spec: &FlowSpec, hash: u64, nic: u32) -> Pins {
+        let pins = self.pin_data(spec, hash, nic);
+        let Some(nodes) = &spec.ack_path else { return pins };
         if nodes.len() > LONGEST {
             self.too_long(spec.id, "the acknowledgements' path", nodes.len());
-            return (forward, back);
+            return pins;
         }
         let ports = self.ports_along(nodes, hash);
-        (forward, self.world.fabric.paths.insert(&ports))
+        Pins { back: self.world.fabric.paths.insert(&ports), behind: nodes[1], ..pins }
     }
 
     /// Asks switches once for the ways of a flow's data and acknowledgements, where they would always answer alike.
@@ -146,10 +159,11 @@ impl<A: Actors> Network<A> {
         let flows = &self.tables.flows;
         let (flow, reference) = (&flows.send[slot as usize], flows.reference(slot));
         let (src, dst) = (flow.src, flow.dst);
+        let (nic, recv_nic) = (flow.nic, flows.recv_nics[slot as usize]);
         // Who sends packets is who asks.
-        let way = if self.is_here(src) && flow.path == NO_PATH { self.ecmp_way(src, dst, hash) } else { NO_WAY };
+        let way = if self.is_here(src) && flow.path == NO_PATH { self.ecmp_way(nic, dst, hash) } else { NO_WAY };
         let back = if self.is_here(dst) && self.world.rules.ack.enabled && flows.recv[slot as usize].back == NO_PATH {
-            self.ecmp_way(dst, src, Packet::entropy_of(dst, src, reference))
+            self.ecmp_way(recv_nic, src, Packet::entropy_of(dst, src, reference))
         } else {
             NO_WAY
         };
@@ -157,10 +171,10 @@ impl<A: Actors> Network<A> {
         self.tables.flows.back_ways[slot as usize] = back;
     }
 
-    /// The way that ECMP gives packets with this entropy; `NO_WAY`: there is none, or it is too long for a word.
-    fn ecmp_way(&self, from: HostId, to: HostId, entropy: u64) -> u64 {
+    /// The way that ECMP gives packets with this entropy out of an interface; `NO_WAY`: there is none, or it is too long for a word.
+    fn ecmp_way(&self, from: u32, to: HostId, entropy: u64) -> u64 {
         let fabric = &self.world.fabric;
-        let (mut way, mut hop, mut port) = (0, 0, self.hosts[from.0 as usize].port);
+        let (mut way, mut hop, mut port) = (0, 0, self.hosts[from as usize].port);
         while let Belongs::Switch(switch) = self.ports[self.ports[port as usize].peer as usize].belongs {
             let egress = fabric.routes.pick(switch, fabric.routes.candidates(switch, to), entropy);
             let Some(egress) = egress else { return NO_WAY };
@@ -179,20 +193,21 @@ impl<A: Actors> Network<A> {
 
     /// The path of data, and of acknowledgements by [`AckPath`]. Where switches choose a path for each packet, acknowledgements
     /// that go back on the data's path take the one that ECMP would have given it.
-    fn pin_data(&mut self, spec: &FlowSpec, hash: u64) -> (u32, u32) {
+    fn pin_data(&mut self, spec: &FlowSpec, hash: u64, nic: u32) -> Pins {
+        let none = Pins { forward: NO_PATH, back: NO_PATH, behind: NodeId(u32::MAX) };
         let nodes: Option<Vec<NodeId>> = match &spec.path {
             Some(path) => Some(path.to_vec()),
             None if self.world.rules.ack.path == AckPath::Reverse && self.world.rules.ack.enabled => {
-                self.ecmp_nodes(spec.src, spec.dst, hash)
+                self.ecmp_nodes(nic, spec.dst, hash)
             }
             None => None,
         };
-        let Some(nodes) = nodes else { return (NO_PATH, NO_PATH) };
+        let Some(nodes) = nodes else { return none };
         if nodes.len() > LONGEST {
             if spec.path.is_some() {
                 self.too_long(spec.id, "the path", nodes.len());
             }
-            return (NO_PATH, NO_PATH);
+            return none;
         }
         let forward = if self.world.rules.chooses && spec.path.is_none() {
             NO_PATH
@@ -201,19 +216,19 @@ impl<A: Actors> Network<A> {
             self.world.fabric.paths.insert(&ports)
         };
         if self.world.rules.ack.path == AckPath::Ecmp {
-            return (forward, NO_PATH);
+            return Pins { forward, ..none };
         }
         let mut back_nodes = nodes;
         back_nodes.reverse();
         let back = self.ports_along(&back_nodes, hash);
-        (forward, self.world.fabric.paths.insert(&back))
+        Pins { forward, back: self.world.fabric.paths.insert(&back), behind: back_nodes[1] }
     }
 
-    fn ecmp_nodes(&self, src: HostId, dst: HostId, hash: u64) -> Option<Vec<NodeId>> {
-        let (mut node, last) =
-            (self.world.fabric.host_node[src.0 as usize], self.world.fabric.host_node[dst.0 as usize]);
-        let mut nodes = vec![NodeId(node)];
-        node = self.world.fabric.neighbours[node as usize].first()?.0;
+    fn ecmp_nodes(&self, nic: u32, dst: HostId, hash: u64) -> Option<Vec<NodeId>> {
+        let first = &self.ports[self.hosts[nic as usize].port as usize];
+        let last = self.world.fabric.host_node[dst.0 as usize];
+        let mut nodes = vec![NodeId(self.node_of(first))];
+        let mut node = self.node_of(&self.ports[first.peer as usize]);
         while node != last {
             nodes.push(NodeId(node));
             let switch = self.world.fabric.switch_of[node as usize];
@@ -235,19 +250,19 @@ impl<A: Actors> Network<A> {
         nodes[1..].windows(2).map(hop).collect()
     }
 
-    /// Finds or makes the controller of a flow that mechanisms leave alone by `left`.
-    fn controller(&mut self, shape: &FlowShape, left: u8, slot: u32, hash: u64) -> u32 {
+    /// Finds or makes the controller of a flow of an interface that mechanisms leave alone by `left`.
+    pub(super) fn controller(&mut self, shape: &FlowShape, nic: u32, left: u8, slot: u32, hash: u64) -> u32 {
         let owners = self.world.rules.confinement.at(left).owners;
         let key = self.actors.rate_key(shape, owners);
-        let kept = self.tables.controllers.kept.get(&(shape.src, key, left));
+        let kept = self.tables.controllers.kept.get(&(nic, key, left));
         if let (false, Some(found)) = (key == RateKey::Flow, kept) {
             return *found;
         }
         let Some(side) = self.actors.flow(shape, owners, &self.shared) else { return NO_CONTROLLER };
         self.tables.controllers.tag = self.tables.controllers.tag.wrapping_add(1);
-        let (tag, hash) = (self.tables.controllers.tag, controller_key(shape, key, left, hash));
+        let (tag, hash) = (self.tables.controllers.tag, controller_key(nic, key, left, hash));
         let of = if key == RateKey::Flow { slot } else { NO_FLOW };
-        let controller = Controller::new(side, *shape, tag, hash, of);
+        let controller = Controller::new(side, *shape, nic, tag, hash, of);
         let at = match self.tables.controllers.free.pop() {
             Some(at) => {
                 self.tables.controllers.list[at as usize] = Some(controller);
@@ -259,7 +274,7 @@ impl<A: Actors> Network<A> {
             }
         };
         if key != RateKey::Flow {
-            self.tables.controllers.kept.insert((shape.src, key, left), at);
+            self.tables.controllers.kept.insert((nic, key, left), at);
         }
         at
     }
@@ -293,8 +308,8 @@ impl<A: Actors> Network<A> {
                 stream.ended = true;
             }
             self.tables.flows.recv[at].ended = true;
-            let src = flow.src.0;
-            return self.host_at(src).maybe_complete(at);
+            let nic = flow.nic;
+            return self.host_at(nic).maybe_complete(at);
         }
         let (payload, waiting) = (u64::from(self.world.rules.payload), flow.available - flow.sent);
         let full = |stream: &StreamState| stream.spec.queue.is_some_and(|most| waiting >= payload * u64::from(most));
@@ -304,21 +319,21 @@ impl<A: Actors> Network<A> {
         }
         flow.available += payload;
         self.tables.flows.recv[at].total = flow.available;
-        let src = flow.src.0;
+        let nic = flow.nic;
         self.next_slot(slot, false);
         if self.tables.flows.send[at].status == Status::Idle {
-            self.host_at(src).send_on(slot);
+            self.host_at(nic).send_on(slot);
         }
     }
 }
 
-/// A hash of what a controller controls: a flow, or all of a host's flows under one key that the same mechanisms leave alone.
-fn controller_key(shape: &FlowShape, key: RateKey, left: u8, flow: u64) -> u32 {
+/// A hash of what a controller controls: a flow, or all of an interface's flows under one key that the same mechanisms leave alone.
+fn controller_key(nic: u32, key: RateKey, left: u8, flow: u64) -> u32 {
     let left = u64::from(left) << 16;
     let of = match key {
         RateKey::Flow => flow,
-        RateKey::Dest(host) => mix(u64::from(shape.src.0) << 32 | u64::from(host.0)) ^ left,
-        RateKey::Class(class) => mix(mix(u64::from(shape.src.0)) ^ u64::from(class.0)) ^ left,
+        RateKey::Dest(host) => mix(u64::from(nic) << 32 | u64::from(host.0)) ^ left,
+        RateKey::Class(class) => mix(mix(u64::from(nic)) ^ u64::from(class.0)) ^ left,
     };
     (of >> 16) as u32
 }

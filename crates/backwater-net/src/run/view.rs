@@ -52,10 +52,14 @@ impl<'a, A: Actors> View<'a, A> {
         (0..self.parts[0].switches.len() as u32).map(|switch| (self.part_of_switch(switch), self.switch(switch)))
     }
 
-    /// All hosts with their nodes.
+    /// All interfaces of hosts with their nodes.
     pub fn hosts(&self) -> impl Iterator<Item = (&'a Host<A::Nic>, NodeId)> + '_ {
-        let nodes = &self.parts[0].world.fabric.host_node;
-        (0u32..).zip(nodes).map(|(host, node)| (&self.part_of_host(HostId(host)).hosts[host as usize], NodeId(*node)))
+        let fabric = &self.parts[0].world.fabric;
+        let hosts = (0u32..).map(HostId).zip(&fabric.host_node);
+        hosts.flat_map(move |(host, node)| {
+            let part = self.part_of_host(host);
+            fabric.nics(host).map(|nic| (&part.hosts[nic as usize], NodeId(*node)))
+        })
     }
 
     /// A flow's sender. Who sends it is known in all parts.

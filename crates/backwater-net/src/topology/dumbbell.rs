@@ -80,7 +80,7 @@ mod tests {
         };
         assert_eq!(names("left"), ["h0", "h1", "right", "right"]);
         assert_eq!(names("right"), ["h2", "h3", "h4", "left", "left"]);
-        assert_eq!(graph.links.last().map(|l| l.rate), Some(Rate::gbps(50)));
+        assert_eq!(graph.links.last().map(|l| l.rates), Some([Rate::gbps(50); 2]));
         assert!(Dumbbell { trunk_links: 0, ..shape }.build().is_err());
     }
 }

@@ -74,12 +74,10 @@ pub enum GraphError {
         /// The link that demands the port.
         link: usize,
     },
-    /// A host with no link, or with several.
+    /// A host without a link.
     HostLinks {
         /// The host.
         name: String,
-        /// How many links it has.
-        links: u32,
     },
 }
 
@@ -103,8 +101,7 @@ impl fmt::Display for GraphError {
             GraphError::PortBeyond { node, port, links, link } => {
                 write!(f, "link {link} names port {port} of `{node}`, which has {links} link{}", plural(*links))
             }
-            GraphError::HostLinks { name, links: 0 } => write!(f, "host `{name}` has no link"),
-            GraphError::HostLinks { name, links } => write!(f, "host `{name}` has {links} links"),
+            GraphError::HostLinks { name } => write!(f, "host `{name}` has no link"),
         }
     }
 }
@@ -124,7 +121,7 @@ impl GraphError {
             GraphError::PortBeyond { links, .. } => {
                 format!("a node's ports are numbered without holes, here 0 to {}", links.saturating_sub(1))
             }
-            GraphError::HostLinks { .. } => "a host has exactly one link; a node with several is a switch".to_owned(),
+            GraphError::HostLinks { .. } => "a host has a link or several".to_owned(),
         }
     }
 

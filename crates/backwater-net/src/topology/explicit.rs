@@ -1,6 +1,6 @@
 //! Explicit: nodes and links by name, as a study's own figure has them.
 
-use super::{Graph, GraphError, MOST, NodeKind, count};
+use super::{Graph, GraphError, Link, MOST, NodeKind, count};
 use crate::packet::Port;
 use crate::units::Rate;
 use backwater_engine::Time;
@@ -26,15 +26,15 @@ pub struct ExplicitNode {
     pub tier: Option<String>,
 }
 
-/// A full-duplex link, the same in both directions.
+/// A full-duplex link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitLink {
     /// Name of one end.
     pub a: String,
     /// Name of the other end.
     pub b: String,
-    /// Rate in each direction.
-    pub rate: Rate,
+    /// Rate from `a` to `b`, and from `b` to `a`.
+    pub rates: [Rate; 2],
     /// Propagation delay in each direction.
     pub delay: Time,
     /// Port number at `a`; absent: the lowest that is left.
@@ -62,10 +62,9 @@ impl Explicit {
             let end = |name: &str| {
                 names.get(name).copied().ok_or_else(|| GraphError::UnknownNode { link: at, name: name.to_owned() })
             };
-            graph.link(end(&link.a)?, end(&link.b)?, link.rate, link.delay);
-            if let Some(made) = graph.links.last_mut() {
-                made.demanded = [link.a_port.map(Port), link.b_port.map(Port)];
-            }
+            let demanded = [link.a_port.map(Port), link.b_port.map(Port)];
+            let same = Link::new(end(&link.a)?, end(&link.b)?, link.rates[0], link.delay);
+            graph.links.push(Link { rates: link.rates, demanded, ..same });
         }
         graph.validate()?;
         Ok(graph)
@@ -81,8 +80,8 @@ mod tests {
     }
 
     fn link(a: &str, b: &str) -> ExplicitLink {
-        let (rate, delay) = (Rate::gbps(10), Time::ns(500));
-        ExplicitLink { a: a.into(), b: b.into(), rate, delay, a_port: None, b_port: None }
+        let (rates, delay) = ([Rate::gbps(10); 2], Time::ns(500));
+        ExplicitLink { a: a.into(), b: b.into(), rates, delay, a_port: None, b_port: None }
     }
 
     fn line() -> Explicit {
@@ -118,8 +117,6 @@ mod tests {
             s.links[1].a_port = Some(1);
         });
         assert_eq!(twice.to_string(), "port 1 of `core` is used twice, by link 0 and by link 1");
-        let many = with(|s| s.links.push(link("b", "core")));
-        assert_eq!(many, GraphError::HostLinks { name: "b".into(), links: 2 });
         let none = with(|s| s.nodes.push(node("c", NodeKind::Host)));
         assert_eq!(none.to_string(), "host `c` has no link");
         let twin = with(|s| s.nodes.push(node("a", NodeKind::Switch)));

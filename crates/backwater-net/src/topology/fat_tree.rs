@@ -178,7 +178,7 @@ mod tests {
         assert_eq!((graph.nodes.len(), graph.switches().count(), graph.links.len()), (376, 56, 480));
         assert!(graph.switches().eq((320..376).map(NodeId)));
         let of = |link: &super::super::Link| {
-            [link.a.0, link.b.0, (link.rate.0 / 1_000_000_000) as u32, (link.delay.0 / 1_000) as u32]
+            [link.a.0, link.b.0, (link.rates[0].0 / 1_000_000_000) as u32, (link.delay.0 / 1_000) as u32]
         };
         let bytes = graph.links.iter().flat_map(of).flat_map(u32::to_le_bytes);
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -228,7 +228,7 @@ mod tests {
                     (core_rate, core_delay)
                 }
             };
-            assert_eq!((link.rate, link.delay), expected);
+            assert_eq!((link.rates, link.delay), ([expected.0; 2], expected.1));
         }
     }
 

@@ -13,6 +13,10 @@ pub struct Index {
     host_numbers: Vec<Option<HostId>>,
     joined: HashSet<(NodeId, NodeId)>,
     islands: Vec<u32>,
+    /// Links of each node.
+    degrees: Vec<u32>,
+    /// The neighbours of hosts with several links, over those that are up.
+    around: HashMap<NodeId, Vec<NodeId>>,
 }
 
 impl Index {
@@ -23,12 +27,23 @@ impl Index {
         for (i, node) in host_nodes.iter().enumerate() {
             host_numbers[node.0 as usize] = Some(HostId(i as u32));
         }
+        let mut around: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
+        let several = graph.several();
+        for link in graph.links.iter().filter(|link| link.up) {
+            for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
+                if several[node.0 as usize] {
+                    around.entry(node).or_default().push(peer);
+                }
+            }
+        }
         let numbered = graph.nodes.iter().enumerate();
         Index {
+            around,
+            degrees: graph.degrees().unwrap_or_default(),
             names: numbered.map(|(i, node)| (node.name.clone(), NodeId(i as u32))).collect(),
             host_nodes,
             host_numbers,
-            joined: graph.links.iter().flat_map(|l| [(l.a, l.b), (l.b, l.a)]).collect(),
+            joined: graph.links.iter().filter(|l| l.up).flat_map(|l| [(l.a, l.b), (l.b, l.a)]).collect(),
             islands: graph.islands(),
             graph,
         }
@@ -67,10 +82,23 @@ impl Index {
         }
     }
 
+    /// Number of a host's links.
+    pub fn links(&self, host: HostId) -> u32 {
+        self.node_of(host).and_then(|node| self.degrees.get(node.0 as usize).copied()).unwrap_or(0)
+    }
+
     /// Whether any path joins the two hosts.
     pub fn reaches(&self, from: HostId, to: HostId) -> bool {
-        let island = |host| self.node_of(host).map(|node| self.islands[node.0 as usize]);
-        island(from) == island(to)
+        let (Some(from), Some(to)) = (self.node_of(from), self.node_of(to)) else { return false };
+        let island = |node: NodeId| self.islands[node.0 as usize];
+        if self.around.is_empty() {
+            return island(from) == island(to);
+        }
+        let parts = |node: NodeId| {
+            let around = self.around.get(&node).map_or(&[][..], Vec::as_slice);
+            std::iter::once(node).chain(around.iter().copied()).map(island)
+        };
+        self.joined.contains(&(from, to)) || parts(from).any(|part| parts(to).any(|other| part == other))
     }
 
     /// The path through the named nodes, both hosts included in the result; in `names` they may be left out.

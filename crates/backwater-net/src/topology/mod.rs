@@ -29,7 +29,7 @@ use backwater_engine::Time;
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Sends and receives flows; has exactly one link.
+    /// Sends and receives flows; has one link or several, and forwards nothing.
     Host,
     /// Forwards.
     Switch,
@@ -47,18 +47,54 @@ pub struct Node {
 }
 
 /// A full-duplex link; several may join the same two nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     /// One end.
     pub a: NodeId,
     /// The other end.
     pub b: NodeId,
-    /// Rate in each direction.
-    pub rate: Rate,
+    /// Rate from `a` to `b`, and from `b` to `a`.
+    pub rates: [Rate; 2],
     /// Propagation delay in each direction.
     pub delay: Time,
     /// Port numbers demanded at `a` and at `b`. See [`Graph::ports`].
     pub demanded: [Option<Port>; 2],
+    /// Share of the frames from `a` to `b`, and from `b` to `a`, that are lost, 0 to 1.
+    pub losses: [f64; 2],
+    /// Whether it carries frames at the start. ECMP leaves out a link that does not.
+    pub up: bool,
+}
+
+impl Link {
+    /// A link that is the same in both directions, is up and loses nothing.
+    pub fn new(a: NodeId, b: NodeId, rate: Rate, delay: Time) -> Link {
+        Link { a, b, rates: [rate; 2], delay, demanded: [None, None], losses: [0.0; 2], up: true }
+    }
+
+    /// Rate at which `node`, one of its ends, sends.
+    pub fn rate_from(&self, node: NodeId) -> Rate {
+        self.rates[usize::from(node != self.a)]
+    }
+
+    /// Share of the frames lost that `node`, one of its ends, sends.
+    pub fn loss_from(&self, node: NodeId) -> f64 {
+        self.losses[usize::from(node != self.a)]
+    }
+
+    /// The lower of its two rates.
+    pub fn slowest(&self) -> Rate {
+        self.rates[0].min(self.rates[1])
+    }
+
+    /// The higher of its two rates.
+    pub fn fastest(&self) -> Rate {
+        self.rates[0].max(self.rates[1])
+    }
+
+    /// Whether it loses frames in a direction.
+    pub fn loses(&self) -> bool {
+        self.losses.iter().any(|share| *share > 0.0)
+    }
 }
 
 /// One port of a node: where it leads.
@@ -73,7 +109,7 @@ pub struct PortEnd {
 }
 
 /// A topology. A node's ports are numbered from 0 in the order of its links, except where a link demands a number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     /// Nodes by number.
     pub nodes: Vec<Node>,
@@ -94,7 +130,7 @@ impl Graph {
 
     /// Adds a link.
     pub fn link(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time) {
-        self.links.push(Link { a, b, rate, delay, demanded: [None, None] });
+        self.links.push(Link::new(a, b, rate, delay));
     }
 
     /// Nodes that are hosts; host `i` is the i-th.
@@ -110,6 +146,21 @@ impl Graph {
     fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> {
         let numbered = self.nodes.iter().enumerate();
         numbered.filter(move |(_, n)| n.kind == kind).map(|(i, _)| NodeId(i as u32))
+    }
+
+    /// Whether some host has several links.
+    pub fn has_several_links(&self) -> bool {
+        self.several().contains(&true)
+    }
+
+    /// Per node: whether it is a host with several links.
+    fn several(&self) -> Vec<bool> {
+        let mut number = vec![0u32; self.nodes.len()];
+        for node in self.links.iter().flat_map(|link| [link.a, link.b]) {
+            number.get_mut(node.0 as usize).into_iter().for_each(|number| *number += 1);
+        }
+        let nodes = self.nodes.iter().zip(number);
+        nodes.map(|(node, links)| node.kind == NodeKind::Host && links > 1).collect()
     }
 
     /// The node of a name. Searches; for many names use [`Index`].
@@ -191,7 +242,7 @@ impl Graph {
         }
     }
 
-    /// Sees that links are not too many, that names are unique, that each host has one link, that links have a rate and two ends, and that port numbers fit.
+    /// Sees that links are not too many, that names are unique, that each host has a link, that links have a rate and two ends, and that port numbers fit.
     /// Whether hosts reach each other is asked of [`Graph::islands`]: only the flows know whether they have to.
     pub fn validate(&self) -> Result<(), GraphError> {
         if self.links.len() as u64 > MOST {
@@ -208,23 +259,26 @@ impl Graph {
                 let name = self.nodes.get(link.a.0 as usize).map_or_else(String::new, |n| n.name.clone());
                 return Err(GraphError::Loop { link: at, name });
             }
-            if link.rate == Rate(0) {
+            if link.slowest() == Rate(0) {
                 return Err(GraphError::NoRate { link: at });
             }
         }
         let degrees = self.degrees()?;
         for (node, links) in self.nodes.iter().zip(degrees) {
-            if node.kind == NodeKind::Host && links != 1 {
-                return Err(GraphError::HostLinks { name: node.name.clone(), links });
+            if node.kind == NodeKind::Host && links == 0 {
+                return Err(GraphError::HostLinks { name: node.name.clone() });
             }
         }
         self.ports().map(|_| ())
     }
 
-    /// For each node the number of the connected part that it belongs to; hosts of different parts never reach each other.
+    /// For each node the number of the part that it belongs to which links that are up join; hosts of different parts never reach each other.
+    /// A host with several links joins nothing, since it forwards nothing: it is a part for itself.
     pub fn islands(&self) -> Vec<u32> {
         let mut root: Vec<u32> = (0..self.nodes.len() as u32).collect();
-        for link in &self.links {
+        let several = self.several();
+        let apart = |link: &&Link| [link.a, link.b].into_iter().any(|end| several[end.0 as usize]);
+        for link in self.links.iter().filter(|link| link.up && !apart(link)) {
             let (a, b) = (find(&mut root, link.a.0), find(&mut root, link.b.0));
             root[a.max(b) as usize] = a.min(b);
         }
@@ -298,6 +352,8 @@ mod tests {
         assert_eq!(graph.islands(), [0, 0, 2]);
         graph.link(c, NodeId(1), Rate::gbps(1), Time::ZERO);
         assert_eq!(graph.islands(), [0, 0, 0]);
+        graph.links[3].up = false;
+        assert_eq!(graph.islands(), [0, 0, 2]);
     }
 
     #[test]
@@ -306,12 +362,12 @@ mod tests {
         let host = graph.add("a", "host", NodeKind::Host);
         assert_eq!(graph.validate(), Err(GraphError::NameTwice { name: "a".into() }));
         graph.nodes[2].name = "h".into();
-        assert_eq!(graph.validate(), Err(GraphError::HostLinks { name: "h".into(), links: 0 }));
+        assert_eq!(graph.validate(), Err(GraphError::HostLinks { name: "h".into() }));
         graph.link(host, host, Rate::gbps(1), Time::ZERO);
         assert_eq!(graph.validate(), Err(GraphError::Loop { link: 3, name: "h".into() }));
-        graph.links[3] = Link { a: NodeId(0), rate: Rate(0), ..graph.links[3] };
+        graph.links[3] = Link { a: NodeId(0), rates: [Rate::gbps(1), Rate(0)], ..graph.links[3] };
         assert_eq!(graph.validate(), Err(GraphError::NoRate { link: 3 }));
-        graph.links[3].rate = Rate::gbps(1);
+        graph.links[3].rates = [Rate::gbps(1); 2];
         assert_eq!(graph.validate(), Ok(()));
     }
 }

@@ -194,6 +194,7 @@ impl FlowSource for Arrivals {
             ect: self.group.ect,
             path: process.sender.way.data.clone(),
             ack_path: process.sender.way.acks.clone(),
+            link: process.sender.way.link,
             stream: None,
         };
         self.number += 1;

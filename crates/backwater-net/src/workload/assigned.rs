@@ -79,6 +79,7 @@ mod tests {
                 ect: true,
                 path: None,
                 ack_path: None,
+                link: None,
                 stream: None,
             };
             (self.0 <= 64).then_some(flow)

@@ -155,6 +155,7 @@ impl FlowSource for Incasts {
             ect: self.group.ect,
             path: None,
             ack_path: None,
+            link: None,
             stream: None,
         };
         self.number += 1;

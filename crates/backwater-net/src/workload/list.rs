@@ -71,6 +71,11 @@ impl FlowTable {
         &self.rows
     }
 
+    /// Whether a row names the link by which it leaves its host.
+    pub fn names_links(&self) -> bool {
+        self.ways.iter().any(|way| way.link.is_some())
+    }
+
     /// Where a row is pinned to.
     pub fn way(&self, row: &Row) -> Way {
         self.ways.get(row.way as usize).cloned().unwrap_or_default()
@@ -114,6 +119,7 @@ impl FlowSource for List {
             ect: self.ect,
             path: way.data,
             ack_path: way.acks,
+            link: way.link,
             stream: self.stream,
         })
     }
@@ -141,7 +147,7 @@ mod tests {
     fn flows_come_by_start_and_then_by_identity() {
         let mut ways = Ways::default();
         let [path, ack_path]: [Arc<[NodeId]>; 2] = [[0, 9, 1], [1, 8, 0]].map(|nodes| nodes.map(NodeId).into());
-        let way = Way { data: Some(path.clone()), acks: Some(ack_path.clone()) };
+        let way = Way { data: Some(path.clone()), acks: Some(ack_path.clone()), link: None };
         assert_eq!((ways.number(way.clone()), ways.number(way.clone())), (0, 0));
         assert_eq!((ways.number(Way { acks: None, ..way }), ways.number(Way::default())), (1, Row::ECMP));
         let rows = vec![row(5, 20), row(7, 10), Row { way: 0, ..row(6, 10) }];

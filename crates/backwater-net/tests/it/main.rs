@@ -10,4 +10,5 @@ mod latency;
 mod losses;
 mod own;
 mod queueing;
+mod several_links;
 mod transport;

@@ -7,11 +7,11 @@ use backwater::file::{FaultEntry, Topology};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Counter;
 use backwater_mech::pfc::Action;
-use backwater_net::Bytes;
 use backwater_net::config::{Architecture, BufferPer, Recovery};
 use backwater_net::packet::{NodeId, Port};
 use backwater_net::record::{FlowRow, State};
 use backwater_net::topology::{Graph, PortEnd};
+use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
 
 /// A law that does not hold: its name, and what is seen instead.
@@ -319,8 +319,9 @@ impl<'a> Laws<'a> {
         }
         let hosts: Vec<NodeId> = self.graph.hosts().collect();
         for host in [row.src, row.dst] {
-            let link = self.ends[hosts[host.0 as usize].0 as usize][0].link;
-            let least = self.graph.links[link as usize].rate.time_for(Bytes(row.received));
+            let links = self.ends[hosts[host.0 as usize].0 as usize].iter().map(|end| end.link);
+            let fastest = links.map(|link| self.graph.links[link as usize].fastest()).max().unwrap_or(Rate(1));
+            let least = fastest.time_for(Bytes(row.received));
             holds("no flow is faster than its links", fct >= least, || format!("{least} on the wire: {row:?}"))?;
         }
         Ok(())
@@ -384,7 +385,7 @@ impl<'a> Laws<'a> {
                 if self.rates_change {
                     continue;
                 }
-                let rate = self.graph.links[end.link as usize].rate;
+                let rate = self.graph.links[end.link as usize].rate_from(node);
                 let clock = packet.clock.unwrap_or_default();
                 let left = self.rows.left.get(&(node, port)).map_or(&[][..], Vec::as_slice);
                 for pair in left.windows(2) {

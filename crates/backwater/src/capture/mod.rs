@@ -240,7 +240,7 @@ fn head<W: Write>(
         let interface = Interface {
             name: &format!("{}/{}", name(*node), port.0),
             description: &format!("to {}/{}", name(end.peer), end.peer_port.0),
-            speed: spec.graph.links.get(end.link as usize).map_or(0, |link| link.rate.0),
+            speed: spec.graph.links.get(end.link as usize).map_or(0, |link| link.rate_from(*node).0),
         };
         interfaces.insert((*node, *port), writer.interface(&interface)?);
     }

@@ -39,7 +39,7 @@ pub(super) fn check(planned: &Planned) -> Result<Vec<Warning>, ScenarioError> {
 /// Whether events bring their receivers more than their links carry, which may be meant.
 fn receivers(layout: &Layout, plan: &Plan) -> Option<Warning> {
     let Who::Incast(crowd) = &plan.who else { return None };
-    let links: f64 = crowd.to.iter().map(|host| layout.rate(*host).0 as f64).sum();
+    let links: f64 = crowd.to.iter().map(|host| layout.arriving[host.0 as usize].0 as f64).sum();
     let share = plan.events_bps(layout)? / links;
     let key = format!("{}.{}", plan.key, if plan.group.load.is_some() { "load" } else { "interval" });
     (share > 1.0).then(|| Warning {

@@ -12,7 +12,7 @@ use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, Losses, Recovery};
 use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{NodeId, class_bits};
-use backwater_net::topology::{Graph, Node, NodeKind};
+use backwater_net::topology::{Graph, Link, Node, NodeKind};
 use std::collections::HashSet;
 
 /// Refuses what breaks a promise, and warns of what nobody keeps.
@@ -158,12 +158,15 @@ fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
                 _ => false,
             }
     };
-    let number = resolved.file.fault.iter().position(unheard)?;
+    let lossy =
+        |link: &Link| [link.a, link.b].into_iter().any(|end| link.loss_from(end) > 0.0 && speakers.contains(name(end)));
+    let link = || graph.links.iter().any(lossy).then(|| "a link of `link.at`".to_owned());
+    let which = resolved.file.fault.iter().position(unheard).map(|number| format!("`fault.{number}`")).or_else(link)?;
     Some(Warning {
         key: "lossless".into(),
         value: "true".into(),
         reason: format!(
-            "`fault.{number}` loses pauses: who does not hear one goes on sending, and there is no headroom for that: a drop ends the run"
+            "{which} loses pauses: who does not hear one goes on sending, and there is no headroom for that: a drop ends the run"
         ),
         hint: "a fault of other frames, as in frame = \"data\"; or lossless = false, and transport.recovery = \"go-back-n\"".into(),
     })
@@ -176,12 +179,10 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
         return None;
     }
     let carried = |frame: &Frames| ["data", "ack"].contains(&frame.0.as_str());
-    let fault = resolved
-        .file
-        .fault
-        .iter()
-        .position(|fault| loses(fault, carried))
-        .map(|number| format!("`fault.{number}` loses frames"));
+    let link = resolved.file.link.at.iter().position(|at| at.loss.is_some_and(|share| share > 0.0));
+    let link = link.map(|number| format!("links of `link.at.{number}` lose frames"));
+    let fault = resolved.file.fault.iter().position(|fault| loses(fault, carried));
+    let fault = link.or(fault.map(|number| format!("`fault.{number}` loses frames")));
     let full = || {
         let (switch, left, _) =
             unkept(resolved, graph, data | ack_classes(resolved, data)).filter(|_| !resolved.file.lossless)?;

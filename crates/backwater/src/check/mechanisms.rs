@@ -19,6 +19,7 @@ pub(super) fn check(
 ) -> Result<Vec<Warning>, ScenarioError> {
     let mut warnings = confined::check(resolved)?;
     clashes(resolved)?;
+    links_of_hosts(resolved, graph)?;
     let params: Vec<SwitchParams> = shapes.iter().map(|s| resolved.switch.of(&s.name, &s.tier).clone()).collect();
     let overrides = overrides(resolved);
     let unmet = resolved.mechanisms.unmet(resolved.file.ack.enabled).into_iter().map(|(mechanism, lack)| Warning {
@@ -128,6 +129,15 @@ fn partly_lossless(resolved: &Resolved, shapes: &[SwitchShape]) -> Option<Warnin
         hint: "queues between which flows move are all lossless, or none is: add the class to those that are paused"
             .into(),
     })
+}
+
+/// Refuses a mechanism that cannot do with hosts of several links.
+fn links_of_hosts(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
+    let Some(mechanism) = resolved.mechanisms.one_link().filter(|_| graph.has_several_links()) else { return Ok(()) };
+    let reason = format!(
+        "`{mechanism}`, as it is set, has the switch of a host act for it, and hosts of this topology have several links"
+    );
+    Err(resolved.error(mechanism, reason).hint("leave it out or let hosts act themselves, or give each host one link"))
 }
 
 /// Refuses two mechanisms that decide about the same, unless the scenario says how they go together.

@@ -23,7 +23,7 @@ use backwater_mech::stack::Select;
 use backwater_net::config::{PacketParams, SwitchParams};
 use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
-use backwater_net::topology::{Graph, Index, NodeKind};
+use backwater_net::topology::{Graph, Index, Link, NodeKind};
 use backwater_net::workload::graph::Operations;
 use backwater_net::{Bytes, Rate};
 use std::ops::Deref;
@@ -111,7 +111,7 @@ fn quickest(resolved: &Resolved, graph: &Graph) -> (Bytes, Rate) {
         FaultEntry::RateChange { rate, .. } => Some(*rate),
         _ => None,
     });
-    let rates = graph.links.iter().map(|link| link.rate).chain(later);
+    let rates = graph.links.iter().map(Link::fastest).chain(later);
     (packet.shortest(least_ack), rates.max().unwrap_or(Rate(1)))
 }
 
@@ -207,7 +207,7 @@ fn shapes(layout: &Layout) -> Result<Vec<SwitchShape>, ScenarioError> {
         let about = &graph.nodes[node.0 as usize];
         let ports = ports[node.0 as usize].iter().map(|port| {
             let link = &graph.links[port.link as usize];
-            PortShape { rate: link.rate, delay: link.delay, peer: port.peer, host: index.host_of(port.peer) }
+            PortShape { rate: link.rate_from(node), delay: link.delay, peer: port.peer, host: index.host_of(port.peer) }
         });
         let params = layout.switch.of(&about.name, &about.tier);
         SwitchShape {

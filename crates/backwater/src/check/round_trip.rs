@@ -14,10 +14,11 @@ pub(super) fn longest<'g>(resolved: &Resolved, graph: &'g Graph) -> Option<Round
     let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
     let (data, back) = (packet.payload + packet.header + packet.gap, ack.size + packet.gap);
     let mut links = vec![Vec::new(); graph.nodes.len()];
-    for link in &graph.links {
-        let time = link.rate.time_for(data).after(link.rate.time_for(back)).after(link.delay).after(link.delay);
-        links[link.a.0 as usize].push((link.b, time));
-        links[link.b.0 as usize].push((link.a, time));
+    for link in graph.links.iter().filter(|link| link.up) {
+        for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+            let sent = link.rate_from(from).time_for(data).after(link.rate_from(to).time_for(back));
+            links[from.0 as usize].push((to, sent.after(link.delay).after(link.delay)));
+        }
     }
     let latency = |node: NodeId| {
         let about = &graph.nodes[node.0 as usize];
@@ -29,7 +30,8 @@ pub(super) fn longest<'g>(resolved: &Resolved, graph: &'g Graph) -> Option<Round
         let mut next = BinaryHeap::from([Reverse((Time::ZERO, from))]);
         least[from.0 as usize] = Time::ZERO;
         while let Some(Reverse((time, node))) = next.pop() {
-            if time > least[node.0 as usize] {
+            let ends = node != from && graph.nodes[node.0 as usize].kind == NodeKind::Host;
+            if time > least[node.0 as usize] || ends {
                 continue;
             }
             for (to, link) in &links[node.0 as usize] {

@@ -93,6 +93,10 @@ pub struct FlowGroup {
     #[schemars(with = "Option<Waypoints>")]
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "a way that links join"))]
     pub ack_path: Option<Waypoints>,
+    /// Number of the link by which the flows leave a host with several, from 0, for `nic.link = "index"`. Absent: number of the flow modulo links.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub link: Option<u16>,
     /// When flows start: `once`, `periodic`, `poisson`, or as a stream, `bernoulli`.
     #[serde(default = "default_arrivals")]
     #[schemars(extend("x-source" = "Backwater's own; default: choice"))]
@@ -130,7 +134,7 @@ pub struct FlowGroup {
     #[serde(default)]
     #[schemars(extend("x-source" = "choice; independent end stations share no clock"))]
     pub slots: Option<Slots>,
-    /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's), path and ack_path (node names with blanks between).
+    /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's), path and ack_path (node names with blanks between), and link.
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
     pub table: Option<String>,

@@ -7,6 +7,7 @@ mod fault;
 mod flow;
 mod hosts;
 mod job;
+mod link;
 mod nic;
 mod output;
 mod topology;
@@ -18,6 +19,7 @@ pub use job::{
     AlgorithmName, ChoiceName, CompleteAt, CopiesTo, JobEntry, PipelineEntry, Placement, RankPairs, ScheduleName,
     SizeMatrix, SizeOf, StepEntry, StepKind,
 };
+pub use link::{LinkAt, Links, Nodes};
 pub use nic::{Nic, NicAt, RateLimiters};
 pub use output::Output;
 pub use topology::{CoreWiring, ExplicitLink, ExplicitNode, NodeRole, PerDirection, Topology};
@@ -52,6 +54,9 @@ pub struct File {
     pub stop: Stop,
     /// Nodes and links.
     pub topology: Topology,
+    /// Links that differ from what the topology says of them.
+    #[serde(default, skip_serializing_if = "Links::is_empty")]
+    pub link: Links,
     /// Sizes on the wire.
     #[serde(default)]
     pub packet: PacketParams,

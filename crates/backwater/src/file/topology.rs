@@ -201,7 +201,7 @@ pub enum CoreWiring {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeRole {
-    /// Sends and receives flows; has exactly one link.
+    /// Sends and receives flows; has one link or several, and forwards nothing.
     Host,
     /// Forwards.
     Switch,
@@ -236,12 +236,12 @@ pub struct ExplicitLink {
     /// Rate in each direction.
     #[schemars(with = "Rate", extend("x-min" = "1 b/s", "x-per-direction" = true, "x-source" = "IEEE 802.3: full duplex"))]
     pub rate: PerDirection<Rate>,
-    /// Propagation delay in each direction.
+    /// Propagation delay, the same in each direction.
     #[schemars(with = "Time", extend("x-per-direction" = true, "x-source" = "Backwater's own", "x-range" = "0 s and more"))]
     pub delay: PerDirection<Time>,
 }
 
-/// One value for both directions of a link, or one for each, which must then be equal: the model has no other links.
+/// One value for both directions of a link, or one for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum PerDirection<T> {
@@ -256,12 +256,12 @@ pub enum PerDirection<T> {
     },
 }
 
-impl<T: Copy + PartialEq> PerDirection<T> {
-    /// The value, where it is one.
-    pub fn value(&self) -> Option<T> {
+impl<T: Copy> PerDirection<T> {
+    /// The value from `a` to `b`, and from `b` to `a`.
+    pub fn each(&self) -> [T; 2] {
         match *self {
-            PerDirection::Both(value) => Some(value),
-            PerDirection::Each { ab, ba } => (ab == ba).then_some(ab),
+            PerDirection::Both(value) => [value; 2],
+            PerDirection::Each { ab, ba } => [ab, ba],
         }
     }
 }

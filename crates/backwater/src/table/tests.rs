@@ -132,6 +132,7 @@ fn rows_that_were_read_elsewhere() {
         class: Some(5),
         path: Some("leaf0 spine0 leaf1".into()),
         ack_path: Some("leaf1 spine1 leaf0".into()),
+        link: None,
     };
     let table = from_rows(std::slice::from_ref(&flow), "table", &index, &group()).unwrap();
     assert_eq!((table.rows()[0].id, table.rows()[0].class, table.rows()[0].way), (3, Class(5), 0));
@@ -157,8 +158,17 @@ fn an_empty_cell_is_told_with_what_belongs_there() {
 #[test]
 fn rows_without_a_class_have_the_group_s() {
     let graph = graph();
-    let row =
-        |id, class| TableFlow { id, src: 0, dst: 1, bytes: 1, start: Time::ZERO, class, path: None, ack_path: None };
+    let row = |id, class| TableFlow {
+        id,
+        src: 0,
+        dst: 1,
+        bytes: 1,
+        start: Time::ZERO,
+        class,
+        path: None,
+        ack_path: None,
+        link: None,
+    };
     let table =
         from_rows(&[row(0, None), row(1, Some(5))], "rows", &Index::new(graph.clone().into()), &group()).unwrap();
     assert_eq!(table.rows().iter().map(|row| row.class).collect::<Vec<_>>(), [Class(3), Class(5)]);

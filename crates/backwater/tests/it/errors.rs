@@ -87,6 +87,10 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         whole(&format!("{LINE}link = [\n{list}\n]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 KB\"\n"))
     };
     let link = |a: &str, b: &str| format!("    {{ a = \"{a}\", b = \"{b}\", rate = \"1 Gb/s\", delay = \"0 ns\" }},\n");
+    let two = |more: &str| {
+        let list = link("a", "s") + &link("a", "t") + &link("b", "s");
+        whole(&format!("{LINE}link = [\n{list}]\n{more}"))
+    };
     let clos = |more: &str| whole(&format!("{CLOS}[[flow]]\nfrom = 0\nto = 3\nsize = \"1 MB\"\n{more}"));
     vec![
         ("empty file", whole("")),
@@ -442,10 +446,52 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("port used twice", links(&(link("a", "s:0") + &link("b", "s:0")))),
         ("port that leaves a hole", links(&(link("a", "s:0") + &link("b", "s:7")))),
         ("port that is none", links(&link("a", "s:x"))),
-        ("host with two links", links(&(link("a", "s") + &link("a", "t") + &link("b", "t")))),
+        ("host without a link", links(&link("a", "s"))),
+        (
+            "slow receiver with two links",
+            two(
+                "[[fault]]\nkind = \"slow-receiver\"\nhost = \"a\"\nrate = \"1 Gb/s\"\nxoff = \"9 KB\"\nxon = \"8 KB\"\n",
+            ),
+        ),
+        (
+            "proxy of a host with two links",
+            two("[sfc]\nthreshold = \"100 KB\"\ntarget = \"20 KB\"\nat_source = \"proxy\"\n"),
+        ),
+        ("link of a host that chooses", flow("from = 0\nto = 1\nsize = \"1 KB\"\nlink = 0\n")),
+        ("link that a host has not", flow("from = 0\nto = 1\nsize = \"1 KB\"\nlink = 1\n[nic]\nlink = \"index\"\n")),
         (
             "directions that differ",
-            links("    { a = \"a\", b = \"s\", rate = { ab = \"1 Gb/s\", ba = \"2 Gb/s\" }, delay = \"1 ns\" },\n"),
+            links("    { a = \"a\", b = \"s\", rate = \"1 Gb/s\", delay = { ab = \"1 ns\", ba = \"2 ns\" } },\n"),
+        ),
+        ("link.at without links", clos("[[link.at]]\nrate = \"1 Gb/s\"\n")),
+        (
+            "link.at both ways",
+            clos("[[link.at]]\nbetween = [\"leaf0\", \"tier spine\"]\nfrom = \"leaf0\"\nloss = 0.1\n"),
+        ),
+        ("link.at that changes nothing", clos("[[link.at]]\nbetween = [\"leaf0\", \"tier spine\"]\n")),
+        ("link.at between nobody", clos("[[link.at]]\nbetween = [\"h0\", \"tier spine\"]\ndown = true\n")),
+        (
+            "link.at of too high a number",
+            clos("[[link.at]]\nbetween = [\"leaf0\", \"spine0\"]\nnumber = 1\ndown = true\n"),
+        ),
+        ("link.at of one set", clos("[[link.at]]\nbetween = [\"leaf0\"]\ndown = true\n")),
+        ("link.at of an unknown node", clos("[[link.at]]\nfrom = \"leaf0..leaf9\"\nloss = 0.1\n")),
+        ("link.at of an unknown tier", clos("[[link.at]]\nfrom = \"tier leaves\"\nloss = 0.1\n")),
+        ("link.at of a range of two tiers", clos("[[link.at]]\nfrom = \"leaf0..spine1\"\nloss = 0.1\n")),
+        ("link.at of a range backwards", clos("[[link.at]]\nfrom = \"leaf1..leaf0\"\nloss = 0.1\n")),
+        ("link.at with a step of nothing", clos("[[link.at]]\nfrom = \"leaf0..leaf1 step 0\"\nloss = 0.1\n")),
+        ("delay of one direction", clos("[[link.at]]\nfrom = \"leaf0\"\ndelay = \"1 us\"\n")),
+        (
+            "host cut off by link.at",
+            clos(
+                "[[link.at]]\nbetween = [\"h0\", \"leaf0\"]\ndown = true\n[[flow]]\nfrom = 0\nto = 3\nsize = \"1 KB\"\n",
+            ),
+        ),
+        (
+            "path over a link that is down",
+            clos(
+                "[[link.at]]\nbetween = [\"leaf0\", \"spine0\"]\ndown = true\n[[flow]]\nfrom = 0\nto = 3\nsize = \"1 KB\"\npath = [\"leaf0\", \"spine0\", \"leaf1\"]\n",
+            ),
         ),
         (
             "unknown node of a fault",
@@ -527,6 +573,7 @@ fn parquet_tables_wait_for_their_rows() {
         class: Some(3),
         path: None,
         ack_path: None,
+        link: None,
     };
     let read = scenario.with_table(Path::new("/data/big.parquet"), vec![row(5), row(6)].into());
     assert_eq!(read.flow_table(), None);

@@ -11,6 +11,7 @@ mod htsim;
 mod independence;
 mod jobs;
 mod keys;
+mod links;
 mod load;
 mod names;
 mod nics;

@@ -134,6 +134,7 @@ fn flows_of_a_table_are_kept_off_the_priorities_of_queues() {
         class,
         path: None,
         ack_path: None,
+        link: None,
     };
     let given = |class| {
         let read = scenario("[nic]\nqueues = 2\n").with_flows("given", vec![flow(class)].into());

@@ -60,12 +60,14 @@ fn row(about: &Explain) -> String {
     )
 }
 
+/// Whether it is a key of overrides that repeat those of their table, for a tier or a node.
+fn repeated(key: &str) -> bool {
+    let table = key.split_once(".at.").map(|(table, _)| table);
+    table.is_some_and(|table| explain(&format!("{table}.at.tier")).is_ok())
+}
+
 fn page() -> String {
-    let all: Vec<Explain> = keys()
-        .iter()
-        .filter(|key| !key.split('.').any(|step| step == "at") || key.matches('.').count() < 2)
-        .map(|key| explain(key).unwrap())
-        .collect();
+    let all: Vec<Explain> = keys().iter().filter(|key| !repeated(key)).map(|key| explain(key).unwrap()).collect();
     let is_table = |about: &Explain| all.iter().any(|other| other.key.starts_with(&format!("{}.", about.key)));
     let mut text = HEAD.to_owned();
     let columns = "| key | symbol | meaning | unit | default | range | source |\n|---|---|---|---|---|---|---|\n";

@@ -5,6 +5,7 @@ use crate::config::{AckPath, Recovery};
 use crate::hooks::{FlowShape, RateKey};
 use crate::packet::{CLASSES, Class, HostId};
 use crate::spec::Spec;
+use crate::topology::Link;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
@@ -28,6 +29,8 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
         ),
         (!spec.awaited.is_empty(), "it ends at the instant at which the flows of some groups have ended"),
         (!spec.faults.is_empty(), "faults are not split yet"),
+        (spec.graph.links.iter().any(Link::loses), "links that lose frames are not split yet"),
+        (spec.graph.has_several_links(), "hosts with several links are not split yet"),
         (spec.series.is_some(), "time series are not split yet"),
         (pins, PINNED),
         (causes, "records of causes are not split yet"),

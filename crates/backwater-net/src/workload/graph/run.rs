@@ -166,6 +166,7 @@ impl Graph {
                     ect: self.spec.ect,
                     path: None,
                     ack_path: None,
+                    link: None,
                     stream: None,
                 });
                 self.under_way.insert(at, (now, release));

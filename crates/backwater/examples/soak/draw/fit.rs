@@ -7,7 +7,7 @@ use super::confine::confine;
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::pfc::headroom;
-use backwater_net::topology::Graph;
+use backwater_net::topology::{Graph, Link};
 use backwater_net::{Bytes, Rate};
 use serde_json::{Value as Json, json};
 
@@ -82,7 +82,7 @@ fn transport(case: &mut Case) {
 
 /// Thresholds are meant for rates that there are.
 fn reference_rates(dice: &mut Dice, case: &mut Case, graph: &Graph) {
-    let rates: Vec<u64> = graph.links.iter().map(|link| link.rate.0).collect();
+    let rates: Vec<u64> = graph.links.iter().map(|link| link.rates[0].0).collect();
     for key in case.keys().into_iter().filter(|key| key.ends_with("reference_rate")) {
         let rate = dice.one(&rates);
         case.set(&key, json!(format!("{rate} b/s")));
@@ -133,7 +133,7 @@ fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     }
     let paused = case.get("pfc.classes").and_then(Json::as_array).map_or(1, Vec::len).max(1) as u64;
     let accounts = if case.tree.contains_key("pause") { 8 } else { paused };
-    let fastest = graph.links.iter().map(|link| link.rate.0).max().unwrap_or(1);
+    let fastest = graph.links.iter().map(|link| link.fastest().0).max().unwrap_or(1);
     // By how much a value for a reference rate is larger at the fastest port.
     let larger = |case: &Case, table: &str| {
         let reference =
@@ -144,7 +144,7 @@ fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     let response = response.iter().filter_map(|key| case.get(key)?.as_str()?.parse::<Time>().ok());
     let response = response.fold(Time::ns(300), |sum, time| sum.after(time));
     let of_link = |rate: Rate, delay| headroom(rate, delay, Bytes(frame), Bytes(20), response, Signal::Timed).0;
-    let need = graph.links.iter().map(|link| of_link(link.rate, link.delay)).max().unwrap_or(0);
+    let need = graph.links.iter().map(|link| of_link(link.fastest(), link.delay)).max().unwrap_or(0);
     let need = need + need / 8;
     if lossless && is(case, "pfc.threshold", "dynamic") {
         case.remove("switch.reference_rate");
@@ -247,7 +247,7 @@ fn clock(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     if case.get("packet.clock").is_none() {
         return;
     }
-    let fastest = graph.links.iter().map(|link| link.rate).max().unwrap_or(Rate(1));
+    let fastest = graph.links.iter().map(Link::fastest).max().unwrap_or(Rate(1));
     let shortest = bytes(case, "ack.size").unwrap_or(64).min(bytes(case, "packet.header").unwrap_or(64)).min(64);
     let most = fastest.time_for(Bytes(shortest)).0;
     case.set("packet.clock", json!(format!("{} ps", dice.log_whole(1, most.saturating_sub(1).max(1)))));

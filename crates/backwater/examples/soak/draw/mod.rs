@@ -27,6 +27,14 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     let mut case = Case::default();
     case.tree.insert("seed".into(), json!(dice.between(0, 9)));
     case.tree.insert("topology".into(), topology::draw(&mut dice));
+    // With dice of their own: what else is drawn is the same with and without.
+    let mut apart = Dice::new(seed, "links", number);
+    if let Some(topology) = case.tree.get_mut("topology") {
+        topology::several(&mut apart, topology);
+    }
+    if let Ok(resolved) = case.resolve(folder) {
+        topology::differ(&mut apart, &mut case, &resolved.graph);
+    }
     let Ok(resolved) = case.resolve(folder) else { return case };
     let graph = &resolved.graph;
     let lossless = dice.chance(0.3);
@@ -34,8 +42,11 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
         case.tree.insert("lossless".into(), json!(true));
     }
     for name in ["packet", "ack", "transport", "nic"] {
-        let drawn = values::table(&mut dice, schema(), name, 0.25, &["at", "clock", "payload"]);
+        let drawn = values::table(&mut dice, schema(), name, 0.25, &["at", "clock", "payload", "link"]);
         case.tree.insert(name.into(), Json::Object(drawn));
+    }
+    if graph.has_several_links() && apart.chance(0.7) {
+        case.set("nic.link", json!(apart.pick(&["hash", "least-loaded", "index"])));
     }
     case.set("packet.payload", json!(format!("{} B", dice.one(&[1_000, 1_436, 4_000, 4_096, 64, 9_000]))));
     if dice.chance(0.1) {

@@ -1,6 +1,9 @@
 //! Topologies of 3 to 30 hosts.
 
+use super::super::case::Case;
 use super::super::dice::Dice;
+use backwater_net::packet::NodeId;
+use backwater_net::topology::Graph;
 use serde_json::{Value as Json, json};
 
 const RATES: [&str; 7] = ["10 Gb/s", "25 Gb/s", "40 Gb/s", "100 Gb/s", "200 Gb/s", "400 Gb/s", "7 Gb/s"];
@@ -51,6 +54,41 @@ pub fn draw(dice: &mut Dice) -> Json {
         }
     }
     table
+}
+
+/// Some hosts of an explicit topology have a second link, to any switch.
+pub fn several(dice: &mut Dice, topology: &mut Json) {
+    if topology["kind"] != "explicit" || !dice.chance(0.4) {
+        return;
+    }
+    let names = |kind: &str| -> Vec<String> {
+        let nodes = topology["node"].as_array().into_iter().flatten().filter(|node| node["kind"] == kind);
+        nodes.filter_map(|node| node["name"].as_str().map(str::to_owned)).collect()
+    };
+    let (hosts, switches) = (names("host"), names("switch"));
+    let Some(links) = topology["link"].as_array_mut() else { return };
+    for host in hosts {
+        if dice.chance(0.5) {
+            let switch = &switches[dice.between(0, switches.len() as u64 - 1) as usize];
+            links.push(json!({ "a": host, "b": switch, "rate": dice.pick(&RATES), "delay": dice.pick(&DELAYS) }));
+        }
+    }
+}
+
+/// Some links differ from their kind.
+pub fn differ(dice: &mut Dice, case: &mut Case, graph: &Graph) {
+    if !dice.chance(0.15) {
+        return;
+    }
+    let link = &graph.links[dice.between(0, graph.links.len() as u64 - 1) as usize];
+    let name = |node: NodeId| graph.nodes[node.0 as usize].name.as_str();
+    let mut entry = if dice.chance(0.6) {
+        json!({ "between": [name(link.a), name(link.b)], "delay": dice.pick(&DELAYS) })
+    } else {
+        json!({ "from": name(link.a), "to": name(link.b) })
+    };
+    entry["rate"] = json!(dice.pick(&RATES));
+    case.tree.insert("link".into(), json!({ "at": [entry] }));
 }
 
 /// Switches in a tree, maybe with one link more, and hosts at each.

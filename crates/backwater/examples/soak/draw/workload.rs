@@ -3,7 +3,7 @@
 use super::super::case::Case;
 use super::super::dice::Dice;
 use super::{schema, values};
-use backwater_net::topology::{Graph, NodeKind};
+use backwater_net::topology::{Graph, Link, NodeKind};
 use backwater_net::workload::sizes::BUILT_IN;
 use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value as Json, json};
@@ -236,7 +236,7 @@ impl<'a> Network<'a> {
                     None => put("load", json!(format!("{} %", self.dice.between(5, 95 / of)))),
                     // No host is offered more than its link carries, whatever others send to it.
                     Some(size) => {
-                        let slowest = self.graph.links.iter().map(|link| link.rate).min().unwrap_or(Rate(1));
+                        let slowest = self.graph.links.iter().map(Link::slowest).min().unwrap_or(Rate(1));
                         let least = slowest.time_for(size * 2 + Bytes(2_000)).0 / 1_000 * self.hosts.len() as u64 * of;
                         put(
                             "interval",

@@ -161,7 +161,7 @@ impl Job {
         };
         self.under_way.insert(id, row);
         let (bytes, start, path, ack_path, stream) = (transfer.bytes, Time::ZERO, None, None, None);
-        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, stream });
+        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, link: None, stream });
         false
     }
 

@@ -1,0 +1,217 @@
+//! Hosts with several links: which link a flow takes, by what it completes, and what happens when one fails.
+
+use crate::own::Bench;
+use backwater_engine::Time;
+use backwater_net::bench::network::{Outcome, network};
+use backwater_net::config::{AckPath, LinkChoice, Recovery, TransportParams};
+use backwater_net::packet::NodeId;
+use backwater_net::record::State;
+use backwater_net::spec::FaultKind;
+use backwater_net::{Bytes, Rate};
+
+const FAST: Rate = Rate::gbps(100);
+const SLOW: Rate = Rate::gbps(50);
+
+/// Two hosts in two planes of one switch each, the second at half the rate; frames of 4000 B without headers, no latency.
+fn planes() -> Bench {
+    let mut bench = Bench::new(network(
+        2,
+        &["p0", "p1"],
+        &[
+            ("h0", "p0", FAST, Time::us(1)),
+            ("h1", "p0", FAST, Time::us(1)),
+            ("h0", "p1", SLOW, Time::us(1)),
+            ("h1", "p1", SLOW, Time::us(1)),
+        ],
+    ));
+    bench.packet.header = Bytes(0);
+    bench.switch.latency = Time::ZERO;
+    bench.ack.path = AckPath::Ecmp;
+    bench
+}
+
+/// Data frames, and frames in all, that a node has sent to another.
+fn sent(bench: &Bench, out: &Outcome, from: &str, to: &str) -> (u64, u64) {
+    let (from, to) = (bench.node(from), bench.node(to));
+    let rows = out.rows.ports.iter().filter(|row| row.node == from && row.peer == to);
+    rows.fold((0, 0), |sum, row| (sum.0 + row.stats.tx_data_frames, sum.1 + row.stats.tx_frames))
+}
+
+/// 10 frames of 4000 B: 320 ns each at 100 Gb/s and 640 ns at 50 Gb/s, over two equal links, and 1 us of delay on each.
+#[test]
+fn a_flow_completes_as_its_link_carries_it() {
+    for (link, frame) in [(0, Time::ns(320)), (1, Time::ns(640))] {
+        let mut bench = planes();
+        bench.nic.link = LinkChoice::Index;
+        bench.flow(0, 1, 40_000).link = Some(link);
+        let out = bench.run();
+        let expected = Time(frame.0 * 11) + Time::us(2);
+        assert_eq!(out.flow(0).fct_last_byte, Some(expected), "link {link}");
+        assert_eq!(out.flow(0).ideal, Some(expected), "link {link}");
+        let plane = format!("p{link}");
+        assert_eq!(sent(&bench, &out, "h0", &plane).0, 10);
+        assert_eq!(sent(&bench, &out, &plane, "h1").0, 10);
+    }
+}
+
+/// Flows that name no link take them in turns by their numbers; two of them do not share anything.
+#[test]
+fn flows_without_a_link_of_their_own_go_by_their_numbers() {
+    let mut bench = planes();
+    bench.nic.link = LinkChoice::Index;
+    for _ in 0..10 {
+        bench.flow(0, 1, 4_000);
+    }
+    let out = bench.run();
+    assert_eq!([sent(&bench, &out, "h0", "p0").0, sent(&bench, &out, "h0", "p1").0], [5, 5]);
+}
+
+/// Of 1000 flows a fair hash gives 500 to each of two links, with a deviation of 16. Acknowledgements are hashed by themselves, so that
+/// half of them come back by the plane by which no data went.
+#[test]
+fn a_hash_shares_flows_out() {
+    let mut bench = planes();
+    for _ in 0..1_000 {
+        bench.flow(0, 1, 4_000);
+    }
+    let out = bench.run();
+    let data = [sent(&bench, &out, "h0", "p0").0, sent(&bench, &out, "h0", "p1").0];
+    assert_eq!(data[0] + data[1], 1_000);
+    assert!(data[0].abs_diff(500) < 80, "{data:?}");
+    let acks = [sent(&bench, &out, "h1", "p0").1, sent(&bench, &out, "h1", "p1").1];
+    assert_eq!(acks[0] + acks[1], 1_000);
+    assert!(acks[0].abs_diff(500) < 80, "{acks:?}");
+    assert!(out.rows.flows.iter().all(|row| row.state == State::Complete));
+    // Backwards on the way of the data, when that is asked for.
+    bench.ack.path = AckPath::Reverse;
+    let out = bench.run();
+    let data = [sent(&bench, &out, "h0", "p0").0, sent(&bench, &out, "h0", "p1").0];
+    let acks = [sent(&bench, &out, "h1", "p0").1, sent(&bench, &out, "h1", "p1").1];
+    assert_eq!(data, acks);
+}
+
+/// Bytes begun and not ended: 40 KB to the first, so 8 KB, 8 KB and 20 KB to the second (36 KB), then 4 KB to that (40 KB each), and of
+/// equals the first takes the next.
+#[test]
+fn the_least_loaded_link_is_taken() {
+    let mut bench = planes();
+    bench.nic.link = LinkChoice::LeastLoaded;
+    for bytes in [40_000, 8_000, 8_000, 20_000, 4_000, 12_000] {
+        bench.flow(0, 1, bytes);
+    }
+    let out = bench.run();
+    assert_eq!(sent(&bench, &out, "h0", "p0").0, 10 + 3);
+    assert_eq!(sent(&bench, &out, "h0", "p1").0, 2 + 2 + 5 + 1);
+    // What has ended is no load any more.
+    let mut later = planes();
+    later.nic.link = LinkChoice::LeastLoaded;
+    later.flow(0, 1, 40_000);
+    later.flow(0, 1, 4_000).start = Time::ms(1);
+    let out = later.run();
+    assert_eq!(sent(&later, &out, "h0", "p1").0, 0);
+}
+
+/// GPUs of one server meet at its switch, in two links; to another server they go by their interfaces, in four.
+#[test]
+fn the_shortest_way_decides_before_the_policy() {
+    let mut bench = Bench::new(network(
+        3,
+        &["nv", "leaf0", "leaf1", "spine"],
+        &[
+            ("h0", "nv", Rate::gbps(3600), Time::ns(100)),
+            ("h1", "nv", Rate::gbps(3600), Time::ns(100)),
+            ("h0", "leaf0", Rate::gbps(400), Time::ns(500)),
+            ("h1", "leaf0", Rate::gbps(400), Time::ns(500)),
+            ("h2", "leaf1", Rate::gbps(400), Time::ns(500)),
+            ("leaf0", "spine", Rate::gbps(400), Time::ns(500)),
+            ("leaf1", "spine", Rate::gbps(400), Time::ns(500)),
+        ],
+    ));
+    // Both ways to h1 are of two links; without the leaf, only that over the NV switch is.
+    bench.graph.links[3].up = false;
+    bench.ack.path = AckPath::Ecmp;
+    for _ in 0..8 {
+        bench.flow(0, 1, 4_000);
+        bench.flow(0, 2, 4_000);
+    }
+    let out = bench.run();
+    assert_eq!(sent(&bench, &out, "h0", "nv").0, 8);
+    assert_eq!(sent(&bench, &out, "h0", "leaf0").0, 8);
+    // Nobody forwards for h0: with its own interface down h2 is out of reach, though h1 has a way there.
+    assert_eq!(sent(&bench, &out, "h1", "leaf0"), (0, 0));
+}
+
+/// The link of a long flow fails while it sends. What was on the wire is lost and sent again after the timeout, by the other plane, to the
+/// receiver whose acknowledgements find another way, too. Flows that begin later avoid it; when it is back they take it again.
+#[test]
+fn flows_leave_a_link_that_fails() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        for choice in [LinkChoice::Hash, LinkChoice::LeastLoaded, LinkChoice::Index] {
+            let mut bench = planes();
+            bench.transport = TransportParams { recovery, timeout: Time::us(50), ..TransportParams::default() };
+            bench.nic.link = choice;
+            for _ in 0..16 {
+                bench.flow(0, 1, 400_000);
+            }
+            for _ in 0..16 {
+                bench.flow(0, 1, 4_000).start = Time::us(200);
+            }
+            let (a, b) = (bench.node("h0"), bench.node("p0"));
+            bench.fault(Time::us(100), FaultKind::LinkDown { a, b });
+            let out = bench.run();
+            assert!(out.rows.flows.iter().all(|row| row.state == State::Complete), "{recovery:?} {choice:?}");
+            assert_eq!(out.flow(20).retransmitted, 0, "{recovery:?} {choice:?}: it began after the fault");
+            // 16 x 100 frames and 16: about 312 of the first can have left by p0 in 100 us.
+            let (first, second) = (sent(&bench, &out, "h0", "p0").0, sent(&bench, &out, "h0", "p1").0);
+            assert!(first <= 313 && second >= 1616 - 313, "{recovery:?} {choice:?}: {first}, {second}");
+            assert_eq!(bench.run_sliced(100).fingerprint, out.fingerprint);
+            bench.fault(Time::us(150), FaultKind::LinkUp { a, b });
+            let back = bench.run();
+            let again = sent(&bench, &back, "h0", "p0").0;
+            assert!(again > first, "{recovery:?} {choice:?}: {again} after {first}");
+        }
+    }
+}
+
+/// A pinned path says which links it begins and ends with, and a flow on it stays.
+#[test]
+fn a_pinned_path_begins_with_its_own_link() {
+    let mut bench = planes();
+    let path: Vec<NodeId> = ["h0", "p1", "h1"].map(|name| bench.node(name)).to_vec();
+    let back: Vec<NodeId> = ["h1", "p0", "h0"].map(|name| bench.node(name)).to_vec();
+    let flow = bench.flow(0, 1, 40_000);
+    (flow.path, flow.ack_path) = (Some(path.into()), Some(back.into()));
+    let out = bench.run();
+    assert_eq!(out.flow(0).fct_last_byte, Some(Time::ns(11 * 640) + Time::us(2)));
+    assert_eq!((sent(&bench, &out, "h0", "p1"), sent(&bench, &out, "h1", "p0")), ((10, 10), (0, 10)));
+}
+
+/// Two links to one switch are a bundle: four flows of 100 frames at 100 Gb/s end after 200 frame times where each link has two of them.
+#[test]
+fn links_to_one_switch_are_a_bundle() {
+    let link = |a, b| (a, b, FAST, Time::us(1));
+    let mut bench =
+        Bench::new(network(2, &["s"], &[link("h0", "s"), link("h0", "s"), link("h1", "s"), link("h1", "s")]));
+    bench.packet.header = Bytes(0);
+    bench.switch.latency = Time::ZERO;
+    bench.ack.path = AckPath::Ecmp;
+    bench.nic.link = LinkChoice::Index;
+    for _ in 0..4 {
+        bench.flow(0, 1, 400_000);
+    }
+    let out = bench.run();
+    let of = |node: &str| {
+        let node = bench.node(node);
+        out.rows
+            .ports
+            .iter()
+            .filter(move |row| row.node == node)
+            .map(|row| row.stats.tx_data_frames)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("h0"), [200, 200]);
+    assert_eq!(of("s").iter().sum::<u64>(), 400);
+    // Two flows take turns on each link. The first of them has sent twice when the second begins, and so its last frame is the 198th.
+    let first = out.rows.flows.iter().filter_map(|row| row.fct_last_byte).min();
+    assert!(first >= Some(Time::ns(198 * 320 + 320) + Time::us(2)), "{first:?}");
+}
