@@ -134,6 +134,22 @@ impl Fabric {
         Ok(Fabric { pods, tors, aggs, cores, hosts: down as u32, bundle: bundle as u32, layers })
     }
 
+    /// The core switch at the upper end of a link of an aggregation switch. Those programs join the j-th of a pod to the cores j, j + A,
+    /// j + 2 A, …, of A a pod; here they are the j-th group.
+    pub fn core_above(&self, agg: u32, link: u32) -> u32 {
+        agg % self.aggs * (self.cores / self.aggs) + link
+    }
+
+    /// The links that `-failed` slows down: of aggregation switch a and its link l those with l + a A below the number, with A
+    /// aggregation switches in a pod. By switch, the cores at their upper ends.
+    pub fn slow_links(&self, number: u64) -> Vec<(u32, Vec<u32>)> {
+        let up = self.cores.checked_div(self.aggs).unwrap_or(0);
+        let slow = |agg: u32, link: &u32| u64::from(*link) + u64::from(agg) * u64::from(self.aggs) < number;
+        let of = |agg: u32| (0..up).filter(|link| slow(agg, link)).map(|link| self.core_above(agg, link)).collect();
+        let all = (0..self.pods * self.aggs).map(|agg| (agg, of(agg)));
+        all.filter(|(_, cores): &(u32, Vec<u32>)| !cores.is_empty()).collect()
+    }
+
     /// `[topology]`.
     pub fn write(&self, page: &mut Page) {
         page.head("[topology]");

@@ -81,7 +81,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
             }
             write_fabric(&fabric, &command, &mut page);
             write_transport(&command, &matrix, work, &mut page);
-            failed(&content, &command, &matrix, work);
+            failed(&content, &fabric, &command, &matrix, work, &mut page);
         }
     }
     let unit = start_unit(work.options, &command, &content, &matrix, work.notes);
@@ -193,17 +193,37 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
     work.notes.differs(source.name(), None, text);
 }
 
-/// Links that fail or are slow.
-fn failed(matrix: &Matrix, command: &Command, source: &Source, work: &mut Work<'_>) {
+/// Links that fail or are slow: `add_failed_link` and `-failed`.
+fn failed(matrix: &Matrix, fabric: &Fabric, command: &Command, source: &Source, work: &mut Work<'_>, page: &mut Page) {
     for failure in &matrix.failures {
-        let text = format!("link {} of {} {}: here it works", failure.link, failure.tier, failure.switch);
-        work.notes.ignored(source.name(), Some(failure.line), text);
+        let up = fabric.cores.checked_div(fabric.aggs).unwrap_or(0);
+        if failure.tier != "AGG" || failure.switch >= fabric.pods * fabric.aggs || failure.link >= up {
+            let text = format!(
+                "link {} of {} {}: there is none, or it is not one from an aggregation switch upwards, and only those \
+                                can fail there",
+                failure.link, failure.tier, failure.switch
+            );
+            work.notes.ignored(source.name(), Some(failure.line), text);
+            continue;
+        }
+        let core = fabric.core_above(failure.switch, failure.link);
+        page.head("[[link.at]]").key("between", vec![format!("agg{}", failure.switch), format!("core{core}")]);
+        page.key("down", true);
     }
-    if command.failed > 0 {
-        let text = format!(
-            "-failed {}: that program slows as many links between aggregation and core to 25 %; here they are whole",
-            command.failed
-        );
+    if command.failed == 0 {
+        return;
+    }
+    let slow = fabric.slow_links(command.failed);
+    if slow.is_empty() {
+        let text = format!("-failed {}: it is about links to core switches, and there are none", command.failed);
         work.notes.ignored("--command", None, text);
+        return;
+    }
+    let quarter = fabric.layers.last().map_or(0, |layer| layer.bps / 4);
+    for (agg, cores) in slow {
+        page.head("[[link.at]]");
+        page.key("from", cores.iter().map(|core| format!("core{core}")).collect::<Vec<_>>())
+            .key("to", format!("agg{agg}"));
+        page.key_because("rate", rate(quarter), "-failed: downwards, a quarter");
     }
 }

@@ -119,6 +119,21 @@ fn htsim_roce_is_what_the_scenario_by_hand_says() {
     }
 }
 
+/// 16 hosts: two aggregation switches a pod, each with two links upwards. Three slow links are both of the first and one of the second.
+#[test]
+fn failed_links_are_slow_downwards_or_down() {
+    let rows = "Nodes 16\nConnections 1\nFailures 2\n0->13 start 0 size 9\nfailure switch_type AGG switch_id 3 link_id 1\n\
+                failure switch_type TOR switch_id 0 link_id 0\n";
+    let (result, _) = imported(&[("a.cm", rows)], &command("htsim_uec -failed 3")).unwrap();
+    let entries: Vec<&str> = result.scenario.split("[[link.at]]\n").skip(1).collect();
+    let keys = |n: usize| entries[n].lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    assert_eq!(keys(0), "between = [\"agg3\", \"core3\"]; down = true");
+    let why = "rate = \"25 Gb/s\"  # -failed: downwards, a quarter";
+    assert_eq!(keys(1), format!("from = [\"core0\", \"core1\"]; to = \"agg0\"; {why}"));
+    assert_eq!(keys(2), format!("from = [\"core2\"]; to = \"agg1\"; {why}"));
+    assert!(result.notes.iter().any(|note| note.text.starts_with("link 0 of TOR 0: there is none")));
+}
+
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     let refused = |text: &str| {
