@@ -77,7 +77,9 @@ def replacing(target: Path, there: os.stat_result | None = None) -> Iterator[IO[
     If anything goes wrong, `target` is what it was. `there` is the status of an earlier file, whose
     mode and owner are kept.
     """
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+    # A name has 255 octets at most, and a character may have four.
+    name = os.fsdecode(os.fsencode(target.name)[:200].decode("utf-8", "ignore"))
+    temporary = target.with_name(f".{name}.{secrets.token_hex(4)}.tmp")
     # Not by `tempfile`, whose files nobody else may read.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     _being_written.add(temporary)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from backwater import _core
 from backwater.alone import run_to_end, save_there
 from backwater.errors import InputError
-from backwater.running import Job, Prepared, inputs_of
+from backwater.running import Job, Prepared, contents, inputs_of
 from backwater.saved import SavedRun
 from backwater.saving import GoingOn, Saving, saving
 from backwater.scenario import Scenario
@@ -62,8 +62,9 @@ class Resumed:
         """Check it."""
         header = self.saved.header
         text = header["recorded"]
-        known = sorted(header["facts"]["inputs"].values())
-        if sorted(inputs_of(text, None).values()) != known:
+        # Key by key: two tables that have changed places are other flows.
+        before = contents(header["scenario"], header["facts"]["inputs"])
+        if contents(text, inputs_of(text, None)) != before:
             raise InputError(
                 f"{self.saved.path}: files of its flows are not what they were",
                 "put back the tables and matrices with which it was saved",
@@ -72,13 +73,13 @@ class Resumed:
         for change in self.saved.changed:
             for key, value in change["set"].items():
                 core = core.with_set(key, value)
-        before = core
+        unchanged = core
         for key, value in self.settings:
             core = core.with_set(key, value)
         warnings = [*header["facts"]["warnings"]]
         if self.settings:
             # With every value given, much has no effect: what counts is what a change has brought.
-            known = before.check()
+            known = unchanged.check()
             warnings += [one for one in core.check() if one not in known]
         changed: list[dict[str, Any]] = self.saved.changed
         if self.settings:
@@ -86,7 +87,7 @@ class Resumed:
         facts = {**header["facts"], "warnings": warnings}
         if changed:
             facts["changed"] = changed
-        going_on = GoingOn(self.saved, before, [key for key, _ in self.settings])
+        going_on = GoingOn(self.saved, unchanged, [key for key, _ in self.settings])
         return Prepared(core, header["scenario"], text, warnings, facts, going_on)
 
     def job(self, out: Path | None, saved: Saving | None = None) -> Job:

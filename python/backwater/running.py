@@ -108,31 +108,30 @@ class Prepared:
 
 
 def _findable(scenario: _core.Scenario, resolved: str, base: Path | None) -> str:
-    """Give a scenario's text with its tables named by absolute paths.
+    """Give a scenario's text with its files named by absolute paths.
 
     They stay where they are, since they may be large; and what a run is known by has the names that
     its author gave, so that it is the same run wherever its files lie.
     """
-    tables = _named(resolved, _TABLES)
-    for key, name in tables.items():
+    files = _named(resolved)
+    for key, name in files.items():
         place = ((base or Path()) / name).absolute()
         scenario = scenario.with_set(key, json.dumps(str(place)))
-    return scenario.resolved_toml() if tables else resolved
+    return scenario.resolved_toml() if files else resolved
 
 
 # Files that a scenario names: what they are listed in, and their key there.
-_TABLES = (("flow", "table"), ("job", "operations"))
-_MATRICES = (("flow", "matrix"),)
+_FILES = (("flow", "table"), ("flow", "matrix"), ("job", "operations"))
 
 
-def _named(resolved: str, kinds: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Give the files of these kinds that a scenario names, by the dotted keys that do."""
-    if not any(f"\n{key} = " in resolved for _, key in kinds):
+def _named(resolved: str) -> dict[str, str]:
+    """Give the files that a scenario names, by the dotted keys that do."""
+    if not any(f"\n{key} = " in resolved for _, key in _FILES):
         return {}
     values = tomllib.loads(resolved)
     return {
         f"{of}.{number}.{key}": str(entry[key])
-        for of, key in kinds
+        for of, key in _FILES
         for number, entry in enumerate(values.get(of, []))
         if key in entry
     }
@@ -140,11 +139,19 @@ def _named(resolved: str, kinds: tuple[tuple[str, str], ...]) -> dict[str, str]:
 
 def inputs_of(resolved: str, base: Path | None) -> dict[str, str]:
     """Give the SHA-256 of each file that a scenario's flows come from."""
-    names = _named(resolved, _TABLES + _MATRICES).values()
+    names = _named(resolved).values()
     try:
         return {name: digest((base or Path()) / name) for name in dict.fromkeys(names)}
     except OSError as error:
-        raise InputError(f"{error.filename}: cannot be read: {error.strerror}") from None
+        raise InputError(
+            f"{error.filename}: cannot be read: {error.strerror}",
+            "the scenario names it; put it back, or name where it is",
+        ) from None
+
+
+def contents(resolved: str, inputs: Mapping[str, str]) -> dict[str, str | None]:
+    """Give the SHA-256 of the file of each key that names one; `inputs` are those of names."""
+    return {key: inputs.get(name) for key, name in _named(resolved).items()}
 
 
 @dataclass(frozen=True)
@@ -418,7 +425,11 @@ def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
 def taken_up(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
     """Find, for each job, the complete run that it asks for; None: it is to be run.
 
-    `force` has all run anew; so has a capture, which results do not hold.
+    `force` has all run anew; so have a capture, and a run that is to be saved on its way, which
+    results do not hold.
     """
     found = zip(jobs, find_done(jobs, force=force), strict=True)
-    return [None if force or job.capture is not None else run for job, run in found]
+    return [
+        None if force or job.capture is not None or job.saving is not None else run
+        for job, run in found
+    ]

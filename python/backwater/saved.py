@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import stat
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -60,7 +62,7 @@ def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Pa
     header = {**facts, "state": len(state), "parts": listed}
     line = json.dumps(header, ensure_ascii=False).encode() + b"\n"
     try:
-        with replacing(path, path.stat() if path.exists() else None) as file:
+        with replacing(_place(path), path.stat() if path.exists() else None) as file:
             first = MAGIC + f"{FORMAT}\n".encode()
             file.write(first + b"0" * 64 + b"\n")
             hashing = hashlib.sha256()
@@ -79,11 +81,23 @@ def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Pa
 
 def see_writable(path: Path) -> None:
     """Refuse a place that can hold no saved run, before anything is simulated."""
-    hint = "give --save the name of a file"
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        raise InputError(f"{path}: is no regular file", hint)
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no directory {path.parent}", hint)
+    hint = "give --save the name of a file in a directory where you may write"
+    try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{path}: is no regular file", hint)
+        if not path.parent.is_dir():
+            raise InputError(f"{path}: there is no directory {path.parent}", hint)
+        # As it will be written: beside the file that a link leads to.
+        with tempfile.NamedTemporaryFile(prefix=".backwater.", dir=_place(path).parent):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{path}: cannot be written: {reason}", hint) from None
+
+
+def _place(path: Path) -> Path:
+    """Follow links: what they lead to is replaced, and they stay."""
+    return Path(os.path.realpath(path))
 
 
 @dataclass(frozen=True)
@@ -94,6 +108,8 @@ class SavedRun:
     header: dict[str, Any]
     begin: int
     """Where the state begins in the file."""
+    stamp: tuple[int, int]
+    """Which file it was: another run may be saved in its place meanwhile."""
 
     @staticmethod
     def open(path: Path) -> SavedRun:
@@ -119,6 +135,7 @@ class SavedRun:
                 file.seek(len(first) + len(said))
                 line = file.readline(_LONGEST)
                 begin, end = file.tell(), file.seek(0, 2)
+                stamp = _stamp(file)
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such file") from None
         except OSError as error:
@@ -139,7 +156,7 @@ class SavedRun:
                 f"{path}: was saved by another build, {made}; this is {this}",
                 "only the build that has saved a run goes on from it",
             )
-        return SavedRun(path, header, begin)
+        return SavedRun(path, header, begin, stamp)
 
     @property
     def time_ps(self) -> int:
@@ -170,10 +187,19 @@ class SavedRun:
     def _read(self, at: int, octets: int) -> bytes:
         try:
             with self.path.open("rb") as file:
+                if _stamp(file) != self.stamp:
+                    raise InputError(
+                        f"{self.path}: another run was saved there meanwhile", "go on from it again"
+                    )
                 file.seek(at)
                 return file.read(octets)
         except OSError as error:
             raise ResultError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+
+
+def _stamp(file: IO[bytes]) -> tuple[int, int]:
+    there = os.fstat(file.fileno())
+    return there.st_ino, there.st_mtime_ns
 
 
 def _rest(file: IO[bytes]) -> str:

@@ -107,6 +107,10 @@ def adopt(job: Job, sink: PartedSink | MemorySink) -> None:
             sink.adopt(part)
 
 
+LAST_PS = 2**64 - 1
+"""The last time that there is."""
+
+
 class Saver:
     """Saves a run on its way."""
 
@@ -118,7 +122,11 @@ class Saver:
         if job.saving is not None:
             going_on = job.prepared.going_on
             before = 0 if going_on is None else going_on.saved.time_ps
-            self.next_ps = before - before % job.saving.every_ps + job.saving.every_ps
+            self._at(before - before % job.saving.every_ps + job.saving.every_ps)
+
+    def _at(self, time_ps: int) -> None:
+        """Save at this time, if there is such a time."""
+        self.next_ps = time_ps if time_ps <= LAST_PS else None
 
     def save(
         self, simulation: _core.Simulation, sink: PartedSink | MemorySink, status: _core.Status
@@ -129,7 +137,7 @@ class Saver:
         if status.events != self._events:
             save(self._job, simulation, sink, self.next_ps, self._job.saving.path)
             self._events = status.events
-        self.next_ps += self._job.saving.every_ps
+        self._at(self.next_ps + self._job.saving.every_ps)
 
 
 def save(
@@ -168,7 +176,7 @@ def save_at(
         )
     see_savable(job)
     see_writable(path)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}.", dir=path.parent) as spool:
+    with tempfile.TemporaryDirectory(prefix=".backwater.", dir=path.parent) as spool:
         try:
             simulation = start(job, stop)
         except KeyboardInterrupt:

@@ -324,3 +324,148 @@ def test_what_the_command_refuses(command: Command, arguments: list[str], said: 
     assert done.code == 2
     assert said in done.err
     assert "Traceback" not in done.err
+
+
+TWO_TABLES = """
+[topology]
+kind = "star"
+hosts = 4
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer_per = "none"
+[[flow]]
+label = "first"
+table = "a.csv"
+[[flow]]
+label = "second"
+table = "b.csv"
+"""
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    """A scenario of two tables of flows, in a directory of their own."""
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    (folder / "a.csv").write_text("id,src,dst,bytes,start\n0,0,3,500000,0\n")
+    (folder / "b.csv").write_text("id,src,dst,bytes,start\n0,1,3,200000,5 us\n")
+    scenario = folder / "tables.toml"
+    scenario.write_text(TWO_TABLES)
+    return scenario
+
+
+def test_tables_that_have_changed_places_are_other_flows(tables: Path) -> None:
+    backwater.load(tables).save("there.run", "10 us")
+    folder = tables.parent
+    one, other = (folder / "a.csv").read_text(), (folder / "b.csv").read_text()
+    (folder / "a.csv").write_text(other)
+    (folder / "b.csv").write_text(one)
+    with pytest.raises(InputError, match="not what they were"):
+        backwater.resume("there.run").run()
+    (folder / "a.csv").write_text(one)
+    (folder / "b.csv").write_text(other)
+    assert (
+        backwater.resume("there.run").run().fingerprint == backwater.load(tables).run().fingerprint
+    )
+
+
+def test_a_table_named_twice_is_one_file(tables: Path) -> None:
+    tables.write_text(TWO_TABLES.replace('"b.csv"', '"./a.csv"'))
+    backwater.load(tables).save("there.run", "10 us")
+    assert (
+        backwater.resume("there.run").run().fingerprint == backwater.load(tables).run().fingerprint
+    )
+
+
+def test_a_run_of_a_matrix_goes_on_from_anywhere(tables: Path) -> None:
+    head = TWO_TABLES.split("[[flow]]")[0]
+    (tables.parent / "m.csv").write_text("src,dst,weight\n0,1,1\n1,2,1\n3,0,2\n")
+    tables.write_text(
+        head
+        + '[[flow]]\nlabel = "m"\npattern = "matrix"\nmatrix = "m.csv"\nsize = "20 KB"\n'
+        + 'arrivals = "poisson"\nload = "40 %"\nuntil = "50 us"\n'
+    )
+    backwater.load(tables).save("there.run", "10 us")
+    assert (
+        backwater.resume("there.run").run().fingerprint == backwater.load(tables).run().fingerprint
+    )
+
+
+def test_a_run_that_is_there_is_done_again_to_be_saved(command: Command, star: Path) -> None:
+    assert command("run", str(star), "--out", "there").code == 0
+    assert (
+        command("run", str(star), "--out", "there", "--save", "s.run", "--every", "20 us").code == 0
+    )
+    assert Path("s.run").is_file()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--until", "20 us", "--save", "s.run", "--out", "there"),
+        ("--until", "20 us", "--save", "s.run", "--force"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    command: Command, star: Path, options: tuple[str, ...]
+) -> None:
+    said = command("run", str(star), *options)
+    assert said.code == 2
+    assert "exclude each other" in said.err
+    assert not Path("s.run").exists()
+
+
+def test_options_of_a_capture_do_not_go_with_from(command: Command, star: Path) -> None:
+    backwater.load(star).save("there.run", "20 us")
+    said = command("run", "--from", "there.run", "--capture-snap", "64 B")
+    assert said.code == 2
+    assert "--capture-snap and --from exclude each other" in said.err
+
+
+def test_a_quoted_key_is_the_key(star: Path) -> None:
+    backwater.load(star).save("there.run", "20 us")
+    with pytest.raises(backwater.ScenarioError, match="is no parameter"):
+        backwater.resume("there.run").set('dcqcn."preset"', "ns3-hpcc").run()
+
+
+def test_no_time_is_beyond_the_last(star: Path) -> None:
+    case = backwater.load(star)
+    run = case.run(save="s.run", every="8640000 s")
+    assert run.fingerprint == case.run().fingerprint
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(star: Path) -> None:
+    Path("real.run").write_bytes(b"")
+    Path("link.run").symlink_to("real.run")
+    backwater.load(star).save("link.run", "20 us")
+    assert Path("link.run").is_symlink()
+    assert backwater.resume("real.run").time_ps == 20_000_000
+
+
+@pytest.mark.parametrize("name", ["/proc/x.run", "a" * 300 + ".run", "none/x.run"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
+    star: Path, name: str
+) -> None:
+    case = backwater.load(star)
+    with pytest.raises(InputError) as there:
+        case.save(name, "20 us")
+    with pytest.raises(InputError) as on_its_way:
+        case.run(save=name, every="20 us")
+    assert there.value.hint is not None
+    assert on_its_way.value.hint is not None
+
+
+def test_a_long_name_of_wide_characters_is_a_name(star: Path) -> None:
+    name = "\U0001f30a" * 60 + ".run"
+    backwater.load(star).save(name, "20 us")
+    assert backwater.resume(name).time_ps == 20_000_000
+
+
+def test_a_saved_run_that_is_replaced_meanwhile_is_told(star: Path) -> None:
+    case = backwater.load(star)
+    case.save("there.run", "20 us")
+    resumed = backwater.resume("there.run")
+    case.save("there.run", "30 us")
+    with pytest.raises(InputError, match="another run was saved there meanwhile"):
+        resumed.run()

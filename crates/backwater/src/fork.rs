@@ -5,6 +5,7 @@
 //! mechanisms there are.
 
 use crate::results::Tables;
+use crate::tree::split_key;
 use crate::{Checked, ScenarioError};
 use backwater_engine::State;
 use backwater_engine::state::{Loader, Saver, Unfit};
@@ -62,9 +63,11 @@ pub fn see_fork<'a>(
     keys: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), ScenarioError> {
     for key in keys {
-        let (table, rest) = key.split_once('.').unwrap_or((key, ""));
+        // As it is set: a part of a key may be quoted.
+        let steps = split_key(key).unwrap_or_default();
+        let step = |number: usize| steps.get(number).map_or("", String::as_str);
+        let (table, below) = (step(0), step(1));
         let known = ENTRIES.iter().any(|entry| entry.name == table);
-        let below = rest.split(['.', '[']).next().unwrap_or_default();
         let why = match (known, below) {
             (false, _) => "what was saved rests on it".to_owned(),
             (true, "") => format!("mechanisms stay as they are, and `{table}` with them"),

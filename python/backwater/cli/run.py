@@ -121,6 +121,11 @@ def run(
             "--seeds": many,
             "--threads": threads,
             "--capture": capture,
+            "-o": capture_file,
+            "--capture-kind": kinds,
+            "--capture-class": classes,
+            "--capture-snap": snap,
+            "--capture-limit": limit,
         }
         return _go_on(
             saved, given, settings, until, save, every, out, json, force=force, allow=allow
@@ -138,7 +143,7 @@ def run(
         )
     if save is not None and many is not None:
         raise InputError("--save and --seeds exclude each other", "a saved run is one run")
-    _see_times(until, save, every)
+    _see_times(until, save, every, out, force=force)
     captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
     writable(json, Kind.JSON, file)
     case = read(file, variant, settings, mechanisms)
@@ -171,7 +176,15 @@ def run(
         return repeat(case, jobs, done, base, json, words, allow=allow)
 
 
-def _see_times(until: str | None, save: str | None, every: str | None) -> None:
+def _see_times(
+    until: str | None, save: str | None, every: str | None, out: str | None, *, force: bool
+) -> None:
+    if until is not None and (out is not None or force):
+        option = "--force" if out is None else "--out"
+        raise InputError(
+            f"{option} and --until exclude each other",
+            "a run that is saved on its way has no results yet; --from goes on to them",
+        )
     if until is not None and every is not None:
         raise InputError("--until and --every exclude each other", "give one of them with --save")
     if save is None and (until is not None or every is not None):
@@ -210,7 +223,7 @@ def _go_on(
                 f"{option} and --from exclude each other",
                 "the saved run has its scenario and its seed; --set changes values from there on",
             )
-    _see_times(until, save, every)
+    _see_times(until, save, every, out, force=force)
     writable(json, Kind.JSON)
     case = resume(saved)
     for key, value in overrides(settings):

@@ -90,6 +90,28 @@ fn pfc_and_dcqcn() {
     same_on_any_number("by signals", &format!("{TREE}{PFC}signal = \"ideal\"\n{mechanisms}{BUSY}"));
 }
 
+/// What is over is handed out while the run goes on, however few events a slice has: memory does not grow with time.
+#[test]
+fn rows_come_before_the_end() {
+    let text = format!("{TREE}{PFC}{}", BUSY.replace("40 us", "400 us"));
+    let scenario = Scenario::from_text(&text, "test.toml", Path::new(".")).unwrap();
+    let checked = scenario.check().unwrap();
+    let mut make = || build(&checked, 7).map_err(|error| error.to_string());
+    let mut run = stage::build_parallel(3, &mut make).unwrap();
+    let mut rows = Collected::default();
+    let mut held = 0;
+    loop {
+        let progress = stage::run_parallel(&mut run, 5_000, &mut rows).unwrap();
+        held = held.max(progress.flows_done - rows.flows.len() as u64);
+        if progress.done {
+            break;
+        }
+    }
+    let all = run.progress().flows_done;
+    assert_eq!(run.threads(), 3);
+    assert!(all > 800 && held * 5 < all, "{held} of {all} flows were over and not handed out");
+}
+
 /// Frames are lost and come twice, and flows end while copies of their frames are still under way.
 #[test]
 fn drops_and_what_is_sent_again() {

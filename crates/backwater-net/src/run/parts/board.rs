@@ -190,3 +190,34 @@ impl Mail {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Alarm;
+    use super::*;
+    use std::thread;
+
+    /// A part that panics ends the stretch: the other one would wait for what never comes.
+    #[test]
+    fn nobody_waits_for_a_part_that_has_panicked() {
+        let mut board = Board::new(vec![vec![Time::us(1); 2]; 2]);
+        board.begin((Time::us(100), 0), 1_000);
+        let board = &board;
+        let panicked = thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let _alarm = Alarm(board);
+                panic!("as a defect does");
+            });
+            let (mut out, mut mail, mut certain) = ([Vec::new(), Vec::new()], Vec::new(), Vec::new());
+            loop {
+                let turn = board.meet(0, (Time::us(5), 0), 0, &mut out, &mut mail, &mut certain);
+                if turn.over {
+                    break;
+                }
+                board.wait(turn.version);
+            }
+            other.join().is_err()
+        });
+        assert!(panicked);
+    }
+}

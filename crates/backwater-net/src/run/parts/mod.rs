@@ -54,7 +54,38 @@ struct Split<A> {
     at_rest: bool,
     deadlock: Option<Deadlock>,
     broken: Option<Broken>,
+    /// The stretch under way. It outlives slices, since rows are handed out at its end.
+    stretch: Option<Stretch>,
+    /// How long stretches are, so that one has about as many events as a slice.
+    span: Time,
+    /// A thread could not be started.
+    unable: bool,
 }
+
+/// A stretch of time that all parts come to the end of.
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// Its end.
+    until: Time,
+    /// The look that is due before it, if it is.
+    look: Time,
+    /// Events of it so far.
+    events: u64,
+}
+
+/// Ends the stretch for all parts when one of them panics: the others would wait for it for ever.
+struct Alarm<'a>(&'a Board);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+/// The shortest stretch.
+const SHORTEST: Time = Time::us(1);
 
 impl<A> Parallel<A>
 where
@@ -108,6 +139,9 @@ where
             at_rest: false,
             deadlock: None,
             broken: None,
+            stretch: None,
+            span: SHORTEST,
+            unable: false,
         });
         Ok(run)
     }
@@ -126,20 +160,21 @@ where
                 self.nothing_left();
                 continue;
             }
-            let look = self.parts.iter().map(|part| part.world.totals.look_at).min().unwrap_or(Time::NEVER);
-            // Who asks for a look does so that long before it.
-            let until = look.after(Time(1)).min(first.0.after(LOOK));
+            let Stretch { until, look, .. } = self.stretch_from(first.0);
             self.stretch((until, 0), left);
             if let Some(why) = self.doubt() {
                 self.begin_again(why)?;
                 break;
             }
-            left = left.saturating_sub((self.sum(|p| p.events) - before).max(1));
+            let events = (self.sum(|p| p.events) - before).max(1);
+            left = left.saturating_sub(events);
+            self.count(events);
             if self.has_reached() {
                 self.hand_out(sink);
-            }
-            if look < until && self.has_reached() && !self.is_stopped() {
-                self.look(look);
+                self.has_stretched(budget);
+                if look < until && !self.is_stopped() {
+                    self.look(look);
+                }
             }
         }
         if let Some(split) = &mut self.split {
@@ -175,6 +210,32 @@ where
         view.hand_out_reach(sink);
     }
 
+    /// The stretch under way, or a new one that begins with events of `first`.
+    fn stretch_from(&mut self, first: Time) -> Stretch {
+        let look = self.parts.iter().map(|part| part.world.totals.look_at).min().unwrap_or(Time::NEVER);
+        let Some(split) = &mut self.split else { return Stretch { until: first, look, events: 0 } };
+        // Who asks for a look does so that long before it.
+        let fresh = || Stretch { until: look.after(Time(1)).min(first.after(split.span.min(LOOK))), look, events: 0 };
+        *split.stretch.get_or_insert_with(fresh)
+    }
+
+    fn count(&mut self, events: u64) {
+        if let Some(stretch) = self.split.as_mut().and_then(|split| split.stretch.as_mut()) {
+            stretch.events += events;
+        }
+    }
+
+    /// A stretch is over: the next one is longer where a slice has room for more, and shorter where it had not room for this one.
+    fn has_stretched(&mut self, budget: u64) {
+        let Some(split) = &mut self.split else { return };
+        let Some(stretch) = split.stretch.take() else { return };
+        if stretch.events > budget {
+            split.span = Time(split.span.0 / 2).max(SHORTEST);
+        } else if stretch.events * 4 < budget {
+            split.span = Time(split.span.0 * 2).min(LOOK);
+        }
+    }
+
     /// Lets parts handle events before `until`, about so many.
     fn stretch(&mut self, until: Key, events: u64) {
         let Some(split) = &mut self.split else { return };
@@ -182,11 +243,20 @@ where
         split.board.begin(until.min(stop), events);
         let board = &split.board;
         if let Some((first, others)) = self.parts.split_first_mut() {
-            thread::scope(|scope| {
+            split.unable = thread::scope(|scope| {
                 for part in others {
-                    scope.spawn(|| part.work(board));
+                    let work = || {
+                        let _alarm = Alarm(board);
+                        part.work(board);
+                    };
+                    if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                        board.stop();
+                        return true;
+                    }
                 }
+                let _alarm = Alarm(board);
                 first.work(board);
+                false
             });
         }
         split.now = self.parts.iter().map(|part| part.world.now).fold(split.now, Time::max);
@@ -208,6 +278,9 @@ where
 
     /// Why it cannot go on in parts.
     fn doubt(&mut self) -> Option<&'static str> {
+        if self.split.as_ref().is_some_and(|split| split.unable) {
+            return Some("the system starts no more threads");
+        }
         if self.has_reached() && self.has_ended_before() {
             return Some("nothing but timers was left to happen");
         }
