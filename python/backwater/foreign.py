@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +49,8 @@ class Imported:
     """What each of the files is."""
     notes: list[Note]
     """What was ignored, assumed, or is not quite the same here."""
+    warnings: list[dict[str, str]] = field(default_factory=list)
+    """What the check of the scenario has to say, where it was checked."""
 
 
 def bring(
@@ -60,11 +62,11 @@ def bring(
     command: str = "",
     fabric: str | os.PathLike[str] | None = None,
     memory: str | None = None,
-    see: Callable[[Path], object] = lambda _: None,
+    see: Callable[[Path], list[dict[str, str]]] = lambda _: [],
 ) -> Imported:
     """Turn files into a scenario file `target`, with tables beside it; replaces what is there.
 
-    `see` looks at the scenario before it is put there, and raises where it is none.
+    `see` checks the scenario before it is put there: it gives warnings, or raises where it is none.
     """
     if start_unit not in (None, *START_UNITS):
         raise InputError(f"start_unit {start_unit}: no such unit", "us or ps")
@@ -83,13 +85,13 @@ def bring(
             )
             written = Path(folder) / target.name
             written.write_text(given["scenario"], encoding="utf-8")
-            see(written)
+            warnings = see(written)
             # The scenario last: where it is, its tables are.
             for one in sorted(Path(folder).iterdir(), key=lambda path: path == written):
                 one.replace(target.parent / one.name)
     except OSError as error:
         raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from None
-    return Imported(target, given["kinds"], [Note(*note) for note in given["notes"]])
+    return Imported(target, given["kinds"], [Note(*note) for note in given["notes"]], warnings)
 
 
 def _words(command: str) -> list[str]:
@@ -115,8 +117,8 @@ def foreign(path: Path) -> bool:
 def imported(path: Path) -> Imported:
     """Import a file that stands in place of a scenario, where the user's cache is.
 
-    The place depends on the file's content and the build, so that a second command finds what the
-    first one made.
+    The place depends on the file's content and the build, so that results of a command find their
+    tables there as long as both are the same.
     """
     content = sha256(path.read_bytes())
     content.update(repr((os.fspath(path), sorted(_core.version().items()))).encode())

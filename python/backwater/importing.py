@@ -44,9 +44,9 @@ def import_(
     if target.exists() and not force:
         raise InputError(f"{target}: exists already", "give another name, or force to replace it")
 
-    def see(written: Path) -> None:
+    def see(written: Path) -> list[dict[str, str]]:
         try:
-            load(written).check()
+            return load(written).check()
         except (ScenarioError, InputError) as error:
             told = str(error).replace(str(written.parent), str(target.parent))
             raise InputError(f"what was imported cannot run, and was not kept: {told}") from None

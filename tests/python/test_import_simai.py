@@ -33,6 +33,18 @@ PACKETS = 16
 """Packets of a rank's part."""
 
 
+def micro_test(folder: Path, ranks: int, kind: str) -> backwater.Run:
+    """Import and run a micro test of one collective on an idle star."""
+    (folder / "star.toml").write_text(FABRIC.format(ranks=ranks))
+    size = ranks * PACKETS * 1000
+    line = f"micro_test -1 1 NONE 0 1 NONE 0 1 {kind} {size} 1"
+    (folder / "micro.txt").write_text(f"MICRO all_gpus: {ranks}\n1\n{line}\n")
+    done = backwater.import_(
+        folder / "micro.txt", folder / "ours.toml", fabric=folder / "star.toml"
+    )
+    return backwater.load(done.path).run()
+
+
 @pytest.mark.parametrize("ranks", [2, 4, 7])
 @pytest.mark.parametrize(
     ("kind", "passes"), [("ALLREDUCE", 2), ("ALLGATHER", 1), ("REDUCESCATTER", 1)]
@@ -40,14 +52,7 @@ PACKETS = 16
 def test_a_micro_test_takes_the_closed_form_of_a_ring(
     tmp_path: Path, ranks: int, kind: str, passes: int
 ) -> None:
-    (tmp_path / "star.toml").write_text(FABRIC.format(ranks=ranks))
-    size = ranks * PACKETS * 1000
-    line = f"micro_test -1 1 NONE 0 1 NONE 0 1 {kind} {size} 1"
-    (tmp_path / "micro.txt").write_text(f"MICRO all_gpus: {ranks}\n1\n{line}\n")
-    done = backwater.import_(
-        tmp_path / "micro.txt", tmp_path / "ours.toml", fabric=tmp_path / "star.toml"
-    )
-    run = backwater.load(done.path).run()
+    run = micro_test(tmp_path, ranks, kind)
     # A phase is over when its last packet has gone over both links behind the others.
     phase = (PACKETS + 1) * PACKET + WAY
     (collective,) = run.collectives.to_pylist()
@@ -56,14 +61,7 @@ def test_a_micro_test_takes_the_closed_form_of_a_ring(
 
 def test_all_to_all_fills_the_links(tmp_path: Path) -> None:
     ranks = 4
-    (tmp_path / "star.toml").write_text(FABRIC.format(ranks=ranks))
-    size = ranks * PACKETS * 1000
-    line = f"micro_test -1 1 NONE 0 1 NONE 0 1 ALLTOALL {size} 1"
-    (tmp_path / "micro.txt").write_text(f"MICRO all_gpus: {ranks}\n1\n{line}\n")
-    done = backwater.import_(
-        tmp_path / "micro.txt", tmp_path / "ours.toml", fabric=tmp_path / "star.toml"
-    )
-    run = backwater.load(done.path).run()
+    run = micro_test(tmp_path, ranks, "ALLTOALL")
     sent = run.flows.to_pylist()
     assert sorted((flow["src"], flow["dst"]) for flow in sent) == [
         (a, b) for a in range(ranks) for b in range(ranks) if a != b

@@ -344,8 +344,9 @@ table = "b.csv"
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Path:
-    """A scenario of two tables of flows, in a directory of their own."""
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scenario of two tables of flows, in a directory of their own below the current one."""
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "sub"
     folder.mkdir()
     (folder / "a.csv").write_text("id,src,dst,bytes,start\n0,0,3,500000,0\n")

@@ -62,6 +62,11 @@ impl Page {
         self.line(&format!("{key} = {value}  # {remark}"))
     }
 
+    /// The text of the scenario that the caller gives, which has a title of its own, if any.
+    pub fn fabric(&mut self, name: &str, text: &str) -> &mut Page {
+        self.gap().remark(&format!("From here on: {name}")).verbatim(text)
+    }
+
     /// Text of a scenario as it is.
     pub fn verbatim(&mut self, text: &str) -> &mut Page {
         self.text.push_str(text);

@@ -62,6 +62,15 @@ pub struct Work<'a> {
     pub notes: &'a mut Notes,
 }
 
+impl Work<'_> {
+    /// Writes the title, unless the caller gives a fabric: that has a title of its own, if any.
+    pub fn title(&self, title: &str, page: &mut Page) {
+        if self.options.fabric.is_none() {
+            page.key("title", title);
+        }
+    }
+}
+
 /// The kind of a file. `None`: it is of none.
 ///
 /// # Errors

@@ -38,22 +38,22 @@ pub(crate) fn is_all(hosts: Option<&Hosts>) -> bool {
     }
 }
 
+/// What stands before `step N`, and N; 1 without it. `hint` says what a step is.
+pub(crate) fn stepped<'t>(text: &'t str, hint: &str) -> Result<(&'t str, usize), (String, String)> {
+    let Some((what, step)) = text.rsplit_once(" step ") else { return Ok((text, 1)) };
+    match step.trim().parse::<usize>() {
+        Ok(step) if step > 0 => Ok((what.trim(), step)),
+        _ => Err((format!("`{}` is no step", step.trim()), hint.to_owned())),
+    }
+}
+
 /// The hosts of one entry: `[at] FIRST[..LAST] [step N]`, or `all [step N]`.
 fn members(entry: &Host, index: &Index) -> Result<Vec<HostId>, (String, String)> {
     let text = match entry {
         Host::Number(n) => return Ok(vec![single(&n.to_string(), index)?]),
         Host::Text(text) => text.trim(),
     };
-    let (what, step) = match text.rsplit_once(" step ") {
-        None => (text, 1),
-        Some((what, step)) => match step.trim().parse::<usize>() {
-            Ok(step) if step > 0 => (what.trim(), step),
-            _ => {
-                let reason = format!("`{}` is no step", step.trim());
-                return Err((reason, "a number from 1, as in \"0..7 step 2\"".into()));
-            }
-        },
-    };
+    let (what, step) = stepped(text, "a number from 1, as in \"0..7 step 2\"")?;
     if let Some(switches) = what.strip_prefix("at ") {
         return attached(switches.trim(), step, index);
     }

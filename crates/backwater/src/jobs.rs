@@ -504,10 +504,8 @@ impl StepReader<'_> {
                 Host::Number(n) => n.to_string(),
                 Host::Text(text) => text.clone(),
             };
-            let (range, step) = text.rsplit_once(" step ").unwrap_or((&text, "1"));
-            let Some(step) = step.trim().parse::<usize>().ok().filter(|step| *step > 0) else {
-                return self.fail("ranks", format!("`{}` is no step", step.trim()), form);
-            };
+            let (range, step) =
+                hosts::stepped(&text, form).or_else(|(reason, hint)| self.fail("ranks", reason, hint))?;
             let (first, last) = range.split_once("..").unwrap_or((range, range));
             all.extend((number(first)?..=number(last)?).step_by(step));
             if all.len() > MOST {

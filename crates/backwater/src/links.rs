@@ -2,7 +2,7 @@
 
 use crate::error::{ScenarioError, nearest};
 use crate::file::{LinkAt, Nodes};
-use crate::hosts::node_hint;
+use crate::hosts::{node_hint, stepped};
 use crate::resolved::Resolved;
 use backwater_net::packet::NodeId;
 use backwater_net::topology::{Graph, Link};
@@ -123,16 +123,7 @@ impl Places {
 
     /// Marks the nodes of one entry: `all`, `tier TIER`, `NODE` or `FIRST..LAST`, each with `step N` or without.
     fn mark(&self, graph: &Graph, text: &str, of: &mut [bool]) -> Result<(), (String, String)> {
-        let (what, step) = match text.rsplit_once(" step ") {
-            None => (text, 1),
-            Some((what, step)) => match step.trim().parse::<usize>() {
-                Ok(step) if step > 0 => (what.trim(), step),
-                _ => {
-                    let reason = format!("`{}` is no step", step.trim());
-                    return Err((reason, "a number from 1, as in \"leaf0..leaf7 step 2\"".into()));
-                }
-            },
-        };
+        let (what, step) = stepped(text, "a number from 1, as in \"leaf0..leaf7 step 2\"")?;
         let find = |name: &str| {
             let name = name.trim();
             let node = self.names.get(name).copied();

@@ -10,7 +10,6 @@ import typer
 from backwater.cli.arguments import Force
 from backwater.cli.output import message, warn
 from backwater.cli.targets import Kind, writable
-from backwater.errors import InputError
 
 
 def import_(
@@ -71,12 +70,9 @@ def import_(
     such a file in place of a scenario, too, where it says all that a scenario needs.
     """
     from backwater.importing import import_ as bring
-    from backwater.scenario import load
 
     target = Path(out) if out is not None else Path(Path(files[0]).stem + ".toml")
     writable(str(target), Kind.SCENARIO, *files)
-    if target.exists() and not force:
-        raise InputError(f"{target}: exists already", "give another name, or --force to replace it")
     done = bring(
         files,
         target,
@@ -89,6 +85,6 @@ def import_(
     )
     for note in done.notes:
         message(str(note))
-    warn(load(target).check())
+    warn(done.warnings)
     message(f"{target}: written; `backwater run {target}` runs it")
     return 0

@@ -90,7 +90,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let fabric = Fabric::of(&graph);
     match &work.options.fabric {
         Some((name, text)) => {
-            page.gap().remark(&format!("From here on: {name}")).verbatim(text);
+            page.fabric(name, text);
         }
         None => {
             let file = given.files.first().map_or("", |(_, source)| source.name());
@@ -135,10 +135,7 @@ fn named(own: Option<&Source>, config: Option<&Config>, keys: &[&str]) -> Result
 fn introduce(given: &Given, work: &Work<'_>, page: &mut Page) {
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
     page.remark(&format!("{}: of the ns-3 code of HPCC or one that came of it.", names.join(", ")));
-    // A fabric of the caller's has a title of its own, if any.
-    if work.options.fabric.is_none() {
-        page.key("title", names.first().copied().unwrap_or_default());
-    }
+    work.title(names.first().copied().unwrap_or_default(), page);
 }
 
 /// The time in those files that is 0 s here: 2 s, with which their tools begin, or the first flow if that is earlier.

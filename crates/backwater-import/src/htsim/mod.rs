@@ -67,7 +67,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     introduce(&matrix, &content, &words, work, &mut page);
     match &work.options.fabric {
         Some((name, text)) => {
-            page.gap().remark(&format!("From here on: {name}")).verbatim(text);
+            page.fabric(name, text);
         }
         None => {
             let fabric = match &topology {
@@ -105,10 +105,7 @@ fn introduce(source: &Source, matrix: &Matrix, words: &[String], work: &Work<'_>
     } else {
         page.remark(&format!("Command line: {}", words.join(" ")));
     }
-    // A fabric of the caller's has a title of its own, if any.
-    if work.options.fabric.is_none() {
-        page.key("title", source.file_name());
-    }
+    work.title(source.file_name(), page);
 }
 
 /// The unit of start times: as the caller says, or as the program has it, or by what the file looks like.

@@ -194,7 +194,7 @@ pub fn write_page(
     page.remark(about);
     match &work.options.fabric {
         Some((name, text)) => {
-            page.gap().remark(&format!("From here on: {name}")).verbatim(text);
+            page.fabric(name, text);
         }
         None => {
             page.key("title", title);

@@ -49,17 +49,14 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let mut page = Page::new();
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
     page.remark(&format!("{}: of SimAI.", names.join(", ")));
-    // A fabric of the caller's has a title of its own, if any.
-    if work.options.fabric.is_none() {
-        page.key("title", names.first().copied().unwrap_or_default());
-    }
+    work.title(names.first().copied().unwrap_or_default(), &mut page);
     let groups = match &workload {
         Some(workload) => Some(Groups::of(workload, servers.as_ref().map(|servers| servers.gpus))?),
         None => None,
     };
     match (&work.options.fabric, &servers, &groups, topology) {
         (Some((name, text)), ..) => {
-            page.gap().remark(&format!("From here on: {name}")).verbatim(text);
+            page.fabric(name, text);
         }
         (None, Some(servers), _, Some(source)) => {
             Fabric::of(&servers.graph).write(&servers.graph, &mut page);

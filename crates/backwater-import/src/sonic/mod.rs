@@ -46,7 +46,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let group = plan.main();
     match &work.options.fabric {
         Some((name, text)) => {
-            page.gap().remark(&format!("From here on: {name}")).verbatim(text);
+            page.fabric(name, text);
         }
         None => plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page),
     }
