@@ -352,9 +352,11 @@ def _capturing(capture: _core.Capture | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        path = "" if capture is None else capture.path
+        if capture is None:
+            raise
         raise ResultError(
-            f"{path}: the capture cannot be written: {error}", "frames up to there are in the file"
+            f"{capture.path}: the capture cannot be written: {error}",
+            "frames up to there are in the file",
         ) from None
 
 

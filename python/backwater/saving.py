@@ -39,6 +39,10 @@ class GoingOn:
     """Keys that have other values from now on."""
 
 
+LEAST_PS = 10**6
+"""Simulated time between two saves: within less, a run writes down more than it does."""
+
+
 @dataclass(frozen=True)
 class Saving:
     """Where a run is saved on its way, and how often."""
@@ -56,8 +60,11 @@ def saving(path: str | os.PathLike[str] | None, every: str | None) -> Saving | N
             "a run that is saved on its way needs a file and a time", "give save and every"
         )
     time = _core.base_units("time", every, "every")
-    if time == 0:
-        raise InputError(f"every {every}: a run cannot be saved all the time", 'as in every "1 ms"')
+    if time < LEAST_PS:
+        raise InputError(
+            f"every {every}: a run cannot be saved more often than every 1 us of its time",
+            'as in every "1 ms"',
+        )
     see_writable(Path(path))
     return Saving(Path(path), time)
 

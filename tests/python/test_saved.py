@@ -457,6 +457,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
     assert on_its_way.value.hint is not None
 
 
+@pytest.mark.parametrize("every", ["0 s", "1 ps", "999999 ps"])
+def test_a_run_is_not_saved_more_often_than_it_can_be(star: Path, every: str) -> None:
+    with pytest.raises(InputError, match="more often than every 1 us"):
+        backwater.load(star).run(save="s.run", every=every)
+
+
 def test_a_long_name_of_wide_characters_is_a_name(star: Path) -> None:
     name = "\U0001f30a" * 60 + ".run"
     backwater.load(star).save(name, "20 us")

@@ -64,8 +64,11 @@ pub fn run_parallel(run: &mut Parallel<Config>, budget: u64, sink: &mut dyn Sink
 }
 
 /// Ends a run, as [`Parallel::finish`] does.
-pub fn finish_parallel(run: &mut Parallel<Config>, sink: &mut dyn Sink) {
-    run.finish(sink);
+///
+/// # Errors
+/// A broken promise of a run that began again.
+pub fn finish_parallel(run: &mut Parallel<Config>, sink: &mut dyn Sink) -> Result<(), Broken> {
+    run.finish(sink)
 }
 
 /// Handles up to `budget` events that are not after `until`, as [`Parallel::run_until`] does.

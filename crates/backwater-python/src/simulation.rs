@@ -208,12 +208,16 @@ impl Run {
     fn finish(&mut self) -> Result<(), Mishap> {
         if !self.over {
             self.over = true;
-            self.guarded(|run| {
+            let ended = self.guarded(|run| {
                 let mut sink = Tap { tables: &mut run.tables, capture: run.capture.as_mut() };
-                stage::finish_parallel(&mut run.network, &mut sink);
+                stage::finish_parallel(&mut run.network, &mut sink)
             })?;
             self.capture.as_mut().map_or(Ok(()), |capture| capture.finish()).map_err(Mishap::Capture)?;
             self.progress = self.guarded(|run| run.network.progress())?;
+            if let Err(broken) = ended {
+                self.cut = true;
+                return Err(Mishap::Broken(broken));
+            }
         }
         Ok(())
     }

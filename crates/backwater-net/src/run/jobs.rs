@@ -121,7 +121,12 @@ impl<A: Actors> Network<A> {
     /// A job will be asked about an instant, at which a flow may have come to a moment.
     fn ask_job_about(&mut self, job: u32, instant: Time, reached: Option<Reached>) {
         let entry = &mut self.jobs.list[job as usize];
-        let (at, before) = (instant.after(entry.latency), entry.asked.len());
+        let at = instant.after(entry.latency);
+        if at == Time::NEVER {
+            let hint = "shorten the computations, or the waits, of the job";
+            return self.world.broken("a job goes on after the last time that there is, 2^64 - 1 ps".into(), hint);
+        }
+        let before = entry.asked.len();
         entry.asked.entry(instant).or_default().extend(reached);
         if entry.asked.len() > before {
             self.world.push(at, Event::Job { job });

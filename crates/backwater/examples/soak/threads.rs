@@ -79,7 +79,7 @@ fn run(resolved: &Checked, threads: usize) -> Result<(Option<Kinds>, usize, Opti
     rows.keep("progress", &(progress, network.now(), network.unrest(), broken));
     rows.keep("deadlock", &(network.deadlock(), network.first_drop()));
     rows.keep("fingerprint", &network.fingerprint());
-    stage::finish_parallel(&mut network, &mut rows);
+    stage::finish_parallel(&mut network, &mut rows).unwrap();
     rows.keep("end", &Progress { events: 0, ..network.progress() });
     Ok((Some(rows.0), network.threads(), network.why_one_thread().map(str::to_owned)))
 }

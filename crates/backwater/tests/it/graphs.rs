@@ -33,7 +33,7 @@ impl Table {
         let mut rows = Collected::default();
         while !stage::run_parallel(&mut run, 777, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
         assert!(run.unrest().is_empty(), "{:?}", run.unrest());
-        stage::finish_parallel(&mut run, &mut rows);
+        stage::finish_parallel(&mut run, &mut rows).unwrap();
         assert_eq!(run.threads(), threads);
         assert_eq!(total, Some(rows.flows.len() as u64));
         assert!(rows.instances.iter().all(|row| row.end.is_some()), "{:?}", rows.instances);

@@ -54,7 +54,7 @@ fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>
             Err(broken) => break Some(broken),
         }
     };
-    stage::finish_parallel(&mut run, &mut rows);
+    stage::finish_parallel(&mut run, &mut rows).unwrap();
     // How many events a run takes is the engine's affair.
     let progress = Progress { events: 0, ..run.progress() };
     let said = [
@@ -205,10 +205,58 @@ fn what_nobody_has_foreseen_begins_again() {
     let transport = "[transport]\nrecovery = \"go-back-n\"\ntimeout = \"20 us\"\nretries = 0\nloss = \"expected\"\n[switch]\nbuffer = \"30 KB\"\n";
     let text = format!("{TREE}{transport}{BUSY}");
     let (one, _, _) = run(&text, 1, 1 << 16);
-    let (many, used, why) = run(&text, 4, 300);
-    assert_eq!(
-        (used, why.as_deref()),
-        (1, Some("a sender gives up, which its receiver knows at once; it began again"))
-    );
-    assert!(one == many);
+    for (threads, slice) in [(2, 500), (3, 500), (4, 300)] {
+        let (many, used, why) = run(&text, threads, slice);
+        assert_eq!(
+            (used, why.as_deref()),
+            (1, Some("a sender gives up, which its receiver knows at once; it began again"))
+        );
+        assert!(one == many, "{threads} threads");
+    }
+}
+
+/// A run that is ended just after it began again has handed out rows of later than it has come to by then. What it says of itself is to
+/// be of the same time as its rows.
+#[test]
+fn a_run_that_ends_as_it_begins_again_agrees_with_its_rows() {
+    let transport = "[transport]\nrecovery = \"go-back-n\"\ntimeout = \"100 us\"\nretries = 0\nloss = \"expected\"\n[switch]\nbuffer = \"30 KB\"\n";
+    let scenario = Scenario::from_text(&format!("{TREE}{transport}{BUSY}"), "test.toml", Path::new(".")).unwrap();
+    let checked = scenario.check().unwrap();
+    let mut make = || build(&checked, 7).map_err(|error| error.to_string());
+    for threads in [2, 3, 4] {
+        let mut run = stage::build_parallel(threads, &mut make).unwrap();
+        let mut rows = Collected::default();
+        while run.threads() > 1 {
+            assert!(!stage::run_parallel(&mut run, 500, &mut rows).unwrap().done, "it begins again before it ends");
+        }
+        let (before, behind) = (rows.flows.len() as u64, run.progress().flows_done);
+        assert!(before > 10 && behind < before, "{before} rows were handed out, and it is at {behind}");
+        stage::finish_parallel(&mut run, &mut rows).unwrap();
+        let (complete, failed) =
+            (rows.flows.iter().filter(|row| row.fct_last_ack.is_some()).count() as u64, run.progress().flows_failed);
+        assert_eq!(complete, run.progress().flows_done);
+        assert!(complete + failed >= before);
+        let mut ids: Vec<_> = rows.flows.iter().map(|row| row.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), rows.flows.len(), "each flow has one row");
+    }
+}
+
+/// Three computations of 8 x 10^6 s end after the last time that there is, about 1.8 x 10^7 s: that is said, and nothing is taken for
+/// what happens at the last time.
+#[test]
+fn a_job_that_goes_on_after_all_time_is_told() {
+    let think = ["a", "b", "c"]
+        .map(|label| format!("[[job.step]]\nlabel = \"{label}\"\nkind = \"compute\"\ntime = \"8000000 s\"\n"))
+        .concat();
+    let reduce = "[[job.step]]\nkind = \"all-reduce\"\nsize = \"120 KB\"\n";
+    for latency in ["0 s", "1 us"] {
+        let job = format!("[[job]]\nlabel = \"late\"\nranks = 4\nstart_latency = \"{latency}\"\n{think}{reduce}");
+        for threads in [1, 2, 3] {
+            let (said, ..) = run(&format!("{TREE}{job}"), threads, 500);
+            let first = said.lines().next().unwrap_or_default();
+            assert!(first.contains("after the last time that there is"), "{latency}, {threads} threads: {first}");
+        }
+    }
 }

@@ -84,6 +84,9 @@ impl Drop for Alarm<'_> {
     }
 }
 
+/// Events at a time of a run that catches up.
+const SLICE: u64 = 1 << 12;
+
 /// The shortest stretch.
 const SHORTEST: Time = Time::us(1);
 
@@ -186,17 +189,29 @@ where
         self.parts[0].run(left.max(1), &mut Skip { sink, left: &mut self.skip })
     }
 
-    /// Ends the run here: hands out the rows of unfinished flows and of all ports.
-    pub fn finish(&mut self, sink: &mut dyn Sink) {
-        let Some(split) = &self.split else {
-            return self.parts[0].finish(&mut Skip { sink, left: &mut self.skip });
-        };
-        if !split.stopped {
+    /// Ends the run here: hands out the rows of unfinished flows and of all ports. A run that began again first comes to where it has
+    /// handed out rows: its tables have these.
+    ///
+    /// # Errors
+    /// A broken promise ends the run before it comes there; its rows are handed out all the same.
+    pub fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), Broken> {
+        if let Some(split) = &self.split
+            && !split.stopped
+        {
             // All parts come to the same time.
             let now = split.now;
             self.stretch((now, u64::MAX), u64::MAX);
+            if let Some(why) = self.doubt() {
+                self.begin_again(why)?;
+            }
         }
-        let Some(split) = &mut self.split else { return };
+        if self.split.is_none() {
+            let mut skip = Skip { sink, left: &mut self.skip };
+            let caught_up = catch_up(&mut self.parts[0], &mut skip);
+            self.parts[0].finish(&mut skip);
+            return caught_up;
+        }
+        let Some(split) = &mut self.split else { return Ok(()) };
         split.stopped = true;
         for (part, mails) in self.parts.iter_mut().zip(split.board.take()) {
             mails.into_iter().for_each(|mail| part.deliver(mail));
@@ -208,6 +223,7 @@ where
         view.hand_out_totals(self.end(), sink);
         view.hand_out_loads(sink);
         view.hand_out_reach(sink);
+        Ok(())
     }
 
     /// The stretch under way, or a new one that begins with events of `first`.
@@ -348,6 +364,12 @@ where
     pub fn node_name(&self, node: NodeId) -> &str {
         self.parts[0].node_name(node)
     }
+}
+
+/// A run that began again comes to the last of the rows that it had handed out before.
+fn catch_up<A: Actors>(network: &mut Network<A>, skip: &mut Skip<'_>) -> Result<(), Broken> {
+    while skip.left.any() && !network.run(SLICE, skip)?.done {}
+    Ok(())
 }
 
 impl<A: Actors> Parallel<A> {

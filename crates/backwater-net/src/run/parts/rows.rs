@@ -21,6 +21,14 @@ pub(super) struct Handed {
     pub instances: u64,
 }
 
+impl Handed {
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        let Handed { flows, control, collectives, transfers, rounds, instances } = self;
+        flows | control | collectives | transfers | rounds | instances != 0
+    }
+}
+
 /// What waits for its turn.
 #[derive(Default)]
 pub(super) struct Merge {
