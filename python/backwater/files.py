@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import io
 import json
@@ -17,6 +18,7 @@ import re
 import secrets
 import stat
 import sys
+import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -36,6 +38,9 @@ _being_written: set[Path] = set()
 
 # How temporary files are called.
 TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.tmp")
+
+# A temporary file that has not grown for so long is nobody's any more.
+_ABANDONED_S = 3600
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
@@ -77,9 +82,7 @@ def replacing(target: Path, there: os.stat_result | None = None) -> Iterator[IO[
     If anything goes wrong, `target` is what it was. `there` is the status of an earlier file, whose
     mode and owner are kept.
     """
-    # A name has 255 octets at most, and a character may have four.
-    name = os.fsdecode(os.fsencode(target.name)[:200].decode("utf-8", "ignore"))
-    temporary = target.with_name(f".{name}.{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f".{_short(target.name)}.{secrets.token_hex(4)}.tmp")
     # Not by `tempfile`, whose files nobody else may read.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     _being_written.add(temporary)
@@ -99,6 +102,28 @@ def replacing(target: Path, there: os.stat_result | None = None) -> Iterator[IO[
     finally:
         _being_written.discard(temporary)
     sync_directory(target.parent)
+
+
+def _short(name: str) -> str:
+    """Cut a name so that more fits behind it: it has 255 octets at most, a character up to four."""
+    return os.fsdecode(os.fsencode(name)[:200].decode("utf-8", "ignore"))
+
+
+def drop_left_behind(target: Path) -> None:
+    """Remove temporary files of `target` that a killed process has left.
+
+    Nobody can tell whose they are: those that nothing was written to for an hour.
+    """
+    name = _short(target.name)
+    for temporary in target.parent.glob(f".{glob.escape(name)}.*.tmp"):
+        with contextlib.suppress(OSError):
+            if (
+                (found := TEMPORARY.fullmatch(temporary.name))
+                and found["name"] == name
+                and temporary not in _being_written
+                and time.time() - temporary.lstat().st_mtime > _ABANDONED_S
+            ):
+                temporary.unlink()
 
 
 def drop_temporary_files() -> None:

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from backwater import _core
 from backwater.errors import InputError, ResultError
-from backwater.files import replacing
+from backwater.files import drop_left_behind, replacing
 from backwater.wording import simulated
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Pa
                 file.write(content)
             file.seek(len(first))
             file.write(hashing.hexdigest().encode())
+        drop_left_behind(_place(path))
     except OSError as error:
         raise ResultError(f"{path}: cannot save the run: {error.strerror or error}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -455,6 +456,19 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
         case.run(save=name, every="20 us")
     assert there.value.hint is not None
     assert on_its_way.value.hint is not None
+
+
+def test_what_a_killed_save_left_is_removed_by_the_next(star: Path) -> None:
+    left = [Path(f".s.run.0123456{n}.tmp") for n in range(2)]
+    others = [Path(f".{name}.tmp") for name in ("s.run.mine", "t.run.01234567", "s.run.2.01234567")]
+    for file in left + others:
+        file.write_bytes(b"half")
+        os.utime(file, (0, 0))
+    fresh = Path(".s.run.89abcdef.tmp")
+    fresh.write_bytes(b"being written by somebody")
+    backwater.load(star).save("s.run", "20 us")
+    assert [file.exists() for file in left] == [False, False]
+    assert all(file.exists() for file in [*others, fresh])
 
 
 @pytest.mark.parametrize("every", ["0 s", "1 ps", "999999 ps"])
