@@ -199,11 +199,17 @@ fn one_thread_and_why() {
     assert_eq!(why(&format!("{}{BUSY}", TREE.replace("150 ns", "0 ns"))), "a link between its parts takes no time");
 }
 
+/// Senders give up at their first timeout, and packets are lost.
+fn gives_up(timeout: &str) -> String {
+    let transport =
+        format!("[transport]\nrecovery = \"go-back-n\"\ntimeout = \"{timeout}\"\nretries = 0\nloss = \"expected\"\n");
+    format!("{TREE}{transport}[switch]\nbuffer = \"30 KB\"\n{BUSY}")
+}
+
 /// A sender that gives up in one part breaks off the attempt. Nothing is handed out twice.
 #[test]
 fn what_nobody_has_foreseen_begins_again() {
-    let transport = "[transport]\nrecovery = \"go-back-n\"\ntimeout = \"20 us\"\nretries = 0\nloss = \"expected\"\n[switch]\nbuffer = \"30 KB\"\n";
-    let text = format!("{TREE}{transport}{BUSY}");
+    let text = gives_up("20 us");
     let (one, _, _) = run(&text, 1, 1 << 16);
     for (threads, slice) in [(2, 500), (3, 500), (4, 300)] {
         let (many, used, why) = run(&text, threads, slice);
@@ -219,8 +225,7 @@ fn what_nobody_has_foreseen_begins_again() {
 /// be of the same time as its rows.
 #[test]
 fn a_run_that_ends_as_it_begins_again_agrees_with_its_rows() {
-    let transport = "[transport]\nrecovery = \"go-back-n\"\ntimeout = \"100 us\"\nretries = 0\nloss = \"expected\"\n[switch]\nbuffer = \"30 KB\"\n";
-    let scenario = Scenario::from_text(&format!("{TREE}{transport}{BUSY}"), "test.toml", Path::new(".")).unwrap();
+    let scenario = Scenario::from_text(&gives_up("100 us"), "test.toml", Path::new(".")).unwrap();
     let checked = scenario.check().unwrap();
     let mut make = || build(&checked, 7).map_err(|error| error.to_string());
     for threads in [2, 3, 4] {

@@ -14,7 +14,7 @@ mod why;
 
 use super::deadlock::broken_by;
 use super::view::View;
-use super::{Actors, Network};
+use super::{Actors, Network, SLICE};
 use crate::packet::{NodeId, Port as PortNo};
 use crate::part::{Half, Key, NEVER, Ownership, Part};
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
@@ -83,9 +83,6 @@ impl Drop for Alarm<'_> {
         }
     }
 }
-
-/// Events at a time of a run that catches up.
-const SLICE: u64 = 1 << 12;
 
 /// The shortest stretch.
 const SHORTEST: Time = Time::us(1);
@@ -205,13 +202,12 @@ where
                 self.begin_again(why)?;
             }
         }
-        if self.split.is_none() {
+        let Some(split) = &mut self.split else {
             let mut skip = Skip { sink, left: &mut self.skip };
             let caught_up = catch_up(&mut self.parts[0], &mut skip);
             self.parts[0].finish(&mut skip);
             return caught_up;
-        }
-        let Some(split) = &mut self.split else { return Ok(()) };
+        };
         split.stopped = true;
         for (part, mails) in self.parts.iter_mut().zip(split.board.take()) {
             mails.into_iter().for_each(|mail| part.deliver(mail));
