@@ -26,6 +26,7 @@ pub mod stack;
 pub mod stage;
 pub mod swift;
 pub mod timely;
+pub mod uet;
 
 /// Classes as a bit each; none given: all.
 fn class_bits_or_all(classes: Option<&[u8]>) -> u8 {

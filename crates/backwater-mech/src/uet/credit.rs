@@ -1,0 +1,98 @@
+//! What a sender of RCCC may send: credit that its receiver pulls, apart from any run.
+//!
+//! Symbols are those of UEC 1.0 and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052), whose rules these are.
+//!
+//! ```text
+//! at first           credit = maxwnd, speculating
+//! any answer         speculating: credit = min(credit, 0), and it is over
+//! pull k             k > pull: credit = min(credit + (k - pull) Q, maxwnd),  pull = k
+//! packet of n bytes  sent if credit > 0;  credit -= n,  and it carries a target:
+//!                    want = min(backlog, maxwnd, cwnd + mtu where there is a window) - credit
+//!                    speculating, want < mtu, new data left: want = mtu
+//!                    k flows of the interface wait to send: want /= k
+//!                    target = ceil((want + pull Q) / Q)
+//! ```
+//!
+//! Q = 256 B is the quantum in which pulls count. Bytes count headers.
+
+/// Q: bytes of a credit quantum.
+pub const QUANTUM: i64 = 256;
+
+/// What a packet that leaves tells of its flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// \[bytes\] The packet.
+    pub bytes: u64,
+    /// \[bytes\] New data that is left behind it.
+    pub backlog: u64,
+    /// \[bytes\] What is to be sent again, left behind it.
+    pub rtx_backlog: u64,
+    /// \[bytes\] The flow's window, where it has one.
+    pub cwnd: Option<u64>,
+    /// Flows of the interface that wait to send, this one among them.
+    pub waiting: u32,
+}
+
+/// The credit of one flow.
+#[derive(Clone, Debug)]
+pub struct Credit {
+    mtu: i64,
+    maxwnd: i64,
+    credit: i64,
+    pull: i64,
+    speculating: bool,
+}
+
+impl Credit {
+    /// That of a new flow: it speculates with `maxwnd` bytes. `mtu` is a full packet with its headers, in bytes. Pulls count from `base`.
+    pub fn new(mtu: u64, maxwnd: u64, base: u64) -> Credit {
+        let [mtu, maxwnd, base] = [mtu, maxwnd, base].map(|n| n as i64);
+        Credit { mtu, maxwnd, credit: maxwnd, pull: base, speculating: true }
+    }
+
+    /// \[bytes\] Below zero by up to a packet.
+    pub fn bytes(&self) -> i64 {
+        self.credit
+    }
+    /// Whether it sends what nobody has asked for.
+    pub fn speculates(&self) -> bool {
+        self.speculating
+    }
+    /// Whether a packet may leave. Any credit will do for a whole one.
+    pub fn permits(&self) -> bool {
+        self.credit > 0
+    }
+
+    /// A packet leaves. Gives the target that it carries, in quanta.
+    pub fn on_send(&mut self, sent: &Sent) -> u64 {
+        self.credit -= sent.bytes as i64;
+        let all = (sent.backlog + sent.rtx_backlog) as i64;
+        let window = sent.cwnd.map_or(i64::MAX, |cwnd| cwnd as i64 + self.mtu);
+        let mut want = all.min(window).min(self.maxwnd) - self.credit;
+        if self.speculating && want < self.mtu && sent.backlog > 0 {
+            want = self.mtu;
+        }
+        want /= i64::from(sent.waiting.max(1));
+        // A target may be lower than the one before: the receiver keeps the highest.
+        let target = self.pull * QUANTUM + want;
+        (target.div_euclid(QUANTUM) + i64::from(target.rem_euclid(QUANTUM) > 0)).max(0) as u64
+    }
+
+    /// Any answer has come: an acknowledgement, a trim's, or a pull. What was not used of speculation is forfeited.
+    pub fn on_answer(&mut self) {
+        if self.speculating {
+            self.speculating = false;
+            self.credit = self.credit.min(0);
+        }
+    }
+
+    /// The receiver has pulled up to this number.
+    pub fn on_pull(&mut self, number: u64) {
+        self.on_answer();
+        let number = number as i64;
+        if number > self.pull {
+            self.credit = (self.credit + (number - self.pull) * QUANTUM).min(self.maxwnd);
+            self.pull = number;
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The law of NSCC's window, apart from any run: acknowledgements, trims and timeouts in, a window out.
+//!
+//! Symbols are those of UEC 1.0, 3.6.13, and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052), whose rules these are.
+//!
+//! ```text
+//! BDP = base_rtt rate,  maxwnd = 1.5 BDP,  a = BDP at first / (100 Gb/s x 12 us),  b = T / 12 us
+//! alpha = 4 mss a b / T    fi = 5 mss a    eta = 0.15 mss a    fi_scale = 0.25 a
+//!
+//! delay d of a sample, mark e:
+//!     avg += (base_rtt/4 - avg)/80  if it is late and not marked,  (d - avg)/80  otherwise
+//! ACK of n bytes, unless quick adapt has dealt with it:
+//!     !e, d >= T:   inc += fi n                                                          fair increase
+//!     !e, d < 1 us: once a window of them in a row:  cwnd += fi_scale n                  fast increase
+//!     !e, d < T:    unless in fast increase:  inc += alpha n (T - d)                     proportional increase
+//!      e, d >= T:   once per base_rtt, if avg > T:  cwnd *= max(1 - gamma (avg - T)/avg, 1/2)     multiplicative decrease
+//!      e, d < T:    nothing: the load balancer turns away
+//!     after 8 mtu or network_rtt:  cwnd += inc / cwnd;  once per network_rtt:  cwnd += eta
+//! trim of n bytes: a sample of network_rtt, marked;  quick adapt, or  cwnd -= n
+//! timeout of n bytes:  cwnd -= n
+//! quick adapt, once per base_rtt + T: where something was lost or is very late (4 T), and less than maxwnd/8 was achieved
+//!     meanwhile:  cwnd = what was achieved;  what is in flight by then is ignored as far as it is marked
+//! always  mtu <= cwnd <= maxwnd
+//! ```
+//!
+//! Bytes count headers. Numbers are rounded toward zero where the program rounds: windows to bytes, the mean delay to picoseconds, the
+//! increment at every addition.
+
+use backwater_engine::Time;
+use backwater_net::{Bytes, Rate};
+
+/// Delay, less than which counts as none.
+const NO_DELAY: Time = Time::us(1);
+/// Weight of a sample in the mean delay: 1/80.
+const DELAY_WEIGHT: f64 = 0.0125;
+/// Share of a base RTT to which a sample pulls that is late and not marked.
+const LATE_UNMARKED: f64 = 0.25;
+/// gamma: how strongly the mean delay cuts the window.
+const GAMMA: f64 = 0.8;
+/// Least factor of one cut.
+const LEAST_FACTOR: f64 = 0.5;
+/// Packets of `mtu` bytes between two adjustments.
+const ADJUST_PACKETS: u64 = 8;
+/// Multiple of T above which a delay is very late.
+const QA_THRESHOLD: u64 = 4;
+/// Quick adapt acts if less than maxwnd / 2^3 was achieved.
+const QA_GATE: u64 = 8;
+/// Scaling of the constants: 100 Gb/s for 12 us, and 12 us.
+const REFERENCE_BDP: f64 = 150_000.0;
+const REFERENCE_RTT: f64 = 12e6;
+
+/// How wide the accumulator of increments is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accumulator {
+    /// As wide as it needs to be.
+    Exact,
+    /// 32 bits that wrap, as in `htsim_uec`: at 800 Gb/s with four packets an acknowledgement they do.
+    Wrapping32,
+}
+
+/// What the law is made for. Fixed for a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Line rate of the sender.
+    pub rate: Rate,
+    /// \[bytes\] A full packet with its headers.
+    pub mtu: u64,
+    /// \[bytes\] Its payload.
+    pub mss: u64,
+    /// Round trip of a full packet and its acknowledgement through the idle network, for the longest way.
+    pub network_rtt: Time,
+    /// T, the delay aimed at.
+    pub target: Time,
+    /// Whether receivers give credit: they own the last hop, and a trim there does not cut the window.
+    pub receiver_credit: bool,
+    /// How increments are added up.
+    pub accumulator: Accumulator,
+}
+
+impl Setting {
+    fn scale(&self) -> f64 {
+        self.rate.bytes_in(self.network_rtt).0 as f64 / REFERENCE_BDP
+    }
+    fn fi(&self) -> f64 {
+        5.0 * self.mss as f64 * self.scale()
+    }
+    fn eta(&self) -> f64 {
+        0.15 * self.mss as f64 * self.scale()
+    }
+    fn fi_scale(&self) -> f64 {
+        0.25 * self.scale()
+    }
+    /// \[bytes per ps\]
+    fn alpha(&self) -> f64 {
+        let t = self.target.0 as f64;
+        4.0 * self.mss as f64 * self.scale() * (t / REFERENCE_RTT) / t
+    }
+}
+
+/// What an acknowledgement tells a window.
+#[derive(Clone, Copy, Debug)]
+pub struct Acked {
+    /// Round trip of the packet that it answers; `None`: that cannot be told, since the packet was sent more than once.
+    pub rtt: Option<Time>,
+    /// Whether that round trip may lower the base RTT. Those of control packets do not.
+    pub lowers_base: bool,
+    /// Whether the packet was marked.
+    pub marked: bool,
+    /// \[bytes\] What the receiver has had since the acknowledgement before.
+    pub bytes: u64,
+    /// \[bytes\] In flight, what is acknowledged taken off.
+    pub in_flight: u64,
+}
+
+/// The answer to a packet that was cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Trimmed {
+    /// From the packet's sending to this answer.
+    pub rtt: Time,
+    /// Whether that may lower the base RTT. A header crosses the rest of the way sooner than a packet would.
+    pub lowers_base: bool,
+    /// \[bytes\] The packet, whole.
+    pub bytes: u64,
+    /// \[bytes\] In flight, the packet still counted.
+    pub in_flight: u64,
+    /// Whether it was cut at the port to its receiver.
+    pub last_hop: bool,
+}
+
+/// The window of one sender.
+#[derive(Clone, Debug)]
+pub struct Window {
+    setting: Setting,
+    cwnd: u64,
+    maxwnd: u64,
+    base_rtt: Time,
+    avg_delay: Time,
+    inc: u64,
+    /// \[bytes\] since the last adjustment, of this period of quick adapt, and since it has acted
+    received: u64,
+    achieved: u64,
+    ignored: u64,
+    to_ignore: u64,
+    /// End of the period of quick adapt; zero: none has begun.
+    qa_end: Time,
+    trigger_qa: bool,
+    fi_count: u64,
+    increase: bool,
+    last_dec: Time,
+    last_adjust: Time,
+}
+
+impl Window {
+    /// That of a new flow: as wide as it may be, unless `at_first` \[bytes\] is narrower.
+    pub fn new(setting: Setting, at_first: Option<Bytes>) -> Window {
+        let mut window = Window {
+            setting,
+            cwnd: u64::MAX,
+            maxwnd: 0,
+            base_rtt: setting.network_rtt,
+            avg_delay: Time::ZERO,
+            inc: 0,
+            received: 0,
+            achieved: 0,
+            ignored: 0,
+            to_ignore: 0,
+            qa_end: Time::ZERO,
+            trigger_qa: false,
+            fi_count: 0,
+            increase: false,
+            last_dec: Time::ZERO,
+            last_adjust: Time::ZERO,
+        };
+        window.has_base(setting.network_rtt);
+        window.cwnd = at_first.map_or(window.maxwnd, |bytes| bytes.0);
+        window.bound();
+        window
+    }
+
+    /// \[bytes\] The window.
+    pub fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+    /// \[bytes\] The widest that it may be now.
+    pub fn maxwnd(&self) -> u64 {
+        self.maxwnd
+    }
+    /// The least round trip so far.
+    pub fn base_rtt(&self) -> Time {
+        self.base_rtt
+    }
+    /// The mean delay.
+    pub fn avg_delay(&self) -> Time {
+        self.avg_delay
+    }
+    /// The increment that waits for the next adjustment, times the window: bytes squared.
+    pub fn increment(&self) -> u64 {
+        self.inc
+    }
+
+    /// An acknowledgement has come.
+    pub fn on_ack(&mut self, now: Time, ack: &Acked) {
+        let (n, e) = (ack.bytes, ack.marked);
+        self.received += n;
+        self.achieved += n;
+        self.ignored += n;
+        if let Some(rtt) = ack.rtt.filter(|_| ack.lowers_base) {
+            self.lower_base(rtt);
+        }
+        // A control packet may be faster than any data: that says nothing of queues.
+        let sample = ack.rtt.filter(|rtt| *rtt >= self.base_rtt).map(|rtt| rtt - self.base_rtt);
+        if let Some(d) = sample {
+            self.has_delay(d, e);
+        }
+        let d = sample.unwrap_or(self.avg_delay);
+        if self.quick_adapt(now, false, e, d, ack.in_flight) {
+            return;
+        }
+        let target = self.setting.target;
+        if !e && d >= target {
+            self.add(self.setting.fi() * n as f64);
+        } else if !e {
+            self.clear_ack(n, d);
+        } else if d >= target {
+            self.late_ack(now);
+        }
+        self.bound();
+        self.adjust(now);
+        self.bound();
+    }
+
+    /// Neither marked nor late.
+    fn clear_ack(&mut self, n: u64, d: Time) {
+        if d < NO_DELAY {
+            self.fi_count += n;
+            self.increase |= self.fi_count > self.cwnd;
+            if self.increase {
+                self.cwnd = (self.cwnd as f64 + n as f64 * self.setting.fi_scale()) as u64;
+            }
+        } else {
+            (self.fi_count, self.increase) = (0, false);
+        }
+        if !self.increase {
+            self.add(self.setting.alpha() * n as f64 * (self.setting.target - d).0 as f64);
+        }
+    }
+
+    /// Marked and late.
+    fn late_ack(&mut self, now: Time) {
+        (self.fi_count, self.increase) = (0, false);
+        let (avg, target) = (self.avg_delay, self.setting.target);
+        if avg > target && now.since(self.last_dec) > self.base_rtt {
+            let factor = (1.0 - GAMMA * (avg - target).0 as f64 / avg.0 as f64).max(LEAST_FACTOR);
+            self.cwnd = ((self.cwnd as f64 * factor) as u64).max(self.setting.mtu);
+            self.last_dec = now;
+        }
+    }
+
+    /// The answer to a packet that was cut has come.
+    pub fn on_trim(&mut self, now: Time, trim: &Trimmed) {
+        if trim.lowers_base {
+            self.lower_base(trim.rtt);
+        }
+        self.ignored += trim.bytes;
+        // A trim stands for a full queue.
+        self.has_delay(self.setting.network_rtt, true);
+        self.trigger_qa = true;
+        if self.quick_adapt(now, true, true, Time::ZERO, trim.in_flight) {
+            return;
+        }
+        if !(self.setting.receiver_credit && trim.last_hop) {
+            self.cwnd = self.cwnd.saturating_sub(trim.bytes);
+            self.bound();
+        }
+    }
+
+    /// Nothing has come back for a packet of so many bytes.
+    pub fn on_timeout(&mut self, bytes: u64) {
+        self.cwnd = self.cwnd.saturating_sub(bytes).max(self.setting.mtu);
+    }
+
+    /// Whether this event is dealt with.
+    fn quick_adapt(&mut self, now: Time, lost: bool, e: bool, d: Time, in_flight: u64) -> bool {
+        let mut acted = self.ignored < self.to_ignore && e;
+        if !acted && now > self.qa_end {
+            let cause = self.trigger_qa || lost || d > self.setting.target * QA_THRESHOLD;
+            if self.qa_end != Time::ZERO && cause && self.achieved < self.maxwnd / QA_GATE {
+                self.cwnd = self.achieved.max(self.setting.mtu);
+                (self.to_ignore, self.ignored, self.trigger_qa) = (in_flight, 0, false);
+                acted = true;
+            }
+            self.achieved = 0;
+            self.qa_end = now + self.base_rtt + self.setting.target;
+        }
+        if acted {
+            (self.inc, self.received) = (0, 0);
+        }
+        acted
+    }
+
+    fn adjust(&mut self, now: Time) {
+        let since = now.since(self.last_adjust);
+        if self.received <= ADJUST_PACKETS * self.setting.mtu && since <= self.setting.network_rtt {
+            return;
+        }
+        self.cwnd += self.inc / self.cwnd;
+        if since >= self.setting.network_rtt {
+            self.cwnd = (self.cwnd as f64 + self.setting.eta()) as u64;
+            self.last_adjust = now;
+        }
+        (self.inc, self.received) = (0, 0);
+    }
+
+    fn add(&mut self, increment: f64) {
+        let sum = (self.inc as f64 + increment) as u64;
+        self.inc = match self.setting.accumulator {
+            Accumulator::Exact => sum,
+            Accumulator::Wrapping32 => sum & u64::from(u32::MAX),
+        };
+    }
+
+    fn has_delay(&mut self, d: Time, e: bool) {
+        let towards = if !e && d > self.setting.target { LATE_UNMARKED * self.base_rtt.0 as f64 } else { d.0 as f64 };
+        let avg = DELAY_WEIGHT * towards + (1.0 - DELAY_WEIGHT) * self.avg_delay.0 as f64;
+        self.avg_delay = Time(avg as u64);
+    }
+
+    fn lower_base(&mut self, rtt: Time) {
+        if rtt < self.base_rtt {
+            self.has_base(rtt);
+        }
+    }
+
+    fn has_base(&mut self, rtt: Time) {
+        self.base_rtt = rtt;
+        let bdp = self.setting.rate.bytes_in(rtt).0;
+        self.maxwnd = bdp + bdp / 2;
+    }
+
+    fn bound(&mut self) {
+        self.cwnd = self.cwnd.min(self.maxwnd).max(self.setting.mtu);
+    }
+}

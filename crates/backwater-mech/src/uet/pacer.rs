@@ -1,0 +1,144 @@
+//! The pull pacer of RCCC: which flow a receiver gives credit next, and how much, apart from any run.
+//!
+//! Symbols are those of UEC 1.0 and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052), whose rules these are. One pacer serves all
+//! flows that an interface receives.
+//!
+//! ```text
+//! data, trim or request   highest = max(highest, its target);  rose, or a trim or request:  to the end of active, if it is not there
+//! turn   active:  g = min(latest + 64, highest) - latest, at least 0;  latest += g;  pull latest;  highest > latest: to the end of active,
+//!                 otherwise to the end of idle
+//!        idle:    latest += 64;  pull latest, unasked;  to the end of idle while latest - highest < floor(maxwnd / Q)
+//!        neither: the pacer sleeps until a flow becomes active, whose pull leaves at once
+//! next turn           g quanta later, or 64; where g is 0, 4
+//! quantum of time     Q / (0.99 R), in whole picoseconds
+//! ```
+//!
+//! So a flow that asks for little gets little, and the turn passes on the sooner. What nobody asks for is given in turns to the flows that
+//! were active last. A flow that becomes active while it is idle stays in both lists, as there.
+
+use super::credit::QUANTUM;
+use backwater_engine::Time;
+use backwater_net::Rate;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Quanta of one pull: 16,384 B.
+const PULL: u64 = 64;
+/// Quanta of time after a pull that gives nothing.
+const NOTHING: u64 = 4;
+/// Share of the line rate that is given away, in per cent.
+const SHARE: u64 = 99;
+
+/// What a flow has asked for and was given.
+#[derive(Clone, Copy, Debug)]
+struct Asking {
+    latest: u64,
+    highest: u64,
+    active: bool,
+    /// How often it stands in `idle`.
+    idle: u32,
+}
+
+/// A pull that leaves now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pull<F> {
+    /// To whose sender.
+    pub flow: F,
+    /// The number that it carries.
+    pub number: u64,
+    /// Nobody has asked for it.
+    pub unasked: bool,
+    /// From now to the next turn.
+    pub then: Time,
+}
+
+/// The pacer of one interface; `F` names a flow.
+#[derive(Clone, Debug)]
+pub struct Pacer<F> {
+    rate: Rate,
+    base: u64,
+    /// \[quanta\] Most that a flow is given unasked.
+    most_unasked: u64,
+    flows: BTreeMap<F, Asking>,
+    active: VecDeque<F>,
+    idle: VecDeque<F>,
+    awake: bool,
+}
+
+impl<F: Copy + Ord> Pacer<F> {
+    /// For an interface of this rate. `maxwnd` \[bytes\] bounds what a flow is given unasked; pulls count from `base`.
+    pub fn new(rate: Rate, maxwnd: u64, base: u64) -> Pacer<F> {
+        let most_unasked = maxwnd / QUANTUM as u64;
+        let (flows, active, idle) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
+        Pacer { rate, base, most_unasked, flows, active, idle, awake: false }
+    }
+
+    /// A packet of a flow has come with a target. `urgent`: it was cut, or it is a request to send. Gives whether the pacer sleeps, and
+    /// its next turn is to be now.
+    pub fn on_target(&mut self, flow: F, target: u64, urgent: bool) -> bool {
+        let fresh = Asking { latest: self.base, highest: self.base, active: false, idle: 0 };
+        let asking = self.flows.entry(flow).or_insert(fresh);
+        let rose = target > asking.highest;
+        asking.highest = asking.highest.max(target);
+        if (rose || urgent) && !asking.active {
+            asking.active = true;
+            self.active.push_back(flow);
+        }
+        !self.awake && !self.active.is_empty()
+    }
+
+    /// A turn. `None`: there is nobody to pull from, and it sleeps.
+    pub fn turn(&mut self) -> Option<Pull<F>> {
+        let pull = self.turn_active().or_else(|| self.turn_idle());
+        self.awake = pull.is_some();
+        pull
+    }
+
+    fn turn_active(&mut self) -> Option<Pull<F>> {
+        let flow = self.active.pop_front()?;
+        let asking = self.flows.get_mut(&flow)?;
+        let given = asking.highest.min(asking.latest + PULL).saturating_sub(asking.latest);
+        asking.latest += given;
+        let number = asking.latest;
+        asking.active = asking.highest > asking.latest;
+        if asking.active {
+            self.active.push_back(flow);
+        } else {
+            asking.idle += 1;
+            self.idle.push_back(flow);
+        }
+        let quanta = if given == 0 { NOTHING } else { given };
+        Some(Pull { flow, number, unasked: false, then: self.time_for(quanta) })
+    }
+
+    fn turn_idle(&mut self) -> Option<Pull<F>> {
+        let flow = self.idle.pop_front()?;
+        let asking = self.flows.get_mut(&flow)?;
+        asking.latest += PULL;
+        let number = asking.latest;
+        if asking.highest <= number && number - asking.highest < self.most_unasked {
+            self.idle.push_back(flow);
+        } else {
+            asking.idle -= 1;
+        }
+        Some(Pull { flow, number, unasked: true, then: self.time_for(PULL) })
+    }
+
+    /// The time of a quantum is rounded down to whole picoseconds first.
+    fn time_for(&self, quanta: u64) -> Time {
+        let rate = u128::from(self.rate.0.max(1)) * u128::from(SHARE);
+        let quantum = QUANTUM as u128 * 8 * 100 * 1_000_000_000_000 / rate;
+        Time(u64::try_from(quantum).unwrap_or(u64::MAX).saturating_mul(quanta))
+    }
+
+    /// A flow is over: it stands in no list any more.
+    pub fn forget(&mut self, flow: F) {
+        if let Some(asking) = self.flows.remove(&flow) {
+            if asking.active {
+                self.active.retain(|one| *one != flow);
+            }
+            if asking.idle > 0 {
+                self.idle.retain(|one| *one != flow);
+            }
+        }
+    }
+}
