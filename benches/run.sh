@@ -29,12 +29,14 @@ prefill-2048 1800
 CASES
 
 echo
-echo "one thread and two, in turns: seconds of the loop, and their ratio"
-seconds() { "$hops" "$@" | sed -E 's/.*: ([0-9.]+) s, .*/\1/'; }
+echo "one thread and two, in turns: seconds of the loop, their ratio, and the peak resident memory of each"
+measured() { "$hops" "$@" | sed -E 's/.*: ([0-9.]+) s, [0-9a-f]+, ([0-9]+) kB/\1 \2/'; }
 while read -r case length; do
     for pair in 1 2 3 4 5; do
-        awk -v case="$case" -v pair="$pair" -v one="$(seconds "$case" "$length" 1)" -v two="$(seconds "$case" "$length" 2)" \
-            'BEGIN { printf "%-22s pair %d: %7.3f %7.3f %5.2f\n", case, pair, one, two, one / two }'
+        read -r one its < <(measured "$case" "$length" 1)
+        read -r two theirs < <(measured "$case" "$length" 2)
+        awk -v case="$case" -v pair="$pair" -v one="$one" -v two="$two" -v its="$its" -v theirs="$theirs" \
+            'BEGIN { printf "%-22s pair %d: %7.3f %7.3f %5.2f %6d %6d MB\n", case, pair, one, two, one / two, its / 1000, theirs / 1000 }'
     done
 done <<'CASES'
 ecmp-2048 80

@@ -30,6 +30,9 @@ class Listener:
     def finished(self, job: int) -> None:
         """Tell nothing: the results are there."""
 
+    def noticed(self, job: int, what: str) -> None:
+        """Tell nothing: the results have it among their warnings."""
+
 
 def run_to_end(job: Job, call: Callable[[_core.Status], None] | None, *, force: bool) -> Run:
     """Give a job's results: those that are there already, unless `force`, or a run's.

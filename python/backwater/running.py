@@ -55,6 +55,9 @@ class Progress(Protocol):
     def finished(self, job: int) -> None:
         """Job number `job` has ended."""
 
+    def noticed(self, job: int, what: str) -> None:
+        """Something about job number `job` is to be said at once, and the run goes on."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -320,22 +323,23 @@ def _run(
             with _capturing(job.capture):
                 status = simulation.advance(SLICE_MS, saver.next_ps)
             drain(simulation, sink)
-            if status.reached:
-                saver.save(simulation, sink, status)
+            said = saver.save(simulation, sink, status) if status.reached else None
             if progress is not None:
                 progress.advanced(number, status)
+                if said is not None:
+                    progress.noticed(number, said)
             if status.done:
-                run = sink.finish("done", simulation.summary())
+                run = sink.finish("done", _summary(simulation, saver))
                 break
             if stop.is_set():
                 with _capturing(job.capture):
                     simulation.stop()
                 drain(simulation, sink)
-                run = sink.finish("interrupted", simulation.summary())
+                run = sink.finish("interrupted", _summary(simulation, saver))
                 break
     except _core.RunError as error:
         drain(simulation, sink)
-        error.run = sink.finish("failed", simulation.summary(), str(error))
+        error.run = sink.finish("failed", _summary(simulation, saver), str(error))
         raise
     except BaseException as error:
         # A full disk, a second Ctrl-C, a fault of ours: what lies there is not of a run under way.
@@ -344,6 +348,11 @@ def _run(
     if progress is not None:
         progress.finished(number)
     return run
+
+
+def _summary(simulation: _core.Simulation, saver: Saver) -> dict[str, Any]:
+    summary = simulation.summary()
+    return {**summary, "findings": [*summary["findings"], *saver.findings]}
 
 
 @contextlib.contextmanager

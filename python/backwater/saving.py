@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater import _core
-from backwater.errors import InputError
+from backwater.errors import InputError, ResultError
 from backwater.results import MemorySink, OwnSink, SpoolSink
 from backwater.saved import see_writable, write
 from backwater.wording import simulated
 
 if TYPE_CHECKING:
     import os
+    from typing import Any
 
     from backwater.results import PartedSink
     from backwater.running import Job, Progress, Stop
@@ -114,16 +115,19 @@ def adopt(job: Job, sink: PartedSink | MemorySink) -> None:
             sink.adopt(part)
 
 
-LAST_PS = 2**64 - 1
+LAST_PS = 2**64 - 2
 """The last time that there is."""
 
 
 class Saver:
-    """Saves a run on its way."""
+    """Saves a run on its way. A save that fails leaves the one before it, and the run goes on."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._events = -1
+        self._saved_ps: int | None = None
+        self.findings: list[dict[str, Any]] = []
+        """What there is to say of it at the run's end: that the last save has failed."""
         self.next_ps: int | None = None
         """The time up to which it is to run next; None: to its end."""
         if job.saving is not None:
@@ -137,14 +141,33 @@ class Saver:
 
     def save(
         self, simulation: _core.Simulation, sink: PartedSink | MemorySink, status: _core.Status
-    ) -> None:
-        """Save it at the time that it has reached, unless nothing has happened since."""
+    ) -> str | None:
+        """Save it at the time that it has reached, unless nothing has happened since.
+
+        Gives what is to be said at once: that it could not be saved.
+        """
         if self._job.saving is None or self.next_ps is None:
-            return
+            return None
+        said = None
         if status.events != self._events:
-            save(self._job, simulation, sink, self.next_ps, self._job.saving.path)
-            self._events = status.events
+            try:
+                save(self._job, simulation, sink, self.next_ps, self._job.saving.path)
+                self._events, self._saved_ps, self.findings = status.events, self.next_ps, []
+            except ResultError as error:
+                said = self._has_failed(str(error), self.next_ps)
         self._at(self.next_ps + self._job.saving.every_ps)
+        return said
+
+    def _has_failed(self, reason: str, time_ps: int) -> str:
+        left = (
+            "nothing of it is saved"
+            if self._saved_ps is None
+            else f"the file has it as it was at {simulated(self._saved_ps)}"
+        )
+        message = f"{reason}, at {simulated(time_ps)}; {left}"
+        hint = "see that there is room, and that the directory is there; the next save is tried"
+        self.findings = [{"kind": "save", "failure": False, "message": message, "hint": hint}]
+        return message
 
 
 def save(

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backwater
-from backwater.errors import InputError
+from backwater import saving
+from backwater.errors import InputError, ResultError
 from backwater.results import load_run
-from backwater.saved import SavedRun
+from backwater.saved import Part, SavedRun, write
+from backwater.wording import simulated
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -435,6 +437,41 @@ def test_no_time_is_beyond_the_last(star: Path) -> None:
     case = backwater.load(star)
     run = case.run(save="s.run", every="8640000 s")
     assert run.fingerprint == case.run().fingerprint
+
+
+def test_a_save_that_fails_leaves_the_one_before_and_the_run_goes_on(
+    command: Command, star: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, whole = backwater.load(star), backwater.load(star).run()
+    times: list[int] = []
+    failing = {2, 3}
+
+    def full(path: Path, facts: dict[str, Any], state: bytes, parts: list[Part]) -> None:
+        times.append(facts["time_ps"])
+        if len(times) in failing:
+            raise ResultError(f"{path}: cannot save the run: No space left on device")
+        write(path, facts, state, parts)
+
+    monkeypatch.setattr(saving, "write", full)
+    run = case.run(save="s.run", every="30 us")
+    assert times == [30_000_000 * n for n in range(1, len(times) + 1)]
+    assert len(times) > 3
+    assert rows(run) == rows(whole)
+    assert backwater.resume("s.run").time_ps == times[-1]
+    assert run.warnings == whole.warnings, "the last save has not failed"
+
+    times.clear()
+    failing |= set(range(2, 100))
+    said = command("run", "star.toml", "--save", "t.run", "--every", "100 us", "--out", "there")
+    assert said.code == 0
+    expected = "t.run: cannot save the run: No space left on device, at {}; "
+    expected += "the file has it as it was at 100.000 us"
+    for late in times[1:]:
+        assert f"warning: {expected.format(simulated(late))}\n" in said.err
+    assert backwater.resume("t.run").time_ps == 100_000_000
+    found = load_run(Path("there")).warnings[-1]
+    assert (found["kind"], found["failure"]) == ("save", False)
+    assert found["message"] == expected.format(simulated(times[-1]))
 
 
 def test_a_link_stays_and_what_it_leads_to_is_replaced(star: Path) -> None:

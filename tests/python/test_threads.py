@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,3 +111,37 @@ def test_bad_numbers_of_threads_do_nothing(
 def test_bad_numbers_of_threads_in_python() -> None:
     with pytest.raises(InputError, match="threads = 0: not from 1 to 64"):
         backwater.parse(TREE).run(threads=0)
+
+
+@pytest.mark.parametrize(("threads", "again"), [(1, False), (3, False), (3, True)])
+def test_a_run_that_is_stopped_on_threads_agrees_with_its_rows(
+    tmp_path: Path, threads: int, again: bool
+) -> None:
+    """Also where it had begun again on one thread, and had handed out rows before."""
+    text = TREE.replace("30 us", "4 ms")
+    if again:
+        text = text.replace(
+            '"400 KB"\nbuffer_per = "ingress"\n[pfc]\nxoff = "60 KB"\n', '"30 KB"\n'
+        )
+        text += '[transport]\nrecovery = "go-back-n"\ntimeout = "300 us"\nretries = 0\n'
+        text += 'loss = "expected"\n'
+    case = backwater.parse(text)
+
+    def stop(status: backwater.Status) -> None:
+        if status.flows_done > 100:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(backwater.Interrupted) as stopped:
+        case.run(out=tmp_path / "there", threads=threads, progress=stop)
+    [run] = stopped.value.runs
+    assert run.status == "interrupted"
+    assert ("began again" in str(run.summary.get("one_thread_because"))) == again
+    flows = run.flows.to_pylist()
+    complete = [row for row in flows if row["fct_last_ack_ps"] is not None]
+    assert len(complete) == run.summary["flows_done"] > 100
+    end = run.summary["time_ps"]
+    assert all(row["start_ps"] + row["fct_last_ack_ps"] <= end for row in complete)
+    whole = case.run()
+    first = {row["flow_id"]: row for row in whole.flows.to_pylist()}
+    assert end < whole.summary["time_ps"]
+    assert all(row == first[row["flow_id"]] for row in complete)

@@ -149,7 +149,7 @@ impl<T: Copy> EventQueue<T> {
         self.len() == 0
     }
 
-    /// Adds an event at `time`, which must not lie before the event popped last.
+    /// Adds an event at `time`, which must not lie before the event popped last, and is not [`Time::NEVER`].
     #[inline(always)]
     pub fn push(&mut self, time: Time, order: u64, data: T) {
         let bucket = time.0 >> self.shift;

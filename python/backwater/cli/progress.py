@@ -107,6 +107,11 @@ class Reporter:
             self._state.ended += 1
             self._display.show(self._state)
 
+    def noticed(self, job: int, what: str) -> None:  # noqa: ARG002 - only one run can be saved
+        """Say it above the live line."""
+        with self._lock:
+            message(f"warning: {what}")
+
 
 class _Lines:
     """JSON lines, for logs and for programs that watch."""

@@ -124,7 +124,7 @@ impl<A: Actors> Network<A> {
         let at = instant.after(entry.latency);
         if at == Time::NEVER {
             let hint = "shorten the computations, or the waits, of the job";
-            return self.world.broken("a job goes on after the last time that there is, 2^64 - 1 ps".into(), hint);
+            return self.world.broken("a job goes on after the last time that there is, 2^64 - 2 ps".into(), hint);
         }
         let before = entry.asked.len();
         entry.asked.entry(instant).or_default().extend(reached);

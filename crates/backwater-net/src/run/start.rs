@@ -67,10 +67,9 @@ impl<A: Actors> Network<A> {
         let recovers = self.world.rules.transport.recovery != Recovery::None;
         let left = self.world.rules.confinement.place(spec.group, spec.class);
         let flow = SendFlow { path, stream, left, ..SendFlow::new(spec, nic, hash, ds, self.world.now, recovers) };
-        let pinned = path != NO_PATH || back != NO_PATH;
         let recv_nic = self.world.fabric.nics(spec.dst).start;
         let slot = self.tables.flows.insert(flow, recv_nic, back, self.world.rules.ack.pending_at_first());
-        self.note_begin(spec, pinned);
+        self.note_begin(spec);
         let reference = self.tables.flows.reference(slot);
         self.world.fabric.paths.put_in(reference, behind, path, back);
         self.choose_recv_nic(slot, behind);
@@ -118,13 +117,11 @@ impl<A: Actors> Network<A> {
     }
 
     /// A part counts flows, and looks whether it can have one that begins.
-    fn note_begin(&mut self, spec: &FlowSpec, pinned: bool) {
+    fn note_begin(&mut self, spec: &FlowSpec) {
         let Some(part) = &mut self.world.part else { return };
         part.begun += 1;
-        if spec.stream.is_some() {
-            self.world.doubt("a Bernoulli source tells its receiver at once what there is to come");
-        } else if pinned && (self.world.rules.transport.recovery != Recovery::None || self.actors.sends_messages()) {
-            self.world.doubt(super::parts::PINNED);
+        if let Some(why) = self.why_not_split(spec) {
+            self.world.doubt(why);
         }
     }
 

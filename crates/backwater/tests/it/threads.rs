@@ -199,6 +199,28 @@ fn one_thread_and_why() {
     assert_eq!(why(&format!("{}{BUSY}", TREE.replace("150 ns", "0 ns"))), "a link between its parts takes no time");
 }
 
+/// Flows of a group are alike: the first tells that the run cannot be split, and nothing is done twice.
+#[test]
+fn pinned_flows_with_recovery_have_one_thread_from_the_start() {
+    let pinned = |key: &str, path: &str| {
+        let nodes = path.split(' ').map(|node| format!("\"{node}\"")).collect::<Vec<_>>().join(", ");
+        format!(
+            "[[flow]]\nlabel = \"pinned\"\nfrom = 20\nto = 8\nsize = \"200 KB\"\nstart = \"30 us\"\n{key} = [{nodes}]\n"
+        )
+    };
+    let recovery = "[transport]\nrecovery = \"go-back-n\"\n";
+    for (key, path) in [("path", "h20 leaf5 spine1 leaf2 h8"), ("ack_path", "h8 leaf2 spine0 leaf5 h20")] {
+        let text = format!("{TREE}{PFC}{BUSY}{}", pinned(key, path));
+        let (said, used, why) = run(&format!("{text}{recovery}"), 3, 1 << 16);
+        assert_eq!(
+            (used, why.as_deref()),
+            (1, Some("a path is pinned, and taken out everywhere at the instant at which its flow ends"))
+        );
+        assert_eq!(said, run(&format!("{text}{recovery}"), 1, 1 << 16).0);
+        same_on_any_number("pinned, nothing comes twice", &text);
+    }
+}
+
 /// Senders give up at their first timeout, and packets are lost.
 fn gives_up(timeout: &str) -> String {
     let transport =
@@ -209,7 +231,8 @@ fn gives_up(timeout: &str) -> String {
 /// A sender that gives up in one part breaks off the attempt. Nothing is handed out twice.
 #[test]
 fn what_nobody_has_foreseen_begins_again() {
-    let text = gives_up("20 us");
+    // Some flows complete before the first sender gives up.
+    let text = gives_up("100 us");
     let (one, _, _) = run(&text, 1, 1 << 16);
     for (threads, slice) in [(2, 500), (3, 500), (4, 300)] {
         let (many, used, why) = run(&text, threads, slice);

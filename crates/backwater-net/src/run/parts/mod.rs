@@ -26,7 +26,6 @@ use board::Board;
 use rows::{Handed, Merge, Skip};
 use std::sync::Arc;
 use std::thread;
-pub(super) use why::PINNED;
 
 /// A run, on one thread or several.
 pub struct Parallel<A: Actors> {
@@ -114,7 +113,9 @@ where
         let first = &run.parts[0];
         let (owners, parts) = partition::partition(&first.world.fabric, threads);
         let distances = partition::distances(&first.ports, &owners, parts, first.jobs.start_latency());
-        run.why_one = why.or_else(|| (parts == 1).then(|| "all hosts hang at one switch".into()));
+        run.why_one = why
+            .or_else(|| first.why_not_split_at_first())
+            .or_else(|| (parts == 1).then(|| "all hosts hang at one switch".into()));
         let Some(distances) = distances.filter(|_| run.why_one.is_none()) else {
             run.why_one.get_or_insert_with(|| "a link between its parts takes no time".into());
             return Ok(run);

@@ -1,7 +1,8 @@
 //! Which runs cannot be split, and why.
 
-use super::super::Actors;
+use super::super::{Actors, Network};
 use crate::config::{AckPath, Recovery};
+use crate::flow_spec::FlowSpec;
 use crate::hooks::{FlowShape, RateKey};
 use crate::packet::{CLASSES, Class, HostId};
 use crate::spec::Spec;
@@ -10,8 +11,7 @@ use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
 /// A pinned path says of packets that are still under way whether their flow has ended.
-pub(in crate::run) const PINNED: &str =
-    "a path is pinned, and taken out everywhere at the instant at which its flow ends";
+const PINNED: &str = "a path is pinned, and taken out everywhere at the instant at which its flow ends";
 
 /// Why a run stays on one thread, where its spec says so.
 pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
@@ -40,6 +40,23 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
         ),
     ];
     reasons.into_iter().find_map(|(is, why)| is.then(|| why.into()))
+}
+
+impl<A: Actors> Network<A> {
+    /// Why a run with this flow stays on one thread.
+    pub(in crate::run) fn why_not_split(&self, flow: &FlowSpec) -> Option<&'static str> {
+        if flow.stream.is_some() {
+            return Some("a Bernoulli source tells its receiver at once what there is to come");
+        }
+        let pinned = flow.path.is_some() || flow.ack_path.is_some();
+        let lasts = self.world.rules.transport.recovery != Recovery::None || self.actors.sends_messages();
+        (pinned && lasts).then_some(PINNED)
+    }
+
+    /// The same of the first flow of each source: those of a source are alike.
+    pub(super) fn why_not_split_at_first(&self) -> Option<String> {
+        self.coming.iter().flatten().find_map(|flow| self.why_not_split(flow)).map(str::to_owned)
+    }
 }
 
 /// Whether flows of any class share controllers.
