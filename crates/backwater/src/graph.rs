@@ -5,8 +5,8 @@ use crate::file::{CoreWiring, ExplicitLink, NodeRole, Topology};
 use crate::links;
 use crate::resolved::Resolved;
 use backwater_net::topology::{
-    CoreWiring as Wiring, Dumbbell, Explicit, ExplicitLink as Wire, ExplicitNode as Vertex, FatTree, Graph, GraphError,
-    LeafSpine, NodeKind, ParkingLot, Star,
+    CoreWiring as Wiring, DragonflyPlus, Dumbbell, Explicit, ExplicitLink as Wire, ExplicitNode as Vertex, FatTree,
+    Graph, GraphError, LeafSpine, NodeKind, NvLink as Domains, ParkingLot, Star,
 };
 
 /// Most hosts.
@@ -20,7 +20,12 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
         Topology::ParkingLot { switches, hosts_per_switch, .. } => {
             u64::from(*switches) * u64::from(*hosts_per_switch) + 1
         }
-        Topology::LeafSpine { leaves, hosts_per_leaf, .. } => u64::from(*leaves) * u64::from(*hosts_per_leaf),
+        Topology::LeafSpine { leaves, hosts_per_leaf, leaves_per_host, .. } => {
+            u64::from(*leaves) * u64::from(*hosts_per_leaf) / u64::from((*leaves_per_host).max(1))
+        }
+        Topology::DragonflyPlus { groups, leaves_per_group, hosts_per_leaf, .. } => {
+            (u64::from(*groups) * u64::from(*leaves_per_group)).saturating_mul(u64::from(*hosts_per_leaf))
+        }
         Topology::FatTree { pods, tors_per_pod, hosts_per_tor, .. } => {
             (u64::from(*pods) * u64::from(*tors_per_pod)).saturating_mul(u64::from(*hosts_per_tor))
         }
@@ -57,17 +62,22 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
             leaves,
             spines,
             hosts_per_leaf,
+            leaves_per_host,
             rails,
+            planes,
             rate,
             fabric_rate,
             link_delay,
             fabric_delay,
             links_per_pair,
+            nvlink: _,
         } => LeafSpine {
             leaves,
             spines,
             hosts_per_leaf,
+            leaves_per_host,
             rails,
+            planes,
             rate,
             delay: link_delay,
             fabric_rate: fabric_rate.unwrap_or(rate),
@@ -88,6 +98,9 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
             link_delay,
             fabric_delay,
             core_delay,
+            links_per_pair,
+            core_links_per_pair,
+            nvlink: _,
         } => {
             let (fabric_rate, fabric_delay) = (fabric_rate.unwrap_or(rate), fabric_delay.unwrap_or(link_delay));
             let core_wiring = match core_wiring {
@@ -107,6 +120,40 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
                 delay: link_delay,
                 fabric_delay,
                 core_delay: core_delay.unwrap_or(fabric_delay),
+                links_per_pair,
+                core_links_per_pair,
+            }
+            .build()
+        }
+        &Topology::DragonflyPlus {
+            groups,
+            leaves_per_group,
+            spines_per_group,
+            hosts_per_leaf,
+            global_links_per_spine,
+            rate,
+            fabric_rate,
+            global_rate,
+            link_delay,
+            fabric_delay,
+            global_delay,
+            links_per_pair,
+            nvlink: _,
+        } => {
+            let (fabric_rate, fabric_delay) = (fabric_rate.unwrap_or(rate), fabric_delay.unwrap_or(link_delay));
+            DragonflyPlus {
+                groups,
+                leaves_per_group,
+                spines_per_group,
+                hosts_per_leaf,
+                global_links_per_spine,
+                rate,
+                delay: link_delay,
+                fabric_rate,
+                fabric_delay,
+                links_per_pair,
+                global_rate: global_rate.unwrap_or(fabric_rate),
+                global_delay: global_delay.unwrap_or(fabric_delay),
             }
             .build()
         }
@@ -128,6 +175,11 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
         }
     };
     let mut graph = graph.map_err(|error| explained(resolved, &error))?;
+    if let Some(nvlink) = resolved.file.topology.nvlink() {
+        let (gpus, rate, delay) = (nvlink.gpus, nvlink.rate, nvlink.delay);
+        let joined = Domains { gpus, rate, delay }.join(&mut graph);
+        joined.map_err(|error| resolved.error("topology.nvlink", error.to_string()).hint(error.hint()))?;
+    }
     links::differ(resolved, &mut graph)?;
     Ok(graph)
 }
@@ -178,7 +230,11 @@ fn explained(resolved: &Resolved, error: &GraphError) -> ScenarioError {
             }
         },
         (Topology::FatTree { .. }, GraphError::Uneven { .. }) => "topology.cores".to_owned(),
-        (Topology::LeafSpine { .. }, GraphError::Uneven { .. }) => "topology.rails".to_owned(),
+        (Topology::LeafSpine { leaves, rails, .. }, GraphError::Uneven { .. }) => {
+            let key = if leaves.is_multiple_of(*rails) { "leaves_per_host" } else { "rails" };
+            format!("topology.{key}")
+        }
+        (Topology::DragonflyPlus { .. }, GraphError::Uneven { .. }) => "topology.groups".to_owned(),
         _ => "topology".to_owned(),
     };
     resolved.error(&key, error.to_string()).hint(error.hint())

@@ -7,8 +7,10 @@ use crate::layout::Layout;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_net::HostQueues;
-use backwater_net::packet::{CLASSES, Class, HostId, class_bits};
-use std::collections::BTreeSet;
+use backwater_net::config::LinkChoice;
+use backwater_net::packet::{CLASSES, Class, HostId, NodeId, class_bits};
+use backwater_net::topology::nvlink::TIER as NVLINK_TIER;
+use std::collections::{BTreeSet, HashMap};
 
 /// Longest delay of a control message: a run ends when links have been silent for a second, and must not miss one.
 const LONGEST: Time = Time::ms(100);
@@ -73,6 +75,30 @@ pub(crate) fn idle(resolved: &Resolved) -> Option<Warning> {
         value: nic.queues.to_string(),
         reason: format!("without effect: no flow is of class {}", nic.queue_class),
         hint: "nic.queue_class is the class that has several queues".into(),
+    })
+}
+
+/// Whether GPUs of a server meet in a switch of the network that is as near as their own: flows between them take either way.
+pub(crate) fn two_ways(layout: &Layout) -> Option<Warning> {
+    let (file, graph) = (&layout.file, &layout.graph);
+    let nvlink = file.topology.nvlink().filter(|_| file.nic.params.link != LinkChoice::Index)?;
+    let mut met: HashMap<(u32, NodeId), HostId> = HashMap::new();
+    let network = graph.links.iter().filter(|link| link.up && graph.nodes[link.b.0 as usize].tier != NVLINK_TIER);
+    let hosts = network.filter_map(|link| Some((layout.index.host_of(link.a)?, link.b)));
+    let (first, second, switch) = hosts.into_iter().find_map(|(host, switch)| {
+        let first = *met.entry((host.0 / nvlink.gpus, switch)).or_insert(host);
+        (first != host).then_some((first, host, switch))
+    })?;
+    let (first, second) = (layout.name(first), layout.name(second));
+    Some(Warning {
+        key: "topology.nvlink".into(),
+        value: format!("{} GPUs", nvlink.gpus),
+        reason: format!(
+            "{first} and {second} of one server meet at {}, too, in as many links as by NVLink: flows between them take either way",
+            graph.nodes[switch.0 as usize].name
+        ),
+        hint: "rails, so that the GPUs of a server are at different leaves; or nic.link = \"index\" and flow.link"
+            .into(),
     })
 }
 

@@ -54,6 +54,10 @@ pub struct FatTree {
     pub fabric_delay: Time,
     /// Propagation delay of the links between aggregation switches and cores.
     pub core_delay: Time,
+    /// Parallel links between each ToR and each aggregation switch of its pod.
+    pub links_per_pair: u32,
+    /// Parallel links between each aggregation switch and each of its cores.
+    pub core_links_per_pair: u32,
 }
 
 impl Default for FatTree {
@@ -73,6 +77,8 @@ impl Default for FatTree {
             delay,
             fabric_delay: delay,
             core_delay: delay,
+            links_per_pair: 1,
+            core_links_per_pair: 1,
         }
     }
 }
@@ -94,11 +100,13 @@ impl FatTree {
             delay,
             fabric_delay: delay,
             core_delay: delay,
+            links_per_pair: 1,
+            core_links_per_pair: 1,
         }
     }
 
     /// The graph: hosts, ToRs, aggregation switches, cores. A ToR's ports: its hosts, then its pod's aggregation switches. An
-    /// aggregation switch's: its pod's ToRs, then its cores. A core's: pod by pod.
+    /// aggregation switch's: its pod's ToRs, then its cores. A core's: pod by pod. Parallel links lie side by side.
     pub fn build(&self) -> Result<Graph, GraphError> {
         let [pods, tors, aggs] = [self.pods, self.tors_per_pod, self.aggs_per_pod].map(u64::from);
         count("pods", pods, MOST)?;
@@ -106,6 +114,8 @@ impl FatTree {
         count("aggregation switches per pod", aggs, MOST)?;
         count("cores", self.cores.into(), MOST)?;
         count("hosts per ToR", self.hosts_per_tor.into(), MOST)?;
+        count("links per pair", self.links_per_pair.into(), MOST)?;
+        count("links per pair of an aggregation switch and a core", self.core_links_per_pair.into(), MOST)?;
         count("ToR switches", pods * tors, MOST)?;
         count("aggregation switches", pods * aggs, MOST)?;
         count("hosts", (pods * tors).saturating_mul(self.hosts_per_tor.into()), MOST)?;
@@ -121,8 +131,10 @@ impl FatTree {
             CoreWiring::Groups => self.cores / self.aggs_per_pod,
             CoreWiring::All => self.cores,
         };
-        count("links between ToR and aggregation switches", (pods * tors).saturating_mul(aggs), MOST)?;
-        count("links between aggregation switches and cores", (pods * aggs).saturating_mul(ups.into()), MOST)?;
+        let links = |switches: u64, up: u64, parallel: u32| switches.saturating_mul(up).saturating_mul(parallel.into());
+        count("links between ToR and aggregation switches", links(pods * tors, aggs, self.links_per_pair), MOST)?;
+        let core_links = links(pods * aggs, ups.into(), self.core_links_per_pair);
+        count("links between aggregation switches and cores", core_links, MOST)?;
         self.wire(ups)
     }
 
@@ -142,14 +154,14 @@ impl FatTree {
         let pods = || aggs.chunks(self.aggs_per_pod as usize);
         for (tors, aggs) in tors.chunks(self.tors_per_pod as usize).zip(pods()) {
             for (&tor, &agg) in tors.iter().flat_map(|tor| aggs.iter().map(move |agg| (tor, agg))) {
-                graph.link(tor, agg, self.fabric_rate, self.fabric_delay);
+                graph.bundle(self.links_per_pair, tor, agg, self.fabric_rate, self.fabric_delay);
             }
         }
         for aggs in pods() {
             for (j, &agg) in aggs.iter().enumerate() {
                 let first = if self.core_wiring == CoreWiring::Groups { j * ups as usize } else { 0 };
                 for &core in &cores[first..first + ups as usize] {
-                    graph.link(agg, core, self.core_rate, self.core_delay);
+                    graph.bundle(self.core_links_per_pair, agg, core, self.core_rate, self.core_delay);
                 }
             }
         }
@@ -229,6 +241,25 @@ mod tests {
                 }
             };
             assert_eq!((link.rates, link.delay), ([expected.0; 2], expected.1));
+        }
+    }
+
+    /// Two links to each aggregation switch and three to each core: 8 ToRs x 2 x 2 and 8 aggregation switches x 2 x 3 links, beside
+    /// those of the 16 hosts.
+    #[test]
+    fn parallel_links_are_kept_side_by_side() {
+        let plain = FatTree::k_ary(4, Rate::gbps(10), Time::us(1));
+        let graph = FatTree { links_per_pair: 2, core_links_per_pair: 3, ..plain.clone() }.build().unwrap();
+        assert_eq!(graph.links.len(), 16 + 8 * 2 * 2 + 8 * 2 * 3);
+        assert_eq!(peers(&graph, "tor3"), ["h6", "h7", "agg2", "agg2", "agg3", "agg3"]);
+        assert_eq!(peers(&graph, "agg2")[..4], ["tor2", "tor2", "tor3", "tor3"]);
+        assert_eq!(peers(&graph, "agg2")[4..], ["core0", "core0", "core0", "core1", "core1", "core1"]);
+        let none = FatTree { core_links_per_pair: 0, ..plain.clone() }.build();
+        assert!(matches!(none, Err(GraphError::None { .. })));
+        // 16 pairs in each tier.
+        for (links_per_pair, core_links_per_pair) in [(u32::MAX, 1), (1, 1 << 17)] {
+            let many = FatTree { links_per_pair, core_links_per_pair, ..plain.clone() }.build();
+            assert!(matches!(many, Err(GraphError::TooMany { .. })), "{many:?}");
         }
     }
 

@@ -7,23 +7,31 @@
 //!   │  │     │  │
 //!   h0 h1    h2 h3
 //! ```
+//!
+//! Hosts may have several links: to each of several such networks that have no switch in common (planes), and to several leaves of one.
 
 use super::{Graph, GraphError, MOST, NodeKind, count};
+use crate::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;
 
 /// Switches `leaf0`… of tier `leaf` with hosts, each joined to every switch `spine0`… of tier `spine`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeafSpine {
-    /// Number of leaves.
+    /// Leaves of each plane.
     pub leaves: u32,
-    /// Number of spines.
+    /// Spines of each plane.
     pub spines: u32,
     /// Hosts on each leaf.
     pub hosts_per_leaf: u32,
+    /// Leaves of a plane that each host is on, with a link to each: 2 for a pair of ToRs. A divisor of `leaves`.
+    pub leaves_per_host: u32,
     /// Hosts (interfaces) of a server, each on a leaf of its own; a divisor of `leaves`. Hosts are numbered server by server, `hosts_per_leaf` servers
     /// in each group of `rails` leaves: interface i of a server is on leaf i of its group. With 1 host h is on leaf h / hosts_per_leaf.
+    /// Where a host is on several leaves, read each leaf here as so many in a row.
     pub rails: u32,
+    /// Planes; plane p has the leaves from p x leaves and the spines from p x spines.
+    pub planes: u32,
     /// Rate of the hosts' links.
     pub rate: Rate,
     /// Propagation delay of the hosts' links.
@@ -44,7 +52,9 @@ impl Default for LeafSpine {
             leaves: 16,
             spines: 8,
             hosts_per_leaf: 8,
+            leaves_per_host: 1,
             rails: 1,
+            planes: 1,
             rate,
             delay,
             fabric_rate: rate,
@@ -55,41 +65,69 @@ impl Default for LeafSpine {
 }
 
 impl LeafSpine {
-    /// The graph: hosts, leaves, spines. A leaf's ports: its hosts, then spine by spine the parallel links. A spine's: leaf by leaf.
+    /// The graph: hosts, leaves, spines. A host's ports: plane by plane its leaves. A leaf's: its hosts, then spine by spine the parallel links.
+    /// A spine's: leaf by leaf.
+    ///
+    /// # Errors
+    /// Counts of 0 or too large ones; leaves that cannot be shared out evenly.
     pub fn build(&self) -> Result<Graph, GraphError> {
-        let [leaves, spines] = [u64::from(self.leaves), u64::from(self.spines)];
+        let [leaves, spines, planes] = [self.leaves, self.spines, self.planes].map(u64::from);
         count("leaves", leaves, MOST)?;
         count("spines", spines, MOST)?;
         count("hosts per leaf", self.hosts_per_leaf.into(), MOST)?;
         count("links per pair", self.links_per_pair.into(), MOST)?;
-        count("hosts", leaves * u64::from(self.hosts_per_leaf), MOST)?;
-        count("links between leaves and spines", (leaves * spines).saturating_mul(self.links_per_pair.into()), MOST)?;
+        count("planes", planes, MOST)?;
+        count("leaves of all planes", leaves * planes, MOST)?;
+        count("spines of all planes", spines * planes, MOST)?;
+        count("leaves per host", self.leaves_per_host.into(), MOST)?;
         count("rails", self.rails.into(), MOST)?;
-        if !self.leaves.is_multiple_of(self.rails) {
-            let (what, among) = ("leaves".into(), "rails".into());
-            return Err(GraphError::Uneven { what, got: leaves, among, by: self.rails.into() });
-        }
+        self.shares()?;
+        let at_leaves = leaves * u64::from(self.hosts_per_leaf);
+        count("hosts", at_leaves / u64::from(self.leaves_per_host), MOST)?;
+        count("links of hosts", at_leaves.saturating_mul(planes), MOST)?;
+        let pairs = (leaves * spines).saturating_mul(planes);
+        count("links between leaves and spines", pairs.saturating_mul(self.links_per_pair.into()), MOST)?;
         let mut graph = Graph::default();
-        let hosts = self.leaves * self.hosts_per_leaf;
-        let hosts: Vec<_> = (0..hosts).map(|h| graph.add(format!("h{h}"), "host", NodeKind::Host)).collect();
-        let leaves: Vec<_> =
-            (0..self.leaves).map(|l| graph.add(format!("leaf{l}"), "leaf", NodeKind::Switch)).collect();
-        let spines: Vec<_> =
-            (0..self.spines).map(|s| graph.add(format!("spine{s}"), "spine", NodeKind::Switch)).collect();
+        let mut tier = |name: &str, tier: &str, kind, number: u32| -> Vec<NodeId> {
+            (0..number).map(|n| graph.add(format!("{name}{n}"), tier, kind)).collect()
+        };
+        let hosts = tier("h", "host", NodeKind::Host, self.leaves / self.leaves_per_host * self.hosts_per_leaf);
+        let leaves = tier("leaf", "leaf", NodeKind::Switch, self.planes * self.leaves);
+        let spines = tier("spine", "spine", NodeKind::Switch, self.planes * self.spines);
+        let planes = || leaves.chunks(self.leaves as usize).zip(spines.chunks(self.spines as usize));
         for (h, &host) in hosts.iter().enumerate() {
             let (server, rail) = (h / self.rails as usize, h % self.rails as usize);
             let group = server / self.hosts_per_leaf as usize;
-            graph.link(host, leaves[group * self.rails as usize + rail], self.rate, self.delay);
+            let first = (group * self.rails as usize + rail) * self.leaves_per_host as usize;
+            for (leaves, _) in planes() {
+                let own = &leaves[first..first + self.leaves_per_host as usize];
+                own.iter().for_each(|&leaf| graph.link(host, leaf, self.rate, self.delay));
+            }
         }
-        for &leaf in &leaves {
-            for &spine in &spines {
-                for _ in 0..self.links_per_pair {
-                    graph.link(leaf, spine, self.fabric_rate, self.fabric_delay);
-                }
+        for (leaves, spines) in planes() {
+            for (&leaf, &spine) in leaves.iter().flat_map(|leaf| spines.iter().map(move |spine| (leaf, spine))) {
+                graph.bundle(self.links_per_pair, leaf, spine, self.fabric_rate, self.fabric_delay);
             }
         }
         graph.validate()?;
         Ok(graph)
+    }
+
+    /// Sees that leaves are whole groups of rails, and these whole leaves of hosts.
+    fn shares(&self) -> Result<(), GraphError> {
+        let of_rail = self.leaves / self.rails;
+        let uneven = |what: &str, got: u32, among: &str, by: u32| {
+            let (got, by) = (got.into(), by.into());
+            Err(GraphError::Uneven { what: what.into(), got, among: among.into(), by })
+        };
+        if !self.leaves.is_multiple_of(self.rails) {
+            return uneven("leaves", self.leaves, "rails", self.rails);
+        }
+        if !of_rail.is_multiple_of(self.leaves_per_host) {
+            let what = if self.rails == 1 { "leaves" } else { "leaves of a rail" };
+            return uneven(what, of_rail, "leaves of a host", self.leaves_per_host);
+        }
+        Ok(())
     }
 }
 
@@ -127,6 +165,52 @@ mod tests {
         assert_eq!(leaves, named);
         let uneven = LeafSpine { leaves: 4, rails: 3, ..LeafSpine::default() }.build();
         assert!(matches!(uneven, Err(GraphError::Uneven { got: 4, by: 3, .. })));
+    }
+
+    fn peers(graph: &Graph, node: &str) -> Vec<String> {
+        let ports = graph.ports().unwrap();
+        let list = &ports[graph.node(node).unwrap().0 as usize];
+        list.iter().map(|p| graph.nodes[p.peer.0 as usize].name.clone()).collect()
+    }
+
+    /// Three planes of two leaves and two spines: six leaves with two hosts each, of which there are four, with a link to each plane.
+    #[test]
+    fn planes_have_no_switch_in_common() {
+        let shape = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, planes: 3, ..LeafSpine::default() };
+        let graph = shape.build().unwrap();
+        assert_eq!((graph.hosts().count(), graph.switches().count(), graph.links.len()), (4, 12, 4 * 3 + 3 * 4));
+        assert_eq!(peers(&graph, "h3"), ["leaf1", "leaf3", "leaf5"]);
+        assert_eq!(peers(&graph, "leaf3"), ["h2", "h3", "spine2", "spine3"]);
+        assert_eq!(peers(&graph, "spine4"), ["leaf4", "leaf5"]);
+        let islands = graph.islands();
+        let of = |name: &str| islands[graph.node(name).unwrap().0 as usize];
+        assert_eq!(of("leaf2"), of("spine3"));
+        assert!(of("leaf1") != of("leaf2") && of("spine3") != of("spine4"));
+    }
+
+    /// Pairs of leaves with three hosts each: those of the second pair are h3 to h5.
+    #[test]
+    fn hosts_are_on_a_pair_of_leaves() {
+        let shape = LeafSpine { leaves: 4, spines: 1, hosts_per_leaf: 3, leaves_per_host: 2, ..LeafSpine::default() };
+        let graph = shape.build().unwrap();
+        assert_eq!((graph.hosts().count(), graph.links.len()), (6, 12 + 4));
+        assert_eq!(
+            (peers(&graph, "h2"), peers(&graph, "h3")),
+            (vec!["leaf0".to_owned(), "leaf1".to_owned()], vec!["leaf2".to_owned(), "leaf3".to_owned()],)
+        );
+        assert_eq!(peers(&graph, "leaf3"), ["h3", "h4", "h5", "spine0"]);
+        // With two rails, interface 1 of both servers is on the second pair; in the second plane leaves begin with leaf4.
+        let graph = LeafSpine { rails: 2, planes: 2, hosts_per_leaf: 2, ..shape.clone() }.build().unwrap();
+        assert_eq!(graph.hosts().count(), 4);
+        assert_eq!(peers(&graph, "h3"), ["leaf2", "leaf3", "leaf6", "leaf7"]);
+        assert_eq!(peers(&graph, "leaf5"), ["h0", "h2", "spine1"]);
+        let uneven = LeafSpine { rails: 2, leaves: 6, ..shape.clone() }.build().unwrap_err();
+        assert_eq!(uneven.to_string(), "3 leaves of a rail cannot be shared out evenly among 2 leaves of a host");
+        for shape in [LeafSpine { planes: 0, ..shape.clone() }, LeafSpine { leaves_per_host: 0, ..shape.clone() }] {
+            assert!(matches!(shape.build(), Err(GraphError::None { .. })), "{shape:?}");
+        }
+        let many = LeafSpine { planes: 1 << 17, ..shape }.build();
+        assert!(matches!(many, Err(GraphError::TooMany { got: 1_572_864, .. })), "{many:?}");
     }
 
     #[test]

@@ -4,21 +4,26 @@
 //! documented order, because paths, hashes and random streams depend on the numbers. [`index::Index`] finds things in a
 //! graph by name. Not here: routing.
 
+pub mod dragonfly_plus;
 pub mod dumbbell;
 mod error;
 pub mod explicit;
 pub mod fat_tree;
+mod groups;
 pub mod index;
 pub mod leaf_spine;
+pub mod nvlink;
 pub mod parking_lot;
 pub mod star;
 
+pub use dragonfly_plus::DragonflyPlus;
 pub use dumbbell::Dumbbell;
 pub use error::{GraphError, PathError};
 pub use explicit::{Explicit, ExplicitLink, ExplicitNode};
 pub use fat_tree::{CoreWiring, FatTree};
 pub use index::Index;
 pub use leaf_spine::LeafSpine;
+pub use nvlink::NvLink;
 pub use parking_lot::ParkingLot;
 pub use star::Star;
 
@@ -131,6 +136,11 @@ impl Graph {
     /// Adds a link.
     pub fn link(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time) {
         self.links.push(Link::new(a, b, rate, delay));
+    }
+
+    /// Adds so many parallel links.
+    pub fn bundle(&mut self, links: u32, a: NodeId, b: NodeId, rate: Rate, delay: Time) {
+        (0..links).for_each(|_| self.link(a, b, rate, delay));
     }
 
     /// Nodes that are hosts; host `i` is the i-th.

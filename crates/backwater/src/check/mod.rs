@@ -76,6 +76,7 @@ impl Checked {
         warnings.extend(without_effect);
         warnings.extend(losses::check(resolved, graph)?);
         warnings.extend(nics::idle(resolved));
+        warnings.extend(nics::two_ways(&planned));
         warnings.extend(load::check(&planned)?);
         warnings.extend(incasts::check(&planned, &shapes)?);
         let seed = resolved.seed();

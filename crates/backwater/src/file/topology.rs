@@ -78,13 +78,13 @@ pub enum Topology {
         #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         trunk_delay: Option<Time>,
     },
-    /// A two-layer Clos network: every `leaf` joined to every `spine`; hosts are numbered leaf by leaf, or on `rails` server by server. It is oversubscribed if `hosts_per_leaf` x `rate` is more than `spines` x `links_per_pair` x `fabric_rate`.
+    /// A two-layer Clos network, or several `planes` of them: every `leaf` joined to every `spine`; hosts are numbered leaf by leaf, or on `rails` server by server. It is oversubscribed if `hosts_per_leaf` x `rate` is more than `spines` x `links_per_pair` x `fabric_rate`.
     LeafSpine {
-        /// Number of leaf switches: `leaf0`, `leaf1`, …
+        /// Number of leaf switches of a plane: `leaf0`, `leaf1`, …, numbered plane by plane.
         #[schemars(range(min = 1, max = 65_535))]
         #[schemars(extend("x-source" = "Backwater's own"))]
         leaves: u32,
-        /// Number of spine switches: `spine0`, `spine1`, …
+        /// Number of spine switches of a plane: `spine0`, `spine1`, …, numbered plane by plane.
         #[schemars(range(min = 1, max = 65_535))]
         #[schemars(extend("x-source" = "Backwater's own"))]
         spines: u32,
@@ -92,11 +92,21 @@ pub enum Topology {
         #[schemars(range(min = 1, max = 65_535))]
         #[schemars(extend("x-source" = "Backwater's own"))]
         hosts_per_leaf: u32,
+        /// Leaves of a plane to which each host has a link: with 2 a pair of ToRs that has its hosts in common. With `rails` a divisor of `leaves` / `rails`.
+        #[serde(default = "one_link")]
+        #[schemars(range(min = 1, max = 64))]
+        #[schemars(extend("x-source" = "Qian et al., Alibaba HPN, SIGCOMM 2024: dual-ToR, 2; 1: choice"))]
+        leaves_per_host: u32,
         /// Interfaces of each server, each of them a host, numbered server by server: rail-optimised, interface i of the `hosts_per_leaf` servers of a group is attached to leaf i of that group of `rails` leaves. A divisor of `leaves`.
         #[serde(default = "one_link")]
         #[schemars(range(min = 1, max = 65_535))]
         #[schemars(extend("x-source" = "NVIDIA DGX SuperPOD reference architecture: rail-optimised, 8; 1: choice"))]
         rails: u32,
+        /// Networks without a switch in common, each of `leaves` and `spines`, to each of which every host has a link, or `leaves_per_host` of them; its links are numbered plane by plane.
+        #[serde(default = "one_link")]
+        #[schemars(range(min = 1, max = 64))]
+        #[schemars(extend("x-source" = "Qian et al., Alibaba HPN, SIGCOMM 2024: dual-plane, 2; 1: choice"))]
+        planes: u32,
         /// Rate of each host's link.
         #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
@@ -111,13 +121,16 @@ pub enum Topology {
         #[serde(default)]
         #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         fabric_delay: Option<Time>,
-        /// Parallel links between each leaf and each spine.
+        /// Parallel links between each leaf and each spine; in a fat tree between each ToR and each aggregation switch of its pod.
         #[serde(default = "one_link")]
         #[schemars(range(min = 1, max = 1_024))]
         #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
         links_per_pair: u32,
+        /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+        #[serde(default)]
+        nvlink: Option<NvLink>,
     },
-    /// A three-layer Clos network of pods: in a pod every `tor` joined to every `agg`, and the pods joined by every `core`; hosts are numbered ToR by ToR. A k-ary fat tree has k pods of k/2 ToRs and k/2 aggregation switches, k/2 hosts at each ToR and (k/2)^2 cores.
+    /// A three-layer Clos network of pods: in a pod every `tor` joined to every `agg`, and the pods joined by every `core`; hosts are numbered ToR by ToR. ToRs are oversubscribed if `hosts_per_tor` x `rate` is more than `aggs_per_pod` x `links_per_pair` x `fabric_rate`. A k-ary fat tree has k pods of k/2 ToRs and k/2 aggregation switches, k/2 hosts at each ToR and (k/2)^2 cores.
     FatTree {
         /// Number of pods.
         #[schemars(range(min = 1, max = 65_535))]
@@ -165,6 +178,72 @@ pub enum Topology {
         #[serde(default)]
         #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
         core_delay: Option<Time>,
+        /// Parallel links between each ToR and each aggregation switch of its pod.
+        #[serde(default = "one_link")]
+        #[schemars(range(min = 1, max = 1_024))]
+        #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+        links_per_pair: u32,
+        /// Parallel links between each aggregation switch and each of its cores.
+        #[serde(default = "one_link")]
+        #[schemars(range(min = 1, max = 1_024))]
+        #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+        core_links_per_pair: u32,
+        /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+        #[serde(default)]
+        nvlink: Option<NvLink>,
+    },
+    /// Groups of two layers, joined all to all: in a group every `leaf` joined to every `spine`, and each spine to spines of other groups; hosts are numbered leaf by leaf. A shortest way between groups is leaf, spine, spine, leaf.
+    DragonflyPlus {
+        /// Number of groups. Each has as many links to every other: `groups` - 1 divides `spines_per_group` x `global_links_per_spine`.
+        #[schemars(range(min = 2, max = 65_535))]
+        #[schemars(extend("x-source" = "Shpiner et al., Dragonfly+, HiPINEB 2017"))]
+        groups: u32,
+        /// Number of leaf switches in each group: `leaf0`, `leaf1`, …, numbered group by group.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Shpiner et al., Dragonfly+, HiPINEB 2017"))]
+        leaves_per_group: u32,
+        /// Number of spine switches in each group: `spine0`, `spine1`, …, numbered group by group.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Shpiner et al., Dragonfly+, HiPINEB 2017"))]
+        spines_per_group: u32,
+        /// Number of hosts at each leaf: `h0`, `h1`, …
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Backwater's own"))]
+        hosts_per_leaf: u32,
+        /// Links of each spine to spines of other groups. Port p of a group, counted spine by spine, leads to group p modulo (`groups` - 1), its own left out.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-source" = "Hastings et al., CLUSTER 2015: absolute arrangement"))]
+        global_links_per_spine: u32,
+        /// Rate of each host's link.
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        rate: Rate,
+        /// Rate of each link between a leaf and a spine. Absent: `rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        fabric_rate: Option<Rate>,
+        /// Rate of each link between groups. Absent: `fabric_rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        global_rate: Option<Rate>,
+        /// Propagation delay of each host's link.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        link_delay: Time,
+        /// Propagation delay of each link between a leaf and a spine. Absent: `link_delay`.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        fabric_delay: Option<Time>,
+        /// Propagation delay of each link between groups. Absent: `fabric_delay`.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        global_delay: Option<Time>,
+        /// Parallel links between each leaf and each spine of a group.
+        #[serde(default = "one_link")]
+        #[schemars(range(min = 1, max = 1_024))]
+        #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+        links_per_pair: u32,
+        /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+        #[serde(default)]
+        nvlink: Option<NvLink>,
     },
     /// Every node and link written out.
     Explicit {
@@ -195,6 +274,34 @@ pub enum CoreWiring {
     Groups,
     /// Every aggregation switch is joined to every core.
     All,
+}
+
+/// Servers of GPUs, each of them a host, which are numbered server by server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NvLink {
+    /// GPUs of a server, a divisor of the number of hosts. They share a switch: `nvlink0`, `nvlink1`, …, one a server.
+    #[schemars(range(min = 1, max = 65_535))]
+    #[schemars(extend("x-source" = "Backwater's own"))]
+    pub gpus: u32,
+    /// Rate of each GPU's link to the switch of its server, its last link.
+    #[schemars(extend("x-min" = "1 b/s", "x-source" = "NVIDIA H100: 900 GB/s in both directions together are 3.6 Tb/s"))]
+    pub rate: Rate,
+    /// Propagation delay of these links.
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+    pub delay: Time,
+}
+
+impl Topology {
+    /// Its NVLink domains.
+    pub fn nvlink(&self) -> Option<&NvLink> {
+        match self {
+            Topology::LeafSpine { nvlink, .. }
+            | Topology::FatTree { nvlink, .. }
+            | Topology::DragonflyPlus { nvlink, .. } => nvlink.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 /// What an explicit node is.

@@ -10,7 +10,7 @@ use backwater_net::topology::Link;
 use std::path::Path;
 
 /// Packets of 1000 B on the wire, which take 80 ns at 100 Gb/s; switches without latency.
-const PLAIN: &str = "
+pub(crate) const PLAIN: &str = "
 [packet]
 payload = \"1000 B\"
 header = \"0 B\"
@@ -27,13 +27,18 @@ fn clos(spines: u32, more: &str) -> Checked {
     ))
 }
 
-fn checked(text: &str) -> Checked {
+pub(crate) fn checked(text: &str) -> Checked {
     let scenario = Scenario::from_text(text, "net.toml", Path::new("."));
     scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run(checked: &Checked) -> Collected {
-    let mut network = stage::build(build(checked, 1).unwrap_or_else(|e| panic!("{e}"))).unwrap();
+pub(crate) fn run(checked: &Checked) -> Collected {
+    run_with(checked, 1)
+}
+
+/// With a seed of its own.
+pub(crate) fn run_with(checked: &Checked, seed: u64) -> Collected {
+    let mut network = stage::build(build(checked, seed).unwrap_or_else(|e| panic!("{e}"))).unwrap();
     let mut rows = Collected::default();
     while !stage::run(&mut network, 1 << 16, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
     network.finish(&mut rows);
@@ -41,7 +46,7 @@ fn run(checked: &Checked) -> Collected {
 }
 
 /// Data frames that each node has sent to another.
-fn data(checked: &Checked, rows: &Collected, from: &str, to: &str) -> u64 {
+pub(crate) fn data(checked: &Checked, rows: &Collected, from: &str, to: &str) -> u64 {
     let node = |name: &str| checked.graph.node(name).unwrap_or_else(|| panic!("no node {name}"));
     let (from, to) = (node(from), node(to));
     rows.ports.iter().filter(|row| row.node == from && row.peer == to).map(|row| row.stats.tx_data_frames).sum()

@@ -5,6 +5,7 @@ mod capture;
 mod confined;
 mod defaults;
 mod errors;
+mod fabrics;
 mod fuzz;
 mod graphs;
 mod htsim;

@@ -90,6 +90,15 @@ fn pfc_and_dcqcn() {
     same_on_any_number("by signals", &format!("{TREE}{PFC}signal = \"ideal\"\n{mechanisms}{BUSY}"));
 }
 
+/// Six leaves in three groups, far apart, so that parts are led by links of several delays.
+#[test]
+fn groups_of_leaves_and_spines() {
+    let groups = "kind = \"dragonfly-plus\"\ngroups = 3\nleaves_per_group = 2\nspines_per_group = 2\nglobal_links_per_spine = 1\n\
+                  global_delay = \"2 us\"\n";
+    let tree = TREE.replace("kind = \"leaf-spine\"\nleaves = 6\nspines = 3\n", groups);
+    same_on_any_number("groups", &format!("lossless = true\n{tree}{PFC}{BUSY}"));
+}
+
 /// What is over is handed out while the run goes on, however few events a slice has: memory does not grow with time.
 #[test]
 fn rows_come_before_the_end() {

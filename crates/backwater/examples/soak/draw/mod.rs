@@ -30,6 +30,7 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     // With dice of their own: what else is drawn is the same with and without.
     let mut apart = Dice::new(seed, "links", number);
     if let Some(topology) = case.tree.get_mut("topology") {
+        topology::wider(&mut Dice::new(seed, "fabric", number), topology);
         topology::several(&mut apart, topology);
     }
     if let Ok(resolved) = case.resolve(folder) {

@@ -36,7 +36,7 @@ pub fn draw(dice: &mut Dice) -> Json {
         }
         _ => return explicit(dice),
     };
-    let others: &[&str] = match kind {
+    let names: &[&str] = match kind {
         "dumbbell" | "parking-lot" => &["trunk"],
         "leaf-spine" => &["fabric"],
         "fat-tree" => &["fabric", "core"],
@@ -45,7 +45,62 @@ pub fn draw(dice: &mut Dice) -> Json {
     table["kind"] = json!(kind);
     table["rate"] = json!(rate);
     table["link_delay"] = json!(link_delay);
-    for name in others {
+    others(dice, &mut table, names);
+    table
+}
+
+/// Bundles, planes, several leaves a host, NVLink domains; or groups in place of what was drawn.
+pub fn wider(dice: &mut Dice, topology: &mut Json) {
+    if dice.chance(0.12) {
+        *topology = groups(dice);
+    }
+    let number = |topology: &Json, key: &str| topology[key].as_u64().unwrap_or(1);
+    let product = |topology: &Json, keys: [&str; 3]| keys.map(|key| number(topology, key)).iter().product::<u64>();
+    let hosts = match topology["kind"].as_str() {
+        Some("leaf-spine") => {
+            let (leaves, rails) = (number(topology, "leaves"), number(topology, "rails"));
+            if (leaves / rails).is_multiple_of(2) && dice.chance(0.25) {
+                topology["leaves_per_host"] = json!(2);
+            }
+            if dice.chance(0.2) {
+                topology["planes"] = json!(dice.between(2, 3));
+            }
+            leaves / number(topology, "leaves_per_host") * number(topology, "hosts_per_leaf")
+        }
+        Some("fat-tree") => {
+            for key in ["links_per_pair", "core_links_per_pair"] {
+                if dice.chance(0.3) {
+                    topology[key] = json!(dice.between(2, 3));
+                }
+            }
+            product(topology, ["pods", "tors_per_pod", "hosts_per_tor"])
+        }
+        Some("dragonfly-plus") => product(topology, ["groups", "leaves_per_group", "hosts_per_leaf"]),
+        _ => return,
+    };
+    let gpus: Vec<u64> = (2..=4).filter(|gpus| hosts.is_multiple_of(*gpus)).collect();
+    if !gpus.is_empty() && dice.chance(0.2) {
+        let (gpus, rate, delay) = (dice.one(&gpus), dice.pick(&RATES), dice.pick(&DELAYS));
+        topology["nvlink"] = json!({ "gpus": gpus, "rate": rate, "delay": delay });
+    }
+}
+
+/// Groups with one link between any two, or two.
+fn groups(dice: &mut Dice) -> Json {
+    let &(groups, spines) = dice.pick(&[&(2u64, 1u64), &(2, 2), &(3, 1), &(3, 2), &(5, 2)]);
+    let rounds = if groups < 5 { dice.between(1, 2) } else { 1 };
+    let mut table = json!({
+        "kind": "dragonfly-plus", "groups": groups, "leaves_per_group": dice.between(1, 2), "spines_per_group": spines,
+        "hosts_per_leaf": dice.between(2, 3), "global_links_per_spine": ((groups - 1) * rounds).div_ceil(spines),
+        "rate": dice.pick(&RATES), "link_delay": dice.pick(&DELAYS), "links_per_pair": dice.one(&[1, 1, 2]),
+    });
+    others(dice, &mut table, &["fabric", "global"]);
+    table
+}
+
+/// Rates and delays of other links.
+fn others(dice: &mut Dice, table: &mut Json, names: &[&str]) {
+    for name in names {
         if dice.chance(0.5) {
             table[format!("{name}_rate")] = json!(dice.pick(&RATES));
         }
@@ -53,7 +108,6 @@ pub fn draw(dice: &mut Dice) -> Json {
             table[format!("{name}_delay")] = json!(dice.pick(&DELAYS));
         }
     }
-    table
 }
 
 /// Some hosts of an explicit topology have a second link, to any switch.
