@@ -27,8 +27,25 @@ enum Shape {
     Star { hosts: u32, edge: Tier },
     Dumbbell { left: u32, right: u32, links: u32, edge: Tier, trunk: Tier },
     LeafSpine { leaves: u32, spines: u32, hosts: u32, rails: u32, links: u32, edge: Tier, fabric: Tier },
-    FatTree { pods: u32, tors: u32, aggs: u32, cores: u32, hosts: u32, all: bool, edge: Tier, fabric: Tier, core: Tier },
+    FatTree(FatTree),
     Explicit,
+}
+
+/// A fat tree: pods, switches and hosts as its keys count them, parallel links, and whether all aggregation switches are joined to
+/// all cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct FatTree {
+    pods: u32,
+    tors: u32,
+    aggs: u32,
+    cores: u32,
+    hosts: u32,
+    all: bool,
+    links: u32,
+    core_links: u32,
+    edge: Tier,
+    fabric: Tier,
+    core: Tier,
 }
 
 impl Fabric {
@@ -102,12 +119,14 @@ impl Fabric {
                 tier(page, ["rate", "link_delay"], edge, None);
                 tier(page, ["fabric_rate", "fabric_delay"], fabric, Some(edge));
             }
-            Shape::FatTree { pods, tors, aggs, cores, hosts, all, edge, fabric, core } => {
+            Shape::FatTree(FatTree { pods, tors, aggs, cores, hosts, all, links, core_links, edge, fabric, core }) => {
                 page.key("kind", "fat-tree").key("pods", pods).key("tors_per_pod", tors).key("aggs_per_pod", aggs);
                 page.key("cores", cores).key("hosts_per_tor", hosts);
                 if all {
                     page.key("core_wiring", "all");
                 }
+                number(page, "links_per_pair", links, 1);
+                number(page, "core_links_per_pair", core_links, 1);
                 tier(page, ["rate", "link_delay"], edge, None);
                 tier(page, ["fabric_rate", "fabric_delay"], fabric, Some(edge));
                 tier(page, ["core_rate", "core_delay"], core, Some(fabric));
@@ -148,9 +167,11 @@ impl Shape {
             Shape::Dumbbell { .. } => of(if n == 0 { "left" } else { "right" }),
             Shape::LeafSpine { leaves, .. } if n < leaves => named("leaf", n),
             Shape::LeafSpine { leaves, .. } => named("spine", n - leaves),
-            Shape::FatTree { pods, tors, .. } if n < pods * tors => named("tor", n),
-            Shape::FatTree { pods, tors, aggs, .. } if n < pods * (tors + aggs) => named("agg", n - pods * tors),
-            Shape::FatTree { pods, tors, aggs, .. } => named("core", n - pods * (tors + aggs)),
+            Shape::FatTree(FatTree { pods, tors, .. }) if n < pods * tors => named("tor", n),
+            Shape::FatTree(FatTree { pods, tors, aggs, .. }) if n < pods * (tors + aggs) => {
+                named("agg", n - pods * tors)
+            }
+            Shape::FatTree(FatTree { pods, tors, aggs, .. }) => named("core", n - pods * (tors + aggs)),
             Shape::Explicit => (format!("s{node}"), level_name(level)),
         }
     }
@@ -263,13 +284,27 @@ fn fat_tree(graph: &Graph, hosts: u32, [tors, aggs, cores]: [u32; 3], rates: [Ti
     let mut below: Vec<u32> =
         graph.links.iter().filter(|l| l.a.max(l.b) == agg && l.a.min(l.b) >= hosts).map(|l| l.a.min(l.b)).collect();
     below.sort_unstable();
+    let of_agg = below.len() as u32;
     below.dedup();
     let per_pod = below.len() as u32;
     let whole = |a: u32, b: u32| (b > 0 && a.is_multiple_of(b)).then(|| a / b);
     let Some(pods) = whole(tors, per_pod) else { return Vec::new() };
     let (Some(aggs), Some(hosts)) = (whole(aggs, pods), whole(hosts, tors)) else { return Vec::new() };
+    // As many parallel links as the first pair of each tier has.
+    let first_core = agg + aggs * pods;
+    let up = |l: &&Link| l.a.min(l.b) == agg && l.a.max(l.b) >= first_core;
+    let mut above: Vec<u32> = graph.links.iter().filter(up).map(|l| l.a.max(l.b)).collect();
+    let of_core = above.len() as u32;
+    above.sort_unstable();
+    above.dedup();
+    let (Some(links), Some(core_links)) = (whole(of_agg, per_pod), whole(of_core, above.len() as u32)) else {
+        return Vec::new();
+    };
     let [edge, fabric, core] = rates;
-    let shape = |all| Shape::FatTree { pods, tors: per_pod, aggs, cores, hosts, all, edge, fabric, core };
+    let shape = |all| {
+        let tors = per_pod;
+        Shape::FatTree(FatTree { pods, tors, aggs, cores, hosts, all, links, core_links, edge, fabric, core })
+    };
     // With one core for each the two wirings are one.
     let mut both = vec![shape(true)];
     if cores.is_multiple_of(aggs) {
@@ -299,24 +334,35 @@ impl Shape {
                     all.extend((0..links).map(|_| (number + leaf, number + leaves + spine, fabric)));
                 }
             }
-            Shape::FatTree { pods, tors, aggs, cores, hosts, all: every, edge, fabric, core } => {
-                let (first_tor, first_agg) = (pods * tors * hosts, pods * tors * (hosts + 1));
-                let first_core = first_agg + pods * aggs;
-                let ups = if every { cores } else { cores / aggs };
-                let between = u64::from(pods) * u64::from(aggs) * (u64::from(tors) + u64::from(ups));
-                fits(u64::from(first_tor) + between, expected)?;
-                all.extend((0..first_tor).map(|host| (host, first_tor + host / hosts, edge)));
-                for agg in 0..pods * aggs {
-                    let (pod, j) = (agg / aggs, agg % aggs);
-                    all.extend((0..tors).map(|tor| (first_tor + pod * tors + tor, first_agg + agg, fabric)));
-                    let first = first_core + if every { 0 } else { j * ups };
-                    all.extend((0..ups).map(|up| (first_agg + agg, first + up, core)));
-                }
-            }
+            Shape::FatTree(tree) => all.extend(tree.wires(expected)?),
             Shape::Explicit => return None,
         }
         fits(all.len() as u64, expected)?;
         Some(sorted(all.into_iter()))
+    }
+}
+
+impl FatTree {
+    /// Its links. `None`: not `expected` many.
+    fn wires(&self, expected: usize) -> Option<Vec<Wire>> {
+        let FatTree { pods, tors, aggs, cores, hosts, .. } = *self;
+        let (first_tor, first_agg) = (pods * tors * hosts, pods * tors * (hosts + 1));
+        let first_core = first_agg + pods * aggs;
+        let ups = if self.all { cores } else { cores / aggs };
+        let of_agg = u64::from(tors) * u64::from(self.links) + u64::from(ups) * u64::from(self.core_links);
+        fits(
+            u64::from(first_tor).saturating_add((u64::from(pods) * u64::from(aggs)).saturating_mul(of_agg)),
+            expected,
+        )?;
+        let mut wires: Vec<Wire> = (0..first_tor).map(|host| (host, first_tor + host / hosts, self.edge)).collect();
+        let mut bundle = |links: u32, wire: Wire| wires.extend((0..links).map(|_| wire));
+        for agg in 0..pods * aggs {
+            let (pod, j) = (agg / aggs, agg % aggs);
+            (0..tors).for_each(|tor| bundle(self.links, (first_tor + pod * tors + tor, first_agg + agg, self.fabric)));
+            let first = first_core + if self.all { 0 } else { j * ups };
+            (0..ups).for_each(|up| bundle(self.core_links, (first_agg + agg, first + up, self.core)));
+        }
+        Some(wires)
     }
 }
 

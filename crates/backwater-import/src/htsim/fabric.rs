@@ -33,6 +33,8 @@ pub struct Fabric {
     pub hosts: u32,
     /// Parallel links between a ToR and an aggregation switch.
     pub bundle: u32,
+    /// Parallel links between an aggregation switch and a core.
+    pub core_bundle: u32,
     /// From the ToRs up.
     pub layers: Vec<Layer>,
 }
@@ -58,9 +60,18 @@ impl Fabric {
         };
         let layers = vec![layer; command.tiers as usize];
         Ok(if command.tiers == 3 {
-            Fabric { pods: k, tors: half, aggs: half, cores: half * half, hosts: half, bundle: 1, layers }
+            Fabric {
+                pods: k,
+                tors: half,
+                aggs: half,
+                cores: half * half,
+                hosts: half,
+                bundle: 1,
+                core_bundle: 1,
+                layers,
+            }
         } else {
-            Fabric { pods: 1, tors: k, aggs: half, cores: 0, hosts: half, bundle: 1, layers }
+            Fabric { pods: 1, tors: k, aggs: half, cores: 0, hosts: half, bundle: 1, core_bundle: 1, layers }
         })
     }
 
@@ -87,6 +98,10 @@ impl Fabric {
             }
         }
         let (down, up) = (radix(tor, |t| t.radix_down, "Radix_Down")?, radix(tor, |t| t.radix_up, "Radix_Up")?);
+        if tor.bundle.is_some_and(|links| links > 1) {
+            let hint = "one link of the bundle's rate";
+            return Err(fail(tor.line, "several links to each host cannot be imported".into()).hint(hint));
+        }
         let bundle = u64::from(agg.bundle.unwrap_or(1).max(1));
         let pods = whole(1, topology.nodes.into(), topology.pod.into(), "pods")?;
         let tors = whole(tor.line, topology.pod.into(), down, "ToRs of a pod")?;
@@ -98,21 +113,18 @@ impl Fabric {
                 format!("Radix_Down of {agg_down}, and {tors} ToRs with {bundle} links each are below"),
             ));
         }
-        let mut cores = 0;
+        let (mut cores, mut core_bundle) = (0, 1);
         if let Some(core) = topology.tiers.get(2) {
-            let core_bundle = u64::from(core.bundle.unwrap_or(1).max(1));
+            core_bundle = u64::from(core.bundle.unwrap_or(1).max(1));
             let up = radix(agg, |t| t.radix_up, "Radix_Up")?;
-            cores = whole(agg.line, up * u64::from(aggs), core_bundle, "core switches")?;
+            let group = whole(agg.line, up, core_bundle, "core switches of an aggregation switch")?;
+            cores = group.checked_mul(aggs).ok_or_else(|| fail(agg.line, "too many core switches".into()))?;
             let down = radix(core, |t| t.radix_down, "Radix_Down")?;
             if down != u64::from(pods) * core_bundle {
                 return Err(fail(
                     core.line,
                     format!("Radix_Down of {down}, and {pods} pods with {core_bundle} links each are below"),
                 ));
-            }
-            if core_bundle > 1 || bundle > 1 {
-                return Err(fail(core.line, "bundles in three tiers cannot be imported".into())
-                    .hint("as many links of as many switches instead, or one link of the bundle's rate"));
             }
         }
         for (tier, below, above) in [(tor, down, up), (agg, agg_down, agg.radix_up.unwrap_or(0).into())] {
@@ -131,7 +143,8 @@ impl Fabric {
             latency_ps: tier.switch_latency_ns.map_or(command.switch_latency_ps, |ns| ns * 1000),
         };
         let layers = topology.tiers.iter().map(layer).collect();
-        Ok(Fabric { pods, tors, aggs, cores, hosts: down as u32, bundle: bundle as u32, layers })
+        let (bundle, core_bundle) = (bundle as u32, core_bundle as u32);
+        Ok(Fabric { pods, tors, aggs, cores, hosts: down as u32, bundle, core_bundle, layers })
     }
 
     /// The core switch at the upper end of a link of an aggregation switch. Those programs join the j-th of a pod to the cores j, j + A,
@@ -141,7 +154,7 @@ impl Fabric {
     }
 
     /// The links that `-failed` slows down: of aggregation switch a and its link l those with l + a A below the number, with A
-    /// aggregation switches in a pod. By switch, the cores at their upper ends.
+    /// aggregation switches in a pod; all of a bundle count as one. By switch, the cores at their upper ends.
     pub fn slow_links(&self, number: u64) -> Vec<(u32, Vec<u32>)> {
         let up = self.cores.checked_div(self.aggs).unwrap_or(0);
         let slow = |agg: u32, link: &u32| u64::from(*link) + u64::from(agg) * u64::from(self.aggs) < number;
@@ -168,14 +181,17 @@ impl Fabric {
             page.key("rate", rate(edge.bps)).key("link_delay", time(edge.delay_ps));
             other(page, ["fabric_rate", "fabric_delay"], fabric, edge);
             other(page, ["core_rate", "core_delay"], core, fabric);
+            if self.core_bundle > 1 {
+                page.key("core_links_per_pair", self.core_bundle);
+            }
         } else {
             page.key("kind", "leaf-spine").key("leaves", self.pods * self.tors).key("spines", self.aggs);
             page.key("hosts_per_leaf", self.hosts);
             page.key("rate", rate(edge.bps)).key("link_delay", time(edge.delay_ps));
             other(page, ["fabric_rate", "fabric_delay"], fabric, edge);
-            if self.bundle > 1 {
-                page.key("links_per_pair", self.bundle);
-            }
+        }
+        if self.bundle > 1 {
+            page.key("links_per_pair", self.bundle);
         }
     }
 

@@ -205,6 +205,9 @@ fn failed(matrix: &Matrix, fabric: &Fabric, command: &Command, source: &Source, 
         }
         let core = fabric.core_above(failure.switch, failure.link);
         page.head("[[link.at]]").key("between", vec![format!("agg{}", failure.switch), format!("core{core}")]);
+        if fabric.core_bundle > 1 {
+            page.key_because("number", 0, "of a bundle the first");
+        }
         page.key("down", true);
     }
     if command.failed == 0 {

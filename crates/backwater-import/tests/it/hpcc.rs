@@ -161,6 +161,23 @@ fn fabrics_are_recognised() {
     has(&[("t", &lines.join("\n"))], &["kind = \"leaf-spine\"", "leaves = 2", "hosts_per_leaf = 2"]);
 }
 
+/// Two pods of two ToRs and one aggregation switch, two links to each ToR and three to each of two cores.
+#[test]
+fn parallel_links_are_bundles_of_a_fat_tree() {
+    let mut links: Vec<_> = (0..4).map(|host| (host, 4 + host, 100, 1000)).collect();
+    let bundle = |links: &mut Vec<_>, n: u32, a: u32, b: u32| links.extend((0..n).map(|_| (a, b, 100, 1000)));
+    (0..4).for_each(|tor| bundle(&mut links, 2, 4 + tor, 8 + tor / 2));
+    for agg in 8..10 {
+        (10..12).for_each(|core| bundle(&mut links, 3, agg, core));
+    }
+    let lines = ["kind = \"fat-tree\"", "pods = 2", "tors_per_pod = 2", "aggs_per_pod = 1", "cores = 2"];
+    has(&[("t", &topology(4, 8, &links))], &lines);
+    has(&[("t", &topology(4, 8, &links))], &["\nlinks_per_pair = 2", "core_links_per_pair = 3"]);
+    // One link less, and it is no such fabric any more.
+    links.pop();
+    has(&[("t", &topology(4, 8, &links))], &["kind = \"explicit\""]);
+}
+
 #[test]
 fn rails_are_a_leaf_spine_with_rails() {
     // Two groups of two servers of two interfaces, over four leaves and a spine.

@@ -159,3 +159,40 @@ fn what_is_wrong_is_said_with_its_line() {
         assert!(error.starts_with(expected), "{error}\nis not {expected}");
     }
 }
+
+/// uet-htsim's own: 2 pods of 2 ToRs, whose aggregation switches have four ports upwards to 100 Gb/s in bundles of two, so two cores each.
+#[test]
+fn bundles_in_three_tiers_are_parallel_links() {
+    let file = text("htsim/test.topo");
+    let scenario =
+        |file: &str| imported(&[("test.topo", file)], &Options::default()).map(|(result, _)| result.scenario);
+    let own = scenario(&file).unwrap();
+    for line in ["pods = 2", "aggs_per_pod = 2", "cores = 4", "core_links_per_pair = 2", "core_rate = \"100 Gb/s\""] {
+        assert!(own.contains(line), "{line} is missing in\n{own}");
+    }
+    assert!(!own.contains("\nlinks_per_pair"), "{own}");
+    // Two ports upwards in one bundle: one aggregation switch a pod, with two links to each of the two ToRs, and two cores.
+    let below =
+        file.replace("Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 2", "Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 4");
+    let below = scenario(&below.replace("Bundle 1", "Bundle 2")).unwrap();
+    for line in ["aggs_per_pod = 1", "cores = 2", "\nlinks_per_pair = 2", "core_links_per_pair = 2"] {
+        assert!(below.contains(line), "{line} is missing in\n{below}");
+    }
+    let odd = scenario(&file.replace("Radix_Up 4", "Radix_Up 3")).unwrap_err().to_string();
+    assert!(odd.contains("3 / 2 core switches of an aggregation switch is no whole number"), "{odd}");
+    let hosts = scenario(&file.replace("Tier 0\n", "Tier 0\nBundle 2\n")).unwrap_err().to_string();
+    assert!(hosts.starts_with("test.topo:5: several links to each host cannot be imported"), "{hosts}");
+}
+
+/// Of a bundle a failure takes the first, and `-failed` slows all.
+#[test]
+fn links_of_a_bundle_fail_and_are_slow() {
+    let rows =
+        "Nodes 8\nConnections 1\nFailures 1\n0->7 start 0 size 9\nfailure switch_type AGG switch_id 3 link_id 1\n";
+    let files = [("a.cm", rows), ("test.topo", &text("htsim/test.topo"))];
+    let (result, _) = imported(&files, &command("htsim_uec -failed 1")).unwrap();
+    let entries: Vec<&str> = result.scenario.split("[[link.at]]\n").skip(1).collect();
+    let keys = |n: usize| entries[n].lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    assert_eq!(keys(0), "between = [\"agg3\", \"core3\"]; number = 0  # of a bundle the first; down = true");
+    assert_eq!(keys(1), "from = [\"core0\"]; to = \"agg0\"; rate = \"25 Gb/s\"  # -failed: downwards, a quarter");
+}
