@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from dataclasses import dataclass, field
-from hashlib import sha256
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from backwater import _core
 from backwater.errors import InputError, ResultError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 START_UNITS = ("us", "ps")
 """Units that start times of connection matrices can have."""
@@ -70,28 +71,42 @@ def bring(
     """
     if start_unit not in (None, *START_UNITS):
         raise InputError(f"start_unit {start_unit}: no such unit", "us or ps")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".import-", dir=target.parent) as folder:
-            given = _core.import_files(
-                files,
-                folder,
-                target.stem,
-                kind=kind,
-                start_unit=start_unit,
-                command=_words(command),
-                fabric=None if fabric is None else (os.fspath(fabric), _text(Path(fabric))),
-                memory=None if memory is None else _core.base_units("size", memory, "memory"),
-            )
-            written = Path(folder) / target.name
-            written.write_text(given["scenario"], encoding="utf-8")
-            warnings = see(written)
-            # The scenario last: where it is, its tables are.
-            for one in sorted(Path(folder).iterdir(), key=lambda path: path == written):
-                one.replace(target.parent / one.name)
-    except OSError as error:
-        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from None
+    with _written(target.parent, target.name) as folder:
+        given = _core.import_files(
+            files,
+            folder,
+            target.stem,
+            kind=kind,
+            start_unit=start_unit,
+            command=_words(command),
+            fabric=None if fabric is None else (os.fspath(fabric), _text(Path(fabric))),
+            memory=None if memory is None else _core.base_units("size", memory, "memory"),
+        )
+        written = folder / target.name
+        written.write_text(given["scenario"], encoding="utf-8")
+        warnings = see(written)
+        _put(folder, target)
     return Imported(target, given["kinds"], [Note(*note) for note in given["notes"]], warnings)
+
+
+@contextmanager
+def _written(place: Path, name: str) -> Iterator[Path]:
+    """Give a directory for what is being written, which is to go to `place` under `name`."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".import-", dir=place) as folder:
+            yield Path(folder)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ResultError(f"{place / name}: cannot be written: {reason}") from None
+
+
+def _put(folder: Path, target: Path) -> None:
+    """Put all files of a directory where the scenario belongs."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # The scenario last: where it is, its tables are.
+    for one in sorted(folder.iterdir(), key=lambda path: path.name == target.name):
+        one.replace(target.parent / one.name)
 
 
 def _words(command: str) -> list[str]:
@@ -117,11 +132,25 @@ def foreign(path: Path) -> bool:
 def imported(path: Path) -> Imported:
     """Import a file that stands in place of a scenario, where the user's cache is.
 
-    The place depends on the file's content and the build, so that results of a command find their
-    tables there as long as both are the same.
+    The place depends on all that was imported, whichever files that came from, so that results of
+    a command find their tables there, and another import never replaces them.
     """
-    content = sha256(path.read_bytes())
-    content.update(repr((os.fspath(path), sorted(_core.version().items()))).encode())
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    place = Path(home, "backwater", "imported", content.hexdigest()[:16])
-    return bring([path], place / f"{path.stem}{SCENARIO}")
+    cache = Path(home, "backwater", "imported")
+    name = f"{path.stem}{SCENARIO}"
+    with _written(cache, name) as folder:
+        brought = bring([path], folder / name)
+        target = cache / _digest(folder) / name
+        if not target.exists():
+            _put(folder, target)
+    return replace(brought, path=target)
+
+
+def _digest(folder: Path) -> str:
+    """Give a name that files and their contents have in common."""
+    content = sha256()
+    for one in sorted(folder.iterdir()):
+        with one.open("rb") as file:
+            content.update(file_digest(file, "sha256").digest())
+        content.update(one.name.encode() + b"\0")
+    return content.hexdigest()[:16]

@@ -91,6 +91,37 @@ def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
     assert command("run", "there/scenario.toml", "--out", "again").code == 0
 
 
+def named_flows(size: int) -> str:
+    """Give 20 flows of one size, as many as make a table."""
+    rows = [f"{n % 2} {1 - n % 2} 3 100 {size} 2.0" for n in range(20)]
+    return "\n".join([str(len(rows)), *rows]) + "\n"
+
+
+def test_files_that_an_imported_file_names_are_imported_anew(command: Command) -> None:
+    control = "CC_MODE 3\nU_TARGET 0.95\nMI_THRESH 0\nRATE_AI 40Mb/s\nMIN_RATE 1000Mb/s\n"
+    Path("config.txt").write_text(f"TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\n{control}")
+    Path("topology.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    Path("flow.txt").write_text(named_flows(1000))
+    assert command("run", "config.txt", "--out", "first").code == 0
+    first = {path: path.read_bytes() for path in Path("cache").rglob("*") if path.is_file()}
+    Path("flow.txt").write_text(named_flows(2000))
+    assert command("run", "config.txt", "--out", "second").code == 0
+    assert set(backwater.open_run("first").flows["bytes"].to_pylist()) == {1000}
+    assert set(backwater.open_run("second").flows["bytes"].to_pylist()) == {2000}
+    # What the first result names is as it was, and so is its run.
+    assert len(first) == 2
+    assert {path: path.read_bytes() for path in first} == first
+    assert command("run", "first/scenario.toml", "--out", "again").code == 0
+    again, before = (backwater.open_run(name).flows for name in ("again", "first"))
+    assert again.equals(before)
+    # The same files lead to the same place.
+    count = len(list(Path("cache").rglob("*")))
+    assert command("run", "config.txt", "--out", "third").code == 0
+    assert len(list(Path("cache").rglob("*"))) == count
+    Path("topology.txt").write_text("3 1 2\n2\n0 2 50Gbps 1us 0\n1 2 50Gbps 1us 0\n")
+    assert "50 Gb/s" in backwater.load("config.txt").resolved()
+
+
 def test_what_is_no_such_file_is_refused_with_its_line(command: Command) -> None:
     Path("bad.cm").write_text("Nodes 16\nConnections 1\n0->1 start 0 size 1 colour 3\n")
     done = command("import", "bad.cm")
