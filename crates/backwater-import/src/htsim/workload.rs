@@ -35,7 +35,8 @@ pub fn write(
             triggered.insert(one.id);
         }
         if connection.priority.is_some() {
-            let text = "prio: the flows of a host take turns here";
+            let text = "prio: as in htsim_uec, htsim_eqds and htsim_roce, which read it and do nothing with it; in htsim_ndp alone \
+                        receivers pull by it";
             work.notes.ignored(source.name(), Some(connection.line), text);
         }
     }
