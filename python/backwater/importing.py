@@ -21,6 +21,7 @@ def import_(
     *,
     format: str | None = None,  # noqa: A002 - what the command calls it
     start_unit: str | None = None,
+    zero_at: str | None = None,
     command: str = "",
     fabric: str | os.PathLike[str] | None = None,
     memory: str | None = None,
@@ -30,11 +31,12 @@ def import_(
 
     The files belong together, such as a connection matrix and a topology. What each of them is
     shows its content; `format` says it otherwise: a kind or a family of `backwater list formats`.
-    `start_unit`, `"us"` or `"ps"`, is of start times in a connection matrix of htsim. `command` is
-    the command line of the program that the files were for. `fabric` is a scenario file whose
-    topology, switches and mechanisms the workload is to run on. `memory`, such as `"64 MB"`, is
-    that of the switch whose configuration is imported. Tables are called after the scenario: `out`
-    without its end, `.flows.csv` or the like behind it.
+    `start_unit`, `"us"` or `"ps"`, is of start times in a connection matrix of htsim. `zero_at`,
+    such as `"2 s"`, is the time in a list of flows of HPCC that becomes 0 s. `command` is the
+    command line of the program that the files were for. `fabric` is a scenario file whose topology,
+    switches and mechanisms the workload is to run on. `memory`, such as `"64 MB"`, is that of the
+    switch whose configuration is imported. Tables are called after the scenario: `out` without its end, `.flows.csv` or the like
+    behind it.
 
     Raises `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` where
     `out` is there already and `force` does not say that it is replaced.
@@ -56,6 +58,7 @@ def import_(
         target,
         kind=format,
         start_unit=start_unit,
+        zero_at=zero_at,
         command=command,
         fabric=fabric,
         memory=memory,

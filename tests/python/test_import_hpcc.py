@@ -10,6 +10,8 @@ from conftest import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from conftest import Command
+
 FILES = ROOT / "crates/backwater-import/tests/files/hpcc"
 
 # The published run: three flows into host 0 and a victim, and the ways that they took.
@@ -81,3 +83,21 @@ def test_flows_come_back_as_they_went(tmp_path: Path) -> None:
     assert (tmp_path / "back/flow.txt").read_text() == (tmp_path / "flow.txt").read_text()
     written = (tmp_path / "back/topology.txt").read_text().split()
     assert written[:4] == ["17", "1", "16", "16"]
+
+
+def test_the_caller_says_which_time_is_zero(command: Command, tmp_path: Path) -> None:
+    flows = tmp_path / "flow.txt"
+    flows.write_text("1\n0 1 3 100 1000 2.000001\n")
+    out = str(tmp_path / "ours.toml")
+    assert command("import", str(flows), "-o", out, "--zero-at", "1.5 s").code == 0
+    (flow,) = backwater.load(out).run().flows.to_pylist()
+    assert flow["start_ps"] == 500_001_000_000
+    done = backwater.import_(flows, out, zero_at="2 s", force=True)
+    (flow,) = backwater.load(done.path).run().flows.to_pylist()
+    assert flow["start_ps"] == 1_000_000
+    late = command("import", str(flows), "-o", out, "--zero-at", "3 s", "--force")
+    assert late.code == 2
+    assert "flow.txt:2: starts at 2000.001 ms, before 3 s" in late.err
+    unitless = command("import", str(flows), "-o", out, "--zero-at", "3", "--force")
+    assert unitless.code == 2
+    assert "zero_at" in unitless.err

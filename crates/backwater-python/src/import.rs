@@ -43,7 +43,9 @@ pub fn recognise(py: Python<'_>, file: PathBuf) -> PyResult<Option<&'static str>
 
 /// Turns files into a scenario's text, with tables in a folder.
 #[pyfunction]
-#[pyo3(signature = (files, folder, stem, *, kind=None, start_unit=None, command=Vec::new(), fabric=None, memory=None))]
+#[pyo3(signature = (
+    files, folder, stem, *, kind=None, start_unit=None, from_ps=None, command=Vec::new(), fabric=None, memory=None
+))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of the command")]
 pub fn import_files<'py>(
     py: Python<'py>,
@@ -52,12 +54,13 @@ pub fn import_files<'py>(
     stem: String,
     kind: Option<String>,
     start_unit: Option<&str>,
+    from_ps: Option<u64>,
     command: Vec<String>,
     fabric: Option<(String, String)>,
     memory: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let start_unit = start_unit.map(|unit| if unit == "us" { StartUnit::Microseconds } else { StartUnit::Picoseconds });
-    let options = Options { format: kind, start_unit, command, fabric, memory, ..Options::default() };
+    let options = Options { format: kind, start_unit, from_ps, command, fabric, memory };
     let work = move || {
         let sources = files.into_iter().map(Source::file).collect();
         import(sources, &stem, &options, &mut Folder(folder)).map_err(as_scenario)

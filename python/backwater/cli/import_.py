@@ -45,6 +45,15 @@ def import_(
             "--start-unit", metavar="us|ps", help="Unit of start times in an htsim matrix."
         ),
     ] = None,
+    zero_at: Annotated[
+        str | None,
+        typer.Option(
+            "--zero-at",
+            metavar="TIME",
+            help='Time in a list of flows of HPCC that is 0 s in the scenario, as in "2 s"; by '
+            "default 2 s, or the first flow if that is earlier.",
+        ),
+    ] = None,
     fabric: Annotated[
         str | None,
         typer.Option(
@@ -78,6 +87,7 @@ def import_(
         target,
         format=format,
         start_unit=start_unit,
+        zero_at=zero_at,
         command=command,
         fabric=fabric,
         memory=memory,
