@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 START_UNITS = ("us", "ps")
 """Units that start times of connection matrices can have."""
+MOST_SERVERS = 4096
+"""Servers that an imported topology can be of."""
 SCENARIO = ".toml"
 
 
@@ -63,6 +65,7 @@ def bring(
     zero_at: str | None = None,
     command: str = "",
     fabric: str | os.PathLike[str] | None = None,
+    servers: int | None = None,
     memory: str | None = None,
     see: Callable[[Path], list[dict[str, str]]] = lambda _: [],
 ) -> Imported:
@@ -72,6 +75,8 @@ def bring(
     """
     if start_unit not in (None, *START_UNITS):
         raise InputError(f"start_unit {start_unit}: no such unit", "us or ps")
+    if servers is not None and not 1 <= servers <= MOST_SERVERS:
+        raise InputError(f"servers {servers}: out of range", f"from 1 to {MOST_SERVERS}")
     with _written(target.parent, target.name) as folder:
         given = _core.import_files(
             files,
@@ -82,6 +87,7 @@ def bring(
             from_ps=None if zero_at is None else _core.base_units("time", zero_at, "zero_at"),
             command=_words(command),
             fabric=None if fabric is None else (os.fspath(fabric), _text(Path(fabric))),
+            servers=servers,
             memory=None if memory is None else _core.base_units("size", memory, "memory"),
         )
         written = folder / target.name

@@ -24,6 +24,7 @@ def import_(
     zero_at: str | None = None,
     command: str = "",
     fabric: str | os.PathLike[str] | None = None,
+    servers: int | None = None,
     memory: str | None = None,
     force: bool = False,
 ) -> Imported:
@@ -34,8 +35,9 @@ def import_(
     `start_unit`, `"us"` or `"ps"`, is of start times in a connection matrix of htsim. `zero_at`,
     such as `"2 s"`, is the time in a list of flows of HPCC that becomes 0 s. `command` is the
     command line of the program that the files were for. `fabric` is a scenario file whose topology,
-    switches and mechanisms the workload is to run on. `memory`, such as `"64 MB"`, is that of the
-    switch whose configuration is imported. Tables are called after the scenario: `out` without its end, `.flows.csv` or the like
+    switches and mechanisms the workload is to run on. `servers` is how many servers of an NCCL
+    topology there are. `memory`, such as `"64 MB"`, is that of the switch whose configuration is
+    imported. Tables are called after the scenario: `out` without its end, `.flows.csv` or the like
     behind it.
 
     Raises `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` where
@@ -61,6 +63,7 @@ def import_(
         zero_at=zero_at,
         command=command,
         fabric=fabric,
+        servers=servers,
         memory=memory,
         see=see,
     )

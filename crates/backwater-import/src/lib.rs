@@ -31,6 +31,7 @@ mod graph;
 mod hpcc;
 mod htsim;
 mod msccl;
+mod nccl;
 mod schedule;
 mod simai;
 mod sonic;

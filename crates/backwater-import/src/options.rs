@@ -23,6 +23,8 @@ pub struct Options {
     pub fabric: Option<(String, String)>,
     /// A start time of the files that becomes 0 s; absent: what the family does.
     pub from_ps: Option<u64>,
+    /// Servers that a file describes one of; absent: what the family assumes.
+    pub servers: Option<u32>,
     /// Packet memory of the switch whose configuration is imported, in octets; absent: what is known of its hardware.
     pub memory: Option<u64>,
 }

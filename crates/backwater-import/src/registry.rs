@@ -15,6 +15,7 @@ pub const FAMILIES: &[&Family] = &[
     &crate::hpcc::FAMILY,
     &crate::sonic::FAMILY,
     &crate::simai::FAMILY,
+    &crate::nccl::FAMILY,
 ];
 
 /// Files of one origin, which belong together.

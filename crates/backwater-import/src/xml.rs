@@ -44,6 +44,11 @@ impl<'a> Xml<'a> {
         let text = node.attribute(name).ok_or_else(|| self.error(node, format!("<{element}> has no {name}")))?;
         text.trim().parse().map_err(|_| self.error(node, format!("is no {name} of <{element}>")).value(text))
     }
+
+    /// An attribute that may be absent, as a number.
+    pub fn optional<N: FromStr>(&self, node: Node<'_, '_>, name: &str) -> Result<Option<N>, ImportError> {
+        node.attribute(name).map(|_| self.number(node, name)).transpose()
+    }
 }
 
 /// The elements of this name right below another one.

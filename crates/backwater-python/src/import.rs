@@ -44,7 +44,7 @@ pub fn recognise(py: Python<'_>, file: PathBuf) -> PyResult<Option<&'static str>
 /// Turns files into a scenario's text, with tables in a folder.
 #[pyfunction]
 #[pyo3(signature = (
-    files, folder, stem, *, kind=None, start_unit=None, from_ps=None, command=Vec::new(), fabric=None, memory=None
+    files, folder, stem, *, kind=None, start_unit=None, from_ps=None, command=Vec::new(), fabric=None, servers=None, memory=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of the command")]
 pub fn import_files<'py>(
@@ -57,10 +57,11 @@ pub fn import_files<'py>(
     from_ps: Option<u64>,
     command: Vec<String>,
     fabric: Option<(String, String)>,
+    servers: Option<u32>,
     memory: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let start_unit = start_unit.map(|unit| if unit == "us" { StartUnit::Microseconds } else { StartUnit::Picoseconds });
-    let options = Options { format: kind, start_unit, from_ps, command, fabric, memory };
+    let options = Options { format: kind, start_unit, from_ps, command, fabric, servers, memory };
     let work = move || {
         let sources = files.into_iter().map(Source::file).collect();
         import(sources, &stem, &options, &mut Folder(folder)).map_err(as_scenario)

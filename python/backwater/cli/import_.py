@@ -62,6 +62,12 @@ def import_(
             help="A scenario whose topology, switches and mechanisms the workload runs on.",
         ),
     ] = None,
+    servers: Annotated[
+        int | None,
+        typer.Option(
+            "--servers", metavar="N", help="Servers of an NCCL topology, which describes one; 2."
+        ),
+    ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -90,6 +96,7 @@ def import_(
         zero_at=zero_at,
         command=command,
         fabric=fabric,
+        servers=servers,
         memory=memory,
         force=force,
     )

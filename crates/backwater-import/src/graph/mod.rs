@@ -7,12 +7,15 @@ pub use shape::Fabric;
 
 use crate::error::ImportError;
 use crate::words::Words;
+use std::collections::BTreeMap;
 
 /// Nodes and links. Every host has a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     /// Of each node whether it is a switch.
     pub switch: Vec<bool>,
+    /// What some switches are; of others that follows from how far they are from hosts.
+    pub tiers: BTreeMap<u32, &'static str>,
     /// In the order of the file.
     pub links: Vec<Link>,
 }
@@ -40,7 +43,13 @@ const LONGEST_PS: u64 = 1_000_000_000_000;
 impl Graph {
     /// A graph of so many nodes, all of them hosts until they are said to be switches.
     pub fn new(nodes: u32) -> Graph {
-        Graph { switch: vec![false; nodes as usize], links: Vec::new() }
+        Graph { switch: vec![false; nodes as usize], ..Graph::default() }
+    }
+
+    /// One more node, a switch of this tier.
+    pub fn add_switch(&mut self, tier: &'static str) {
+        self.tiers.insert(self.nodes(), tier);
+        self.switch.push(true);
     }
 
     /// Reads the numbers of so many switches.

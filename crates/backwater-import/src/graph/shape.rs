@@ -6,6 +6,7 @@
 use super::{Graph, Link};
 use crate::page::Page;
 use crate::units::{rate, time};
+use std::collections::BTreeMap;
 
 /// Rate in b/s and delay in ps of all links of a tier.
 type Tier = (u64, u64);
@@ -63,10 +64,17 @@ impl Fabric {
         let shape = recognised(graph, &levels).unwrap_or(Shape::Explicit);
         let hosts = next;
         let (mut names, mut tiers) = (Vec::new(), Vec::new());
+        let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         for (node, (number, level)) in (0u32..).zip(numbers.iter().zip(&levels)) {
-            let (name, tier) = match number {
-                Some(number) => (format!("h{number}"), "host".to_owned()),
-                None => shape.switch(node, hosts, *level),
+            let said = graph.tiers.get(&node).filter(|_| shape == Shape::Explicit);
+            let (name, tier) = match (number, said) {
+                (Some(number), _) => (format!("h{number}"), "host".to_owned()),
+                (None, Some(tier)) => {
+                    let count = counts.entry(tier).or_default();
+                    *count += 1;
+                    (format!("{tier}{}", *count - 1), (*tier).to_owned())
+                }
+                (None, None) => shape.switch(node, hosts, *level),
             };
             names.push(name);
             tiers.push(tier);

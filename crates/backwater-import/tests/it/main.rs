@@ -6,6 +6,7 @@ mod hpcc;
 mod htsim;
 mod msccl;
 mod mutate;
+mod nccl;
 mod recognised;
 mod simai;
 mod sonic;
@@ -39,6 +40,11 @@ pub const FIXTURES: &[(&str, &str)] = &[
     ("goal/binary_tree_32.bin", "goal-binary"),
     ("msccl/small.xml", "msccl-xml"),
     ("msccl/custom_allreduce.xml", "msccl-xml"),
+    ("nccl/dump.xml", "nccl-topology"),
+    ("nccl/ncv4-topo.xml", "nccl-topology"),
+    ("nccl/ndv4-topo.xml", "nccl-topology"),
+    ("nccl/ndv5-topo.xml", "nccl-topology"),
+    ("nccl/p4d-24xl-topo.xml", "nccl-topology"),
     ("htsim/one.cm", "htsim-cm"),
     ("htsim/bidir.cm", "htsim-cm"),
     ("htsim/chain.cm", "htsim-cm"),

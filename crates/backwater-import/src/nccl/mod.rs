@@ -1,0 +1,168 @@
+//! Topologies of NCCL (NVIDIA/nccl, commit 5067397, `src/graph/xml.cc` and `topo.cc`): the PCI tree of a server, its GPUs, NICs and NVLinks,
+//! as `NCCL_TOPO_DUMP_FILE` writes them and `NCCL_TOPO_FILE` reads them.
+//!
+//! | NCCL | here |
+//! |---|---|
+//! | `gpu`, or `pci` of class 0x03 | a host, in the order of `dev` in each server |
+//! | `nvlink` to a switch | a link to the NVLink switch of the server |
+//! | `nvlink` to a GPU | a link between hosts |
+//! | `net`, or `pci` of class 0x02 | links to a leaf, one for each GPU that uses it ([`nearest`]) |
+//! | `cpu`, `pci`, `link_speed`, `link_width` | which NICs are the nearest |
+//!
+//! A file describes one server and no network. How many there are says the caller; the network is a leaf for each port of a server.
+
+mod nearest;
+mod pci;
+mod servers;
+mod system;
+
+use crate::error::ImportError;
+use crate::graph::Fabric;
+use crate::page::Page;
+use crate::registry::{Family, Given, Kind, Work};
+use crate::source::Head;
+use crate::units::{rate, time};
+use crate::xml::Xml;
+use nearest::Path;
+use servers::{NETWORK_PS, NVLINK_PS, NvLinks, Port};
+use system::System;
+
+/// Topologies of NCCL.
+pub static FAMILY: Family = Family {
+    name: "nccl",
+    about: "NCCL, the collective library",
+    kinds: &[Kind { name: "nccl-topology", about: "a topology: the GPUs, NICs and NVLinks of a server", recognise }],
+    combine,
+};
+
+/// Servers where nothing says how many.
+const SERVERS: u32 = 2;
+
+fn recognise(head: &Head) -> bool {
+    let text = head.lines().join("\n");
+    text.trim_start().starts_with('<') && text.contains("<system") && text.contains("<cpu") && text.contains("numaid")
+}
+
+fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+    let [(_, source)] = given.files.as_slice() else {
+        return Err(ImportError::new("several topologies").hint("import them one by one"));
+    };
+    let file = source.name();
+    if let Some((name, _)) = &work.options.fabric {
+        let error = source.error("a topology of NCCL is a fabric itself").value(format!("--fabric {name}"));
+        return Err(error.hint("import a workload with --fabric and the scenario that this file becomes"));
+    }
+    let text = source.text()?;
+    let system = system::parse(&Xml::parse(file, &text)?, file, work.notes)?;
+    let used = if system.nics.is_empty() { vec![] } else { nearest::nics(&system) };
+    let ports = servers::ports(&system, &used);
+    let nvlinks = servers::nvlinks(&system, file, work.notes)?;
+    let servers = count(&system, &nvlinks, file, work)?;
+    let lines: Vec<u64> = system.gpus.iter().map(|gpu| gpu.line).collect();
+    let graph = servers::graph(servers, system.gpus.len() as u32, &ports, &nvlinks, &lines)
+        .map_err(|error| error.file(file).line(lines[0]))?;
+    let mut page = Page::new();
+    page.remark(&format!("{}: a topology of NCCL, {servers} servers of {} GPUs.", source.file_name(), lines.len()));
+    chosen(&system, &used, &ports, file, work, &mut page);
+    work.title(source.file_name(), &mut page);
+    Fabric::of(&graph).write(&graph, &mut page);
+    page.head("[switch]").key("buffer_per", "none");
+    if used.iter().any(|(nics, _)| nics.len() > 1) {
+        page.head("[nic]").key_because("link", "least-loaded", "channels take turns with the NICs of their GPU");
+        let text = "nic.link: each flow of a GPU takes the least loaded of its NICs; channels of NCCL take turns";
+        work.notes.differs(file, None, text);
+    }
+    assumed(&ports, &nvlinks, servers, file, work);
+    Ok(page)
+}
+
+/// How many servers there are.
+fn count(system: &System, nvlinks: &NvLinks, file: &str, work: &mut Work<'_>) -> Result<u32, ImportError> {
+    let fail = |reason: String, hint| Err(ImportError::new(reason).file(file).line(1).hint(hint));
+    let said = work.options.servers;
+    if said == Some(0) {
+        return fail("--servers 0: there is no server".into(), "at least 1");
+    }
+    if system.nics.is_empty() {
+        if said.is_some_and(|servers| servers > 1) {
+            return fail("several servers, and none has a NIC".into(), "a NIC is a <pci> of class 0x02…, or a <net>");
+        }
+        if *nvlinks == (NvLinks { to_switch: vec![0; system.gpus.len()], pairs: vec![] }) {
+            return fail("no GPU has a NIC or an NVLink".into(), "a NIC is a <pci> of class 0x02…, or a <net>");
+        }
+        work.notes.assumed(file, None, "one server: it has no NIC");
+        return Ok(1);
+    }
+    Ok(said.unwrap_or_else(|| {
+        work.notes.assumed(file, None, format!("{SERVERS} servers; --servers N says another number"));
+        SERVERS
+    }))
+}
+
+/// Says which GPU uses which NICs.
+fn chosen(
+    system: &System,
+    used: &[(Vec<usize>, Path)],
+    ports: &[Port],
+    file: &str,
+    work: &mut Work<'_>,
+    page: &mut Page,
+) {
+    for ((own, (nics, path)), gpu) in (0..).zip(used).zip(&system.gpus) {
+        let names: Vec<&str> = nics.iter().map(|nic| system.nics[*nic].name.as_str()).collect();
+        let text = format!(
+            "GPU {} ({}) uses NIC {}: {}, {} by NCCL's reckoning",
+            gpu.dev,
+            gpu.busid,
+            names.join(" and "),
+            path.distance,
+            rate(path.bps)
+        );
+        page.remark(&format!("{text}."));
+        work.notes.verdict(file, Some(gpu.line), text);
+        for port in ports.iter().filter(|port| port.gpu == own && port.sharing > 1) {
+            let nic = &system.nics[port.nic];
+            let text = format!(
+                "NIC {} serves {} GPUs: each has a link of {} to a leaf of its own, its part of {}, also when the others are idle",
+                nic.name,
+                port.sharing,
+                rate(port.bps),
+                rate(nic.bps)
+            );
+            work.notes.differs(file, Some(nic.line), text);
+        }
+    }
+    let idle = (0..).zip(&system.nics).filter(|(number, _)| used.iter().all(|(nics, _)| !nics.contains(number)));
+    for (_, nic) in idle {
+        work.notes.ignored(file, Some(nic.line), format!("NIC {}, which no GPU uses", nic.name));
+    }
+}
+
+/// What does not stand in the file.
+fn assumed(ports: &[Port], nvlinks: &NvLinks, servers: u32, file: &str, work: &mut Work<'_>) {
+    if let [_, _, ..] = ports {
+        let text = format!(
+            "the network: a leaf for each of the {} ports of a server, joined by {servers} spines, so that a leaf has as much upwards \
+             as downwards; {} a link",
+            ports.len(),
+            time(NETWORK_PS)
+        );
+        work.notes.assumed(file, None, text);
+    } else if let [_] = ports {
+        work.notes.assumed(file, None, format!("the network: one leaf; {} a link", time(NETWORK_PS)));
+    }
+    if nvlinks.to_switch.iter().all(|bps| *bps == 0) && nvlinks.pairs.is_empty() {
+        let text = "no NVLinks: the file has none between GPUs, and NCCL asks the machine for them; GPUs of a server reach each other \
+                    by the network; what NCCL_TOPO_DUMP_FILE writes has NVLinks";
+        work.notes.assumed(file, None, text);
+    } else {
+        let text =
+            format!("NVLinks: {} a link, and what NCCL takes them to carry (20.6 GB/s of sm 90)", time(NVLINK_PS));
+        work.notes.assumed(file, None, text);
+        let text = "PXN, by which a GPU sends through the NIC of another GPU of its server: each uses its own NICs";
+        work.notes.differs(file, None, text);
+    }
+    let text = "packets, switches and the control: as here by default, with buffers that hold everything and no control; PCI links \
+                limit no rate";
+    work.notes.assumed(file, None, text);
+}
