@@ -11,7 +11,6 @@ use crate::graph::{Fabric, Graph, Link};
 use crate::page::Page;
 use crate::registry::{Family, Given, Kind, Work};
 use groups::Groups;
-use topology::Servers;
 
 /// Files of SimAI and AICB.
 pub static FAMILY: Family = Family {
@@ -61,6 +60,14 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         (None, Some(servers), _, Some(source)) => {
             Fabric::of(&servers.graph).write(&servers.graph, &mut page);
             network(source.name(), work, &mut page);
+            if let Some((gpu, line)) = servers.two_ways {
+                page.head("[nic]").key_because("link", "least-loaded", "of equals NVLink, which stands first");
+                let text = format!(
+                    "GPU {gpu} reaches another one by NVLink and by one switch alike: flows take the link with less to send; \
+                     in that program NVLink alone"
+                );
+                work.notes.differs(source.name(), Some(line), text);
+            }
         }
         (None, _, Some(groups), _) => {
             let ranks = groups.ranks();
@@ -80,11 +87,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         _ => {}
     }
     if let (Some(workload), Some(groups)) = (&workload, &groups) {
-        let per_server = match &servers {
-            Some(servers) if servers.by_nvlink => per_server(servers, groups, workload)?,
-            _ => 1,
-        };
-        steps::write(workload, groups, per_server, work, &mut page)?;
+        steps::write(workload, groups, work, &mut page)?;
     }
     Ok(page)
 }
@@ -95,19 +98,6 @@ fn network(file: &str, work: &mut Work<'_>, page: &mut Page) {
     let text = "packets, switches and the control, which that program has in another file: as here by default, with buffers that hold \
                 everything and no control; --fabric FILE says otherwise";
     work.notes.assumed(file, None, text);
-}
-
-/// Ranks of a server.
-fn per_server(servers: &Servers, groups: &Groups, workload: &workload::Workload) -> Result<u32, ImportError> {
-    let (ranks, per_server) = (groups.ranks(), servers.per_server);
-    if ranks < per_server {
-        return Ok(ranks);
-    }
-    if ranks.is_multiple_of(per_server) {
-        return Ok(per_server);
-    }
-    let reason = format!("{ranks} ranks do not fill servers of {per_server} GPUs");
-    Err(ImportError::new(reason).file(&workload.file).line(1))
 }
 
 fn star(hosts: u32) -> Graph {

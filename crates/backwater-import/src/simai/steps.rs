@@ -21,19 +21,10 @@ struct Steps<'a> {
     written: usize,
 }
 
-/// Writes the job: ranks in servers of so many.
-pub fn write(
-    workload: &Workload,
-    groups: &Groups,
-    per_server: u32,
-    work: &mut Work<'_>,
-    page: &mut Page,
-) -> Result<(), ImportError> {
+/// Writes the job.
+pub fn write(workload: &Workload, groups: &Groups, work: &mut Work<'_>, page: &mut Page) -> Result<(), ImportError> {
     let ranks = groups.ranks();
     page.head("[[job]]").key("label", "workload").key("ranks", ranks);
-    if per_server > 1 {
-        page.key("ranks_per_server", per_server);
-    }
     let file = workload.file.as_str();
     let comms = |layer: &Layer| layer.passes.iter().flat_map(|pass| pass.comm).collect::<Vec<_>>();
     if workload.layers.iter().any(|layer| !comms(layer).is_empty()) {

@@ -4,26 +4,27 @@
 //! file = nodes gpus_per_server nvswitches switches links gpu { nvswitch } { switch } { a b rate delay loss }
 //! ```
 //!
-//! All that is no switch is a GPU. GPUs have links to the NVLink switches of their server and to the network.
+//! All that is no switch is a GPU. GPUs have links to the NVLink switches of their server and to the network, perhaps several.
 
 use crate::error::ImportError;
-use crate::graph::{Graph, Link};
+use crate::graph::Graph;
 use crate::note::Notes;
 use crate::source::Head;
-use crate::units::rate;
 use crate::words::Words;
+use std::collections::BTreeMap;
+
+/// Most links of a GPU to NVLink switches; there are 18 NVLinks at most.
+const MOST_NVLINKS: usize = 64;
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Servers {
-    /// GPUs and the switches of the network, or, where GPUs have no other link, the NVLink switches.
+    /// GPUs, NVLink switches, and the switches of the network.
     pub graph: Graph,
     /// GPUs.
     pub gpus: u32,
-    /// GPUs of a server.
-    pub per_server: u32,
-    /// Whether the GPUs of a server are joined by NVLink, beside the network.
-    pub by_nvlink: bool,
+    /// A GPU that reaches another by NVLink and by one switch of the network alike, with the line of that link.
+    pub two_ways: Option<(u32, u64)>,
 }
 
 /// Whether a file is a topology: five counts and the name of a GPU, and numbers below.
@@ -62,68 +63,65 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
     }
     let mut graph = Graph::new(nodes);
     graph.read_switches(nvlink, &mut words)?;
-    let is_nvlink = graph.switch.clone();
+    graph.tiers = graph.switches().map(|node| (node, "nvswitch")).collect();
     graph.read_switches(switches, &mut words)?;
     graph.read_links(links, &mut words)?;
     if let Some(word) = words.next_word() {
         notes.ignored(file, Some(word.line), format!("what follows the {links} links that the first line counts"));
     }
-    let inside = |link: &Link| [link.a, link.b].iter().any(|node| is_nvlink.get(*node as usize) == Some(&true));
-    let outside: Vec<Link> = graph.links.iter().filter(|link| !inside(link)).copied().collect();
-    let by_nvlink = !outside.is_empty() && outside.len() < graph.links.len();
-    if by_nvlink {
-        if let Some(link) = graph.links.iter().find(|link| inside(link)) {
-            let text = format!(
-                "NVLink, {} a GPU: transfers within a server take no time here, and all others use the network",
-                rate(link.bps)
-            );
-            notes.differs(file, Some(link.line), text);
-        }
-        graph.links = outside;
-        graph = without(&graph, &is_nvlink);
-    }
     if let Some(link) = graph.links.iter().find(|link| link.loss > 0.0) {
         notes.ignored(file, Some(link.line), "the share of lost frames of links: `[[fault]]` can have it");
     }
-    one_link_each(file, &graph)?;
-    Ok(Servers { graph, gpus, per_server, by_nvlink })
+    let two_ways = links_of_gpus(file, &graph)?;
+    if two_ways.is_some() {
+        graph.links.sort_by_key(|link| ![link.a, link.b].iter().any(|node| graph.tiers.contains_key(node)));
+    }
+    Ok(Servers { graph, gpus, two_ways })
 }
 
-/// The graph without some of its nodes, which have no links; the others are numbered anew.
-fn without(graph: &Graph, left_out: &[bool]) -> Graph {
-    let mut number = 0;
-    let numbers: Vec<u32> = left_out
-        .iter()
-        .map(|out| {
-            number += u32::from(!out);
-            number.saturating_sub(1)
-        })
-        .collect();
-    let of = |node: u32| numbers.get(node as usize).copied().unwrap_or(node);
-    let kept = graph.switch.iter().zip(left_out).filter(|(_, out)| !**out);
-    let links = graph.links.iter().map(|link| Link { a: of(link.a), b: of(link.b), ..*link });
-    Graph { switch: kept.map(|(switch, _)| *switch).collect(), links: links.collect() }
-}
-
-/// A GPU has one link to the network.
-fn one_link_each(file: &str, graph: &Graph) -> Result<(), ImportError> {
-    let mut links = vec![0u32; graph.switch.len()];
+/// Sees that GPUs have links to switches alone, and each one to the network if there is one. Gives what [`Servers::two_ways`] is.
+fn links_of_gpus(file: &str, graph: &Graph) -> Result<Option<(u32, u64)>, ImportError> {
     let fail = |line: u64, reason: String| ImportError::new(reason).file(file).line(line);
+    // Of each GPU the NVLink switches, and the switches of the network with their lines.
+    let mut nvlinks = vec![Vec::new(); graph.switch.len()];
+    let mut network = vec![Vec::new(); graph.switch.len()];
     for link in &graph.links {
-        if !graph.is_switch(link.a) && !graph.is_switch(link.b) {
-            return Err(fail(link.line, format!("a link between the GPUs {} and {}", link.a, link.b)));
+        let (gpu, switch) = match (graph.is_switch(link.a), graph.is_switch(link.b)) {
+            (false, false) => {
+                return Err(fail(link.line, format!("a link between the GPUs {} and {}", link.a, link.b)));
+            }
+            (true, true) => continue,
+            (false, true) => (link.a, link.b),
+            (true, false) => (link.b, link.a),
+        };
+        match graph.tiers.contains_key(&switch) {
+            true => {
+                let own: &mut Vec<u32> = &mut nvlinks[gpu as usize];
+                own.push(switch);
+                if own.len() > MOST_NVLINKS {
+                    return Err(fail(link.line, format!("GPU {gpu} has more than {MOST_NVLINKS} NVLinks")));
+                }
+            }
+            false => network[gpu as usize].push((switch, link.line)),
         }
-        for node in [link.a, link.b] {
-            let Some(count) = links.get_mut(node as usize).filter(|_| !graph.is_switch(node)) else { continue };
-            *count += 1;
-            if *count > 1 {
-                let hint = "leave one link of each GPU, with the rate of them all; or take a fabric of yours with --fabric FILE";
-                return Err(fail(link.line, format!("GPU {node} has several links to the network")).hint(hint));
+    }
+    let other_than_nvlink = network.iter().any(|links| !links.is_empty());
+    if let Some(gpu) = graph.hosts().find(|gpu| {
+        let gpu = *gpu as usize;
+        network[gpu].is_empty() && (other_than_nvlink || nvlinks[gpu].is_empty())
+    }) {
+        return Err(fail(1, format!("GPU {gpu} has no link to the network")));
+    }
+    // Whoever was met first at both an NVLink switch and a switch.
+    let mut met = BTreeMap::new();
+    for gpu in graph.hosts() {
+        for nvlink in &nvlinks[gpu as usize] {
+            for (switch, line) in &network[gpu as usize] {
+                if *met.entry((*nvlink, *switch)).or_insert(gpu) != gpu {
+                    return Ok(Some((gpu, *line)));
+                }
             }
         }
     }
-    match (0u32..).zip(&links).find(|(node, count)| **count == 0 && !graph.is_switch(*node)) {
-        Some((node, _)) => Err(fail(1, format!("GPU {node} has no link to the network"))),
-        None => Ok(()),
-    }
+    Ok(None)
 }

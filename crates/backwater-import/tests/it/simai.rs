@@ -25,23 +25,56 @@ fn steps(scenario: &toml::Table) -> Vec<String> {
     scenario["job"][0]["step"].as_array().unwrap().iter().map(line).collect()
 }
 
+/// Links of an explicit topology, as `a-b RATE DELAY`.
+fn links(scenario: &toml::Table) -> Vec<String> {
+    assert_eq!(scenario["topology"]["kind"].as_str(), Some("explicit"));
+    let line = |link: &toml::Value| {
+        let [a, b, rate, delay] = ["a", "b", "rate", "delay"].map(|key| link[key].as_str().unwrap());
+        format!("{a}-{b} {rate} {delay}")
+    };
+    scenario["topology"]["link"].as_array().unwrap().iter().map(line).collect()
+}
+
+/// Two servers of eight GPUs, eight ASW switches by rail, and 64 PSW switches above them.
 #[test]
-fn servers_on_rails_are_a_leaf_spine_with_rails() {
+fn gpus_have_nvlink_and_a_link_to_their_rail() {
     let (result, scenario) = done(&[("t", &text("Spectrum-X_16g_8gps_400Gbps_H100"))]);
-    for line in [
-        "kind = \"leaf-spine\"",
-        "leaves = 8",
-        "spines = 64",
-        "hosts_per_leaf = 2",
-        "rails = 8",
-        "rate = \"400 Gb/s\"",
-        "link_delay = \"500 ns\"",
-    ] {
-        assert!(result.scenario.contains(line), "{line} is missing in\n{}", result.scenario);
+    let links = links(&scenario);
+    let mut expected = Vec::new();
+    for gpu in 0..16 {
+        expected.push(format!("h{gpu}-nvswitch{} 2880 Gb/s 25 ns", gpu / 8));
+        expected.push(format!("h{gpu}-s{} 400 Gb/s 500 ns", 18 + gpu % 8));
     }
-    assert_eq!(scenario.get("job"), None);
-    let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
-    assert!(notes.iter().any(|note| note.starts_with("t:3: differs: NVLink, 2880 Gb/s a GPU")), "{notes:?}");
+    assert_eq!(links[..32], expected);
+    assert_eq!(links.len(), 32 + 8 * 64);
+    let nodes = scenario["topology"]["node"].as_array().unwrap();
+    let count =
+        |tier: &str| nodes.iter().filter(|node| node.get("tier").and_then(|tier| tier.as_str()) == Some(tier)).count();
+    assert_eq!([count("nvswitch"), count("tor"), count("agg"), nodes.len()], [2, 8, 64, 90]);
+    assert_eq!((scenario.get("job"), scenario.get("nic")), (None, None));
+    assert!(result.notes.iter().all(|note| !note.text.contains("NVLink")), "{:?}", result.notes);
+}
+
+#[test]
+fn gpus_have_several_links_to_the_network() {
+    let text = "8 2 2 2 10 H100\n4 5 6 7\n0 4 2400Gbps 25ns 0\n1 4 2400Gbps 25ns 0\n2 5 2400Gbps 25ns 0\n3 5 2400Gbps 25ns 0\n\
+                0 6 200Gbps 500ns 0\n0 7 200Gbps 500ns 0\n1 6 200Gbps 500ns 0\n2 6 200Gbps 500ns 0\n2 7 200Gbps 500ns 0\n\
+                3 7 200Gbps 500ns 0\n";
+    let (_, scenario) = done(&[("t", text)]);
+    let of = |host: &str| links(&scenario).into_iter().filter(|link| link.starts_with(host)).collect::<Vec<_>>();
+    assert_eq!(of("h2-"), ["h2-nvswitch1 2400 Gb/s 25 ns", "h2-s6 200 Gb/s 500 ns", "h2-s7 200 Gb/s 500 ns"]);
+}
+
+/// Where GPUs of a server are at one switch, a link to it leads to a neighbour as well as NVLink does.
+#[test]
+fn two_ways_to_a_neighbour_are_said() {
+    let text =
+        "4 2 1 1 4 H100\n2 3\n0 3 400Gbps 500ns 0\n1 3 400Gbps 500ns 0\n0 2 2400Gbps 25ns 0\n1 2 2400Gbps 25ns 0\n";
+    let (result, scenario) = done(&[("t", text)]);
+    assert_eq!(links(&scenario)[0], "h0-nvswitch0 2400 Gb/s 25 ns");
+    assert_eq!(scenario["nic"]["link"].as_str(), Some("least-loaded"));
+    let said = "t:4: differs: GPU 1 reaches another one by NVLink and by one switch alike";
+    assert!(result.notes.iter().any(|note| note.to_string().starts_with(said)), "{:?}", result.notes);
 }
 
 #[test]
@@ -49,7 +82,7 @@ fn a_workload_on_its_servers() {
     let files = [("w", text("microAllReduce.txt")), ("t", text("Spectrum-X_16g_8gps_400Gbps_H100"))];
     let (_, scenario) = done(&[(files[0].0, &files[0].1), (files[1].0, &files[1].1)]);
     let job = &scenario["job"][0];
-    assert_eq!((job["ranks"].as_integer(), job["ranks_per_server"].as_integer()), (Some(8), Some(8)));
+    assert_eq!((job["ranks"].as_integer(), job.get("ranks_per_server")), (Some(8), None));
     // Weight and input gradient take 1 ns each; the layers are gone through backwards then.
     assert_eq!(
         steps(&scenario),
@@ -173,8 +206,18 @@ fn what_is_wrong_is_said_with_its_line() {
         ("topology", "5 3 1 0 1 H100\n4\n0 4 1Gbps 1ns 0\n".into(), "a:1: 4 GPUs do not fill servers of 3"),
         (
             "topology",
-            "3 1 0 2 2 H100\n1 2\n0 1 1Gbps 1ns 0\n0 2 1Gbps 1ns 0\n".into(),
-            "a:4: GPU 0 has several links to the network",
+            "3 2 0 1 2 H100\n2\n0 2 1Gbps 1ns 0\n0 1 1Gbps 1ns 0\n".into(),
+            "a:4: a link between the GPUs 0 and 1",
+        ),
+        (
+            "topology",
+            "4 2 1 1 3 H100\n2 3\n0 2 1Gbps 1ns 0\n1 2 1Gbps 1ns 0\n0 3 1Gbps 1ns 0\n".into(),
+            "a:1: GPU 1 has no link to the network",
+        ),
+        (
+            "topology",
+            format!("2 1 1 0 65 H100\n1\n{}", "0 1 1Gbps 1ns 0\n".repeat(65)),
+            "a:67: GPU 0 has more than 64 NVLinks",
         ),
         ("workload", format!("HYBRID_DLRM all_gpus: 4\n1\n{layer}"), "a:1: `HYBRID_DLRM`: cannot be imported"),
         ("workload", format!("SOMETHING all_gpus: 4\n1\n{layer}"), "a:1: `SOMETHING`: is no policy of SimAI"),
@@ -209,13 +252,9 @@ fn what_is_wrong_is_said_with_its_line() {
         assert!(error.starts_with(expected), "{error}\nis not {expected}");
     }
     let topology = text("Spectrum-X_16g_8gps_400Gbps_H100");
-    for (gpus, expected) in
-        [(32, "w:1: 32 ranks, and the topology has 16 GPUs"), (12, "w:1: 12 ranks do not fill servers of 8")]
-    {
-        let workload = format!("MICRO all_gpus: {gpus}\n1\n{layer}");
-        let error = imported(&[("w", &workload), ("t", &topology)], &Options::default()).map(|_| ()).unwrap_err();
-        assert!(error.to_string().starts_with(expected), "{error}");
-    }
+    let workload = format!("MICRO all_gpus: 32\n1\n{layer}");
+    let error = imported(&[("w", &workload), ("t", &topology)], &Options::default()).map(|_| ()).unwrap_err();
+    assert!(error.to_string().starts_with("w:1: 32 ranks, and the topology has 16 GPUs"), "{error}");
 }
 
 /// Whatever is done to one of two files that belong together, they are read or refused.
