@@ -457,6 +457,18 @@ pub struct NicParams {
     /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at its host and its effect, for all hosts that `[[nic.at]]` does not name.
     #[schemars(extend("x-source" = "choice: none; IEEE 802.1Qau studies speak of 100 to 500 us of control loop delay", "x-range" = "0 s to 100 ms"))]
     pub control_delay: Time,
+    /// Time that an interface takes to issue a message, one after the other: a flow begins when those that were posted there before it have been issued, and itself. For all hosts that `[[nic.at]]` does not name.
+    #[schemars(extend("x-source" = "the gap g of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995); default: choice, none", "x-range" = "0 s to 100 ms"))]
+    pub issue: Time,
+}
+
+/// What differs at the interfaces of one host; `None`: it is as at all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NicTimes {
+    /// See [`NicParams::control_delay`].
+    pub control_delay: Option<Time>,
+    /// See [`NicParams::issue`].
+    pub issue: Option<Time>,
 }
 
 impl Default for NicParams {
@@ -467,6 +479,7 @@ impl Default for NicParams {
             store_and_forward: false,
             link: LinkChoice::Hash,
             control_delay: Time::ZERO,
+            issue: Time::ZERO,
         }
     }
 }

@@ -81,8 +81,8 @@ pub(crate) enum Event {
     Job {
         job: u32,
     },
-    /// The first frame of a flow has been fetched.
-    Fetched {
+    /// A posted flow sets out: its interface has issued it, and fetched its first frame where it does that.
+    Begin {
         slot: u32,
         tag: u32,
     },
@@ -178,7 +178,7 @@ impl Event {
             Event::Drain { host } => order(10, at(host)),
             Event::Source { source } => order(11, at(source)),
             Event::Stream { tag, ends, .. } => order(12, at(tag) | u64::from(ends) << 8),
-            Event::Fetched { tag, .. } => order(13, at(tag)),
+            Event::Begin { tag, .. } => order(13, at(tag)),
             Event::Fault { fault } => order(14, at(fault)),
             Event::Wake { port } => order(15, at(port)),
             Event::Sample => order(16, 0),

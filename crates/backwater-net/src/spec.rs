@@ -1,6 +1,6 @@
 //! Everything that a run is built from.
 
-use crate::config::{AckParams, NicParams, PacketParams, SwitchParams, TransportParams};
+use crate::config::{AckParams, NicParams, NicTimes, PacketParams, SwitchParams, TransportParams};
 use crate::packet::{Class, HostId, NodeId};
 use crate::queues::HostQueues;
 use crate::topology::Graph;
@@ -138,8 +138,8 @@ pub struct Spec<A> {
     pub nic: NicParams,
     /// Classes that have several queues at each host.
     pub queues: HostQueues,
-    /// Hosts at which control messages take another time than `nic.control_delay` to act.
-    pub control_delays: Vec<(HostId, Time)>,
+    /// Hosts whose interfaces take other times than `nic` says; of several entries of a host each value that is given last counts.
+    pub nics_at: Vec<(HostId, NicTimes)>,
     /// The mechanisms.
     pub actors: A,
     /// Labels of the flow groups.

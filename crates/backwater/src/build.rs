@@ -65,7 +65,7 @@ pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, Sce
         switches: switches.collect(),
         nic: resolved.file.nic.params.clone(),
         queues: checked.queues,
-        control_delays: checked.control_delays.clone(),
+        nics_at: checked.nics_at.clone(),
         actors: resolved.mechanisms.clone(),
         awaited: awaited_groups(resolved, &run.groups, awaited)?,
         groups: run.groups,

@@ -1,4 +1,4 @@
-//! `[nic]` as the stage takes it: delays of some hosts, and priorities of the queues.
+//! `[nic]` as the stage takes it: times of some hosts, and priorities of the queues.
 
 use crate::error::{ScenarioError, Warning};
 use crate::file::File;
@@ -7,28 +7,35 @@ use crate::layout::Layout;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_net::HostQueues;
-use backwater_net::config::LinkChoice;
+use backwater_net::config::{LinkChoice, NicTimes};
 use backwater_net::packet::{CLASSES, Class, HostId, NodeId, class_bits};
 use backwater_net::topology::nvlink::TIER as NVLINK_TIER;
 use std::collections::{BTreeSet, HashMap};
 
-/// Longest delay of a control message: a run ends when links have been silent for a second, and must not miss one.
+/// Longest time of an interface: a run ends when links have been silent for a second, and must not miss a message.
 const LONGEST: Time = Time::ms(100);
 
-/// Hosts with a control delay of their own, in the order in which they count.
-pub(crate) fn control_delays(layout: &Layout) -> Result<Vec<(HostId, Time)>, ScenarioError> {
+/// Hosts whose interfaces have times of their own, in the order in which they count.
+pub(crate) fn times(layout: &Layout) -> Result<Vec<(HostId, NicTimes)>, ScenarioError> {
     let nic = &layout.file.nic;
-    let within = |key: String, delay: Time| match delay > LONGEST {
-        true => Err(layout.error(&key, format!("{delay} is too long")).hint(format!("{LONGEST} at most"))),
-        false => Ok(()),
+    let within = |key: String, time: Option<Time>| match time.filter(|time| *time > LONGEST) {
+        Some(time) => Err(layout.error(&key, format!("{time} is too long")).hint(format!("{LONGEST} at most"))),
+        None => Ok(()),
     };
-    within("nic.control_delay".into(), nic.params.control_delay)?;
+    within("nic.control_delay".into(), Some(nic.params.control_delay))?;
+    within("nic.issue".into(), Some(nic.params.issue))?;
     let mut all = Vec::new();
     for (i, at) in nic.at.iter().enumerate() {
+        let times = NicTimes { control_delay: at.control_delay, issue: at.issue };
+        if times == NicTimes::default() {
+            let error = layout.error(&format!("nic.at.{i}"), "nothing differs at these hosts");
+            return Err(error.hint("give `control_delay`, `issue`, or both"));
+        }
         within(format!("nic.at.{i}.control_delay"), at.control_delay)?;
+        within(format!("nic.at.{i}.issue"), at.issue)?;
         let found = hosts::expand(&at.hosts, &layout.index)
             .map_err(|(reason, hint)| layout.error(&format!("nic.at.{i}.hosts"), reason).hint(hint))?;
-        all.extend(found.into_iter().map(|host| (host, at.control_delay)));
+        all.extend(found.into_iter().map(|host| (host, times)));
     }
     Ok(all)
 }

@@ -6,7 +6,7 @@ use crate::layout::Layout;
 use crate::nics;
 use crate::plan::Plan;
 use crate::resolved::Resolved;
-use backwater_engine::Time;
+use backwater_net::config::NicTimes;
 use backwater_net::packet::HostId;
 use backwater_net::spec::Fault;
 use backwater_net::{Bytes, HostQueues};
@@ -23,15 +23,15 @@ pub struct Planned {
     pub(crate) plans: Vec<Plan>,
     /// The queues of every host.
     pub(crate) queues: HostQueues,
-    /// Hosts with a control delay of their own, in the order in which they count.
-    pub(crate) control_delays: Vec<(HostId, Time)>,
+    /// Hosts whose interfaces have times of their own, in the order in which they count.
+    pub(crate) nics_at: Vec<(HostId, NicTimes)>,
     pub(crate) faults: Vec<Fault>,
 }
 
 impl Planned {
     pub(crate) fn new(layout: Layout) -> Result<Planned, ScenarioError> {
         frames(&layout)?;
-        let control_delays = nics::control_delays(&layout)?;
+        let nics_at = nics::times(&layout)?;
         let queues = nics::queues(&layout)?;
         let mut plans = Vec::new();
         for (number, group) in layout.file.flow.iter().enumerate() {
@@ -41,7 +41,7 @@ impl Planned {
             }
         }
         let faults = faults::all(&layout)?;
-        Ok(Planned { layout, plans, queues, control_delays, faults })
+        Ok(Planned { layout, plans, queues, nics_at, faults })
     }
 }
 

@@ -94,7 +94,7 @@ fn with_queues(queues: HostQueues, ack: AckParams, transport: TransportParams, n
     Lone::new(graph, 1, rules, |_, _| {
         let shape = NicShape { host: HostId(0), rate: RATE, queues };
         LoneHost {
-            host: Host::new(0, 0, shape, After::default(), Time::ZERO),
+            host: Host::new(0, 0, shape, After::default(), &NicParams::default()),
             tables: Tables { flows: Flows::default(), controllers: Controllers::new(1) },
         }
     })
@@ -143,7 +143,7 @@ impl Lone<LoneHost> {
     }
 
     fn begin(&mut self, slot: u32) {
-        self.node.at(&mut self.ports[..1], &mut self.world).begin(slot);
+        self.node.at(&mut self.ports[..1], &mut self.world).begin(slot, Time::ZERO);
     }
 
     fn reference(&self, slot: u32) -> FlowRef {

@@ -3,7 +3,7 @@
 //! Frames are the SFC study's (4000 B and 64 B of header, no gap, 64 B acknowledgements along the data's path backwards)
 //! unless a test says otherwise. Memory has no limit, so that a limit in a test is there on purpose.
 
-use crate::config::{AckParams, AckPath, BufferPer, NicParams, PacketParams, SwitchParams, TransportParams};
+use crate::config::{AckParams, AckPath, BufferPer, NicParams, NicTimes, PacketParams, SwitchParams, TransportParams};
 use crate::packet::{Class, HostId, NodeId};
 use crate::queues::HostQueues;
 use crate::record::{
@@ -40,8 +40,8 @@ pub struct Bench<A> {
     pub nic: NicParams,
     /// Classes that have several queues at each host.
     pub queues: HostQueues,
-    /// Hosts with a control delay of their own.
-    pub control_delays: Vec<(HostId, Time)>,
+    /// Hosts whose interfaces have times of their own.
+    pub nics_at: Vec<(HostId, NicTimes)>,
     /// The mechanisms.
     pub mechanisms: A,
     /// The flows.
@@ -77,7 +77,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
             at: Vec::new(),
             nic: NicParams::default(),
             queues: HostQueues::default(),
-            control_delays: Vec::new(),
+            nics_at: Vec::new(),
             mechanisms: A::default(),
             flows: Vec::new(),
             faults: Vec::new(),
@@ -167,7 +167,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
             switches: self.graph.switches().map(params).collect(),
             nic: self.nic.clone(),
             queues: self.queues,
-            control_delays: self.control_delays.clone(),
+            nics_at: self.nics_at.clone(),
             actors,
             awaited: self.awaited.clone(),
             groups: vec!["all".into(), "others".into()],

@@ -21,6 +21,8 @@ pub(crate) enum Status {
     Windowed,
     /// Has nothing to send (yet).
     Idle,
+    /// Its interface has still to issue it, or to fetch its first frame: it has not begun.
+    Posted,
 }
 
 /// The sender's half. What every packet needs comes first, in two cache lines.

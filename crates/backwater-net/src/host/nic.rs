@@ -1,6 +1,7 @@
 //! A host's interface, one for each of its links: which classes have something to send, and whose turn it is.
 
 use super::flow::NO_FLOW;
+use crate::config::{NicParams, NicTimes};
 use crate::hooks::NicShape;
 use crate::packet::{CLASSES, Class, Dscp};
 use crate::port::highest;
@@ -40,6 +41,11 @@ pub(crate) struct Host<N> {
     /// Time between the arrival of a control message and its effect.
     #[state(fixed)]
     pub control_delay: Time,
+    /// What it takes to issue a message: one after the other.
+    #[state(fixed)]
+    pub issue: Time,
+    /// Until then it issues what has been posted.
+    issues_until: Time,
     /// \[bytes\] of flows that have begun here and not ended, where that decides about links.
     pub unfinished: u64,
 }
@@ -65,7 +71,7 @@ pub(crate) struct SlowReceiver {
 }
 
 impl<N> Host<N> {
-    pub fn new(number: u32, port: u32, shape: NicShape, stack: N, control_delay: Time) -> Host<N> {
+    pub fn new(number: u32, port: u32, shape: NicShape, stack: N, params: &NicParams) -> Host<N> {
         Host {
             port,
             ready_mask: 0,
@@ -79,9 +85,23 @@ impl<N> Host<N> {
             turn: (0, 0),
             parked: Vec::new(),
             passed_over: Vec::new(),
-            control_delay,
+            control_delay: params.control_delay,
+            issue: params.issue,
+            issues_until: Time::ZERO,
             unfinished: 0,
         }
+    }
+
+    /// Times of its own.
+    pub fn take_times(&mut self, own: &NicTimes) {
+        self.control_delay = own.control_delay.unwrap_or(self.control_delay);
+        self.issue = own.issue.unwrap_or(self.issue);
+    }
+
+    /// When a message that is posted now is issued: behind all that were posted before it.
+    pub fn issue_at(&mut self, now: Time) -> Time {
+        self.issues_until = self.issues_until.max(now).after(self.issue);
+        self.issues_until
     }
 
     /// Data frames in the transmit queue that may leave: those of a paused queue must not keep others from it.

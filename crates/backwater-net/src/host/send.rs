@@ -22,11 +22,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.node.line_up(slot);
     }
 
-    /// A flow begins.
-    pub(crate) fn begin(&mut self, slot: u32) {
+    /// A flow begins. For so long its interface has issued others before it.
+    pub(crate) fn begin(&mut self, slot: u32, waited: Time) {
         self.tell_begin(slot);
         self.ready(slot);
-        self.begin_waits(slot);
+        self.begin_waits(slot, waited);
         self.kick(PORT);
     }
 

@@ -30,6 +30,8 @@ use std::collections::VecDeque;
 /// Why something waited at a port, although it was there. Of several that hold, the first of this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Cause {
+    /// At its source: its interface issued messages that were posted before it.
+    Issue,
     /// At its source: its rate limiter let no packet go.
     Rate,
     /// At its source: its window was full.
@@ -60,6 +62,7 @@ impl Cause {
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
+            Cause::Issue => "issue",
             Cause::Rate => "rate-limit",
             Cause::Window => "window",
             Cause::Held(_) => "held-at-source",

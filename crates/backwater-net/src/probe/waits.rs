@@ -207,14 +207,18 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 }
 
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
-    /// A flow begins at its source.
+    /// A flow begins at its source, for which it has waited while others were issued.
     #[cold]
-    pub(crate) fn begin_waits(&mut self, slot: u32) {
+    pub(crate) fn begin_waits(&mut self, slot: u32, waited: Time) {
         let (group, reference) = (self.node.sending(slot as usize).group, self.node.reference(slot));
         let port = self.global(PORT);
         let Some(waits) = &mut self.world.probes.waits else { return };
         if waits.groups.get(group as usize) == Some(&true) {
-            waits.stands[port as usize].push(Stand::new(reference, true, self.world.now));
+            let mut stand = Stand::new(reference, true, self.world.now.since(waited));
+            if waited > Time::ZERO {
+                stand.pass(port, Cause::Issue, self.world.now);
+            }
+            waits.stands[port as usize].push(stand);
         }
     }
 
@@ -229,7 +233,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Some(Cause::Held(crate::port::first_owner(flow.shut)))
             }
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
-            Status::Ready | Status::Parked | Status::Idle => None,
+            Status::Ready | Status::Parked | Status::Idle | Status::Posted => None,
         };
         Some(AtSource { cause, queue })
     }

@@ -83,14 +83,14 @@ impl<A: Actors> Network<A> {
                 let peer = p.peer;
                 ports[peer as usize].rest.peer_queues = spec.queues;
                 let stack = spec.actors.nic(&shape);
-                hosts.push(Host::new(number, port, shape, stack, spec.nic.control_delay));
+                hosts.push(Host::new(number, port, shape, stack, &spec.nic));
             }
         }
-        for (host, delay) in &spec.control_delays {
+        for (host, times) in &spec.nics_at {
             if host.0 as usize >= fabric.host_node.len() {
                 return Err(format!("there is no host {}", host.0));
             }
-            fabric.nics(*host).for_each(|nic| hosts[nic as usize].control_delay = *delay);
+            fabric.nics(*host).for_each(|nic| hosts[nic as usize].take_times(times));
         }
         let shared = spec.actors.shared();
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));

@@ -5,7 +5,7 @@
 //! ```text
 //! D(j) = sum(F(i), i <= j) + (n - 1) max(F(i), i <= j)        when the last full packet has left link j, delays aside
 //! E(j) = max(E(j - 1), D(j)) + L(j)                           the last packet follows it, and itself
-//! ideal = E(m) + sum of delays and latencies
+//! ideal = E(m) + sum of delays and latencies + what its interface takes to issue it, and to fetch its first frame
 //! ```
 //!
 //! F and L are the times of a full and of the last packet on a link. It is the recursion of a chain of queues in series, solved for
@@ -79,12 +79,11 @@ impl<A: Actors> Network<A> {
             }
             end += self.time_on(*port, last + header);
         }
-        let fetched = if self.world.rules.nic.store_and_forward {
-            self.time_on(ports[0], bytes.min(payload) + header)
-        } else {
-            Time::ZERO
+        let posted = match self.ports[ports[0] as usize].belongs {
+            Belongs::Host(nic) => self.post_time(nic, bytes, left),
+            Belongs::Switch(_) => Time::ZERO,
         };
-        fetched + end + self.fixed_delays(ports)
+        posted + end + self.fixed_delays(ports)
     }
 
     /// \[bytes\] Line rate times the time from a full packet's first bit to its acknowledgement's last, in an idle network.

@@ -195,7 +195,9 @@ impl<A: Actors> Network<A> {
             Status::Ready => host.node.leave_line(slot),
             _ => _ = host.leave_lists(at),
         }
-        if shape.is_some() {
+        // One that has not begun keeps the time at which it is issued.
+        let begun = status != Status::Posted;
+        if shape.is_some() && begun {
             host.tell_end(slot);
             host.repace(controller);
         }
@@ -212,7 +214,9 @@ impl<A: Actors> Network<A> {
                 let own = FlowShape { payload: Bytes(u64::from(self.world.rules.payload)), ..flow.shape(&shape) };
                 let own = FlowShape { line: self.nic_rate(to), ..own };
                 self.tables.flows.send[at].controller = self.controller(&own, to, left, slot, hash);
-                self.host_at(to).tell_begin(slot);
+                if begun {
+                    self.host_at(to).tell_begin(slot);
+                }
             }
             None if controller != NO_CONTROLLER => {
                 if let Some(Some(own)) = self.tables.controllers.list.get_mut(controller as usize) {
@@ -221,7 +225,7 @@ impl<A: Actors> Network<A> {
             }
             None => {}
         }
-        if status != Status::Idle {
+        if begun && status != Status::Idle {
             self.host_at(to).send_on(slot);
         }
     }

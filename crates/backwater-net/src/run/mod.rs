@@ -309,7 +309,7 @@ impl<A: Actors> Network<A> {
             Event::Source { source } => self.start_flows(source as usize),
             Event::Job { job } => self.ask_job(job),
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
-            Event::Fetched { slot, tag } => self.fetched(slot, tag),
+            Event::Begin { slot, tag } => self.posted(slot, tag),
             Event::Timeout { slot, tag } => {
                 if let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) {
                     let nic = self.tables.flows.send[at].nic;

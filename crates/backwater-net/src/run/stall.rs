@@ -96,7 +96,10 @@ impl<A: Actors> Network<A> {
         self.flows_to_come()
             || self.jobs.wait()
             || self.faults.iter().any(|fault| fault.at > self.world.now)
-            || self.tables.flows.slots().any(|slot| !self.tables.flows.send[slot as usize].ended())
+            || self.tables.flows.slots().any(|slot| {
+                let flow = &self.tables.flows.send[slot as usize];
+                !flow.ended() || flow.status == Status::Posted
+            })
             || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
             || self.tables.controllers.list.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
     }
@@ -159,6 +162,7 @@ impl<A: Actors> View<'_, A> {
                 format!("its turn at {}, {why}", self.host_name(flow.src))
             }
             Status::Windowed => format!("acknowledgements: its window is full{}", self.trail(slot, found)),
+            Status::Posted => format!("{} to issue it", self.host_name(flow.src)),
             Status::Idle if flow.sent == flow.acked => "payload".into(),
             Status::Idle => format!("acknowledgements of what it has sent{}", self.trail(slot, found)),
         }

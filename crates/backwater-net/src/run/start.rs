@@ -105,15 +105,38 @@ impl<A: Actors> Network<A> {
             self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
             self.host_at(nic).tell_begin(slot);
             self.next_slot(slot, true);
-        } else if self.world.rules.nic.store_and_forward {
-            let first = spec.bytes.min(u64::from(self.world.rules.payload))
-                + u64::from(self.world.rules.header(left) + self.world.rules.gap);
-            let at = self.world.now + self.nic_rate(nic).time_for(Bytes(first));
-            let tag = self.tables.flows.send[slot as usize].tag;
-            self.world.push(at, Event::Fetched { slot, tag });
         } else {
-            self.begin(slot);
+            self.post(slot);
         }
+    }
+
+    /// A message is posted: it begins when its interface has issued those before it and then itself, and where it does that, has
+    /// fetched its first frame.
+    fn post(&mut self, slot: u32) {
+        let flow = &self.tables.flows.send[slot as usize];
+        let (nic, tag) = (flow.nic, flow.tag);
+        let fetch = self.fetch_time(nic, flow.available, flow.left);
+        let at = self.hosts[nic as usize].issue_at(self.world.now).after(fetch);
+        if at == self.world.now {
+            return self.begin(slot, Time::ZERO);
+        }
+        self.tables.flows.send[slot as usize].status = Status::Posted;
+        self.world.push(at, Event::Begin { slot, tag });
+    }
+
+    /// What an interface takes to fetch the first frame of a flow of so many bytes that mechanisms leave alone by `left`.
+    fn fetch_time(&self, nic: u32, bytes: u64, left: u8) -> Time {
+        let rules = &self.world.rules;
+        if !rules.nic.store_and_forward {
+            return Time::ZERO;
+        }
+        let first = bytes.min(u64::from(rules.payload)) + u64::from(rules.header(left) + rules.gap);
+        self.nic_rate(nic).time_for(Bytes(first))
+    }
+
+    /// What a flow takes from being posted until it may send, where nothing is posted before it.
+    pub(super) fn post_time(&self, nic: u32, bytes: u64, left: u8) -> Time {
+        self.hosts[nic as usize].issue + self.fetch_time(nic, bytes, left)
     }
 
     /// A part counts flows, and looks whether it can have one that begins.
@@ -125,14 +148,17 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    fn begin(&mut self, slot: u32) {
+    /// A flow begins that others have kept from being issued for so long.
+    fn begin(&mut self, slot: u32, waited: Time) {
         let nic = self.tables.flows.send[slot as usize].nic;
-        self.host_at(nic).begin(slot);
+        self.host_at(nic).begin(slot, waited);
     }
 
-    pub(super) fn fetched(&mut self, slot: u32, tag: u32) {
-        if self.tables.flows.find(FlowRef { slot, tag }).is_some() {
-            self.begin(slot);
+    pub(super) fn posted(&mut self, slot: u32, tag: u32) {
+        if let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) {
+            let flow = &self.tables.flows.send[at];
+            let own = self.post_time(flow.nic, flow.available, flow.left);
+            self.begin(slot, self.world.now.since(flow.start.after(own)));
         }
     }
 

@@ -4,7 +4,7 @@ use crate::own::{Bench, Makes, own};
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::bench::network::Outcome;
-use backwater_net::config::NicParams;
+use backwater_net::config::{NicParams, NicTimes};
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Fate, FlowCx, FlowSide, HoldStyle, NicCx, NicSide, Place, SwitchCx, SwitchSide};
 use backwater_net::packet::{Class, Control, HostId, Packet};
@@ -141,13 +141,14 @@ fn routed_messages_act_after_the_delay_to_the_picosecond() {
 fn hosts_have_delays_of_their_own() {
     let mut bench = bench();
     bench.nic.control_delay = Time::us(3);
-    bench.control_delays = vec![(HostId(0), Time::us(9)), (HostId(0), Time::us(1)), (HostId(1), Time::us(7))];
+    let with = |host, delay| (HostId(host), NicTimes { control_delay: Some(delay), issue: None });
+    bench.nics_at = vec![with(0, Time::us(9)), with(0, Time::us(1)), with(1, Time::us(7))];
     assert_eq!(heard(&run(&bench, How::Routed)), Time(ARRIVAL) + Time::us(1));
-    bench.control_delays = vec![(HostId(1), Time::us(7))];
+    bench.nics_at = vec![with(1, Time::us(7))];
     assert_eq!(heard(&run(&bench, How::Routed)), Time(ARRIVAL) + Time::us(3));
-    bench.control_delays = vec![(HostId(0), Time::ZERO)];
+    bench.nics_at = vec![with(0, Time::ZERO)];
     assert_eq!(heard(&run(&bench, How::Routed)), Time(ARRIVAL));
-    bench.control_delays = vec![(HostId(2), Time::us(7))];
+    bench.nics_at = vec![with(2, Time::us(7))];
     assert!(backwater_net::Network::new(bench.spec(own(Tests { how: How::Routed, sent: false }))).is_err());
 }
 

@@ -5,6 +5,7 @@ mod control_delay;
 mod edges;
 mod hooks;
 mod hosts;
+mod issue;
 mod lanes;
 mod latency;
 mod losses;

@@ -46,13 +46,13 @@ proptest! {
     #[test]
     fn ideal_time_is_the_time_alone(
         rates in prop::array::uniform3(prop::sample::select(vec![10u64, 25, 40, 100, 400])),
-        bytes in 1u64..60_000, fetched: bool,
+        bytes in 1u64..60_000, fetched: bool, issue in 0u64..2_000,
         architecture in prop::sample::select(vec![
             Architecture::OutputQueued, Architecture::InputQueued, Architecture::Voq, Architecture::SharedMemory]),
     ) {
         let mut bench = chain(rates);
         bench.switch.architecture = architecture;
-        bench.nic.store_and_forward = fetched;
+        (bench.nic.store_and_forward, bench.nic.issue) = (fetched, Time::ns(issue));
         bench.flow(0, 2, bytes);
         let outcome = bench.run();
         let flow = outcome.flow(0);

@@ -1,4 +1,4 @@
-//! Whether a source offers more than its own link carries, all groups together, at any time.
+//! Whether a source offers more than its own link carries, all groups together, at any time, or more messages than it can issue.
 
 use super::percent;
 use crate::error::{ScenarioError, Warning};
@@ -33,7 +33,47 @@ pub(super) fn check(planned: &Planned) -> Result<Vec<Warning>, ScenarioError> {
     let mut hosts: Vec<_> = offers.into_iter().collect();
     hosts.sort_unstable_by_key(|(host, _)| *host);
     hosts.iter().try_for_each(|(host, offers)| source(layout, plans, *host, offers))?;
-    Ok(plans.iter().filter_map(|plan| receivers(layout, plan)).collect())
+    Ok(plans.iter().filter_map(|plan| receivers(layout, plan)).chain(issues(planned, &hosts)).collect())
+}
+
+/// Loads that sources offer at once: at each time at which a group begins, since the sum can only rise there.
+fn at_once(offers: &[SourceLoad]) -> impl Iterator<Item = Vec<&SourceLoad>> {
+    offers.iter().map(|begin| offers.iter().filter(|o| o.from <= begin.from && begin.from < o.until).collect())
+}
+
+/// Whether hosts post messages faster than their interfaces issue them.
+fn issues(planned: &Planned, hosts: &[(HostId, Vec<SourceLoad>)]) -> Option<Warning> {
+    let (layout, usual) = (&planned.layout, planned.file.nic.params.issue);
+    let mut links: HashMap<HostId, f64> = HashMap::new();
+    let ends = layout.graph.links.iter().flat_map(|link| [link.a, link.b]);
+    ends.filter_map(|node| layout.index.host_of(node)).for_each(|host| *links.entry(host).or_default() += 1.0);
+    let own = |host: HostId| planned.nics_at.iter().rev().find_map(|(at, times)| times.issue.filter(|_| *at == host));
+    let share = |host: HostId, offers: &[SourceLoad]| {
+        let issue = own(host).unwrap_or(usual).as_secs_f64() / links.get(&host).copied().unwrap_or(1.0);
+        let each = |offer: &&SourceLoad| {
+            let bits = planned.plans[offer.plan].wire_bytes(layout) * 8.0;
+            if bits > 0.0 { offer.load * layout.rate(host).0 as f64 / bits * issue } else { 0.0 }
+        };
+        at_once(offers).map(|all| all.iter().map(each).sum()).fold(0.0, f64::max)
+    };
+    let over: Vec<(HostId, f64)> =
+        hosts.iter().map(|(host, offers)| (*host, share(*host, offers))).filter(|(_, share)| *share > 1.0).collect();
+    let (first, share) = *over.first()?;
+    let others = match over.len() - 1 {
+        0 => String::new(),
+        1 => "; one other, too".into(),
+        others => format!("; {others} others, too"),
+    };
+    Some(Warning {
+        key: "nic.issue".into(),
+        value: own(first).unwrap_or(usual).to_string(),
+        reason: format!(
+            "to issue what {} posts takes {} of the time in which it comes{others}",
+            layout.name(first),
+            percent(share)
+        ),
+        hint: "fewer or larger messages; those that wait to be issued grow in number as long as it lasts".into(),
+    })
 }
 
 /// Whether events bring their receivers more than their links carry, which may be meant.
@@ -51,10 +91,7 @@ fn receivers(layout: &Layout, plan: &Plan) -> Option<Warning> {
 }
 
 fn source(layout: &Layout, plans: &[Plan], host: HostId, offers: &[SourceLoad]) -> Result<(), ScenarioError> {
-    // The sum can only rise where a group begins.
-    for begin in offers {
-        let at_once: Vec<&SourceLoad> =
-            offers.iter().filter(|o| o.from <= begin.from && begin.from < o.until).collect();
+    for (begin, at_once) in offers.iter().zip(at_once(offers)) {
         let sum: f64 = at_once.iter().map(|o| o.load).sum();
         // Rounding of an interval to a ps must not refuse 100 %.
         if sum <= 1.0 + 1e-6 {

@@ -58,9 +58,14 @@ pub struct NicAt {
     /// Hosts that have these values.
     #[schemars(extend("x-source" = "Backwater's own"))]
     pub hosts: Hosts,
-    /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at these hosts and its effect.
+    /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at these hosts and its effect. Absent: that of all hosts.
+    #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s to 100 ms"))]
-    pub control_delay: Time,
+    pub control_delay: Option<Time>,
+    /// Time that the interfaces of these hosts take to issue a message. Absent: that of all hosts.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s to 100 ms"))]
+    pub issue: Option<Time>,
 }
 
 /// How many mechanisms may decide about the rate of a flow.

@@ -74,6 +74,24 @@ fn a_start_latency_comes_before_every_transfer() {
     assert_eq!((row.start, row.end), (Time::ZERO, Some(Time(20_000_000 + LATENCY + alone(8_000_000)))));
 }
 
+/// Rank 0 sends three others a frame each at once, and its interface issues one after the other; what it sends in the next round is
+/// posted when all of the first is complete.
+#[test]
+fn sends_of_a_rank_are_issued_in_turn() {
+    const ISSUE: u64 = 700_000;
+    let send = step("point-to-point", "label = \"send\"\nsize = \"4000 B\"\npairs = [[0, 1], [0, 2], [0, 3]]\n");
+    let twice = send.replace("ranks = 8\n", "ranks = 8\nrounds = 2\n");
+    let (rows, _) = run(&star(false, &format!("{twice}[nic]\nissue = \"700 ns\"\n")));
+    let round = 3 * ISSUE + alone(4000);
+    for (n, row) in (0u64..).zip(&rows.transfers) {
+        let (number, turn) = (n / 3, n % 3 + 1);
+        let expected = (Time(number * round), Some(Time(number * round + turn * ISSUE + alone(4000))));
+        assert_eq!((row.round, row.start, row.end), (number, expected.0, expected.1));
+    }
+    assert_eq!(rows.transfers.len(), 6);
+    assert_eq!(rows.instances[0].end, Some(Time(2 * round)));
+}
+
 #[test]
 fn collectives_on_an_idle_network_take_what_their_closed_forms_say() {
     let size = "size = \"8 MB\"\n";

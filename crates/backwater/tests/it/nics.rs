@@ -5,6 +5,7 @@ use backwater_engine::Time;
 use backwater_mech::stage;
 use backwater_net::HostQueues;
 use backwater_net::bench::network::Collected;
+use backwater_net::config::NicTimes;
 use backwater_net::packet::{Class, HostId};
 
 const STAR: &str = r#"
@@ -45,14 +46,57 @@ fn control_delays_of_hosts() {
     let resolved = scenario(&format!("{text}{INCAST}")).check().unwrap();
     let spec = build(&resolved, 1).unwrap();
     assert_eq!(spec.nic.control_delay, Time::us(2));
-    let own = |host, delay| (HostId(host), delay);
+    let own = |host, delay| (HostId(host), NicTimes { control_delay: Some(delay), issue: None });
     let wanted = [own(0, Time::us(50)), own(1, Time::us(50)), own(1, Time::ZERO), own(4, Time::ZERO)];
-    assert_eq!(spec.control_delays, wanted);
+    assert_eq!(spec.nics_at, wanted);
     let again = Scenario::from_text(&resolved.to_toml(), "net.toml", std::path::Path::new(".")).unwrap();
-    assert_eq!(build(&again.check().unwrap(), 1).unwrap().control_delays, wanted);
+    assert_eq!(build(&again.check().unwrap(), 1).unwrap().nics_at, wanted);
     assert!(resolved.values().iter().any(|v| v.key == "nic.at.0.control_delay" && v.value == "50 us"));
     let set = scenario(text).with_set("nic.at.1.control_delay", "3 us").unwrap().check().unwrap();
-    assert_eq!(build(&set, 1).unwrap().control_delays[3], own(4, Time::us(3)));
+    assert_eq!(build(&set, 1).unwrap().nics_at[3], own(4, Time::us(3)));
+}
+
+#[test]
+fn issue_times_of_hosts() {
+    let text = "[nic]\nissue = \"100 ns\"\n[[nic.at]]\nhosts = \"0..1\"\nissue = \"2 us\"\n\
+                [[nic.at]]\nhosts = 1\ncontrol_delay = \"5 us\"\n";
+    let resolved = scenario(&format!("{text}{INCAST}")).check().unwrap();
+    let spec = build(&resolved, 1).unwrap();
+    assert_eq!((spec.nic.issue, spec.nic.control_delay), (Time::ns(100), Time::ZERO));
+    let own = |host, issue, control_delay| (HostId(host), NicTimes { control_delay, issue });
+    let wanted = [own(0, Some(Time::us(2)), None), own(1, Some(Time::us(2)), None), own(1, None, Some(Time::us(5)))];
+    assert_eq!(spec.nics_at, wanted);
+    let again = Scenario::from_text(&resolved.to_toml(), "net.toml", std::path::Path::new(".")).unwrap();
+    assert_eq!(build(&again.check().unwrap(), 1).unwrap().nics_at, wanted);
+    assert_eq!(run(INCAST), run(&format!("[nic]\nissue = \"0 s\"\n{INCAST}")), "no time changes nothing");
+}
+
+/// 10 KB in 3 frames of 82 B more are 10,246 B: at half of 10 Gb/s one comes every 16.39 us. A host of two such groups posts twice as
+/// many.
+#[test]
+fn more_messages_than_can_be_issued_are_warned_of() {
+    let group = |from: &str, load: &str| {
+        format!(
+            "[[flow]]\nfrom = {from}\nto = 4\nsize = \"10 KB\"\narrivals = \"poisson\"\nload = \"{load}\"\nuntil = \"1 ms\"\n"
+        )
+    };
+    let warned = |issue: &str, flows: String| -> Vec<(String, String, String)> {
+        let resolved =
+            scenario(&format!("[nic]\nissue = \"{issue}\"\n{flows}")).check().unwrap_or_else(|e| panic!("{e}"));
+        let about = resolved.warnings.into_iter().filter(|warning| warning.key == "nic.issue");
+        about.map(|warning| (warning.key, warning.value, warning.reason)).collect()
+    };
+    let one = || group("[0, 1]", "50 %");
+    assert_eq!(warned("16.3 us", one()), []);
+    let [(_, value, reason)] = &warned("16.5 us", one())[..] else { panic!("one warning") };
+    assert_eq!(value, "16.5 us");
+    assert!(reason.contains("h0 posts takes 100.6") && reason.ends_with("; one other, too"), "{reason}");
+    let two = || format!("{}{}", one(), group("1", "50 %"));
+    assert_eq!(warned("8.1 us", two()), []);
+    let [(.., reason)] = &warned("8.3 us", two())[..] else { panic!("one warning") };
+    assert!(reason.contains("h1 posts takes 101.2") && reason.ends_with('s'), "{reason}");
+    // Elsewhere interfaces are slow.
+    assert_eq!(warned("1 us\"\n[[nic.at]]\nhosts = [2, 3]\nissue = \"1 ms", one()), []);
 }
 
 /// The queue's messages come to all sources alike: a host that is deaf to them for longer than it sends gets what the others give up.

@@ -178,6 +178,8 @@ wrap = true
 size = "70 KB"
 "#;
     same_on_any_number("jobs", &format!("{TREE}{PFC}{BUSY}{jobs}"));
+    let issue = "[nic]\nissue = \"60 ns\"\n[[nic.at]]\nhosts = \"0..9\"\nissue = \"1.7 us\"\n";
+    same_on_any_number("issued in turn", &format!("{TREE}{PFC}{BUSY}{jobs}{issue}"));
     same_on_any_number("an end", &format!("{TREE}{PFC}{BUSY}{jobs}[stop]\nat = \"27.1828 us\"\n"));
     let at_once = jobs.replace("start_latency = \"400 ns\"\n", "");
     let (.., why) = run(&format!("{TREE}{PFC}{BUSY}{at_once}"), 2, 1 << 16);

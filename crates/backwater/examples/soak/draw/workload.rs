@@ -111,8 +111,10 @@ impl<'a> Network<'a> {
     pub fn nic(&mut self, case: &mut Case) {
         if self.dice.chance(0.1) {
             let host = self.host();
-            let delay = format!("{} ns", self.dice.log_whole(100, 20_000));
-            case.set("nic.at", json!([{ "hosts": [self.name(host)], "control_delay": delay }]));
+            let key = self.dice.pick(&["control_delay", "issue"]);
+            let most = if key == "issue" { 2_000 } else { 20_000 };
+            let time = format!("{} ns", self.dice.log_whole(100, most));
+            case.set("nic.at", json!([{ "hosts": [self.name(host)], key: time }]));
         }
     }
 
