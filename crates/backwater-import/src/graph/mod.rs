@@ -1,5 +1,6 @@
 //! Nodes and links as topology files of the ns-3 RDMA codes list them, recognised as a fabric that a scenario has a word for.
 
+pub mod nvlink;
 pub mod quantity;
 mod shape;
 
@@ -35,6 +36,13 @@ pub struct Link {
     pub delay_ps: u64,
     /// Share of frames that are lost.
     pub loss: f64,
+}
+
+impl Link {
+    /// Its ends, the host first if one end is a host.
+    pub fn ends(&self, graph: &Graph) -> (u32, u32) {
+        if graph.is_switch(self.a) { (self.b, self.a) } else { (self.a, self.b) }
+    }
 }
 
 /// Longest delay: a second.
@@ -113,6 +121,11 @@ impl Graph {
     /// Whether a node is a switch; what is no node is none.
     pub fn is_switch(&self, node: u32) -> bool {
         self.switch.get(node as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether a node is an NVLink switch.
+    pub fn is_nvlink(&self, node: u32) -> bool {
+        self.tiers.get(&node) == Some(&nvlink::NVLINK)
     }
 
     /// All hosts, in the order of their numbers.

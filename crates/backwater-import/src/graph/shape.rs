@@ -3,13 +3,14 @@
 //! A fabric that a scenario builds from a few numbers is recognised by building it: the links that it would have must be those of
 //! the file, node by node. Everything else is written out as it is.
 
+use super::nvlink::{self, Servers};
 use super::{Graph, Link};
 use crate::page::Page;
 use crate::units::{rate, time};
 use std::collections::BTreeMap;
 
 /// Rate in b/s and delay in ps of all links of a tier.
-type Tier = (u64, u64);
+pub type Tier = (u64, u64);
 
 /// A graph as a scenario has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Fabric {
     /// The number that each host has among the hosts.
     pub numbers: Vec<Option<u32>>,
     shape: Shape,
+    /// NVLink switches beside it.
+    servers: Option<Servers>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -61,12 +64,16 @@ impl Fabric {
             })
             .collect();
         let levels = levels(graph);
-        let shape = recognised(graph, &levels).unwrap_or(Shape::Explicit);
+        let (shape, servers) = match with_servers(graph) {
+            Some((shape, servers)) => (shape, Some(servers)),
+            None => (recognised(graph, &levels).unwrap_or(Shape::Explicit), None),
+        };
         let hosts = next;
         let (mut names, mut tiers) = (Vec::new(), Vec::new());
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         for (node, (number, level)) in (0u32..).zip(numbers.iter().zip(&levels)) {
-            let said = graph.tiers.get(&node).filter(|_| shape == Shape::Explicit);
+            let said = graph.tiers.get(&node).filter(|_| shape == Shape::Explicit || graph.is_nvlink(node));
+            let before = servers.map_or(0, |_| counts.get(nvlink::NVLINK).copied().unwrap_or(0));
             let (name, tier) = match (number, said) {
                 (Some(number), _) => (format!("h{number}"), "host".to_owned()),
                 (None, Some(tier)) => {
@@ -74,12 +81,12 @@ impl Fabric {
                     *count += 1;
                     (format!("{tier}{}", *count - 1), (*tier).to_owned())
                 }
-                (None, None) => shape.switch(node, hosts, *level),
+                (None, None) => shape.switch(node - before, hosts, *level),
             };
             names.push(name);
             tiers.push(tier);
         }
-        Fabric { names, tiers, numbers, shape }
+        Fabric { names, tiers, numbers, shape, servers }
     }
 
     /// What a node is called; its number if there is no such node.
@@ -140,6 +147,9 @@ impl Fabric {
                 tier(page, ["core_rate", "core_delay"], core, Some(fabric));
             }
             Shape::Explicit => self.write_explicit(graph, page),
+        }
+        if let Some(Servers { gpus, link }) = self.servers {
+            page.head("[topology.nvlink]").key("gpus", gpus).key("rate", rate(link.0)).key("delay", time(link.1));
         }
     }
 
@@ -212,6 +222,13 @@ fn levels(graph: &Graph) -> Vec<u32> {
         (front, level) = (next, level + 1);
     }
     levels
+}
+
+/// The fabric beside NVLink switches.
+fn with_servers(graph: &Graph) -> Option<(Shape, Servers)> {
+    let (servers, rest) = nvlink::apart(graph)?;
+    let shape = recognised(&rest, &levels(&rest))?;
+    matches!(shape, Shape::LeafSpine { .. } | Shape::FatTree(_)).then_some((shape, servers))
 }
 
 fn recognised(graph: &Graph, levels: &[u32]) -> Option<Shape> {

@@ -1,7 +1,7 @@
 //! Several servers of one kind, and the network between them.
 //!
 //! ```text
-//! GPU ── NVLink ── nvswitch, one for each server      rate = number of links x what one carries
+//! GPU ── NVLink switch, one for each server      rate = number of links x what one carries
 //!  │
 //!  └── port of a NIC ── leaf, one for each port of a server ── spines, as many as servers
 //! ```
@@ -10,6 +10,7 @@ use super::nearest::Path;
 use super::pci::Class;
 use super::system::System;
 use crate::error::ImportError;
+use crate::graph::nvlink::NVLINK;
 use crate::graph::{Graph, Link};
 use crate::note::Notes;
 use crate::units::rate;
@@ -126,7 +127,7 @@ pub fn graph(servers: u32, gpus: u32, ports: &[Port], nvlinks: &NvLinks, lines: 
         (0..count).for_each(|_| graph.add_switch(name));
         first
     };
-    let switches = tier(if by_switch { servers } else { 0 }, "nvswitch");
+    let switches = tier(if by_switch { servers } else { 0 }, NVLINK);
     let first_leaf = tier(leaves, "leaf");
     let first_spine = tier(spines, "spine");
     let mut join = |line: u64, a, b, bps, delay_ps| graph.links.push(Link { line, a, b, bps, delay_ps, loss: 0.0 });

@@ -7,14 +7,14 @@
 //! All that is no switch is a GPU. GPUs have links to the NVLink switches of their server and to the network, perhaps several.
 
 use crate::error::ImportError;
-use crate::graph::Graph;
+use crate::graph::nvlink::{NVLINK, two_ways};
+use crate::graph::{Graph, Link};
 use crate::note::Notes;
 use crate::source::Head;
 use crate::words::Words;
-use std::collections::BTreeMap;
 
-/// Most links of a GPU to NVLink switches; there are 18 NVLinks at most.
-const MOST_NVLINKS: usize = 64;
+/// Most links of a GPU to NVLink switches, and to the network; there are 18 NVLinks at most.
+const MOST_LINKS: u32 = 64;
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
     }
     let mut graph = Graph::new(nodes);
     graph.read_switches(nvlink, &mut words)?;
-    graph.tiers = graph.switches().map(|node| (node, "nvswitch")).collect();
+    graph.tiers = graph.switches().map(|node| (node, NVLINK)).collect();
     graph.read_switches(switches, &mut words)?;
     graph.read_links(links, &mut words)?;
     if let Some(word) = words.next_word() {
@@ -72,56 +72,36 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
     if let Some(link) = graph.links.iter().find(|link| link.loss > 0.0) {
         notes.ignored(file, Some(link.line), "the share of lost frames of links: `[[fault]]` can have it");
     }
-    let two_ways = links_of_gpus(file, &graph)?;
+    links_of_gpus(file, &graph)?;
+    let two_ways = two_ways(&graph);
     if two_ways.is_some() {
-        graph.links.sort_by_key(|link| ![link.a, link.b].iter().any(|node| graph.tiers.contains_key(node)));
+        let (mut first, then): (Vec<Link>, Vec<Link>) =
+            graph.links.iter().partition(|link| graph.is_nvlink(link.a) || graph.is_nvlink(link.b));
+        first.extend(then);
+        graph.links = first;
     }
     Ok(Servers { graph, gpus, two_ways })
 }
 
-/// Sees that GPUs have links to switches alone, and each one to the network if there is one. Gives what [`Servers::two_ways`] is.
-fn links_of_gpus(file: &str, graph: &Graph) -> Result<Option<(u32, u64)>, ImportError> {
-    let fail = |line: u64, reason: String| ImportError::new(reason).file(file).line(line);
-    // Of each GPU the NVLink switches, and the switches of the network with their lines.
-    let mut nvlinks = vec![Vec::new(); graph.switch.len()];
-    let mut network = vec![Vec::new(); graph.switch.len()];
+/// Sees that GPUs have links to switches alone, and each one to the network if there is one.
+fn links_of_gpus(file: &str, graph: &Graph) -> Result<(), ImportError> {
+    let fail = |line: u64, reason: String| Err(ImportError::new(reason).file(file).line(line));
+    // Of each GPU the links to NVLink switches and to the network.
+    let mut links = vec![[0u32; 2]; graph.switch.len()];
     for link in &graph.links {
-        let (gpu, switch) = match (graph.is_switch(link.a), graph.is_switch(link.b)) {
-            (false, false) => {
-                return Err(fail(link.line, format!("a link between the GPUs {} and {}", link.a, link.b)));
-            }
-            (true, true) => continue,
-            (false, true) => (link.a, link.b),
-            (true, false) => (link.b, link.a),
-        };
-        match graph.tiers.contains_key(&switch) {
-            true => {
-                let own: &mut Vec<u32> = &mut nvlinks[gpu as usize];
-                own.push(switch);
-                if own.len() > MOST_NVLINKS {
-                    return Err(fail(link.line, format!("GPU {gpu} has more than {MOST_NVLINKS} NVLinks")));
-                }
-            }
-            false => network[gpu as usize].push((switch, link.line)),
+        let (gpu, switch) = link.ends(graph);
+        if !graph.is_switch(switch) {
+            return fail(link.line, format!("a link between the GPUs {} and {}", link.a, link.b));
+        }
+        let own = &mut links[gpu as usize][usize::from(!graph.is_nvlink(switch))];
+        *own += 1;
+        if *own > MOST_LINKS && !graph.is_switch(gpu) {
+            return fail(link.line, format!("GPU {gpu} has more than {MOST_LINKS} links of a kind"));
         }
     }
-    let other_than_nvlink = network.iter().any(|links| !links.is_empty());
-    if let Some(gpu) = graph.hosts().find(|gpu| {
-        let gpu = *gpu as usize;
-        network[gpu].is_empty() && (other_than_nvlink || nvlinks[gpu].is_empty())
-    }) {
-        return Err(fail(1, format!("GPU {gpu} has no link to the network")));
+    let network = graph.hosts().any(|gpu| links[gpu as usize][1] > 0);
+    match graph.hosts().find(|gpu| links[*gpu as usize][usize::from(network)] == 0) {
+        Some(gpu) => fail(1, format!("GPU {gpu} has no link to the network")),
+        None => Ok(()),
     }
-    // Whoever was met first at both an NVLink switch and a switch.
-    let mut met = BTreeMap::new();
-    for gpu in graph.hosts() {
-        for nvlink in &nvlinks[gpu as usize] {
-            for (switch, line) in &network[gpu as usize] {
-                if *met.entry((*nvlink, *switch)).or_insert(gpu) != gpu {
-                    return Ok(Some((gpu, *line)));
-                }
-            }
-        }
-    }
-    Ok(None)
 }

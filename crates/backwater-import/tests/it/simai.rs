@@ -37,22 +37,31 @@ fn links(scenario: &toml::Table) -> Vec<String> {
 
 /// Two servers of eight GPUs, eight ASW switches by rail, and 64 PSW switches above them.
 #[test]
-fn gpus_have_nvlink_and_a_link_to_their_rail() {
+fn servers_on_rails_are_a_leaf_spine_with_nvlink() {
     let (result, scenario) = done(&[("t", &text("Spectrum-X_16g_8gps_400Gbps_H100"))]);
-    let links = links(&scenario);
-    let mut expected = Vec::new();
-    for gpu in 0..16 {
-        expected.push(format!("h{gpu}-nvswitch{} 2880 Gb/s 25 ns", gpu / 8));
-        expected.push(format!("h{gpu}-s{} 400 Gb/s 500 ns", 18 + gpu % 8));
-    }
-    assert_eq!(links[..32], expected);
-    assert_eq!(links.len(), 32 + 8 * 64);
-    let nodes = scenario["topology"]["node"].as_array().unwrap();
-    let count =
-        |tier: &str| nodes.iter().filter(|node| node.get("tier").and_then(|tier| tier.as_str()) == Some(tier)).count();
-    assert_eq!([count("nvswitch"), count("tor"), count("agg"), nodes.len()], [2, 8, 64, 90]);
+    let expected: toml::Table =
+        "kind = \"leaf-spine\"\nleaves = 8\nspines = 64\nhosts_per_leaf = 2\nrails = 8\nrate = \"400 Gb/s\"\n\
+                                 link_delay = \"500 ns\"\n[nvlink]\ngpus = 8\nrate = \"2880 Gb/s\"\ndelay = \"25 ns\"\n"
+            .parse()
+            .unwrap();
+    assert_eq!(scenario["topology"].as_table(), Some(&expected));
     assert_eq!((scenario.get("job"), scenario.get("nic")), (None, None));
     assert!(result.notes.iter().all(|note| !note.text.contains("NVLink")), "{:?}", result.notes);
+}
+
+/// What `[topology.nvlink]` does not say: one server has slower NVLinks, a GPU has two, or none.
+#[test]
+fn other_servers_are_written_out() {
+    let whole = "9 2 2 3 10 H100\n4 5 6 7 8\n0 4 2400Gbps 25ns 0\n1 4 2400Gbps 25ns 0\n2 5 2400Gbps 25ns 0\n3 5 2400Gbps 25ns 0\n\
+                 0 6 400Gbps 500ns 0\n1 7 400Gbps 500ns 0\n2 6 400Gbps 500ns 0\n3 7 400Gbps 500ns 0\n6 8 400Gbps 500ns 0\n\
+                 7 8 400Gbps 500ns 0\n";
+    let kind = |text: &str| done(&[("t", text)]).1["topology"]["kind"].as_str().unwrap().to_owned();
+    assert_eq!(kind(whole), "leaf-spine");
+    for (from, to) in
+        [("3 5 2400Gbps", "3 5 1200Gbps"), ("3 5 2400Gbps", "3 4 2400Gbps"), ("1 4 2400Gbps", "2 4 2400Gbps")]
+    {
+        assert_eq!(kind(&whole.replace(from, to)), "explicit", "{to}");
+    }
 }
 
 #[test]
@@ -62,7 +71,7 @@ fn gpus_have_several_links_to_the_network() {
                 3 7 200Gbps 500ns 0\n";
     let (_, scenario) = done(&[("t", text)]);
     let of = |host: &str| links(&scenario).into_iter().filter(|link| link.starts_with(host)).collect::<Vec<_>>();
-    assert_eq!(of("h2-"), ["h2-nvswitch1 2400 Gb/s 25 ns", "h2-s6 200 Gb/s 500 ns", "h2-s7 200 Gb/s 500 ns"]);
+    assert_eq!(of("h2-"), ["h2-nvlink1 2400 Gb/s 25 ns", "h2-s6 200 Gb/s 500 ns", "h2-s7 200 Gb/s 500 ns"]);
 }
 
 /// Where GPUs of a server are at one switch, a link to it leads to a neighbour as well as NVLink does.
@@ -71,7 +80,7 @@ fn two_ways_to_a_neighbour_are_said() {
     let text =
         "4 2 1 1 4 H100\n2 3\n0 3 400Gbps 500ns 0\n1 3 400Gbps 500ns 0\n0 2 2400Gbps 25ns 0\n1 2 2400Gbps 25ns 0\n";
     let (result, scenario) = done(&[("t", text)]);
-    assert_eq!(links(&scenario)[0], "h0-nvswitch0 2400 Gb/s 25 ns");
+    assert_eq!(links(&scenario)[0], "h0-nvlink0 2400 Gb/s 25 ns");
     assert_eq!(scenario["nic"]["link"].as_str(), Some("least-loaded"));
     let said = "t:4: differs: GPU 1 reaches another one by NVLink and by one switch alike";
     assert!(result.notes.iter().any(|note| note.to_string().starts_with(said)), "{:?}", result.notes);
@@ -217,7 +226,7 @@ fn what_is_wrong_is_said_with_its_line() {
         (
             "topology",
             format!("2 1 1 0 65 H100\n1\n{}", "0 1 1Gbps 1ns 0\n".repeat(65)),
-            "a:67: GPU 0 has more than 64 NVLinks",
+            "a:67: GPU 0 has more than 64 links of a kind",
         ),
         ("workload", format!("HYBRID_DLRM all_gpus: 4\n1\n{layer}"), "a:1: `HYBRID_DLRM`: cannot be imported"),
         ("workload", format!("SOMETHING all_gpus: 4\n1\n{layer}"), "a:1: `SOMETHING`: is no policy of SimAI"),
