@@ -65,7 +65,9 @@ def import_(
     servers: Annotated[
         int | None,
         typer.Option(
-            "--servers", metavar="N", help="Servers of an NCCL topology, which describes one; 2."
+            "--servers",
+            metavar="N",
+            help="Servers of an NCCL topology, which describes one; by default 2.",
         ),
     ] = None,
     memory: Annotated[

@@ -20,6 +20,9 @@ use std::collections::BTreeMap;
 const MOST_HOSTS: u64 = 65_535;
 const MOST_LINKS: u64 = 1_000_000;
 
+/// Most ports of a server.
+const MOST_PORTS: usize = 4096;
+
 /// Delays of links, as SimAI's generator of topologies has them.
 pub const NVLINK_PS: u64 = 25_000;
 pub const NETWORK_PS: u64 = 500_000;
@@ -109,6 +112,10 @@ pub fn nvlinks(system: &System, file: &str, notes: &mut Notes) -> Result<NvLinks
 
 /// The graph of so many servers: hosts server by server, then NVLink switches, leaves and spines.
 pub fn graph(servers: u32, gpus: u32, ports: &[Port], nvlinks: &NvLinks, lines: &[u64]) -> Result<Graph, ImportError> {
+    if ports.len() > MOST_PORTS {
+        let reason = format!("GPUs use {} ports of NICs: each of them is as near to as many", ports.len());
+        return Err(ImportError::new(reason).hint(format!("{MOST_PORTS} ports of a server at most")));
+    }
     let by_switch = nvlinks.to_switch.iter().any(|bps| *bps > 0);
     let leaves = ports.len() as u32;
     let spines = if leaves > 1 { servers } else { 0 };

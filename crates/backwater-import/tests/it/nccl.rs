@@ -339,6 +339,22 @@ fn what_is_deep_or_wide_is_refused() {
     }
 }
 
+/// One GPU is the nearest to all NICs, so that by NCCL's rule each of the others uses them all.
+#[test]
+fn too_many_ports_are_refused() {
+    let device = |n: u32, class: &str, width: u32| {
+        format!("<pci busid=\"{n:x}\" class=\"{class}\" link_speed=\"16 GT/s\" link_width=\"{width}\"/>\n")
+    };
+    let gpus = (0..65).map(|n| device(0x1_0000 + n, "0x030200", if n == 0 { 16 } else { 8 }));
+    let nics = (0..64).map(|n| device(0x2_0000 + n, "0x020700", 16));
+    let file = below_one_bridge(&gpus.chain(nics).collect::<String>());
+    let error = imported(&[("t", &file)], &Options::default()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "t:4: GPUs use 4160 ports of NICs: each of them is as near to as many\nhint: 4096 ports of a server at most"
+    );
+}
+
 /// Mutations of what is whole, with several servers.
 #[test]
 fn mutated_topologies_are_read_or_refused() {
