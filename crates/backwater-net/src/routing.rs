@@ -3,7 +3,8 @@
 use crate::packet::{FlowRef, HostId, NodeId, Port};
 use crate::topology::Graph;
 use backwater_engine::fingerprint::mix;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 pub(crate) const NO_PATH: u32 = u32::MAX;
 /// ECMP decides the path, and [`Ways`] has put all that it decides into the packet.
@@ -62,6 +63,8 @@ pub(crate) struct Routes {
     work: u64,
     /// As `ranges` are: links from each switch to where the row leads. Kept only where a host has several links.
     depths: Option<Vec<u32>>,
+    /// Per node and port what the link costs. Kept only where some link does not cost 1.
+    costs: Option<Vec<Vec<u32>>>,
     seed: u64,
 }
 
@@ -114,8 +117,12 @@ impl Routes {
         }
         let salts = graph.switches().map(|n| salt(seed, n.0)).collect();
         let depths = several.then(Vec::new);
+        let costs = graph.links.iter().any(|link| link.cost != 1).then(|| {
+            let ports = graph.ports().unwrap_or_default().into_iter();
+            ports.map(|ends| ends.iter().map(|end| graph.links[end.link as usize].cost).collect()).collect()
+        });
         let (ranges, ports, lists, switches) = (Vec::new(), Vec::new(), HashMap::new(), graph.switches().count());
-        Routes { attach, edges, ranges, ports, lists, switches, salts, work: 0, depths, seed }
+        Routes { attach, edges, ranges, ports, lists, switches, salts, work: 0, depths, costs, seed }
     }
 
     /// Whether the routes to a host are known, or there are none to be known.
@@ -138,7 +145,11 @@ impl Routes {
         (self.edges[edge as usize].1, self.attach[host.0 as usize].row) = (row, row);
         let begin = self.ranges.len();
         self.ranges.resize(begin + self.switches, (0, 0));
-        let distance = distances(neighbours, switch_of, start);
+        let distance = match &self.costs {
+            None => distances(neighbours, switch_of, start),
+            Some(costs) => lengths(neighbours, switch_of, costs, start),
+        };
+        let cost = |node: usize, port: usize| self.costs.as_ref().map_or(1, |costs| costs[node][port]);
         if let Some(depths) = &mut self.depths {
             let of_switches = switch_of.iter().zip(&distance).filter(|(switch, _)| **switch != u32::MAX);
             depths.extend(of_switches.map(|(_, distance)| *distance));
@@ -151,8 +162,10 @@ impl Routes {
                 continue;
             }
             // Hosts have no distance, but for one from which it is counted.
-            let closer =
-                neighbours[node].iter().enumerate().filter(|(_, (to, up))| *up && distance[*to as usize] == here - 1);
+            let closer = neighbours[node]
+                .iter()
+                .enumerate()
+                .filter(|(port, (to, up))| *up && distance[*to as usize].checked_add(cost(node, *port)) == Some(here));
             list.clear();
             list.extend(closer.map(|(port, _)| Port(port as u16)));
             let at = match self.lists.get(&list) {
@@ -280,6 +293,27 @@ fn distances(neighbours: &Neighbours, switch_of: &[u32], start: u32) -> Vec<u32>
         }
     }
     distance
+}
+
+/// As [`distances`], over links that do not all cost 1.
+fn lengths(neighbours: &Neighbours, switch_of: &[u32], costs: &[Vec<u32>], start: u32) -> Vec<u32> {
+    let mut length = vec![u32::MAX; neighbours.len()];
+    length[start as usize] = 0;
+    let mut next = BinaryHeap::from([Reverse((0, start))]);
+    while let Some(Reverse((here, node))) = next.pop() {
+        if here > length[node as usize] {
+            continue;
+        }
+        let links = neighbours[node as usize].iter().zip(&costs[node as usize]);
+        for ((peer, up), cost) in links {
+            let there = here.saturating_add(*cost);
+            if *up && there < length[*peer as usize] && switch_of[*peer as usize] != u32::MAX {
+                length[*peer as usize] = there;
+                next.push(Reverse((there, *peer)));
+            }
+        }
+    }
+    length
 }
 
 /// Pinned paths: what a controller has put into switches for single flows, and takes out when they are over.
@@ -462,6 +496,33 @@ mod tests {
             (0..hops).for_each(|hop| assert_eq!(ways.port(way, hop as u8), port(hop), "{most_ports} ports, hop {hop}"));
         }
         assert!(!Ways::default().are_known());
+    }
+
+    /// A ring of five switches with a host each: from s0 to s2 two links and three are as long where those between cost 3, 2, 1, 2, 2.
+    #[test]
+    fn ways_are_as_long_as_their_links_cost() {
+        let mut graph = crate::topology::Graph::default();
+        let hosts: Vec<NodeId> = (0..5).map(|i| graph.add(format!("h{i}"), "host", NodeKind::Host)).collect();
+        let ring: Vec<NodeId> = (0..5).map(|i| graph.add(format!("s{i}"), "switch", NodeKind::Switch)).collect();
+        let (rate, delay) = (crate::units::Rate::gbps(1), backwater_engine::Time::ZERO);
+        hosts.iter().zip(&ring).for_each(|(host, switch)| graph.link(*host, *switch, rate, delay));
+        for (i, cost) in [3, 2, 1, 2, 2].into_iter().enumerate() {
+            graph.link(ring[i], ring[(i + 1) % 5], rate, delay);
+            graph.links.last_mut().unwrap().cost = cost;
+        }
+        let (mut routes, mut neighbours, switch_of) = of(&graph);
+        routes.learn(&neighbours, &switch_of, HostId(2));
+        // Ports of s0: its host, to s1, to s4. Of s1: its host, to s0, to s2.
+        assert_eq!(routes.candidates(0, HostId(2)), [Port(1), Port(2)]);
+        assert_eq!(routes.candidates(1, HostId(2)), [Port(2)]);
+        assert_eq!(routes.candidates(4, HostId(2)), [Port(1)]);
+        // Without the link from s3 to s2 the dearer way is left.
+        neighbours[8].iter_mut().filter(|(peer, _)| *peer == 7).for_each(|(_, up)| *up = false);
+        neighbours[7].iter_mut().filter(|(peer, _)| *peer == 8).for_each(|(_, up)| *up = false);
+        routes.forget();
+        routes.learn(&neighbours, &switch_of, HostId(2));
+        assert_eq!(routes.candidates(0, HostId(2)), [Port(1)]);
+        assert_eq!(routes.candidates(3, HostId(2)), [Port(2)]);
     }
 
     /// A link that fails leaves the other ways, and comes back.

@@ -5,8 +5,8 @@ use crate::file::{CoreWiring, ExplicitLink, NodeRole, Topology};
 use crate::links;
 use crate::resolved::Resolved;
 use backwater_net::topology::{
-    CoreWiring as Wiring, DragonflyPlus, Dumbbell, Explicit, ExplicitLink as Wire, ExplicitNode as Vertex, FatTree,
-    Graph, GraphError, LeafSpine, NodeKind, NvLink as Domains, ParkingLot, Star,
+    CoreWiring as Wiring, Dragonfly, DragonflyPlus, Dumbbell, Explicit, ExplicitLink as Wire, ExplicitNode as Vertex,
+    FatTree, Graph, GraphError, LeafSpine, NodeKind, NvLink as Domains, ParkingLot, Star,
 };
 
 /// Most hosts.
@@ -22,6 +22,9 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
         }
         Topology::LeafSpine { leaves, hosts_per_leaf, leaves_per_host, .. } => {
             u64::from(*leaves) * u64::from(*hosts_per_leaf) / u64::from((*leaves_per_host).max(1))
+        }
+        Topology::Dragonfly { groups, routers_per_group, hosts_per_router, .. } => {
+            (u64::from(*groups) * u64::from(*routers_per_group)).saturating_mul(u64::from(*hosts_per_router))
         }
         Topology::DragonflyPlus { groups, leaves_per_group, hosts_per_leaf, .. } => {
             (u64::from(*groups) * u64::from(*leaves_per_group)).saturating_mul(u64::from(*hosts_per_leaf))
@@ -122,6 +125,34 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
                 core_delay: core_delay.unwrap_or(fabric_delay),
                 links_per_pair,
                 core_links_per_pair,
+            }
+            .build()
+        }
+        &Topology::Dragonfly {
+            groups,
+            routers_per_group,
+            hosts_per_router,
+            global_links_per_router,
+            rate,
+            fabric_rate,
+            global_rate,
+            link_delay,
+            fabric_delay,
+            global_delay,
+            nvlink: _,
+        } => {
+            let (fabric_rate, fabric_delay) = (fabric_rate.unwrap_or(rate), fabric_delay.unwrap_or(link_delay));
+            Dragonfly {
+                groups,
+                routers_per_group,
+                hosts_per_router,
+                global_links_per_router,
+                rate,
+                delay: link_delay,
+                fabric_rate,
+                fabric_delay,
+                global_rate: global_rate.unwrap_or(fabric_rate),
+                global_delay: global_delay.unwrap_or(fabric_delay),
             }
             .build()
         }
@@ -234,7 +265,9 @@ fn explained(resolved: &Resolved, error: &GraphError) -> ScenarioError {
             let key = if leaves.is_multiple_of(*rails) { "leaves_per_host" } else { "rails" };
             format!("topology.{key}")
         }
-        (Topology::DragonflyPlus { .. }, GraphError::Uneven { .. }) => "topology.groups".to_owned(),
+        (Topology::Dragonfly { .. } | Topology::DragonflyPlus { .. }, GraphError::Uneven { .. }) => {
+            "topology.groups".to_owned()
+        }
         _ => "topology".to_owned(),
     };
     resolved.error(&key, error.to_string()).hint(error.hint())

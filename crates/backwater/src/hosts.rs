@@ -4,7 +4,8 @@ use crate::error::nearest;
 use crate::file::{Host, Hosts};
 use backwater_net::packet::{HostId, NodeId};
 use backwater_net::topology::{Graph, Index, Link, NodeKind};
-use std::collections::{HashSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
 
 /// Most flows, pairs or hosts that one group may list: what is more belongs in a table or arrives over time.
 pub(crate) const MOST: usize = 20_000_000;
@@ -132,8 +133,8 @@ pub(crate) fn node_hint(name: &str, graph: &Graph) -> String {
 /// Neighbours of every node, each once.
 pub(crate) struct Neighbours {
     all: Vec<Vec<NodeId>>,
-    /// Those behind a link that is up.
-    reached: Vec<Vec<NodeId>>,
+    /// Those behind a link that is up, and what the cheapest of these costs.
+    reached: Vec<Vec<(NodeId, u32)>>,
 }
 
 impl Neighbours {
@@ -141,16 +142,17 @@ impl Neighbours {
         let of = |counts: fn(&Link) -> bool| {
             let mut all = vec![Vec::new(); graph.nodes.len()];
             for link in graph.links.iter().filter(|link| counts(link)) {
-                all[link.a.0 as usize].push(link.b);
-                all[link.b.0 as usize].push(link.a);
+                all[link.a.0 as usize].push((link.b, link.cost));
+                all[link.b.0 as usize].push((link.a, link.cost));
             }
             for list in &mut all {
                 list.sort_unstable();
-                list.dedup();
+                list.dedup_by_key(|(node, _)| *node);
             }
             all
         };
-        Neighbours { all: of(|_| true), reached: of(|link| link.up) }
+        let nodes = |list: Vec<(NodeId, u32)>| list.into_iter().map(|(node, _)| node).collect();
+        Neighbours { all: of(|_| true).into_iter().map(nodes).collect(), reached: of(|link| link.up) }
     }
 
     /// Whether a link joins the two.
@@ -165,23 +167,23 @@ impl Neighbours {
         let mut before: Vec<Option<NodeId>> = vec![None; self.all.len()];
         let mut several = vec![false; self.all.len()];
         distance[from.0 as usize] = 0;
-        let mut queue = VecDeque::from([from]);
-        while let Some(node) = queue.pop_front() {
+        let mut next = BinaryHeap::from([Reverse((0, from))]);
+        while let Some(Reverse((here, node))) = next.pop() {
             if node == to {
                 break;
             }
-            if node != from && graph.nodes[node.0 as usize].kind == NodeKind::Host {
+            let ends = node != from && graph.nodes[node.0 as usize].kind == NodeKind::Host;
+            if ends || here > distance[node.0 as usize] {
                 continue;
             }
-            let next = distance[node.0 as usize] + 1;
-            for &peer in &self.reached[node.0 as usize] {
-                let p = peer.0 as usize;
-                if distance[p] == FAR {
-                    distance[p] = next;
+            for &(peer, cost) in &self.reached[node.0 as usize] {
+                let (p, there) = (peer.0 as usize, here + cost);
+                if there < distance[p] {
+                    distance[p] = there;
                     before[p] = Some(node);
                     several[p] = several[node.0 as usize];
-                    queue.push_back(peer);
-                } else if distance[p] == next {
+                    next.push(Reverse((there, peer)));
+                } else if distance[p] == there {
                     several[p] = true;
                 }
             }

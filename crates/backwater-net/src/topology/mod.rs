@@ -4,6 +4,7 @@
 //! documented order, because paths, hashes and random streams depend on the numbers. [`index::Index`] finds things in a
 //! graph by name. Not here: routing.
 
+pub mod dragonfly;
 pub mod dragonfly_plus;
 pub mod dumbbell;
 mod error;
@@ -16,6 +17,7 @@ pub mod nvlink;
 pub mod parking_lot;
 pub mod star;
 
+pub use dragonfly::Dragonfly;
 pub use dragonfly_plus::DragonflyPlus;
 pub use dumbbell::Dumbbell;
 pub use error::{GraphError, PathError};
@@ -68,12 +70,14 @@ pub struct Link {
     pub losses: [f64; 2],
     /// Whether it carries frames at the start. ECMP leaves out a link that does not.
     pub up: bool,
+    /// What it adds to the length of a way, of which ECMP takes the shortest; at least 1. Of a host's link it is not asked.
+    pub cost: u32,
 }
 
 impl Link {
     /// A link that is the same in both directions, is up and loses nothing.
     pub fn new(a: NodeId, b: NodeId, rate: Rate, delay: Time) -> Link {
-        Link { a, b, rates: [rate; 2], delay, demanded: [None, None], losses: [0.0; 2], up: true }
+        Link { a, b, rates: [rate; 2], delay, demanded: [None, None], losses: [0.0; 2], up: true, cost: 1 }
     }
 
     /// Rate at which `node`, one of its ends, sends.

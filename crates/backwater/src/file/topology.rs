@@ -192,6 +192,50 @@ pub enum Topology {
         #[serde(default)]
         nvlink: Option<NvLink>,
     },
+    /// Groups of routers, joined all to all within a group and between groups; hosts are numbered router by router. Ways have one link between groups, and at most one within either group.
+    Dragonfly {
+        /// Number of groups. Each has as many links to every other: `groups` - 1 divides the links of a group to others.
+        #[schemars(range(min = 2, max = 65_535))]
+        #[schemars(extend("x-symbol" = "g", "x-source" = "Kim et al., Dragonfly, ISCA 2008"))]
+        groups: u32,
+        /// Number of routers in each group, each joined to every other: `router0`, `router1`, …, numbered group by group.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-symbol" = "a", "x-source" = "Kim et al., Dragonfly, ISCA 2008"))]
+        routers_per_group: u32,
+        /// Number of hosts at each router: `h0`, `h1`, …
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-symbol" = "p", "x-source" = "Kim et al., Dragonfly, ISCA 2008"))]
+        hosts_per_router: u32,
+        /// Links of each router to routers of other groups. Port p of a group, counted router by router, leads to group p modulo (`groups` - 1), its own left out.
+        #[schemars(range(min = 1, max = 65_535))]
+        #[schemars(extend("x-symbol" = "h", "x-source" = "Kim et al., Dragonfly, ISCA 2008; Hastings et al., CLUSTER 2015: absolute arrangement"))]
+        global_links_per_router: u32,
+        /// Rate of each host's link.
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        rate: Rate,
+        /// Rate of each link between routers of a group. Absent: `rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        fabric_rate: Option<Rate>,
+        /// Rate of each link between groups. Absent: `fabric_rate`.
+        #[serde(default)]
+        #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+        global_rate: Option<Rate>,
+        /// Propagation delay of each host's link.
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        link_delay: Time,
+        /// Propagation delay of each link between routers of a group. Absent: `link_delay`.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        fabric_delay: Option<Time>,
+        /// Propagation delay of each link between groups. Absent: `fabric_delay`.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        global_delay: Option<Time>,
+        /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+        #[serde(default)]
+        nvlink: Option<NvLink>,
+    },
     /// Groups of two layers, joined all to all: in a group every `leaf` joined to every `spine`, and each spine to spines of other groups; hosts are numbered leaf by leaf. A shortest way between groups is leaf, spine, spine, leaf.
     DragonflyPlus {
         /// Number of groups. Each has as many links to every other: `groups` - 1 divides `spines_per_group` x `global_links_per_spine`.
@@ -298,6 +342,7 @@ impl Topology {
         match self {
             Topology::LeafSpine { nvlink, .. }
             | Topology::FatTree { nvlink, .. }
+            | Topology::Dragonfly { nvlink, .. }
             | Topology::DragonflyPlus { nvlink, .. } => nvlink.as_ref(),
             _ => None,
         }

@@ -220,6 +220,52 @@ fn ways_through_groups() {
     assert!((0..4).all(|a| across(a, 4) + across(a, 5) == 0));
 }
 
+/// Nine groups of four routers with one host and two global links each: a h + 1 = 9, one link between any two groups. That of group 0 to
+/// group 1 is port 0 of both: router0 to router4.
+const ROUTERS: &str = "kind = \"dragonfly\"\ngroups = 9\nrouters_per_group = 4\nhosts_per_router = 1\nglobal_links_per_router = 2\n\
+                       global_rate = \"400 Gb/s\"\nglobal_delay = \"5 us\"";
+
+/// Within a group; between groups with no, one and two links within one beside the global link.
+#[test]
+fn minimal_ways_of_a_dragonfly() {
+    for (from, to, sum, delays) in [
+        (0, 3, Time::ns(3 * 80), Time::us(3)),
+        (0, 4, Time::ns(2 * 80 + 20), Time::us(2 + 5)),
+        (1, 4, Time::ns(3 * 80 + 20), Time::us(3 + 5)),
+        (3, 7, Time::ns(4 * 80 + 20), Time::us(4 + 5)),
+    ] {
+        let rows = run(&of(ROUTERS, &flow(from, to, "")));
+        assert_eq!(time(&rows), after(sum, FRAME, delays), "h{from} to h{to}");
+    }
+    // A frame from each of 36 hosts to each other. The 36 x 32 to other groups pass one global link each, never two. Of a pair of groups
+    // 16 pairs of routers have one way out: 12 have a link within the group before it, and 12 one behind it. In each group there are 12.
+    let all = of(ROUTERS, "[[flow]]\npattern = \"all-to-all\"\nsize = \"1 KB\"\n");
+    let rows = run(&all);
+    let router = |node: backwater_net::packet::NodeId| {
+        let name = &all.graph.nodes[node.0 as usize].name;
+        name.strip_prefix("router").and_then(|number| number.parse::<u32>().ok())
+    };
+    let (mut global, mut within) = (0, 0);
+    for row in &rows.ports {
+        if let (Some(a), Some(b)) = (router(row.node), router(row.peer)) {
+            *(if a / 4 == b / 4 { &mut within } else { &mut global }) += row.stats.tx_data_frames;
+        }
+    }
+    assert_eq!((global, within), (36 * 32, 9 * 8 * (12 + 12) + 9 * 12));
+    // So is the way that a router is passed by.
+    let by = run(&of(ROUTERS, &flow(3, 7, "via = [\"router4\"]\n")));
+    assert_eq!(time(&by), after(Time::ns(4 * 80 + 20), FRAME, Time::us(4 + 5)));
+}
+
+/// When the one link between two groups is down, ways lead over a third.
+#[test]
+fn a_dragonfly_goes_round_a_link_that_is_down() {
+    let down = "[[link.at]]\nbetween = [\"router0\", \"router4\"]\ndown = true\n";
+    let all = of(ROUTERS, &format!("{down}{}", flow(0, 4, "count = 20\n")));
+    let rows = run(&all);
+    assert!(rows.flows.iter().all(|flow| flow.state == State::Complete && flow.fct_last_byte > Some(Time::us(12))));
+}
+
 #[test]
 fn every_fabric_reaches_all_and_names_its_tiers() {
     let rails = "kind = \"leaf-spine\"\nleaves = 8\nspines = 2\nhosts_per_leaf = 2\nrails = 2\nleaves_per_host = 2\nplanes = 2\n\
@@ -230,6 +276,7 @@ fn every_fabric_reaches_all_and_names_its_tiers() {
         (GPUS, &["leaf", "spine", "nvlink"]),
         (rails, &["leaf", "spine", "nvlink"]),
         (GROUPS, &["leaf", "spine"]),
+        (ROUTERS, &["router"]),
     ] {
         all_reach_all(topology);
         tiers_are(topology, tiers);

@@ -119,7 +119,8 @@ fn lists() {
         "hpcc",
     ];
     assert_eq!(names("mechanisms"), all);
-    let kinds = ["star", "dumbbell", "parking-lot", "leaf-spine", "fat-tree", "dragonfly-plus", "explicit"];
+    let kinds =
+        ["star", "dumbbell", "parking-lot", "leaf-spine", "fat-tree", "dragonfly", "dragonfly-plus", "explicit"];
     assert_eq!(names("topologies"), kinds);
     assert!(names("workloads").contains(&"poisson".to_owned()));
     assert!(
@@ -139,5 +140,5 @@ fn the_schema_is_json_and_has_no_parameter_that_hides_a_key_of_the_file() {
         let at = &schema["properties"][table]["properties"]["at"];
         assert_eq!(at["type"], "array", "{table}");
     }
-    assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(7));
+    assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(8));
 }

@@ -97,6 +97,9 @@ fn groups_of_leaves_and_spines() {
                   global_delay = \"2 us\"\n";
     let tree = TREE.replace("kind = \"leaf-spine\"\nleaves = 6\nspines = 3\n", groups);
     same_on_any_number("groups", &format!("lossless = true\n{tree}{PFC}{BUSY}"));
+    let routers = "kind = \"dragonfly\"\ngroups = 3\nrouters_per_group = 2\nglobal_links_per_router = 1\nglobal_delay = \"2 us\"\n";
+    let tree = TREE.replace("kind = \"leaf-spine\"\nleaves = 6\nspines = 3\n", routers);
+    same_on_any_number("routers", &format!("{}{BUSY}", tree.replace("hosts_per_leaf", "hosts_per_router")));
 }
 
 /// What is over is handed out while the run goes on, however few events a slice has: memory does not grow with time.

@@ -53,6 +53,8 @@ pub fn draw(dice: &mut Dice) -> Json {
 pub fn wider(dice: &mut Dice, topology: &mut Json) {
     if dice.chance(0.12) {
         *topology = groups(dice);
+    } else if dice.chance(0.08) {
+        *topology = routers(dice);
     }
     let number = |topology: &Json, key: &str| topology[key].as_u64().unwrap_or(1);
     let product = |topology: &Json, keys: [&str; 3]| keys.map(|key| number(topology, key)).iter().product::<u64>();
@@ -75,6 +77,7 @@ pub fn wider(dice: &mut Dice, topology: &mut Json) {
             }
             product(topology, ["pods", "tors_per_pod", "hosts_per_tor"])
         }
+        Some("dragonfly") => product(topology, ["groups", "routers_per_group", "hosts_per_router"]),
         Some("dragonfly-plus") => product(topology, ["groups", "leaves_per_group", "hosts_per_leaf"]),
         _ => return,
     };
@@ -93,6 +96,18 @@ fn groups(dice: &mut Dice) -> Json {
         "kind": "dragonfly-plus", "groups": groups, "leaves_per_group": dice.between(1, 2), "spines_per_group": spines,
         "hosts_per_leaf": dice.between(2, 3), "global_links_per_spine": ((groups - 1) * rounds).div_ceil(spines),
         "rate": dice.pick(&RATES), "link_delay": dice.pick(&DELAYS), "links_per_pair": dice.one(&[1, 1, 2]),
+    });
+    others(dice, &mut table, &["fabric", "global"]);
+    table
+}
+
+/// A dragonfly of the most groups, or of two with several links between them.
+fn routers(dice: &mut Dice) -> Json {
+    let (routers, global) = (dice.between(2, 3), dice.between(1, 2));
+    let groups = if dice.chance(0.5) { 2 } else { routers * global + 1 };
+    let mut table = json!({
+        "kind": "dragonfly", "groups": groups, "routers_per_group": routers, "hosts_per_router": dice.between(1, 2),
+        "global_links_per_router": global, "rate": dice.pick(&RATES), "link_delay": dice.pick(&DELAYS),
     });
     others(dice, &mut table, &["fabric", "global"]);
     table

@@ -1,0 +1,162 @@
+//! Dragonfly: groups of routers that are joined all to all, within a group and between groups.
+//!
+//! ```text
+//!   router0 ── router2        global links: every group to every other
+//!   router1 ── router4
+//!      │                      within a group every router to every other
+//!   router0 ── router1
+//!    │  │       │  │
+//!    h0 h1      h2 h3
+//! ```
+//!
+//! Kim et al., "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008. With p hosts and h global links a router and a routers a
+//! group there are at most a h + 1 groups, so a p (a h + 1) hosts; balanced is a = 2 p = 2 h. Minimal ways have one global link, and a link
+//! within either group at most. Two global links over a third group may be fewer links than these three, so a global link *costs* 3:
+//! 1 + 3 + 1 is less than 3 + 3.
+
+use super::groups::Groups;
+use super::{Graph, GraphError, Link, MOST, NodeKind, count};
+use crate::packet::NodeId;
+use crate::units::Rate;
+use backwater_engine::Time;
+
+/// What a way is longer by for a global link, where other links count 1.
+const GLOBAL_COST: u32 = 3;
+
+/// Groups of switches `router0`… of tier `router`, each with hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dragonfly {
+    /// Number of groups, g.
+    pub groups: u32,
+    /// Routers in each group, a; router r is in group r / routers_per_group.
+    pub routers_per_group: u32,
+    /// Hosts on each router, p; host i is on router i / hosts_per_router.
+    pub hosts_per_router: u32,
+    /// Links of each router to routers of other groups, h. Those of a group are shared out evenly among the other groups ([`Groups`]).
+    pub global_links_per_router: u32,
+    /// Rate of the hosts' links.
+    pub rate: Rate,
+    /// Propagation delay of the hosts' links.
+    pub delay: Time,
+    /// Rate of each link between routers of a group.
+    pub fabric_rate: Rate,
+    /// Propagation delay of the links between routers of a group.
+    pub fabric_delay: Time,
+    /// Rate of each link between groups.
+    pub global_rate: Rate,
+    /// Propagation delay of the links between groups.
+    pub global_delay: Time,
+}
+
+impl Dragonfly {
+    /// The graph: hosts, routers. A router's ports: its hosts, the other routers of its group, its links to other groups.
+    ///
+    /// # Errors
+    /// Counts of 0 or too large ones; links to other groups that cannot be shared out evenly.
+    pub fn build(&self) -> Result<Graph, GraphError> {
+        let [groups, routers] = [self.groups, self.routers_per_group].map(u64::from);
+        count("routers per group", routers, MOST)?;
+        count("hosts per router", self.hosts_per_router.into(), MOST)?;
+        count("routers", groups * routers, MOST)?;
+        count("hosts", (groups * routers).saturating_mul(self.hosts_per_router.into()), MOST)?;
+        let all = Groups { groups: self.groups, switches: self.routers_per_group, links: self.global_links_per_router };
+        all.check()?;
+        let within = (groups * routers).saturating_mul(routers - 1) / 2;
+        if within > MOST {
+            let what = "links between routers of a group".into();
+            return Err(GraphError::TooMany { what, got: within, most: MOST });
+        }
+        let mut graph = Graph::default();
+        let mut tier = |name: &str, tier: &str, kind, number: u32| -> Vec<NodeId> {
+            (0..number).map(|n| graph.add(format!("{name}{n}"), tier, kind)).collect()
+        };
+        let number_of_routers = self.groups * self.routers_per_group;
+        let hosts = tier("h", "host", NodeKind::Host, number_of_routers * self.hosts_per_router);
+        let routers = tier("router", "router", NodeKind::Switch, number_of_routers);
+        for (hosts, &router) in hosts.chunks(self.hosts_per_router as usize).zip(&routers) {
+            hosts.iter().for_each(|&host| graph.link(host, router, self.rate, self.delay));
+        }
+        for group in routers.chunks(self.routers_per_group as usize) {
+            for (i, &a) in group.iter().enumerate() {
+                group[i + 1..].iter().for_each(|&b| graph.link(a, b, self.fabric_rate, self.fabric_delay));
+            }
+        }
+        for [a, b] in all.links() {
+            let link = Link::new(routers[a as usize], routers[b as usize], self.global_rate, self.global_delay);
+            graph.links.push(Link { cost: GLOBAL_COST, ..link });
+        }
+        graph.validate()?;
+        Ok(graph)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::groups::tests::{farthest, pairs_of_groups};
+
+    fn shape(groups: u32, [a, p, h]: [u32; 3]) -> Dragonfly {
+        let (rate, delay) = (Rate::gbps(100), Time::ns(100));
+        Dragonfly {
+            groups,
+            routers_per_group: a,
+            hosts_per_router: p,
+            global_links_per_router: h,
+            rate,
+            delay,
+            fabric_rate: rate,
+            fabric_delay: delay,
+            global_rate: Rate::gbps(400),
+            global_delay: Time::us(1),
+        }
+    }
+
+    /// Kim et al. 2008, section 3.1: N = a p (a h + 1) hosts and a h + 1 groups, routers of p + (a - 1) + h ports. Theirs of figure 6 has
+    /// p = h = 2 and a = 4: 72 hosts.
+    #[test]
+    fn the_largest_of_each_size() {
+        for (p, a, h, hosts) in [(2, 4, 2, 72), (1, 2, 1, 6), (3, 6, 3, 342), (2, 3, 1, 24)] {
+            let groups = a * h + 1;
+            let graph = shape(groups, [a, p, h]).build().unwrap();
+            assert_eq!((graph.hosts().count() as u32, a * p * groups), (hosts, hosts));
+            let within = groups * a * (a - 1) / 2;
+            assert_eq!(graph.links.len() as u32, hosts + within + groups * (groups - 1) / 2);
+            let ports = graph.ports().unwrap();
+            assert!(graph.switches().all(|router| ports[router.0 as usize].len() as u32 == p + a - 1 + h));
+            let pairs = pairs_of_groups(&graph, "router", a);
+            assert_eq!(pairs.len() as u32, groups * (groups - 1) / 2);
+            assert!(pairs.values().all(|links| *links == 1));
+            // Host, router, router, router, router, host.
+            assert_eq!(farthest(&graph), 5);
+            let global = graph.links.iter().filter(|link| link.cost != 1);
+            assert_eq!(global.clone().count() as u32, groups * (groups - 1) / 2);
+            assert!(global.into_iter().all(|link| (link.cost, link.delay) == (3, Time::us(1))));
+        }
+    }
+
+    /// Three groups with four links each to the others: two between any two, and a full mesh of four in each.
+    #[test]
+    fn fewer_groups_have_several_links() {
+        let graph = shape(3, [4, 1, 1]).build().unwrap();
+        assert!(pairs_of_groups(&graph, "router", 4).values().all(|links| *links == 2));
+        let ports = graph.ports().unwrap();
+        let peers = |node: &str| {
+            let list = &ports[graph.node(node).unwrap().0 as usize];
+            list.iter().map(|port| graph.nodes[port.peer.0 as usize].name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(peers("router1"), ["h1", "router0", "router2", "router3", "router8"]);
+        assert_eq!(peers("router4"), ["h4", "router5", "router6", "router7", "router0"]);
+    }
+
+    #[test]
+    fn sizes_that_cannot_be() {
+        let uneven = shape(4, [4, 1, 1]).build().unwrap_err();
+        assert_eq!(uneven.to_string(), "4 global links of a group cannot be shared out evenly among 3 other groups");
+        assert!(matches!(shape(1, [4, 1, 1]).build(), Err(GraphError::None { .. })));
+        assert!(matches!(shape(3, [4, 0, 1]).build(), Err(GraphError::None { .. })));
+        for (groups, size) in [(u32::MAX, [4, 1, 1]), (3, [1 << 19, 1, 1]), (3, [4, 1 << 20, 1]), (2, [4, 1, u32::MAX])]
+        {
+            assert!(matches!(shape(groups, size).build(), Err(GraphError::TooMany { .. })), "{groups} {size:?}");
+        }
+    }
+}
