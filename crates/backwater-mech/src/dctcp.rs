@@ -66,7 +66,7 @@ impl Mechanism for Dctcp {
     fn profile(_: &Params) -> Profile {
         Profile {
             claims: Claims { flow_rate: true, ..Claims::NONE },
-            needs: Needs { marks: true, acks: true, window: true },
+            needs: Needs { marks: true, acks: true, window: true, ..Needs::default() },
             ..Profile::default()
         }
     }

@@ -26,6 +26,7 @@ pub mod stack;
 pub mod stage;
 pub mod swift;
 pub mod timely;
+pub mod trim;
 pub mod uet;
 
 /// Classes as a bit each; none given: all.

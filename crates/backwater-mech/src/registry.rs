@@ -16,4 +16,5 @@ crate::stack::mechanisms! {
     swift => crate::swift::Swift,
     timely => crate::timely::Timely,
     hpcc => crate::hpcc::Hpcc,
+    trim => crate::trim::Trim,
 }

@@ -99,8 +99,9 @@ pub enum Fate {
 pub enum Full {
     /// It is lost.
     Drop,
-    /// Its payload is cut off; the header is admitted if there is room for that.
-    Trim,
+    /// Its payload is cut off, down to so many bytes or to its headers, whichever is more; what is left is admitted if there is room
+    /// for that.
+    Trim(u32),
 }
 
 /// How a pause of the neighbour is signalled (IEEE 802.3 annexes 31B and 31D).

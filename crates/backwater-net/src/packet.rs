@@ -350,10 +350,10 @@ impl Packet {
         }
     }
 
-    /// Cuts the payload off a data packet. Returns whether there was one.
-    pub(crate) fn trim(&mut self) -> bool {
+    /// Cuts the payload off a data packet, whose frame keeps `least` bytes if it has them. Returns whether there was a payload.
+    pub(crate) fn trim(&mut self, least: u32) -> bool {
         let Body::Data(data) = &mut self.body else { return false };
-        self.size -= data.payload;
+        self.size = (self.size - data.payload).max(least.min(self.size));
         std::mem::take(&mut data.payload) != 0
     }
 }

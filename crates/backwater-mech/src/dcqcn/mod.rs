@@ -226,7 +226,7 @@ shared_alpha = true
     fn profile(params: &Params) -> Profile {
         Profile {
             claims: Claims { flow_rate: true, ..Claims::NONE },
-            needs: Needs { marks: true, acks: params.law == Law::Ns3, window: false },
+            needs: Needs { marks: true, acks: params.law == Law::Ns3, ..Needs::default() },
             classes: class_bits(&params.cnp_class),
             couples: params.law == Law::Paper && params.shared_alpha,
             ..Profile::default()

@@ -118,6 +118,11 @@ macro_rules! config {
                 self.profiles().iter().rfind(|(_, profile)| profile.needs.window).map(|(name, _)| *name)
             }
 
+            /// A mechanism that counts on lost packets being sent again, if there is one.
+            pub fn recovering(&self) -> Option<&'static str> {
+                self.profiles().iter().rfind(|(_, profile)| profile.needs.recovery).map(|(name, _)| *name)
+            }
+
             /// A mechanism that lets packets of a flow overtake each other, if there is one.
             pub fn reorders(&self) -> Option<&'static str> {
                 self.profiles().iter().rfind(|(_, profile)| profile.reorders).map(|(name, _)| *name)

@@ -78,8 +78,9 @@ macro_rules! sides {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| side.steer(cx, at, pkt));
             }
             fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
-                call_sides!($list self.as_deref_mut, cx, |side, cx| if side.on_full(cx, at, pkt) == Full::Trim {
-                    return Full::Trim;
+                call_sides!($list self.as_deref_mut, cx, |side, cx| {
+                    let full = side.on_full(cx, at, pkt);
+                    if full != Full::Drop { return full; }
                 });
                 Full::Drop
             }

@@ -78,6 +78,8 @@ pub struct Needs {
     pub acks: bool,
     /// These all the more, since they open its window: without, nothing is sent once it is full.
     pub window: bool,
+    /// A transport that sends again what is lost.
+    pub recovery: bool,
 }
 
 /// Octets that a mechanism adds to every frame of a kind, whether they are used or not. They count as header, on every link and in every

@@ -158,7 +158,9 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         });
         self.act_switch();
         let size = self.world.slab[pkt].pkt.size;
-        if full == Full::Trim && self.world.slab[pkt].pkt.trim() {
+        if let Full::Trim(least) = full
+            && self.world.slab[pkt].pkt.trim(least)
+        {
             return self.admit(pkt);
         }
         let stats = &mut self.ports[usize::from(place.ingress.0)].rest.stats;

@@ -27,6 +27,11 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
         let reason = format!("the window of `{name}` opens by acknowledgements, and receivers send none");
         return refuse(name, reason, format!("ack.enabled = true, or {name} = false"));
     }
+    if let Some(name) = resolved.mechanisms.recovering().filter(|_| transport.recovery == Recovery::None) {
+        let reason = format!("`{name}` counts on lost packets being sent again, and nothing is");
+        let hint = "transport.recovery = \"selective-repeat\" with transport.in_order = false";
+        return refuse("transport.recovery", reason, hint.into());
+    }
     if transport.recovery != Recovery::None && transport.timeout < Time::ns(1) {
         let reason = format!("a timeout of {} leaves no time for an acknowledgement", transport.timeout);
         return refuse("transport.timeout", reason, "some round-trip times, such as 500 us".into());

@@ -65,7 +65,10 @@ fn transport(case: &mut Case) {
     if reliable || ["swift", "dctcp", "timely", "hpcc", "transport.window"].iter().any(|key| case.get(key).is_some()) {
         case.remove("ack.enabled");
     }
-    if case.tree.contains_key("spray") && reliable {
+    if case.tree.contains_key("trim") {
+        case.remove("ack.enabled");
+    }
+    if case.tree.contains_key("trim") || case.tree.contains_key("spray") && reliable {
         case.set("transport.recovery", json!("selective-repeat"));
         case.set("transport.in_order", json!(false));
     } else if go_back {

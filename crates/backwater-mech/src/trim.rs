@@ -1,0 +1,139 @@
+//! Packet trimming — UEC 1.0, section 4.1; SAI, "Packet Trimming" (drop-and-trim of a buffer profile); the idea: Cheng, Ren, Shao and
+//! Shi, "Catch the Whole Lot in an Action", NSDI 2014 (CP), and Handley et al., "Re-architecting datacenter networks and stacks for low
+//! latency and high performance", SIGCOMM 2017 (NDP).
+//!
+//! A switch that has no memory for a packet cuts it down to its headers and sends these on in a class of their own. So the receiver knows
+//! at once what is lost, and says so, where it would otherwise be found out by a gap or a timeout.
+//!
+//! ```text
+//! on a data packet p of a trimmable class for which there is no memory:
+//!     size(p) = min(size(p), max(headers, trim_size));  class(p) = trim_class;  admit p again
+//!     no memory for that either: p is lost
+//! ```
+//!
+//! What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is sent again like any other loss.
+//!
+//! **Not modelled:** the rewriting of the DSCP (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP; TRIM_DSCP_VALUE): a frame's class is what queues go by
+//! here; a limit of its own for the trimmed class, which is that of any queue; the scheduling weight that UEC recommends for it (25 %): by
+//! number of class, as all are; the notice to the source in place of the receiver, which UEC excludes.
+//! **Where we differ:** the packet that is cut is always the one that has come. `htsim_uec` cuts, with probability 1/2, the last one of the
+//! queue in its place.
+
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{
+    Absent, Count, Full, Mechanism, Needs, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
+};
+use backwater_net::packet::{Class, Packet, Port, Queue};
+
+/// Parameters of packet trimming.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Length to which a packet is cut, as buffers count it; never below its headers, never above what it was. Absent: its headers.
+    #[param(
+        symbol = "trim_size", range = Bytes(1)..=Bytes(9216),
+        source = "SAI: PACKET_TRIM_SIZE, 128 B by default; UEC 1.0: MIN_TRIM_SIZE; htsim_uec: 64 B, its headers"
+    )]
+    pub size: Option<Bytes>,
+    /// Class of what was cut, from there on.
+    #[param(
+        symbol = "trim_class", default = 6, range = 0..=7,
+        source = "choice: before data; UEC 1.0: below control and before data; SAI: TRIM_QUEUE_INDEX", why = "there is no such class"
+    )]
+    pub class: u8,
+    /// Classes whose packets are cut, each 0 to 7. Absent: all but `class`.
+    #[param(each = 0..=7, source = "UEC 1.0: DSCP_TRIMMABLE; choice: all", why = "there is no such class")]
+    pub classes: Option<Vec<u8>>,
+}
+
+/// Packet trimming.
+pub enum Trim {}
+
+impl Mechanism for Trim {
+    const NAME: &'static str = "trim";
+    const DEFINED_BY: &'static str = "UEC 1.0, section 4.1; SAI, Packet Trimming";
+    const SUMMARY: &'static str =
+        "cuts packets that find no memory down to their headers, so that receivers know of the loss";
+    const IDLE: &'static str = "never cut a packet";
+    const COUNTERS: &'static str = "trimmed (packets cut that were to leave by the port), trimmed_bytes (cut off these), trimmed_lost (of what was cut, lost for \
+         want of memory)";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Trimmer;
+    type Nic = Absent;
+    type Flow = Absent;
+
+    fn profile(params: &Params) -> Profile {
+        Profile {
+            needs: Needs { recovery: true, ..Needs::default() },
+            classes: 1 << params.class,
+            reorders: true,
+            ..Profile::default()
+        }
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Trimmer> {
+        let ports = shape.ports.len();
+        Some(Trimmer {
+            size: params.size.map_or(0, |size| size.0 as u32),
+            class: params.class,
+            classes: crate::class_bits_or_all(params.classes.as_deref()) & !(1 << params.class),
+            trimmed: vec![0; ports],
+            bytes: vec![0; ports],
+            lost: vec![0; ports],
+        })
+    }
+}
+
+/// A switch that trims.
+#[derive(backwater_derive::State)]
+pub struct Trimmer {
+    /// \[bytes\] trim_size
+    #[state(fixed)]
+    size: u32,
+    /// trim_class
+    #[state(fixed)]
+    class: u8,
+    /// trimmable classes, a bit each
+    #[state(fixed)]
+    classes: u8,
+    /// packets cut, per egress port
+    trimmed: Vec<u64>,
+    /// \[bytes\] cut off these
+    bytes: Vec<u64>,
+    /// of these, lost
+    lost: Vec<u64>,
+}
+
+// The specification.
+impl SwitchSide for Trimmer {
+    fn on_full(&mut self, _: &mut SwitchCx<'_>, at: &mut Place, p: &mut Packet) -> Full {
+        let egress = usize::from(at.egress.0);
+        match p.data() {
+            Some(data) if data.payload == 0 && p.class.0 == self.class => {
+                self.lost[egress] += 1;
+                Full::Drop
+            }
+            Some(data) if data.payload > 0 && self.classes & (1 << p.class.0) != 0 => {
+                self.trimmed[egress] += 1;
+                self.bytes[egress] += u64::from(data.payload.min(p.size.saturating_sub(self.size)));
+                (at.queue, p.class) = (Queue(self.class), Class(self.class));
+                Full::Trim(self.size)
+            }
+            _ => Full::Drop,
+        }
+    }
+
+    fn counts(&self, _: Time) -> Vec<Count> {
+        let of = |name, counts: &[u64]| -> Vec<Count> {
+            (0u16..).zip(counts).filter(|(_, n)| **n > 0).map(|(port, n)| (Port(port), name, *n)).collect()
+        };
+        [of("trimmed", &self.trimmed), of("trimmed_bytes", &self.bytes), of("trimmed_lost", &self.lost)].concat()
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.trimmed.iter().sum(), margin: None }
+    }
+}

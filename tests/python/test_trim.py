@@ -1,0 +1,120 @@
+"""Trimming: what is cut is answered at once, and sent again once."""
+
+from __future__ import annotations
+
+import pytest
+
+import backwater
+
+INCAST = """
+[topology]
+kind = "star"
+hosts = 9
+rate = "100 Gb/s"
+link_delay = "1 us"
+[packet]
+payload = "4086 B"
+header = "64 B"
+gap = "0 B"
+[ack]
+size = "64 B"
+[switch]
+buffer = "178450 B"
+buffer_per = "queue"
+latency = "0 s"
+[transport]
+recovery = "selective-repeat"
+in_order = false
+timeout = "500 us"
+window = "128 KB"
+[trim]
+class = 6
+[[flow]]
+from = "1..8"
+to = "h0"
+size = "1 MB"
+"""
+FRAMES = 245  # of 1 MB, the last one shorter
+BYTES = 1_000_000 + FRAMES * 64
+PS_PER_BYTE = 80
+# A frame to its receiver and its acknowledgement back: two links each way, stored and forwarded.
+ROUND_TRIP_PS = 4 * 1_000_000 + 2 * 4150 * PS_PER_BYTE + 2 * 64 * PS_PER_BYTE
+
+
+def counted(run: backwater.Run, name: str) -> int:
+    return sum(row["value"] for row in run.counters.to_pylist() if row["counter"] == name)
+
+
+def test_an_incast_is_as_fast_as_its_link() -> None:
+    """8 x 1 MB over one link. Nothing waits for a timeout, and the link to the receiver is never
+    idle while something is to come: what is lost is back before the queue is empty, but for the
+    very last of it."""
+    run = backwater.parse(INCAST).run()
+    flows = run.flows.to_pylist()
+    trimmed = counted(run, "trimmed")
+    assert trimmed > 100
+    assert counted(run, "trimmed_lost") == 0
+    assert sum(row["retransmitted"] for row in flows) == trimmed
+    # All but the last packet of each flow carry 4086 B.
+    assert 0 <= trimmed * 4086 - counted(run, "trimmed_bytes") <= trimmed * (4086 - 3016) / 10
+    assert sum(row["timeouts"] for row in flows) == 0
+    assert run.summary["drops"] == 0
+    last = max(row["fct_last_ack_ps"] for row in flows)
+    link = 8 * BYTES * PS_PER_BYTE
+    headers = trimmed * 64 * PS_PER_BYTE
+    first = 1_000_000 + 4150 * PS_PER_BYTE + 1_000_000
+    assert link + first < last < link + headers + 2 * ROUND_TRIP_PS
+
+
+def test_without_it_an_incast_waits_for_timeouts() -> None:
+    run = backwater.parse(INCAST).set("trim", False).run()
+    assert run.summary["drops"] > 100
+    assert max(row["fct_last_ack_ps"] for row in run.flows.to_pylist()) > 500_000_000
+
+
+def test_a_lone_flow_is_never_cut() -> None:
+    run = backwater.parse(INCAST).set("flow.0.from", "1").run()
+    assert counted(run, "trimmed") == 0
+    [found] = [one for one in run.warnings if one["kind"] == "never-acted"]
+    assert found["mechanism"] == "trim"
+    [flow] = run.flows.to_pylist()
+    short = 1_000_000 - 244 * 4086 + 64
+    # All full frames drain ahead of the short last one.
+    way = 2 * 1_000_000 + 4150 * PS_PER_BYTE + short * PS_PER_BYTE
+    assert flow["fct_last_byte_ps"] == 244 * 4150 * PS_PER_BYTE + way
+
+
+def test_the_length_of_what_is_left() -> None:
+    """Headers go first and take their time on the last link: with 256 B of each frame kept, a
+    quarter of 1024 B, four times as long as with 64 B."""
+    long = backwater.parse(INCAST).set("trim.size", "256 B").run()
+    trimmed = counted(long, "trimmed")
+    last = max(row["fct_last_ack_ps"] for row in long.flows.to_pylist())
+    assert trimmed > 100
+    link = (8 * BYTES + trimmed * 256) * PS_PER_BYTE
+    # Those cut at the very end hold up nothing.
+    assert link * 0.98 < last < link + 2 * ROUND_TRIP_PS
+    # Longer than it was nothing becomes: then memory is all that trimming needs, and it finds none.
+    whole = backwater.parse(INCAST).set("trim.size", "9216 B").run()
+    assert counted(whole, "trimmed") > 0
+
+
+def test_other_classes_are_lost_as_ever() -> None:
+    run = backwater.parse(INCAST).set("trim.classes", "[5]").run()
+    assert counted(run, "trimmed") == 0
+    assert run.summary["drops"] > 100
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("transport.recovery", "none", "`trim` counts on lost packets being sent again"),
+        ("transport.in_order", "true", "`trim` lets packets overtake each other"),
+        ("transport.recovery", "go-back-n", "go-back-n drops what comes out of order"),
+        ("trim.class", "8", "`8` is more than 7"),
+        ("trim.size", "0 B", "trim.size"),
+    ],
+)
+def test_what_cannot_work_is_refused(key: str, value: str, reason: str) -> None:
+    with pytest.raises(backwater.ScenarioError, match=reason):
+        backwater.parse(INCAST).set(key, value).check()
