@@ -64,9 +64,11 @@ class Resumed:
         text = header["recorded"]
         # Key by key: two tables that have changed places are other flows.
         before = contents(header["scenario"], header["facts"]["inputs"])
-        if contents(text, inputs_of(text, None)) != before:
+        now = contents(text, inputs_of(text, None))
+        other = sorted(key for key in before | now if before.get(key) != now.get(key))
+        if other:
             raise InputError(
-                f"{self.saved.path}: files of its flows are not what they were",
+                f"{self.saved.path}: the file of {other[0]} is not what it was",
                 "put back the tables and matrices with which it was saved",
             )
         core = Scenario(_core.Scenario.from_text(text, str(self.saved.path)), {}).complete()

@@ -148,7 +148,7 @@ def inputs_of(resolved: str, base: Path | None) -> dict[str, str]:
     except OSError as error:
         raise InputError(
             f"{error.filename}: cannot be read: {error.strerror}",
-            "the scenario names it; put it back, or name where it is",
+            "the scenario names it: put it back",
         ) from None
 
 
@@ -317,6 +317,8 @@ def _run(
     else:
         sink = MemorySink(job.manifest)
     saver = Saver(job)
+    if progress is not None and job.threads > 1:
+        progress.noticed(number, used_threads(job, simulation.summary()))
     try:
         adopt(job, sink)
         while True:
@@ -327,7 +329,7 @@ def _run(
             if progress is not None:
                 progress.advanced(number, status)
                 if said is not None:
-                    progress.noticed(number, said)
+                    progress.noticed(number, f"warning: {said}")
             if status.done:
                 run = sink.finish("done", _summary(simulation, saver))
                 break
@@ -348,6 +350,14 @@ def _run(
     if progress is not None:
         progress.finished(number)
     return run
+
+
+def used_threads(job: Job, summary: Mapping[str, Any]) -> str:
+    """Say how many threads a run uses, of those that it might use, and why it is one."""
+    why = summary["one_thread_because"]
+    if why:
+        return f"threads: one, not {job.threads}: {why}"
+    return f"threads: {summary['threads']} of {job.threads}"
 
 
 def _summary(simulation: _core.Simulation, saver: Saver) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from backwater import _core
+from backwater.directory import part_of_results
 from backwater.errors import InputError, ResultError
 from backwater.files import drop_left_behind, replacing
 from backwater.wording import simulated
@@ -83,17 +84,31 @@ def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Pa
 def see_writable(path: Path) -> None:
     """Refuse a place that can hold no saved run, before anything is simulated."""
     hint = "give --save the name of a file in a directory where you may write"
+    if str(path) == "-":
+        raise InputError("-: a saved run is a file, and cannot be a stream", hint)
     try:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
             raise InputError(f"{path}: is no regular file", hint)
         if not path.parent.is_dir():
             raise InputError(f"{path}: there is no directory {path.parent}", hint)
+        if part_of_results(_place(path)):
+            raise InputError(f"{path}: is part of a directory of results", hint)
+        if path.exists() and path.stat().st_size and not _is_saved_run(path):
+            raise InputError(
+                f"{path}: is there and is no saved run",
+                "name another file, or remove this one first: it would be replaced",
+            )
         # As it will be written: beside the file that a link leads to.
         with tempfile.NamedTemporaryFile(prefix=".backwater.", dir=_place(path).parent):
             pass
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{path}: cannot be written: {reason}", hint) from None
+
+
+def _is_saved_run(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _place(path: Path) -> Path:

@@ -6,6 +6,7 @@ What is in the file is the matter of `backwater.saved`.
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError, ResultError
-from backwater.results import MemorySink, OwnSink, SpoolSink
-from backwater.saved import see_writable, write
+from backwater.results import MemorySink, OwnSink, SpoolSink, earlier_run
+from backwater.saved import SavedRun, see_writable, write
 from backwater.wording import simulated
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from backwater.results import PartedSink
     from backwater.running import Job, Progress, Stop
-    from backwater.saved import SavedRun
 
 # Wall time of one slice: how often progress moves and how late Ctrl-C may be noticed.
 SLICE_MS = 100
@@ -70,12 +70,45 @@ def saving(path: str | os.PathLike[str] | None, every: str | None) -> Saving | N
     return Saving(Path(path), time)
 
 
-def with_saving(job: Job, where: Saving | None) -> Job:
-    """Have a job saved on its way. Raises `InputError` if it cannot be."""
+def with_saving(job: Job, where: Saving | None, *, force: bool = False) -> Job:
+    """Have a job saved on its way.
+
+    Raises `InputError` if it cannot be, or if that run is saved there already, from which it would
+    begin anew: with `force` it does.
+    """
     if where is None:
         return job
     see_savable(job)
+    saved = None if force else last_save(job, where.path)
+    if saved is not None and not _is_complete(job):
+        raise InputError(
+            f"{where.path}: holds this run as it was at {simulated(saved.time_ps)}, and would be "
+            "replaced from the beginning",
+            f"`backwater run --from {shlex.quote(str(where.path))}` goes on from there, with "
+            "--save and --every, too; --force begins anew",
+        )
     return dataclasses.replace(job, saving=where)
+
+
+def _is_complete(job: Job) -> bool:
+    """Whether the whole run is where its results go."""
+    try:
+        return job.out is not None and earlier_run(job.out, job.manifest) is not None
+    except InputError:
+        return False
+
+
+def last_save(job: Job, path: Path) -> SavedRun | None:
+    """Give what is saved in a file, if that is this very run, not yet at its end."""
+    if not path.exists():
+        return None
+    try:
+        saved = SavedRun.open(path)
+    except InputError:
+        return None
+    changed = job.prepared.facts.get("changed", [])
+    known = {"scenario": job.prepared.resolved, "seed": job.seed, "changed": changed}
+    return saved if all(saved.header[name] == value for name, value in known.items()) else None
 
 
 def see_savable(job: Job) -> None:
@@ -159,10 +192,11 @@ class Saver:
         return said
 
     def _has_failed(self, reason: str, time_ps: int) -> str:
+        path = "" if self._job.saving is None else f"{self._job.saving.path} "
         left = (
             "nothing of it is saved"
             if self._saved_ps is None
-            else f"the file has it as it was at {simulated(self._saved_ps)}"
+            else f"{path}has it as it was at {simulated(self._saved_ps)}"
         )
         message = f"{reason}, at {simulated(time_ps)}; {left}"
         hint = "see that there is room, and that the directory is there; the next save is tried"

@@ -223,7 +223,8 @@ class Scenario:
         from backwater.saving import saving, with_saving
 
         job = self.job(seed, None if out is None else Path(out), capture, threads)
-        return run_to_end(with_saving(job, saving(save, every)), progress, force=force)
+        where = saving(save, every)
+        return run_to_end(with_saving(job, where, force=force), progress, force=force)
 
     def save(self, path: str | os.PathLike[str], until: str, seed: int | None = None) -> None:
         """Run up to a time, such as `"2 ms"`, that time included, and save the run to a file.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -365,7 +366,7 @@ def test_tables_that_have_changed_places_are_other_flows(tables: Path) -> None:
     one, other = (folder / "a.csv").read_text(), (folder / "b.csv").read_text()
     (folder / "a.csv").write_text(other)
     (folder / "b.csv").write_text(one)
-    with pytest.raises(InputError, match="not what they were"):
+    with pytest.raises(InputError, match="is not what it was"):
         backwater.resume("there.run").run()
     (folder / "a.csv").write_text(one)
     (folder / "b.csv").write_text(other)
@@ -465,7 +466,7 @@ def test_a_save_that_fails_leaves_the_one_before_and_the_run_goes_on(
     said = command("run", "star.toml", "--save", "t.run", "--every", "100 us", "--out", "there")
     assert said.code == 0
     expected = "t.run: cannot save the run: No space left on device, at {}; "
-    expected += "the file has it as it was at 100.000 us"
+    expected += "t.run has it as it was at 100.000 us"
     for late in times[1:]:
         assert f"warning: {expected.format(simulated(late))}\n" in said.err
     assert backwater.resume("t.run").time_ps == 100_000_000
@@ -527,3 +528,64 @@ def test_a_saved_run_that_is_replaced_meanwhile_is_told(star: Path) -> None:
     case.save("there.run", "30 us")
     with pytest.raises(InputError, match="another run was saved there meanwhile"):
         resumed.run()
+
+
+def test_a_run_with_values_changed_on_the_way_stands_for_no_scenario(
+    command: Command, star: Path
+) -> None:
+    case = backwater.load(star)
+    case.save("there.run", "40 us")
+    backwater.resume("there.run").set("pfc.xoff", "30 KB").run("fork")
+    for words in (["compare", "fork", "star.toml", "--seeds", "2"], ["why", "fork"]):
+        said = command(*words)
+        assert said.code == 2, words
+        assert (
+            "fork: values were changed under way (from 40.000 us on: pfc.xoff = 30 KB)" in said.err
+        )
+    assert command("report", "fork", "-o", "fork.html").code == 0
+    page = Path("fork.html").read_text(encoding="utf-8")
+    assert "from 40.000 us on: pfc.xoff = 30 KB." in page
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_a_saved_run_takes_the_place_of_no_other_file(
+    command: Command, star: Path, every: bool
+) -> None:
+    backwater.load(star).run(out="there")
+    Path("notes.txt").write_text("mine", encoding="utf-8")
+    part = next(Path("there/flows").iterdir())
+    how = ("--every", "20 us") if every else ("--until", "40 us")
+    for target in (star, Path("notes.txt"), part, Path("there/manifest.json")):
+        before = target.read_bytes()
+        said = command("run", str(star), *how, "--save", str(target))
+        assert said.code == 2, target
+        assert target.read_bytes() == before
+        with pytest.raises(InputError, match=r"is there and is no saved run|part of a dir"):
+            backwater.load(star).save(target, "40 us")
+    assert command("run", str(star), *how, "--save", "-").code == 2
+    assert not Path("-").exists()
+    assert not Path("results").exists(), "nothing has been run or written"
+
+
+def test_a_stopped_run_says_from_where_it_goes_on_and_is_not_begun_anew(
+    command: Command, star: Path
+) -> None:
+    long = star.read_text(encoding="utf-8").replace("400 KB", "40 MB").replace("100 us", "20 ms")
+    star.write_text(long, encoding="utf-8")
+    words = ("run", "star.toml", "--save", "s.run", "--every", "100 us", "--out", "there")
+
+    def stop(status: backwater.Status) -> None:
+        if status.time_ps > 250_000_000:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(backwater.Interrupted):
+        backwater.load(star).run(out="there", save="s.run", every="100 us", progress=stop)
+    saved = backwater.resume("s.run").time_ps
+    before = Path("s.run").read_bytes()
+    said = command(*words)
+    assert said.code == 2
+    assert f"s.run: holds this run as it was at {simulated(saved)}" in said.err
+    assert "--from s.run" in said.err
+    with pytest.raises(InputError, match="holds this run"):
+        backwater.load(star).run(out="there", save="s.run", every="100 us")
+    assert Path("s.run").read_bytes() == before

@@ -107,10 +107,10 @@ class Reporter:
             self._state.ended += 1
             self._display.show(self._state)
 
-    def noticed(self, job: int, what: str) -> None:  # noqa: ARG002 - only one run can be saved
+    def noticed(self, job: int, what: str) -> None:  # noqa: ARG002 - of runs side by side none is
         """Say it above the live line."""
         with self._lock:
-            message(f"warning: {what}")
+            message(what)
 
 
 class _Lines:

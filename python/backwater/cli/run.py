@@ -149,18 +149,18 @@ def run(
     case = read(file, variant, settings, mechanisms)
     numbers = None if many is None else seeds(many, case.seed)
     prepared = case.prepare(captured)
+    parts, kept = _threads(threads), saving(save, every) if until is None else None
     usual = Path("results") / _name(file, variant, mechanisms)
     if until is not None and save is not None:
         warn(prepared.warnings)
         seed = case.seed if seed is None else seed
-        job = Job(prepared, seed, None, captured, threads=_threads(threads))
+        job = Job(prepared, seed, None, captured, threads=parts)
         return save_once(job, until, Path(save), json)
     base = free_directory(usual) if out is None else Path(out)
     warn(prepared.warnings)
     if numbers is None:
         seed = case.seed if seed is None else seed
-        job = Job(prepared, seed, base, captured, threads=_threads(threads))
-        job = with_saving(job, saving(save, every))
+        job = with_saving(Job(prepared, seed, base, captured, threads=parts), kept, force=force)
         return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
     with locked(base):

@@ -21,10 +21,10 @@ from backwater.numbers.repeats import over_runs
 from backwater.numbers.run import group_times, job_times, port_totals, round_times, waiting
 from backwater.numbers.table import write_statistics
 from backwater.results import Run
-from backwater.running import interruptible, run_jobs
+from backwater.running import interruptible, run_jobs, used_threads
 from backwater.samples import why_not
 from backwater.saved import told as told_changes
-from backwater.saving import save_at
+from backwater.saving import last_save, save_at
 from backwater.wording import count, figure, offered, simulated, us
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def once(
             message(f"{stop}; nothing had been simulated yet")
         else:
             message(f"{stop}; what was simulated by then is in {base}", *told(job.capture, outcome))
+            message(*_goes_on(job, base), *_threads(job, outcome))
         return stop.exit_code
     message(f"results: {base}", *told(job.capture, outcome), *_threads(job, outcome))
     if isinstance(outcome, dict) and failures(outcome["warnings"]) and not allow:
@@ -81,11 +82,20 @@ def once(
 
 
 def _threads(job: Job, outcome: object) -> list[str]:
-    """Say why a run used one thread, if it might have used more."""
+    """Say how many threads a run used, if it might have used more than one."""
     if job.threads == 1 or not isinstance(outcome, dict):
         return []
-    why = outcome["summary"].get("one_thread_because")
-    return [f"threads: one, not {job.threads}: {why}"] if why else []
+    return [used_threads(job, outcome["summary"])]
+
+
+def _goes_on(job: Job, base: Path) -> list[str]:
+    """Say from where a stopped run goes on, if it was saved on its way."""
+    saved = None if job.saving is None else last_save(job, job.saving.path)
+    if saved is None:
+        return []
+    file = shlex.quote(str(saved.path))
+    again = f"`backwater run --from {file} --out {shlex.quote(str(base))}`"
+    return [f"saved at {simulated(saved.time_ps)}: {file}", f"hint: {again} goes on from there"]
 
 
 def save_once(job: Job, until: str, path: Path, json: str | None) -> int:

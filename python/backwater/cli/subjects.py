@@ -17,6 +17,7 @@ from backwater.errors import InputError
 from backwater.manifest import RUN, SEEDS, judging, say_build
 from backwater.reading import load_series
 from backwater.results import Run, load_run, manifest_at, present
+from backwater.saved import told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,6 +84,14 @@ def _subject(
     runs = _runs(path) if folder else []
     if folder and not runs:
         raise InputError(f"{text}: holds no run", f"give {GRAMMAR}")
+    for run in runs:
+        if run.manifest.get("changed"):
+            when = "; ".join(told(run.manifest["changed"]))
+            raise InputError(
+                f"{text}: values were changed under way ({when}): "
+                "it is a run of no scenario, so it cannot be repeated or stand for one",
+                "give a scenario that has these values from its start",
+            )
     scenario = _scenario_of(runs[0], path) if runs else read(place)
     if rest.startswith(VARIANT):
         if runs:

@@ -21,6 +21,7 @@ from backwater.report.film import Film, shoot, stills
 from backwater.report.jobs import jobs_section
 from backwater.report.layout import WIDTH
 from backwater.report.page import Code, Column, Figure, Page, Section, Table, script_json
+from backwater.saved import told
 from backwater.wording import figure as number
 from backwater.wording import offered
 
@@ -98,7 +99,11 @@ def run_page(run: Run) -> Page:
                 "results",
                 "Results",
                 [groups_table(run)],
-                [*map(offered, run.summary.get("offered", ())), *_noticed(run.warnings)],
+                [
+                    *(f"{line}." for line in told(run.manifest.get("changed", ()))),
+                    *map(offered, run.summary.get("offered", ())),
+                    *_noticed(run.warnings),
+                ],
             ),
             *jobs_section(run),
             *run_sections(run, assumptions),
