@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 TABLES = (
     "flows",
+    "queue_pairs",
     "ports",
     "control",
     "series",

@@ -94,6 +94,11 @@ class Run:
         return self.read("ports")
 
     @cached_property
+    def queue_pairs(self) -> pa.Table:
+        """One row a queue pair of a message over several: bytes, segments, times (ps), counts."""
+        return self.read("queue_pairs")
+
+    @cached_property
     def control(self) -> pa.Table:
         """One row a control message: time (ps), kind, where, class, for whom, value."""
         return self.read("control")

@@ -14,6 +14,8 @@ mod jobs;
 pub trait Sink {
     /// A flow is complete, or the run is over.
     fn flow(&mut self, row: &FlowRow);
+    /// What a queue pair has carried of a message is complete, or the run is over. The message's row comes with the last of them.
+    fn queue_pair(&mut self, _row: &QueuePairRow) {}
     /// A mechanism has sent a control frame.
     fn control(&mut self, row: &ControlRow);
     /// A sample of a time series.
@@ -78,8 +80,19 @@ pub struct FlowIdentity {
     pub bytes: u64,
 }
 
-/// One flow.
+/// What one of several queue pairs has carried of a message.
 #[derive(Clone, Debug, PartialEq)]
+pub struct QueuePairRow {
+    /// Its number, from 0.
+    pub pair: u32,
+    /// Segments that it carried.
+    pub segments: u64,
+    /// Its flow, with the identity of the message.
+    pub row: FlowRow,
+}
+
+/// One flow; of several queue pairs: a message, what they have carried together.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct FlowRow {
     /// Identity of the flow.
     pub id: u64,
@@ -120,7 +133,7 @@ pub struct FlowRow {
 }
 
 /// How a flow ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum State {
     /// Its last acknowledgement (without acknowledgements: its last byte) was received.
     Complete,

@@ -9,7 +9,7 @@ use crate::workload::FlowSource;
 use crate::workload::job::Dependent;
 use backwater_engine::Time;
 
-pub use crate::flow_spec::{FlowSpec, Stream, Way};
+pub use crate::flow_spec::{FlowSpec, QueuePairs, Share, Stream, Way};
 
 /// Something that goes wrong, or changes, at a time.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,6 +144,8 @@ pub struct Spec<A> {
     pub actors: A,
     /// Labels of the flow groups.
     pub groups: Vec<String>,
+    /// Per group: the queue pairs of its messages. `None`, and groups beyond its end: each message is one flow.
+    pub queue_pairs: Vec<Option<QueuePairs>>,
     /// Groups whose flows the run waits for: it ends with the last of them. None: it waits for all. The flows of a source are then of one
     /// group, so that a source whose next flow is not awaited will not bring one that is.
     pub awaited: Vec<u32>,

@@ -10,7 +10,8 @@ use crate::part::Part;
 use crate::port::{Belongs, LinkFaults, Port};
 use crate::probe::Probes;
 use crate::record::{
-    Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, SeriesRow, Sink, WaitRow,
+    Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, QueuePairRow, SeriesRow,
+    Sink, WaitRow,
 };
 use crate::routing::{Neighbours, Paths, Routes, Ways};
 use crate::slab::{Ix, Slab};
@@ -350,6 +351,7 @@ pub(crate) enum Outcome {
 #[derive(Default)]
 pub(crate) struct Rows {
     pub flows: Vec<FlowRow>,
+    pub queue_pairs: Vec<QueuePairRow>,
     pub control: Vec<ControlRow>,
     pub series: Vec<SeriesRow>,
     pub jobs: JobRows,
@@ -361,6 +363,7 @@ pub(crate) struct Rows {
 impl Rows {
     pub fn hand_out(&mut self, sink: &mut dyn Sink) {
         self.flows.drain(..).for_each(|row| sink.flow(&row));
+        self.queue_pairs.drain(..).for_each(|row| sink.queue_pair(&row));
         self.control.drain(..).for_each(|row| sink.control(&row));
         self.series.drain(..).for_each(|row| sink.series(&row));
         self.jobs.hand_out(sink);

@@ -11,6 +11,7 @@ use crate::layout::Layout;
 use crate::nics;
 use crate::plan::{Plan, Who};
 use crate::planned::Planned;
+use crate::queue_pairs;
 use crate::resolved::Resolved;
 use crate::table;
 use backwater_engine::Time;
@@ -18,7 +19,7 @@ use backwater_mech::registry;
 use backwater_net::Rate;
 use backwater_net::config::LinkChoice;
 use backwater_net::packet::{CLASSES, Class, HostId, class_bits};
-use backwater_net::spec::{CausesSpec, SeriesSpec, Spec, Stream, Way};
+use backwater_net::spec::{CausesSpec, QueuePairs, SeriesSpec, Spec, Stream, Way};
 use backwater_net::workload::graph::Operations;
 use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
@@ -36,6 +37,7 @@ pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, Sce
     let mut run = Sources {
         seed,
         groups: Vec::new(),
+        queue_pairs: Vec::new(),
         sources: Vec::new(),
         jobs: Vec::new(),
         total: Some(0),
@@ -69,6 +71,7 @@ pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, Sce
         actors: resolved.mechanisms.clone(),
         awaited: awaited_groups(resolved, &run.groups, awaited)?,
         groups: run.groups,
+        queue_pairs: run.queue_pairs,
         sources: run.sources,
         jobs: run.jobs,
         flows_total: run.total,
@@ -152,7 +155,7 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
     }
     for given in &resolved.tables {
         let RowsOf::Label(label) = &given.of else { continue };
-        let own = run.named(label, Class(3), true);
+        let own = run.named(label, Class(3), true, None);
         let table = table::from_rows(&given.rows, label, &planned.index, &own)?;
         read.push((own, table));
     }
@@ -181,6 +184,7 @@ fn allowed(planned: &Planned, classes: BTreeSet<u8>) -> Result<(), ScenarioError
 struct Sources {
     seed: u64,
     groups: Vec<String>,
+    queue_pairs: Vec<Option<QueuePairs>>,
     sources: Vec<Box<dyn FlowSource>>,
     jobs: Vec<Box<dyn Dependent>>,
     total: Option<u64>,
@@ -189,14 +193,16 @@ struct Sources {
 
 impl Sources {
     fn group(&mut self, group: &FlowGroup) -> Group {
-        self.named(&group.label, Class(group.class), group.ect)
+        let pairs = queue_pairs::of(group.queue_pairs, group.segment);
+        self.named(&group.label, Class(group.class), group.ect, pairs)
     }
 
     /// The next group. Groups of one label have random streams of their own.
-    fn named(&mut self, label: &str, class: Class, ect: bool) -> Group {
+    fn named(&mut self, label: &str, class: Class, ect: bool, pairs: Option<QueuePairs>) -> Group {
         let names = std::iter::once(label.to_owned()).chain((1u64..).map(|n| format!("{label}/{n}")));
         let stream = names.into_iter().find(|name| self.streams.insert(name.clone())).unwrap_or_default();
         self.groups.push(label.to_owned());
+        self.queue_pairs.push(pairs);
         Group { index: self.groups.len() as u32 - 1, stream, class, ect }
     }
 
@@ -218,6 +224,8 @@ impl Sources {
                 true => self.graph(checked, number, checked.operations(number)?)?,
                 false => self.steps(checked, number)?,
             }
+            // The groups of its steps, or labels.
+            self.queue_pairs.resize(self.groups.len(), queue_pairs::of(job.queue_pairs, job.segment));
         }
         Ok(())
     }

@@ -37,6 +37,7 @@ pub mod operations;
 mod pipeline;
 mod plan;
 mod planned;
+mod queue_pairs;
 mod resolved;
 pub mod results;
 mod scenario;

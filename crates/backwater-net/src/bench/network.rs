@@ -8,10 +8,10 @@ use crate::packet::{Class, HostId, NodeId};
 use crate::queues::HostQueues;
 use crate::record::{
     Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow,
-    Progress, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+    Progress, QueuePairRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use crate::run::{Actors, Network};
-use crate::spec::{CausesSpec, Fault, FaultKind, FlowSpec, SeriesSpec, Spec, Stream};
+use crate::spec::{CausesSpec, Fault, FaultKind, FlowSpec, QueuePairs, SeriesSpec, Spec, Stream};
 use crate::topology::{Graph, LeafSpine, NodeKind, Star};
 use crate::units::{Bytes, Rate};
 use crate::workload::FlowSource;
@@ -42,6 +42,8 @@ pub struct Bench<A> {
     pub queues: HostQueues,
     /// Hosts whose interfaces have times of their own.
     pub nics_at: Vec<(HostId, NicTimes)>,
+    /// Per group: the queue pairs of its messages.
+    pub queue_pairs: Vec<Option<QueuePairs>>,
     /// The mechanisms.
     pub mechanisms: A,
     /// The flows.
@@ -78,6 +80,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
             nic: NicParams::default(),
             queues: HostQueues::default(),
             nics_at: Vec::new(),
+            queue_pairs: Vec::new(),
             mechanisms: A::default(),
             flows: Vec::new(),
             faults: Vec::new(),
@@ -171,6 +174,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
             actors,
             awaited: self.awaited.clone(),
             groups: vec!["all".into(), "others".into()],
+            queue_pairs: self.queue_pairs.clone(),
             flows_total: Some(flows.len() as u64),
             sources: sources(flows),
             jobs: Vec::new(),
@@ -253,6 +257,8 @@ macro_rules! collected {
 collected! {
     /// Of flows.
     flows: flow(FlowRow),
+    /// Of queue pairs of messages.
+    queue_pairs: queue_pair(QueuePairRow),
     /// Of control messages.
     control: control(ControlRow),
     /// Of time series.

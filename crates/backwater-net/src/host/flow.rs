@@ -73,6 +73,9 @@ pub(crate) struct SendFlow {
     pub ideal: Option<Time>,
     /// \[bytes\] sent at the last sample of the time series, what was sent again included
     pub sampled: u64,
+    /// The message over several queue pairs that it is part of, or `NO_MESSAGE`, and the number of its queue pair.
+    pub message: u32,
+    pub pair: u32,
 }
 
 /// A Bernoulli source.
@@ -189,6 +192,8 @@ impl SendFlow {
             recovery: recovers.then(Box::default),
             ideal: None,
             sampled: 0,
+            message: NO_MESSAGE,
+            pair: 0,
         }
     }
 
@@ -196,6 +201,11 @@ impl SendFlow {
     #[cold]
     pub fn shape(&self, of: &FlowShape) -> FlowShape {
         FlowShape { src: self.src, dst: self.dst, class: self.own_class, hops: self.hops, ..*of }
+    }
+
+    /// What tells it from all others of a run, for an order of them: its identity, and its queue pair.
+    pub fn order(&self) -> (u64, u32) {
+        (self.id, self.pair)
     }
 
     /// Whether no more payload will become available.
@@ -247,6 +257,7 @@ impl Unsent for SendFlow {
 
 pub(crate) const NO_CONTROLLER: u32 = u32::MAX;
 pub(crate) const NO_FLOW: u32 = u32::MAX;
+pub(crate) const NO_MESSAGE: u32 = u32::MAX;
 
 /// A rate controller and what waits for its pacing.
 #[derive(backwater_derive::State)]

@@ -104,6 +104,11 @@ impl<N> Host<N> {
         self.issues_until
     }
 
+    /// So many more are issued behind all that were posted before.
+    pub fn issue_more(&mut self, number: u64) {
+        self.issues_until = self.issues_until.after(Time(self.issue.0.saturating_mul(number)));
+    }
+
     /// Data frames in the transmit queue that may leave: those of a paused queue must not keep others from it.
     #[inline(always)]
     pub fn staged(&self, open: u32) -> u32 {

@@ -1,6 +1,7 @@
 //! From a spec to a network at rest.
 
 use super::jobs::Jobs;
+use super::messages::Messages;
 use super::{Actors, Awaited, Network};
 use crate::config::SwitchParams;
 use crate::confinement::Confinement;
@@ -144,6 +145,7 @@ impl<A: Actors> Network<A> {
             drawn: vec![0; spec.sources.len()],
             sources: spec.sources,
             jobs,
+            messages: Messages::new(spec.queue_pairs),
             faults: spec.faults,
             series: spec.series,
             deadlock_ends: spec.deadlock_ends,

@@ -14,7 +14,7 @@ impl<A: Actors> Network<A> {
         Progress {
             done: self.world.totals.stopped,
             time: self.end(),
-            flows_active: self.tables.flows.active,
+            flows_active: self.tables.flows.active - self.messages.extra,
             hops: self.ports.iter().map(|p| p.tx_frames).sum(),
             data_hops: self.ports.iter().map(|p| p.tx_data_frames).sum(),
             ..self.world.totals.progress
@@ -49,13 +49,12 @@ impl<A: Actors> Network<A> {
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.world.totals.stopped = true;
         let mut slots: Vec<u32> = self.tables.flows.slots().collect();
-        slots.sort_by_key(|s| self.tables.flows.send[*s as usize].id);
+        slots.sort_by_key(|s| self.tables.flows.send[*s as usize].order());
         let found = self.view().whereabouts();
         for slot in slots {
             self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
-            let row = self.flow_row(slot as usize, State::Unfinished(self.view().waits_for(slot, &found)));
-            self.world.rows.flows.push(row);
-            self.end_waits(slot as usize);
+            let state = State::Unfinished(self.view().waits_for(slot, &found));
+            self.row_is_over(slot as usize, state);
         }
         if let Some(pauses) = &mut self.world.probes.pauses {
             self.world.rows.pauses.extend(pauses.close(self.world.now));

@@ -156,7 +156,7 @@ impl<A: Actors> Network<A> {
             return;
         }
         let mut slots: Vec<u32> = self.tables.flows.slots().collect();
-        slots.sort_by_key(|slot| self.tables.flows.send[*slot as usize].id);
+        slots.sort_by_key(|slot| self.tables.flows.send[*slot as usize].order());
         for slot in slots {
             let at = slot as usize;
             let flow = &self.tables.flows.send[at];

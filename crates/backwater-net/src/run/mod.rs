@@ -1,7 +1,7 @@
 //! A network and its event loop.
 //!
 //! `build` makes it, this file runs it; `links` says what arrives at whose port; `start` begins flows, `outcome` carries out what nodes
-//! leave and ends flows, `jobs` begins those that wait for others, `ideal` says what one would take alone; `deadlock` and `stall` notice
+//! leave and ends flows, `messages` has several for one message, `jobs` begins those that wait for others, `ideal` says what one would take alone; `deadlock` and `stall` notice
 //! what will never go on; `faults` does as its name says, `ending` says what is left at the end, `saved` saves what
 //! is under way and takes it up again, and `fetch` only makes large networks faster.
 
@@ -14,6 +14,7 @@ mod ideal;
 mod interfaces;
 mod jobs;
 mod links;
+mod messages;
 mod observe;
 mod outcome;
 mod parts;
@@ -40,6 +41,7 @@ use crate::workload::FlowSource;
 use crate::world::World;
 use backwater_engine::Time;
 use jobs::Jobs;
+use messages::Messages;
 pub use parts::Parallel;
 use std::any::TypeId;
 use view::View;
@@ -208,6 +210,7 @@ pub struct Network<A: Actors> {
     drawn: Vec<u64>,
     coming: Vec<Option<FlowSpec>>,
     jobs: Jobs,
+    messages: Messages,
     awaited: Awaited,
     faults: Vec<Fault>,
     series: Option<SeriesSpec>,

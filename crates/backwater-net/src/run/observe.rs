@@ -4,7 +4,7 @@ use super::{Actors, Network, on_node};
 use crate::node::Node;
 use crate::packet::{FlowRef, NodeId, Port as PortNo};
 use crate::probe::account::{Account, Cause, Stand};
-use crate::record::{FlowIdentity, FrameRow, WaitRow};
+use crate::record::{FlowIdentity, FlowRow, FrameRow, WaitRow};
 use crate::slab::Ix;
 use backwater_engine::Time;
 
@@ -36,22 +36,28 @@ impl<A: Actors> Network<A> {
         self.world.rows.frames.push(FrameRow { time, node, port: PortNo(p.local), outbound, packet, control, flow });
     }
 
-    /// A flow is over, or the run: what it waited for until its last byte arrived, or until now where that has not.
+    /// A flow is over, or the run: what it waited for until its last byte arrived, or until now where that has not. `None`: that is not
+    /// recorded.
     #[cold]
-    pub(crate) fn end_waits(&mut self, at: usize) {
+    pub(super) fn end_waits(&mut self, at: usize) -> Option<Account> {
         let (reference, last_byte) = (self.tables.flows.reference(at as u32), self.tables.flows.recv[at].last_byte);
-        let Some(waits) = &mut self.world.probes.waits else { return };
+        let waits = self.world.probes.waits.as_mut()?;
         if waits.groups.get(self.tables.flows.send[at].group as usize) != Some(&true) {
-            return;
+            return None;
         }
         let came = waits.latest.remove(&reference).filter(|(_, when)| *when == last_byte);
         let account = came.map(|(account, _)| account).or_else(|| self.account_of_unfinished(reference));
-        let Some(waits) = &mut self.world.probes.waits else { return };
-        for stands in &mut waits.stands {
+        for stands in &mut self.world.probes.waits.as_mut()?.stands {
             stands.retain(|stand| !(stand.source && stand.flow == reference));
         }
-        for item in account.iter().flat_map(Account::items) {
-            let (flow, port) = (&self.tables.flows.send[at], &self.ports[item.port as usize]);
+        account
+    }
+
+    /// Hands out what a flow has waited for.
+    #[cold]
+    pub(super) fn hand_out_waits(&mut self, flow: &FlowRow, account: &Account) {
+        for item in account.items() {
+            let port = &self.ports[item.port as usize];
             let behind = if let Cause::Behind(met) = item.cause { met } else { None };
             let (node, peer) = (NodeId(self.node_of(port)), NodeId(self.node_of(&self.ports[port.peer as usize])));
             let port = PortNo(port.local);

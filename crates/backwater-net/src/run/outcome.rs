@@ -20,7 +20,11 @@ impl<A: Actors> Network<A> {
                 match outcome {
                     Outcome::Sent { port, pkt, wire } => self.after_sent(port, pkt, wire),
                     Outcome::LostFrom(port) => self.lost_from(port),
-                    Outcome::LastByte { slot } => self.tell_job(slot as usize, Moment::LastByte),
+                    Outcome::LastByte { slot } => {
+                        if self.is_last_byte(slot as usize) {
+                            self.tell_job(slot as usize, Moment::LastByte);
+                        }
+                    }
                     Outcome::Received { slot } => {
                         let flow = &mut self.tables.flows.send[slot as usize];
                         flow.acked = self.tables.flows.recv[slot as usize].received;
@@ -40,13 +44,10 @@ impl<A: Actors> Network<A> {
                                 self.host_at(nic).tell_flow_end(flow);
                             }
                         }
-                        self.world.totals.progress.flows_done += 1;
-                        self.tell_job(slot as usize, Moment::LastAck);
                         self.end_flow(slot as usize, State::Complete);
                     }
                     Outcome::Failed { slot } => {
                         self.world.doubt("a sender gives up, which its receiver knows at once");
-                        self.world.totals.progress.flows_failed += 1;
                         self.end_flow(slot as usize, State::Failed);
                     }
                     Outcome::TimedOut { tries } => self.suspect(tries),
@@ -57,12 +58,17 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A flow is over: hands out its row, and gives back what it has held.
+    /// A flow is over: hands out its row, or its message's, and gives back what it has held.
     fn end_flow(&mut self, at: usize, state: State) {
-        let row = self.flow_row(at, state);
-        let group = row.group;
-        self.world.rows.flows.push(row);
-        self.end_waits(at);
+        let over = self.row_is_over(at, state);
+        match &over {
+            Some((_, State::Complete)) => {
+                self.world.totals.progress.flows_done += 1;
+                self.tell_job(at, Moment::LastAck);
+            }
+            Some((_, State::Failed)) => self.world.totals.progress.flows_failed += 1,
+            _ => {}
+        }
         self.tell_parts(at);
         let here = self.is_here(self.tables.flows.send[at].dst);
         let failed = here && self.tables.flows.recv[at].last_byte == Time::NEVER;
@@ -99,7 +105,9 @@ impl<A: Actors> Network<A> {
             self.host_at(nic).repace(controller);
         }
         self.world.totals.last_deed = self.world.now;
-        self.one_ended(group);
+        if let Some((group, _)) = over {
+            self.one_ended(group);
+        }
     }
 
     /// Whether a host is of this part: all are in a network that is one.

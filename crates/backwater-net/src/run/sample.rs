@@ -2,9 +2,11 @@
 
 use super::{Actors, Network};
 use crate::event::Event;
+use crate::host::flow::NO_MESSAGE;
 use crate::packet::{CLASSES, NodeId, Port as PortNo, Queue};
 use crate::port::Belongs;
 use crate::record::SeriesRow;
+use std::collections::BTreeMap;
 
 impl<A: Actors> Network<A> {
     pub(crate) fn sample(&mut self) {
@@ -64,18 +66,31 @@ impl<A: Actors> Network<A> {
         }
         if series.flows {
             let slots: Vec<u32> = self.tables.flows.slots().collect();
+            let mut tell = |node, id, sent, received| {
+                let bps = (u128::from(sent) * 8_000_000_000_000 / u128::from(series.interval.0.max(1))) as u64;
+                rows.push(row(node, None, None, Some(id), "flow_rate_bps", bps));
+                rows.push(row(node, None, None, Some(id), "flow_received_bytes", received));
+            };
+            // Of messages over several queue pairs, what these have sent and received together.
+            let mut messages: BTreeMap<u64, (NodeId, u64, u64)> = BTreeMap::new();
             for slot in slots {
                 let flow = &mut self.tables.flows.send[slot as usize];
                 let total = flow.recovery.as_ref().map_or(flow.sent, |sender| sender.total);
                 let sent = total - std::mem::replace(&mut flow.sampled, total);
-                let bps = (u128::from(sent) * 8_000_000_000_000 / u128::from(series.interval.0.max(1))) as u64;
                 let (node, id) = (NodeId(self.world.fabric.host_node[flow.src.0 as usize]), flow.id);
-                if series.records(node) {
-                    let received = self.tables.flows.recv[slot as usize].received;
-                    rows.push(row(node, None, None, Some(id), "flow_rate_bps", bps));
-                    rows.push(row(node, None, None, Some(id), "flow_received_bytes", received));
+                if !series.records(node) {
+                    continue;
                 }
+                let received = self.tables.flows.recv[slot as usize].received;
+                if flow.message == NO_MESSAGE {
+                    tell(node, id, sent, received);
+                    continue;
+                }
+                let ended = self.messages.received(flow.message);
+                let (_, all_sent, all_received) = messages.entry(id).or_insert((node, 0, ended));
+                (*all_sent, *all_received) = (*all_sent + sent, *all_received + received);
             }
+            messages.into_iter().for_each(|(id, (node, sent, received))| tell(node, id, sent, received));
         }
         self.world.rows.series = rows;
         if self.lives() {

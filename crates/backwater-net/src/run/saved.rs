@@ -100,6 +100,7 @@ where
         let coming: Vec<bool> = self.coming.iter().map(Option::is_some).collect();
         to.put(&(&self.drawn, coming));
         self.jobs.save(&mut to);
+        self.messages.save(&mut to);
         to.put(&(self.awaited.active, &self.sampled_bytes));
         to.finish()
     }
@@ -126,6 +127,7 @@ where
         let (drawn, coming): (Vec<u64>, Vec<bool>) = from.take()?;
         self.draw_again(&drawn, &coming)?;
         self.jobs.load(from)?;
+        self.messages.load(from)?;
         (self.awaited.active, self.sampled_bytes) = from.take()?;
         std::mem::replace(from, Loader::new(&[], Vec::new())).finish()
     }

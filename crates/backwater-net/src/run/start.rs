@@ -4,7 +4,7 @@ use super::{Actors, Network};
 use crate::config::{AckPath, Recovery};
 use crate::event::Event;
 use crate::hooks::{FlowShape, RateKey};
-use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, SendFlow, Status, StreamState};
+use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, NO_MESSAGE, SendFlow, Status, StreamState};
 use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId, Packet};
 use crate::port::Belongs;
 use crate::record::Met;
@@ -55,6 +55,15 @@ impl<A: Actors> Network<A> {
         [spec.dst, spec.src].into_iter().for_each(|host| self.world.fabric.find_routes(host));
         let hash =
             mix(mix(self.world.rules.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
+        self.awaited.active += u64::from(self.awaited.holds(spec.group));
+        match self.messages.pairs_of(spec) {
+            Some(pairs) => self.start_message(spec, pairs, hash),
+            None => _ = self.start_on(spec, hash, (NO_MESSAGE, 0)),
+        }
+    }
+
+    /// A flow starts, of a message by the number of its queue pair. Returns the interface by which it leaves.
+    pub(super) fn start_on(&mut self, spec: &FlowSpec, hash: u64, (message, pair): (u32, u32)) -> u32 {
         let nic = self.nic_of(spec, hash);
         let Pins { forward: path, back, behind } = self.pin(spec, hash, nic);
         let stream = spec.stream.map(|stream| {
@@ -66,7 +75,14 @@ impl<A: Actors> Network<A> {
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
         let recovers = self.world.rules.transport.recovery != Recovery::None;
         let left = self.world.rules.confinement.place(spec.group, spec.class);
-        let flow = SendFlow { path, stream, left, ..SendFlow::new(spec, nic, hash, ds, self.world.now, recovers) };
+        let flow = SendFlow {
+            path,
+            stream,
+            left,
+            message,
+            pair,
+            ..SendFlow::new(spec, nic, hash, ds, self.world.now, recovers)
+        };
         let recv_nic = self.world.fabric.nics(spec.dst).start;
         let slot = self.tables.flows.insert(flow, recv_nic, back, self.world.rules.ack.pending_at_first());
         self.note_begin(spec);
@@ -80,10 +96,9 @@ impl<A: Actors> Network<A> {
         if recovers {
             self.tables.flows.send[slot as usize].owe_if_empty();
         }
-        self.awaited.active += u64::from(self.awaited.holds(spec.group));
         self.ask_once(slot, hash);
         if !self.is_here(spec.src) {
-            return;
+            return nic;
         }
         let way = self.way_of(slot);
         let shape = FlowShape {
@@ -108,6 +123,7 @@ impl<A: Actors> Network<A> {
         } else {
             self.post(slot);
         }
+        nic
     }
 
     /// A message is posted: it begins when its interface has issued those before it and then itself, and where it does that, has

@@ -10,6 +10,7 @@ mod lanes;
 mod latency;
 mod losses;
 mod own;
+mod queue_pairs;
 mod queueing;
 mod several_links;
 mod transport;

@@ -9,7 +9,7 @@ use backwater_mech::mac_control::Counter;
 use backwater_mech::pfc::Action;
 use backwater_net::config::{Architecture, BufferPer, Recovery};
 use backwater_net::packet::{NodeId, Port};
-use backwater_net::record::{CounterRow, FlowRow, State};
+use backwater_net::record::{CounterRow, FlowRow, QueuePairRow, State};
 use backwater_net::topology::{Graph, PortEnd};
 use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
@@ -265,7 +265,12 @@ impl<'a> Laws<'a> {
             holds("packets come from somewhere", came <= sent, || format!("{sent} left, {came} came: {row:?}"))?;
             if self.complete(row) {
                 holds("what is complete is there", row.received == row.bytes && row.fct_last_byte.is_some(), said)?;
-                let least = row.bytes.div_ceil(payload).max(u64::from(row.ideal.is_some()));
+                let alone = u64::from(row.ideal.is_some());
+                let packets = |bytes: u64| bytes.div_ceil(payload).max(alone);
+                let least = match self.queue_pairs(row).map(|pair| packets(pair.row.bytes)).sum() {
+                    0 => packets(row.bytes),
+                    over_several => over_several,
+                };
                 holds("no packet too many", row.packets == least + row.retransmitted, said)?;
             }
             if let (Some(byte), Some(ack)) = (row.fct_last_byte, row.fct_last_ack) {
@@ -289,6 +294,12 @@ impl<'a> Laws<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What queue pairs have carried of a message that goes over several.
+    fn queue_pairs(&self, row: &FlowRow) -> impl Iterator<Item = &QueuePairRow> {
+        let id = row.id;
+        self.rows.queue_pairs.iter().filter(move |pair| pair.row.id == id)
     }
 
     fn complete(&self, row: &FlowRow) -> bool {
@@ -320,7 +331,12 @@ impl<'a> Laws<'a> {
         let hosts: Vec<NodeId> = self.graph.hosts().collect();
         for host in [row.src, row.dst] {
             let links = self.ends[hosts[host.0 as usize].0 as usize].iter().map(|end| end.link);
-            let fastest = links.map(|link| self.graph.links[link as usize].fastest()).max().unwrap_or(Rate(1));
+            let rates = links.map(|link| self.graph.links[link as usize].fastest());
+            // Queue pairs of a message may have a link each, and so may its frames where switches choose for each.
+            let fastest = match one_way && self.queue_pairs(row).count() < 2 {
+                true => rates.max().unwrap_or(Rate(1)),
+                false => Rate(rates.map(|rate| rate.0).sum()),
+            };
             let least = fastest.time_for(Bytes(row.received));
             holds("no flow is faster than its links", fct >= least, || format!("{least} on the wire: {row:?}"))?;
         }

@@ -1,8 +1,8 @@
 //! All rows of a run, kind by kind, to be compared with those of another.
 
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, ReachRow, RoundRow,
-    SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow, ReachRow,
+    RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -32,6 +32,7 @@ macro_rules! keep {
 impl Sink for Rows {
     keep!(
         flow: FlowRow,
+        queue_pair: QueuePairRow,
         control: ControlRow,
         series: SeriesRow,
         collective: CollectiveRow,

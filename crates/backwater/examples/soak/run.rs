@@ -11,8 +11,8 @@ use backwater_net::Network;
 use backwater_net::bench::network::Collected;
 use backwater_net::packet::{Body, NodeId, Port};
 use backwater_net::record::{
-    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PauseRow, PortRow, Progress, SeriesRow,
-    Sink, SwitchRow, WaitRow,
+    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PauseRow, PortRow, Progress,
+    QueuePairRow, SeriesRow, Sink, SwitchRow, WaitRow,
 };
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec};
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ macro_rules! keep {
 }
 
 impl Sink for Rows {
-    keep!(flow: FlowRow, control: ControlRow, collective: CollectiveRow, port: PortRow, switch: SwitchRow, counter: CounterRow,
+    keep!(flow: FlowRow, queue_pair: QueuePairRow, control: ControlRow, collective: CollectiveRow, port: PortRow, switch: SwitchRow, counter: CounterRow,
         wait: WaitRow, pause: PauseRow);
     fn series(&mut self, row: &SeriesRow) {
         if row.quantity == "sent_bytes" {
@@ -151,7 +151,7 @@ macro_rules! to_both {
 }
 
 impl Sink for All<'_> {
-    to_both!(flow: FlowRow, control: ControlRow, series: SeriesRow, collective: CollectiveRow, port: PortRow, switch: SwitchRow,
+    to_both!(flow: FlowRow, queue_pair: QueuePairRow, control: ControlRow, series: SeriesRow, collective: CollectiveRow, port: PortRow, switch: SwitchRow,
         counter: CounterRow, wait: WaitRow, pause: PauseRow);
     fn frame(&mut self, row: &FrameRow) {
         self.rows.frame(row);

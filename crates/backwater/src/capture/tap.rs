@@ -2,8 +2,8 @@
 
 use super::Capture;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, LoadRow, PauseRow, PortRow, ReachRow,
-    RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow,
+    ReachRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use std::io::Write;
 
@@ -18,6 +18,10 @@ pub struct Tap<'a, S: Sink, W: Write> {
 impl<S: Sink, W: Write> Sink for Tap<'_, S, W> {
     fn flow(&mut self, row: &FlowRow) {
         self.tables.flow(row);
+    }
+
+    fn queue_pair(&mut self, row: &QueuePairRow) {
+        self.tables.queue_pair(row);
     }
 
     fn control(&mut self, row: &ControlRow) {

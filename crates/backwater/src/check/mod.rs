@@ -17,6 +17,7 @@ use crate::jobs;
 use crate::layout::Layout;
 use crate::nics;
 use crate::planned::Planned;
+use crate::queue_pairs;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::stack::Select;
@@ -77,6 +78,7 @@ impl Checked {
         warnings.extend(losses::check(resolved, graph)?);
         warnings.extend(nics::idle(resolved));
         warnings.extend(nics::two_ways(&planned));
+        warnings.extend(queue_pairs::check(resolved)?);
         warnings.extend(load::check(&planned)?);
         warnings.extend(incasts::check(&planned, &shapes)?);
         let seed = resolved.seed();

@@ -97,6 +97,15 @@ pub struct FlowGroup {
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own"))]
     pub link: Option<u16>,
+    /// Queue pairs over which each message goes, each a flow of its own to ECMP, rate control and recovery.
+    #[serde(default = "super::job::one")]
+    #[schemars(range(min = 1, max = 128))]
+    #[schemars(extend("x-source" = "NCCL: NCCL_IB_QPS_PER_CONNECTION, 1 to 128; 1: choice"))]
+    pub queue_pairs: u32,
+    /// Payload of the segments into which a message is cut, each of which goes to the next of its `queue_pairs`. Absent: a segment for each queue pair, all of a length.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1", "x-range" = "multiples of packet.payload"))]
+    pub segment: Option<Bytes>,
     /// When flows start: `once`, `periodic`, `poisson`, or as a stream, `bernoulli`.
     #[serde(default = "default_arrivals")]
     #[schemars(extend("x-source" = "Backwater's own; default: choice"))]

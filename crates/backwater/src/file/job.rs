@@ -72,6 +72,15 @@ pub struct JobEntry {
     #[serde(default = "super::flow::default_ect")]
     #[schemars(extend("x-source" = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it"))]
     pub ect: bool,
+    /// Queue pairs over which each transfer goes, each a flow of its own to ECMP, rate control and recovery.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 128))]
+    #[schemars(extend("x-source" = "NCCL: NCCL_IB_QPS_PER_CONNECTION, 1 to 128; 1: choice"))]
+    pub queue_pairs: u32,
+    /// Payload of the segments into which a message is cut, each of which goes to the next of its `queue_pairs`. Absent: a segment for each queue pair, all of a length.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1", "x-range" = "multiples of packet.payload"))]
+    pub segment: Option<Bytes>,
     /// File with one operation a row instead of steps, relative to the scenario: `.csv` or `.parquet` with the columns id, rank, kind (`send` or `compute`), and maybe peer, bytes, time, after, after_ack, needs, start, class, label and stream.
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
@@ -269,7 +278,7 @@ fn default_step() -> String {
     "step".into()
 }
 
-fn one() -> u32 {
+pub(super) fn one() -> u32 {
     1
 }
 

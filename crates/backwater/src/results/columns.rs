@@ -6,12 +6,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 mod jobs;
+mod queue_pairs;
 
 /// A result table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// One row a flow.
     Flows,
+    /// One row a queue pair of a message that goes over several.
+    QueuePairs,
     /// One row a port.
     Ports,
     /// One row a control message.
@@ -56,7 +59,12 @@ const fn maybe(name: &'static str, kind: DataType, unit: &'static str, descripti
 }
 
 const FLOWS: &[Spec] = &[
-    always("flow_id", DataType::UInt64, "", "identity of the flow, unique in the run"),
+    always(
+        "flow_id",
+        DataType::UInt64,
+        "",
+        "identity of the flow, unique in the run; a message over several queue pairs is one flow",
+    ),
     always("group", DataType::Utf8, "", "label of the flow's group in the scenario"),
     always("src", DataType::UInt32, "host number", "sending host"),
     always("dst", DataType::UInt32, "host number", "receiving host"),
@@ -91,7 +99,7 @@ const FLOWS: &[Spec] = &[
         "ideal_fct_ps",
         DataType::Int64,
         "ps",
-        "what fct_last_byte_ps would have been in an idle network, exactly; null for a stream",
+        "what fct_last_byte_ps would have been in an idle network, exactly; null for a stream, and for a message over several queue pairs",
     ),
     maybe(
         "slowdown",
@@ -266,8 +274,9 @@ const PAUSES: &[Spec] = &[
 
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 13] = [
+    pub const ALL: [Table; 14] = [
         Table::Flows,
+        Table::QueuePairs,
         Table::Ports,
         Table::Control,
         Table::Series,
@@ -286,6 +295,7 @@ impl Table {
     pub fn name(self) -> &'static str {
         match self {
             Table::Flows => "flows",
+            Table::QueuePairs => "queue_pairs",
             Table::Ports => "ports",
             Table::Control => "control",
             Table::Series => "series",
@@ -305,6 +315,9 @@ impl Table {
     pub fn description(self) -> &'static str {
         match self {
             Table::Flows => "One row a flow, when it was complete or the run over.",
+            Table::QueuePairs => {
+                "One row a queue pair of a message that goes over several: what it carried, when that was complete or the run over."
+            }
             Table::Ports => "One row a port of a switch or host: totals of the run.",
             Table::Control => "One row a control message of a mechanism, when it was sent.",
             Table::Series => "One row a sample of the time series that the scenario asked for.",
@@ -333,6 +346,7 @@ impl Table {
     fn columns(self) -> &'static [Spec] {
         match self {
             Table::Flows => FLOWS,
+            Table::QueuePairs => queue_pairs::QUEUE_PAIRS,
             Table::Ports => PORTS,
             Table::Control => CONTROL,
             Table::Series => SERIES,

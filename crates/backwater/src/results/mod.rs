@@ -7,6 +7,7 @@
 pub mod columns;
 mod jobs;
 mod offered;
+mod queue_pairs;
 mod verdict;
 
 pub use offered::{Offered, Tally};
@@ -21,8 +22,8 @@ use backwater_engine::Time;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::packet::NodeId;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, ReachRow, RoundRow,
-    SeriesRow, Sink, State, SwitchRow, TransferRow, WaitRow,
+    CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow, ReachRow,
+    RoundRow, SeriesRow, Sink, State, SwitchRow, TransferRow, WaitRow,
 };
 use backwater_net::topology::Graph;
 use columns::Table;
@@ -243,6 +244,14 @@ impl Column {
     }
 }
 
+fn state_name(state: &State) -> &'static str {
+    match state {
+        State::Complete => "complete",
+        State::Failed => "failed",
+        State::Unfinished(_) => "unfinished",
+    }
+}
+
 /// Signed, because pandas, DuckDB and Parquet readers compute differences of times; 2^63 ps are 106 days.
 fn ps(time: Time) -> i64 {
     i64::try_from(time.as_ps()).unwrap_or(i64::MAX)
@@ -254,11 +263,7 @@ impl Sink for Tables {
         self.tally.flow(row);
         self.verdict.flow(row);
         let slowdown = row.fct_last_byte.zip(row.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64);
-        let (state, waits_for) = match &row.state {
-            State::Complete => ("complete", None),
-            State::Failed => ("failed", None),
-            State::Unfinished(why) => ("unfinished", Some(why.as_str())),
-        };
+        let waits_for = if let State::Unfinished(why) = &row.state { Some(why.as_str()) } else { None };
         let group = self.names.group(row.group);
         let cells = [
             U64(Some(row.id)),
@@ -279,10 +284,14 @@ impl Sink for Tables {
             U32(Some(row.timeouts)),
             I64(row.ideal.map(ps)),
             F64(slowdown),
-            Text(Some(state)),
+            Text(Some(state_name(&row.state))),
             Text(waits_for),
         ];
         keep(&mut self.error, self.open[Table::Flows as usize].push(cells));
+    }
+
+    fn queue_pair(&mut self, row: &QueuePairRow) {
+        self.push_queue_pair(row);
     }
 
     fn control(&mut self, row: &ControlRow) {

@@ -68,6 +68,7 @@ fn the_end_tells_the_columns_of_empty_tables() {
         names,
         [
             ("flows", 1),
+            ("queue_pairs", 0),
             ("ports", 0),
             ("control", 0),
             ("series", 0),

@@ -366,6 +366,25 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("issue of a second", star("[nic]\nissue = \"1 s\"\n")),
         ("issue of some hosts without unit", star("[[nic.at]]\nhosts = 0\nissue = 3\n")),
         ("interfaces at which nothing differs", star("[[nic.at]]\nhosts = 0\n")),
+        (
+            "segment of half packets",
+            star(
+                "[packet]\npayload = \"4 KB\"\n[[flow]]\nfrom = 1\nto = 0\nsize = \"1 MB\"\nqueue_pairs = 4\nsegment = \"10 KB\"\n",
+            ),
+        ),
+        (
+            "segment of nothing",
+            star(
+                "[[job]]\nranks = 2\nqueue_pairs = 4\nsegment = \"0 B\"\n[[job.step]]\nkind = \"all-to-all\"\nsize = \"1 MB\"\n",
+            ),
+        ),
+        ("no queue pair", star("[[flow]]\nfrom = 1\nto = 0\nsize = \"1 MB\"\nqueue_pairs = 0\n")),
+        (
+            "queue pairs of a stream",
+            star(
+                "[[flow]]\nfrom = 1\nto = 0\narrivals = \"bernoulli\"\nload = \"10 %\"\nuntil = \"1 us\"\nqueue_pairs = 2\n",
+            ),
+        ),
         ("queue of what is no stream", star("[[flow]]\nfrom = 1\nto = 0\nsize = \"1 MB\"\nqueue = 4\n")),
         ("alias and name", star("[dcqcn]\nrai = \"1 Gb/s\"\nrpg-ai-rate = \"1 Gb/s\"\n")),
         ("unknown preset", star("[dcqcn]\npreset = \"papr\"\n")),

@@ -92,6 +92,22 @@ fn sends_of_a_rank_are_issued_in_turn() {
     assert_eq!(rows.instances[0].end, Some(Time(2 * round)));
 }
 
+/// Frames of four queue pairs are as many as those of one flow where each has whole ones, and on one way take the same time. What waits
+/// for a transfer waits for all of them.
+#[test]
+fn a_transfer_is_complete_with_its_last_queue_pair() {
+    let two = "queue_pairs = 4\nsegment = \"100 KB\"\n[[job.step]]\nlabel = \"there\"\nkind = \"point-to-point\"\nsize = \"8 MB\"\n\
+               pairs = [[0, 1]]\n[[job.step]]\nlabel = \"back\"\nkind = \"point-to-point\"\nsize = \"8 MB\"\npairs = [[1, 0]]\n";
+    let (rows, _) = run(&star(false, &format!("[[job]]\nranks = 8\n{two}")));
+    let ends: Vec<_> = rows.transfers.iter().map(|row| (row.start, row.end)).collect();
+    let once = alone(8_000_000);
+    assert_eq!(ends, [(Time::ZERO, Some(Time(once))), (Time(once), Some(Time(2 * once)))]);
+    let mut segments: Vec<_> = rows.queue_pairs.iter().map(|row| (row.row.id, row.pair, row.segments)).collect();
+    segments.sort_unstable();
+    assert!(segments.len() == 8 && segments.iter().all(|(.., segments)| *segments == 20), "{segments:?}");
+    assert_eq!(rows.flows.len(), 2);
+}
+
 #[test]
 fn collectives_on_an_idle_network_take_what_their_closed_forms_say() {
     let size = "size = \"8 MB\"\n";

@@ -3,10 +3,11 @@
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
-use backwater_net::HostQueues;
 use backwater_net::bench::network::Collected;
 use backwater_net::config::NicTimes;
 use backwater_net::packet::{Class, HostId};
+use backwater_net::spec::QueuePairs;
+use backwater_net::{Bytes, HostQueues};
 
 const STAR: &str = r#"
 [topology]
@@ -142,6 +143,33 @@ fn limiters_side_by_side_are_for_the_same_flows() {
     assert!(refused("[qcn]\nper = \"destination\"\n[bcn]\nqeq = \"20 KB\"\n").is_none());
     // What is not about rates is refused as ever.
     assert!(refused("[pause]\nxoff = \"1 MB\"\n[pfc]\nxoff = \"1 MB\"\n").is_some());
+}
+
+/// Groups, the rows of tables and jobs have the queue pairs that they ask for, and no others.
+#[test]
+fn queue_pairs_are_those_of_the_group() {
+    let flow = |more: &str| format!("[[flow]]\nfrom = 0\nto = 1\nsize = \"10 KB\"\n{more}");
+    let job = "[[job]]\nranks = 2\nqueue_pairs = 3\nsegment = \"8 KiB\"\n[[job.step]]\nkind = \"all-to-all\"\nsize = \"1 MB\"\n\
+               [[job.step]]\nlabel = \"more\"\nkind = \"all-to-all\"\nsize = \"1 MB\"\n";
+    let given = backwater::TableFlow {
+        id: 9,
+        src: 0,
+        dst: 1,
+        bytes: 10,
+        start: Time::ZERO,
+        class: None,
+        path: None,
+        ack_path: None,
+        link: None,
+    };
+    let text = format!("{}{}{job}", flow("queue_pairs = 2\n"), flow(""));
+    let checked = scenario(&text).with_flows("given", vec![given].into()).check().unwrap();
+    let pairs = |number, segment: Option<u64>| Some(QueuePairs { number, segment: segment.map(Bytes) });
+    let spec = build(&checked, 1).unwrap();
+    assert_eq!(spec.groups.len(), 5);
+    assert_eq!(spec.queue_pairs, [None, pairs(2, None), None, pairs(3, Some(8192)), pairs(3, Some(8192))]);
+    let warned = scenario(&flow("segment = \"8 KiB\"\n")).check().unwrap().warnings;
+    assert!(warned.len() == 1 && warned[0].key == "flow.0.segment", "{warned:?}");
 }
 
 fn queues(text: &str) -> HostQueues {

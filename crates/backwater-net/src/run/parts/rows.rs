@@ -5,7 +5,7 @@ use super::Parallel;
 use crate::part::{Half, Key};
 use crate::record::{
     CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, JobRows, LoadRow, PauseRow, PortRow,
-    ReachRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+    QueuePairRow, ReachRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use backwater_engine::Time;
 use std::collections::HashMap;
@@ -168,6 +168,7 @@ impl Sink for Skip<'_> {
         counter: CounterRow,
         reach: ReachRow,
         wait: WaitRow,
+        queue_pair: QueuePairRow,
         pause: PauseRow,
     );
 }

@@ -83,6 +83,22 @@ fn transport(case: &mut Case) {
     }
 }
 
+/// Some messages go over several queue pairs, in segments of whole packets.
+pub fn queue_pairs(dice: &mut Dice, case: &mut Case) {
+    let payload = bytes(case, "packet.payload").unwrap_or(4_096);
+    for list in ["flow", "job"] {
+        for entry in case.tree.get_mut(list).and_then(Json::as_array_mut).into_iter().flatten() {
+            if entry["arrivals"] == "bernoulli" || !dice.chance(0.15) {
+                continue;
+            }
+            entry["queue_pairs"] = json!(dice.one(&[2, 2, 3, 4, 8]));
+            if dice.chance(0.5) {
+                entry["segment"] = json!(format!("{} B", payload * dice.one(&[1, 1, 2, 5, 20])));
+            }
+        }
+    }
+}
+
 /// Thresholds are meant for rates that there are.
 fn reference_rates(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     let rates: Vec<u64> = graph.links.iter().map(|link| link.rates[0].0).collect();

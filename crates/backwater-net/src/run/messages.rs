@@ -1,0 +1,171 @@
+//! Messages over several queue pairs. Each queue pair is a flow of its own: to ECMP, to rate control, to recovery. The message is what was
+//! asked for: it is complete when all its flows are, and its row is theirs together.
+//!
+//! ```text
+//! begins     with the flows of all queue pairs that carry any of it, in their order, at one instant
+//! issued     the first segment of each queue pair in turn, then all others: a flow begins with its first
+//! last byte  the last of its flows' last bytes
+//! complete   all its flows are; failed: one of them is, when all have ended
+//! ```
+
+use super::{Actors, Network};
+use crate::flow_spec::{FlowSpec, QueuePairs, Share};
+use crate::host::flow::NO_MESSAGE;
+use crate::probe::account::Account;
+use crate::record::{FlowRow, QueuePairRow, State};
+use backwater_engine::Time;
+use backwater_engine::fingerprint::mix;
+
+/// Messages over several queue pairs that are under way.
+#[derive(Default, backwater_derive::State)]
+pub(super) struct Messages {
+    /// Per group.
+    #[state(fixed)]
+    pairs: Vec<Option<QueuePairs>>,
+    list: Vec<Message>,
+    free: Vec<u32>,
+    /// Flows under way beyond one for each message.
+    pub extra: u64,
+}
+
+/// A message under way.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+struct Message {
+    bytes: u64,
+    /// Of its flows: those that have not ended, and those whose last byte has not come.
+    open: u32,
+    coming: u32,
+    /// What those that have ended came to, together.
+    ended: Option<FlowRow>,
+    /// What the flow waited for whose last byte came last, and when that came.
+    waited: Option<(Time, Account)>,
+}
+
+impl Messages {
+    /// Of groups with these queue pairs.
+    pub fn new(pairs: Vec<Option<QueuePairs>>) -> Messages {
+        Messages { pairs, ..Messages::default() }
+    }
+
+    /// The queue pairs of a message; `None`: it is one flow.
+    pub fn pairs_of(&self, spec: &FlowSpec) -> Option<QueuePairs> {
+        self.pairs.get(spec.group as usize).copied().flatten().filter(|_| spec.stream.is_none())
+    }
+
+    /// What a queue pair carries of a message.
+    fn share(&self, group: u32, bytes: u64, pair: u32) -> Option<Share> {
+        self.pairs.get(group as usize).copied().flatten()?.shares(bytes).nth(pair as usize)
+    }
+
+    fn insert(&mut self, bytes: u64, flows: u32) -> u32 {
+        let message = Message { bytes, open: flows, coming: flows, ended: None, waited: None };
+        self.extra += u64::from(flows) - 1;
+        match self.free.pop() {
+            Some(at) => {
+                self.list[at as usize] = message;
+                at
+            }
+            None => {
+                self.list.push(message);
+                self.list.len() as u32 - 1
+            }
+        }
+    }
+
+    /// \[bytes\] received by flows of a message that have ended.
+    pub fn received(&self, number: u32) -> u64 {
+        self.list[number as usize].ended.as_ref().map_or(0, |row| row.received)
+    }
+}
+
+impl Message {
+    /// One of its flows has ended, whose last byte came then (`NEVER`: it has not).
+    fn join(&mut self, row: FlowRow, last_byte: Time, waited: Option<Account>) {
+        self.open -= 1;
+        if self.waited.as_ref().is_none_or(|(latest, _)| *latest < last_byte) {
+            self.waited = waited.map(|account| (last_byte, account)).or(self.waited.take());
+        }
+        match &mut self.ended {
+            None => self.ended = Some(row),
+            Some(all) => all.add(row),
+        }
+    }
+}
+
+impl FlowRow {
+    /// Another flow of the same message.
+    fn add(&mut self, other: FlowRow) {
+        let latest = |one: Option<Time>, other| one.zip(other).map(|(one, other)| one.max(other));
+        self.fct_last_byte = latest(self.fct_last_byte, other.fct_last_byte);
+        self.fct_last_ack = latest(self.fct_last_ack, other.fct_last_ack);
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+        self.received += other.received;
+        self.reordered += other.reordered;
+        self.marked += other.marked;
+        self.retransmitted += other.retransmitted;
+        self.timeouts += other.timeouts;
+        // Flows that share links are no flow alone.
+        self.ideal = None;
+        if self.state == State::Complete || other.state == State::Failed {
+            self.state = other.state;
+        }
+    }
+}
+
+impl<A: Actors> Network<A> {
+    /// A message starts over its queue pairs.
+    pub(super) fn start_message(&mut self, spec: &FlowSpec, pairs: QueuePairs, hash: u64) {
+        let shares: Vec<Share> = pairs.shares(spec.bytes).collect();
+        let message = self.messages.insert(spec.bytes, shares.len() as u32);
+        let mut nics = Vec::with_capacity(shares.len());
+        for (pair, share) in (0u32..).zip(&shares) {
+            let own = FlowSpec { bytes: share.bytes, ..spec.clone() };
+            let hash = if pair == 0 { hash } else { mix(hash ^ mix(u64::from(pair))) };
+            nics.push(self.start_on(&own, hash, (message, pair)));
+        }
+        for (nic, share) in nics.into_iter().zip(&shares) {
+            self.hosts[nic as usize].issue_more(share.segments - 1);
+        }
+    }
+
+    /// The last byte of a flow has come: whether that is the last of its message.
+    pub(super) fn is_last_byte(&mut self, at: usize) -> bool {
+        let number = self.tables.flows.send[at].message;
+        if number == NO_MESSAGE {
+            return true;
+        }
+        let message = &mut self.messages.list[number as usize];
+        message.coming -= 1;
+        message.coming == 0
+    }
+
+    /// A flow is over, or the run: hands out its row, or with the last flow of a message that of the message, and what it waited for.
+    /// Returns whose group and how it ended.
+    pub(super) fn row_is_over(&mut self, at: usize, state: State) -> Option<(u32, State)> {
+        let (row, waited) = (self.flow_row(at, state), self.end_waits(at));
+        let (flow, last_byte) = (&self.tables.flows.send[at], self.tables.flows.recv[at].last_byte);
+        let (number, pair) = (flow.message, flow.pair);
+        let (row, waited) = if number == NO_MESSAGE {
+            (row, waited)
+        } else {
+            let bytes = self.messages.list[number as usize].bytes;
+            let segments = self.messages.share(row.group, bytes, pair).map_or(0, |share| share.segments);
+            self.world.rows.queue_pairs.push(QueuePairRow { pair, segments, row: row.clone() });
+            let message = &mut self.messages.list[number as usize];
+            message.join(row, last_byte, waited);
+            if message.open > 0 {
+                self.messages.extra -= 1;
+                return None;
+            }
+            self.messages.free.push(number);
+            (message.ended.take()?, message.waited.take().map(|(_, account)| account))
+        };
+        if let Some(account) = waited {
+            self.hand_out_waits(&row, &account);
+        }
+        let over = (row.group, row.state.clone());
+        self.world.rows.flows.push(row);
+        Some(over)
+    }
+}

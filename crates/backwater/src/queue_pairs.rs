@@ -1,0 +1,47 @@
+//! `queue_pairs` and `segment` of groups and jobs, as the stage takes them.
+
+use crate::error::{ScenarioError, Warning};
+use crate::file::Arrivals;
+use crate::resolved::Resolved;
+use backwater_net::Bytes;
+use backwater_net::spec::QueuePairs;
+
+/// Of a group or a job with these keys; `None`: each message is one flow.
+pub(crate) fn of(number: u32, segment: Option<Bytes>) -> Option<QueuePairs> {
+    (number > 1).then_some(QueuePairs { number, segment })
+}
+
+/// Whether they can be: segments are whole packets, since a queue pair's only short packet is its last; and a stream is no message.
+pub(crate) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> {
+    let file = &resolved.file;
+    let flows = (0..).zip(&file.flow).map(|(i, group)| (format!("flow.{i}"), group.queue_pairs, group.segment));
+    let jobs = (0..).zip(&file.job).map(|(i, job)| (format!("job.{i}"), job.queue_pairs, job.segment));
+    let mut warnings = Vec::new();
+    for (key, number, segment) in flows.chain(jobs) {
+        let Some(segment) = segment else { continue };
+        let (key, payload) = (format!("{key}.segment"), file.packet.payload.0);
+        if segment.0 == 0 || !segment.0.is_multiple_of(payload) {
+            let nearest = Bytes((segment.0.saturating_add(payload / 2) / payload).max(1).saturating_mul(payload));
+            let reason = format!("{segment} is no multiple of packet.payload, {}", file.packet.payload);
+            return Err(resolved.error(&key, reason).hint(format!("segments are whole packets, as in {nearest}")));
+        }
+        if number == 1 {
+            warnings.push(Warning {
+                key,
+                value: segment.to_string(),
+                reason: "without effect: all segments go to the one queue pair, one after the other".into(),
+                hint: "give `queue_pairs`, or leave `segment` out".into(),
+            });
+        }
+    }
+    let streams =
+        (0..).zip(&file.flow).find(|(_, group)| group.arrivals == Arrivals::Bernoulli && group.queue_pairs > 1);
+    match streams {
+        None => Ok(warnings),
+        Some((i, _)) => {
+            let error =
+                resolved.error(&format!("flow.{i}.queue_pairs"), "packets of a bernoulli stream are no message");
+            Err(error.hint("leave it out, or let messages arrive: `poisson`, `periodic` or `once`"))
+        }
+    }
+}
