@@ -41,7 +41,7 @@ impl Makes for Tests {
 
 impl SwitchSide for Tests {
     fn on_full(&mut self, _: &mut SwitchCx<'_>, _: &mut Place, _: &mut Packet) -> Full {
-        if self.trims { Full::Trim } else { Full::Drop }
+        if self.trims { Full::Trim(0) } else { Full::Drop }
     }
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         pkt.size += self.grows;

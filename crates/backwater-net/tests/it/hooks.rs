@@ -496,7 +496,7 @@ impl SwitchSide for Trims {
         if self.apart {
             (at.queue, pkt.class) = (Queue(7), Class(7));
         }
-        Full::Trim
+        Full::Trim(0)
     }
 }
 
