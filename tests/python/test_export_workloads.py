@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import tomli_w
 
 import backwater
 from exports import STAR, build, chain, exported, flow
@@ -78,7 +79,9 @@ def test_goal_of_a_chain(tmp_path: Path) -> None:
     assert [line.rpartition(" ")[2] for line in told] == ["3"]
 
 
-LINE = re.compile(r"(\w+): (?:(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)|calc (\d+))")
+LINE = re.compile(
+    r"(\w+): (?:(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)|calc (\d+)(?: cpu \d+)?)"
+)
 
 
 def perform(text: str, flight_ps: dict[int, int]) -> dict[int, int]:
@@ -170,3 +173,68 @@ def test_goal_is_of_one_instance_of_one_job(tmp_path: Path) -> None:
     for job, ranks in (("first", 4), ("second", 2)):
         assert exported(run, "goal", tmp_path, job=job).startswith(f"num_ranks {ranks}\n")
     assert "tag 1" in exported(run, "goal", tmp_path, job="first", instance=1)
+
+
+def both_ways(scenario: dict[str, Any], place: Path) -> tuple[int, int, str]:
+    """Completion time of a job, of its GOAL on the same fabric, and that file (ps)."""
+    run = backwater.build(scenario).run()
+    fabric, text = place / "fabric.toml", exported(run, "goal", place)
+    alone = {table: value for table, value in scenario.items() if table != "job"}
+    fabric.write_text(tomli_w.dumps(alone), encoding="utf-8")
+    brought = backwater.import_(place / "goal.txt", place / "again.toml", fabric=fabric)
+    again = backwater.load(brought.path).run()
+    return run.jobs["duration_ps"][0].as_py(), again.jobs["duration_ps"][0].as_py(), text
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_goal_of_a_pipeline_takes_as_long(schedule: str, tmp_path: Path) -> None:
+    pipeline = {
+        "stages": 2,
+        "micro_batches": 4,
+        "schedule": schedule,
+        "forward": "100 us",
+        "size": "100 KB",
+    }
+    job = {"label": "j", "ranks": 2, "pipeline": pipeline}
+    took, again, text = both_ways(STAR | {"job": [job]}, tmp_path)
+    # Five forward and five backward passes one after another, and two transfers.
+    assert took > 5 * 100_000_000 + 5 * 200_000_000
+    # GOAL counts in ns, to the nearest: half of one for each computation of the way.
+    assert again == pytest.approx(took, abs=10 * 500)
+    assert "calc 100000\n" in text
+
+
+def test_goal_of_computations_that_overlap_takes_as_long(tmp_path: Path) -> None:
+    """Rank 1 computes for 50 us after each message of rank 0, for 60 us after each of rank 2."""
+    pair = {"kind": "point-to-point", "size": "10 KB"}
+    steps = [
+        pair | {"label": "a", "pairs": [[0, 1]], "after": []},
+        pair | {"label": "b", "pairs": [[2, 1]], "after": []},
+        {"label": "x", "kind": "compute", "time": "50 us", "ranks": 1, "after": ["a"]},
+        {"label": "y", "kind": "compute", "time": "60 us", "ranks": 1, "after": ["b"]},
+        pair | {"label": "c", "pairs": [[1, 0]], "after": ["x"]},
+        pair | {"label": "d", "pairs": [[1, 2]], "after": ["y"]},
+    ]
+    job = {"label": "j", "ranks": 4, "step": steps, "rounds": 3, "rounds_in_flight": 2}
+    took, again, text = both_ways(STAR | {"job": [job]}, tmp_path)
+    assert again == pytest.approx(took, abs=10 * 500)
+    assert " cpu 1\n" in text
+
+
+def test_computations_after_one_message_follow_each_other(tmp_path: Path) -> None:
+    """A rank that sends 3 us, 3 us and 5 us after its start computes 3 us and then 2 us."""
+    pair = {"kind": "point-to-point", "size": "1 KB"}
+    steps = [
+        {"label": "x", "kind": "compute", "time": "3 us", "ranks": 0, "after": []},
+        {"label": "y", "kind": "compute", "time": "5 us", "ranks": 0, "after": []},
+        pair | {"label": "a", "pairs": [[0, 1]], "after": ["x"]},
+        pair | {"label": "b", "pairs": [[0, 2]], "after": ["x"]},
+        pair | {"label": "c", "pairs": [[0, 3]], "after": ["y"]},
+    ]
+    run = backwater.build(STAR | {"job": [{"label": "j", "ranks": 4, "step": steps}]}).run()
+    assert exported(run, "goal", tmp_path).startswith(
+        "num_ranks 4\n\nrank 0 {\n"
+        "c1: calc 3000\ns1: send 1000b to 1 tag 1\ns1 requires c1\n"
+        "s2: send 1000b to 2 tag 2\ns2 requires c1\n"
+        "c3: calc 2000\nc3 requires c1\ns3: send 1000b to 3 tag 3\ns3 requires c3\n}\n"
+    )

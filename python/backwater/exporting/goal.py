@@ -12,14 +12,18 @@
 
 By `txt2bin.re` of LogGOPSim (spcl/atlahs at 8837294). A send waits for the transfer that was the
 last of what it waited for in this run (`after_flow`), and then for as long as the run let pass
-(`calc`, in ns). Of several that ended at one instant it waits for one that the sender received. If
-the sender has no part in any, GOAL cannot say so: a message of 1 B (`y`, received as `w`) goes from
-the other's receiver to the sender.
+(`calc`, in ns). Of a rank's sends that waited for one transfer, each computes on where the one
+before it began; computations that overlap otherwise have different cpus. Of several that ended at
+one instant it waits for one that the sender received. If the sender has no part in any, GOAL cannot
+say so: a message of 1 B (`y`, received as `w`) goes from the other's receiver to the sender.
 """
 
 from __future__ import annotations
 
+import heapq
 import itertools
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
@@ -40,6 +44,8 @@ TAKES = ("job", "instance")
 FILES = ()
 
 SIGNAL_BYTES = 1
+CPUS = 256
+"""The number of a cpu has 8 bits in the binary form that `txt2bin` writes."""
 FACTS = ("number", "src_rank", "dst_rank", "bytes", "start_ps", "end_ps")
 
 
@@ -47,6 +53,8 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
     """Write the file."""
     job = _instance(run, options)
     found = _transfers(run, job)
+    last = _last(run, job, found)
+    found, last_cpu = _on_cpus(found, last)
     operations = pl.concat(
         [
             found.with_columns(rank="src_rank", kind=pl.lit("send")),
@@ -54,7 +62,6 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
             found.filter(_foreign()).with_columns(rank="after_dst_rank", kind=pl.lit("signal")),
         ]
     ).sort("rank", "start_ps", "number", maintain_order=True)
-    last = _last(run, job, found)
     with place.text() as out:
         out.write(f"num_ranks {job['ranks']}\n")
         rows = itertools.chain.from_iterable(
@@ -68,8 +75,9 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
                 for row in of:
                     _operation(out, row, found.height)
                 rank, of = next(by_rank, (None, iter(())))
-            if last is not None and last[0] == number:
-                out.writelines(last[1])
+            if last is not None and last.rank == number:
+                out.write(f"c0: calc {last.calc_ns}{_cpu(last_cpu)}\n")
+                out.writelines(_requires("c0", last.waits_for))
             out.write("}\n")
     return _told(found)
 
@@ -114,8 +122,21 @@ def _transfers(run: Run, job: dict[str, Any]) -> pl.DataFrame:
         after_end_ps="end_ps",
     )
     joined = _received(found.join(before, on="after_flow", how="left", maintain_order="left"))
-    since = pl.col("start_ps") - pl.col("after_end_ps").fill_null(job["start_ps"])
-    return joined.with_columns(calc_ns=_ns(since))
+    return _chained(joined, job["start_ps"])
+
+
+def _chained(found: pl.DataFrame, start_ps: int) -> pl.DataFrame:
+    """Give how long each computes: since the transfer before it that waited for the same one."""
+    same = ("src_rank", "after")
+    ready = pl.col("after_end_ps").fill_null(start_ps)
+    found = found.with_columns(since_ns=_ns(pl.col("start_ps") - ready))
+    found = found.with_columns(
+        head=pl.col("number").first().over(same),
+        begin_ps=pl.coalesce(pl.col("start_ps").shift(1).over(same), ready),
+        calc_ns=pl.col("since_ns") - pl.col("since_ns").shift(1, fill_value=0).over(same),
+    )
+    computed = pl.when(pl.col("calc_ns") > 0).then("number").forward_fill().over(same)
+    return found.with_columns(calc=computed).with_columns(before=pl.col("calc").shift(1).over(same))
 
 
 def _received(found: pl.DataFrame) -> pl.DataFrame:
@@ -139,11 +160,11 @@ def _ns(time_ps: pl.Expr) -> pl.Expr:
 
 
 def _foreign() -> pl.Expr:
-    """Whether the sender has no part in the transfer that its own came after."""
+    """Whether a sender has no part in what its own comes after, and is to be told."""
     neither = (pl.col("after_src_rank") != pl.col("src_rank")) & (
         pl.col("after_dst_rank") != pl.col("src_rank")
     )
-    return pl.col("after").is_not_null() & neither
+    return (pl.col("number") == pl.col("head")) & pl.col("after").is_not_null() & neither
 
 
 def _operation(out: IO[str], row: dict[str, Any], transfers: int) -> None:
@@ -160,19 +181,26 @@ def _operation(out: IO[str], row: dict[str, Any], transfers: int) -> None:
         return
     source = row["src_rank"]
     waits_for = None
-    if after is not None and row["after_dst_rank"] == source:
+    if row["before"] is not None:
+        waits_for = f"c{row['before']}"
+    elif after is not None and row["after_dst_rank"] == source:
         waits_for = f"r{after}"
     elif after is not None and row["after_src_rank"] == source:
         waits_for = f"s{after}"
     elif after is not None:
-        waits_for = f"w{number}"
-        out.write(f"{waits_for}: recv {SIGNAL_BYTES}b from {row['after_dst_rank']} tag {tag}\n")
+        waits_for = f"w{row['head']}"
+        if number == row["head"]:
+            out.write(f"{waits_for}: recv {SIGNAL_BYTES}b from {row['after_dst_rank']} tag {tag}\n")
     if row["calc_ns"] > 0:
-        out.write(f"c{number}: calc {row['calc_ns']}\n")
+        out.write(f"c{number}: calc {row['calc_ns']}{_cpu(row['cpu'])}\n")
         out.writelines(_requires(f"c{number}", waits_for))
         waits_for = f"c{number}"
     out.write(f"s{number}: send {row['bytes']}b to {row['dst_rank']} tag {number}\n")
     out.writelines(_requires(f"s{number}", waits_for))
+
+
+def _cpu(number: int) -> str:
+    return f" cpu {number % CPUS}" if number else ""
 
 
 def _requires(what: str, on: str | None) -> Iterator[str]:
@@ -180,8 +208,19 @@ def _requires(what: str, on: str | None) -> Iterator[str]:
         yield f"{what} requires {on}\n"
 
 
-def _last(run: Run, job: dict[str, Any], found: pl.DataFrame) -> tuple[int, list[str]] | None:
-    """Give what was computed after the last transfer, and at which rank; None: nothing was."""
+@dataclass(frozen=True)
+class _Last:
+    """What was computed after the last transfer."""
+
+    rank: int
+    calc_ns: int
+    begin_ps: int
+    end_ps: int
+    waits_for: str | None
+
+
+def _last(run: Run, job: dict[str, Any], found: pl.DataFrame) -> _Last | None:
+    """Give what was computed after the last transfer; None: nothing was."""
     of = (pl.col("job") == job["job"]) & (pl.col("instance") == job["instance"])
     ended = frame(run, "rounds").filter(of & (pl.col("end_ps") == job["end_ps"])).collect()
     if not ended.height:
@@ -193,10 +232,34 @@ def _last(run: Run, job: dict[str, Any], found: pl.DataFrame) -> tuple[int, list
     if time <= 0:
         return None
     rank = begun["dst_rank"].item() if begun.height else 0
-    lines = [f"c0: calc {time}\n"]
-    if begun.height:
-        lines += _requires("c0", f"r{begun['number'].item()}")
-    return rank, lines
+    waits_for = f"r{begun['number'].item()}" if begun.height else None
+    return _Last(rank, time, before, row["end_ps"], waits_for)
+
+
+def _on_cpus(found: pl.DataFrame, last: _Last | None) -> tuple[pl.DataFrame, int]:
+    """Give each computation a cpu that is free, and that of the last one.
+
+    Computations of one cpu are done one after another, and those of a rank may overlap.
+    """
+    computed = found.filter(pl.col("calc_ns") > 0)
+    spans = computed.select("src_rank", "begin_ps", "start_ps", "number").rows()
+    if last is not None:
+        spans.append((last.rank, last.begin_ps, last.end_ps, 0))
+    cpus: dict[int, int] = {}
+    for _, mine in itertools.groupby(sorted(spans), key=itemgetter(0)):
+        busy: list[tuple[int, int]] = []
+        free: list[int] = []
+        for _, begin, end, number in mine:
+            while busy and busy[0][0] <= begin:
+                heapq.heappush(free, heapq.heappop(busy)[1])
+            cpus[number] = heapq.heappop(free) if free else len(busy)
+            heapq.heappush(busy, (end, cpus[number]))
+    last_cpu = cpus.pop(0, 0)
+    by_number = pl.DataFrame(
+        {"number": list(cpus), "cpu": list(cpus.values())},
+        schema={"number": found.schema["number"], "cpu": pl.Int64},
+    )
+    return found.join(by_number, on="number", how="left", maintain_order="left"), last_cpu
 
 
 def _told(found: pl.DataFrame) -> list[str]:
@@ -206,7 +269,13 @@ def _told(found: pl.DataFrame) -> list[str]:
         (pl.col("after_src_rank") == pl.col("src_rank"))
         & (pl.col("after_dst_rank") != pl.col("src_rank"))
     ).height
+    crowded = int((found["cpu"] >= CPUS).sum())
     told = [
+        (
+            crowded,
+            f"computations beyond {CPUS} at once at a rank, which share a cpu with others: "
+            f"{crowded}",
+        ),
         (
             waiting,
             f"transfers that wait for one other, the last of what they waited for in this run: "
@@ -219,8 +288,7 @@ def _told(found: pl.DataFrame) -> list[str]:
         ),
         (
             signals,
-            f"of these, that other ended at other ranks, and a message of {SIGNAL_BYTES} B tells "
-            f"the sender: {signals}",
+            f"messages of {SIGNAL_BYTES} B that tell a sender what ended at other ranks: {signals}",
         ),
     ]
     return [line for count, line in told if count]
