@@ -34,7 +34,7 @@ TWO_TIERS: dict[str, Any] = STAR | {
 }
 
 
-def flow(label: str, source: Any, target: int, size: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - TOML
+def flow(label: str, source: Any, target: int | str, size: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - TOML
     return {"label": label, "from": source, "to": target, "size": size, **more}
 
 

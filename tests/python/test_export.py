@@ -123,6 +123,59 @@ def test_topology_and_flows(tmp_path: Path) -> None:
     )
 
 
+def links(*pairs: tuple[str, str]) -> dict[str, Any]:
+    """The links of an explicit topology of hosts a and b and switches s and t."""
+    link = [{"a": a, "b": b, "rate": "100 Gb/s", "delay": "500 ns"} for a, b in pairs]
+    nodes = [{"name": name, "kind": "host" if name in "ab" else "switch"} for name in "abst"]
+    topology = {"kind": "explicit", "node": nodes, "link": link}
+    return STAR | {"topology": topology}
+
+
+def test_ns3_gives_a_host_one_interface(tmp_path: Path) -> None:
+    scenario = links(("a", "s"), ("a", "t"), ("s", "t"), ("b", "t"))
+    run = build(scenario, flow("x", "a", "b", "1 KB")).run()
+    with pytest.raises(backwater.InputError, match="host a has 2 links") as told:
+        backwater.export(run, "ns3", tmp_path / "new")
+    assert "one interface" in str(told.value)
+    assert not (tmp_path / "new").exists()
+    # A link that is down is not written, and the other is the one interface.
+    down = {"between": ["a", "s"], "down": True}
+    run = build(scenario, flow("x", "a", "b", "1 KB"), link={"at": [down]}).run()
+    notes = backwater.export(run, "ns3", tmp_path / "new")
+    assert (tmp_path / "new/topology.txt").read_text() == (
+        "4 2 3\n2 3\n0 3 100Gbps 500ns 0.000000\n2 3 100Gbps 500ns 0.000000\n"
+        "1 3 100Gbps 500ns 0.000000\n"
+    )
+    assert "links that are down from the start and are left out: 1" in notes
+
+
+def test_ns3_leaves_out_links_that_are_down(tmp_path: Path) -> None:
+    at = [
+        {"between": ["tier leaf", "spine1"], "down": True, "delay": "1 us"},
+        {"between": ["leaf1", "spine1"], "down": False, "loss": 0.1},
+        {"from": "leaf1", "to": "spine0", "rate": "10 Gb/s"},
+    ]
+    run = build(TWO_TIERS, flow("x", 0, 1, "1 KB"), link={"at": at}).run()
+    notes = backwater.export(run, "ns3", tmp_path / "new")
+    written = (tmp_path / "new/topology.txt").read_text().splitlines()
+    assert [line[:4] for line in written[6:]] == ["4 6 ", "5 6 ", "5 7 "]
+    assert written[0] == "8 4 7"
+    assert written[-1] == "5 7 40Gbps 1000ns 0.000000"
+    assert "links that are down from the start and are left out: 1" in notes
+    assert "what [[link.at]] says of these is in neither file: loss, rate of one direction" in notes
+    assert not any("link" in line for line in notes if line.startswith("what the scenario"))
+
+
+def test_ns3_says_that_parallel_links_are_one(tmp_path: Path) -> None:
+    run = build(
+        links(("a", "s"), ("s", "t"), ("t", "s"), ("b", "t")), flow("x", "a", "b", "1 KB")
+    ).run()
+    assert (
+        "links beside another one between the same nodes, of which that code uses one: 1"
+        in backwater.export(run, "ns3", tmp_path / "new")
+    )
+
+
 INCAST: dict[str, Any] = {
     "switch": {"buffer": "200 KB", "buffer_per": "ingress", "latency": "0 s"},
     "output": {"pause_causes": True},

@@ -6,10 +6,13 @@ Numbers, ports and the formula are those of `scratch/third.cc` of the HPCC code
 
 from __future__ import annotations
 
+import tomllib
 from collections import defaultdict, deque
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import tomli_w
 
 import backwater
 from backwater.errors import InputError, ResultError
@@ -24,6 +27,8 @@ PS_PER_NS = 1000
 NS_PER_S = 10**9
 NODES_OF_ADDRESSES = 1 << 16
 """More nodes have no address 11.x.y.1 of their own."""
+MARKS = ("1 ns", "2 ns")
+"""Delays by which `down_links` tells links apart."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +94,7 @@ class Network:
     @staticmethod
     def of(run: Run) -> Network:
         """Read the network from the scenario of a run. Raises `ResultError`."""
-        text = run.recorded or str(run.manifest["scenario"])
-        try:
-            scenario = backwater.parse(text, "<the run's scenario>")
-            sketch = scenario.complete().sketch(run.seed, 0)
-        except (backwater.ScenarioError, InputError) as error:
-            said = str(error).splitlines()[0]
-            raise ResultError(
-                f"{run.directory or 'the run'}: its network cannot be told: {said}",
-                "its flows came from a table; put the file where its scenario.toml names it",
-            ) from None
+        sketch = _sketch(run, _text(run))
         return Network(sketch, run.scenario.get("packet", {}))
 
     def _host_first(self, a: int, b: int, rate: int, delay: int) -> tuple[int, int, int, int]:
@@ -193,6 +189,48 @@ class Network:
         for node, near in enumerate(self._near):
             for port, (other, _) in enumerate(near):
                 yield self.names[node], port, self.names[other]
+
+
+def down_links(run: Run) -> frozenset[int]:
+    """Give the links that are down from the start, by their numbers. Raises `ResultError`.
+
+    Which links an entry of `[[link.at]]` means shows another delay of those, so that what says so
+    stands in one place.
+    """
+    scenario = tomllib.loads(_text(run))
+    entries = scenario.get("link", {}).get("at", ())
+    told = [one for one in entries if "down" in one]
+    if not any(one["down"] for one in told):
+        return frozenset()
+
+    def delays(of_down: str) -> list[int]:
+        at = [
+            {name: one[name] for name in ("between", "number") if name in one}
+            | {"delay": of_down if one["down"] else MARKS[0]}
+            for one in told
+        ]
+        text = tomli_w.dumps({**scenario, "link": {"at": at}})
+        return [delay for _, _, _, delay in _sketch(run, text)["links"]]
+
+    both = zip(*(delays(mark) for mark in MARKS), strict=True)
+    return frozenset(number for number, (one, other) in enumerate(both) if one != other)
+
+
+def _text(run: Run) -> str:
+    return run.recorded or str(run.manifest["scenario"])
+
+
+def _sketch(run: Run, text: str) -> dict[str, Any]:
+    """Give the nodes and links of a scenario of the run. Raises `ResultError`."""
+    try:
+        scenario = backwater.parse(text, "<the run's scenario>")
+        return scenario.complete().sketch(run.seed, 0)
+    except (backwater.ScenarioError, InputError) as error:
+        said = str(error).splitlines()[0]
+        raise ResultError(
+            f"{run.directory or 'the run'}: its network cannot be told: {said}",
+            "its flows came from a table; put the file where its scenario.toml names it",
+        ) from None
 
 
 def _joined(first: Way, second: Way) -> Way:

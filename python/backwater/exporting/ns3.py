@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from backwater.exporting.network import NS_PER_S, PS_PER_NS, Network
+from backwater.errors import InputError
+from backwater.exporting.network import NS_PER_S, PS_PER_NS, Network, down_links
 from backwater.exporting.ns3_flows import offset_ns, ports
 from backwater.exporting.rows import IN_ORDER, frame, ordered
 
@@ -25,18 +26,24 @@ FILES = ("topology.txt", "flow.txt", "notes.txt")
 
 GIGA = 10**9
 
+Link = tuple[int, int, int, int]
+"""Node, node, rate (b/s), delay (ps)."""
+
 
 def write(run: Run, place: Place, options: Options) -> list[str]:
     """Write the files."""
     network = Network.of(run)
+    down = down_links(run)
+    links = [link for number, link in enumerate(network.links) if number not in down]
+    _see_hosts(network, links)
     with place.text("topology.txt") as out:
         switches = range(network.hosts, len(network.names))
-        out.write(f"{len(network.names)} {len(switches)} {len(network.links)}\n")
+        out.write(f"{len(network.names)} {len(switches)} {len(links)}\n")
         out.write(" ".join(map(str, switches)) + "\n")
-        for a, b, rate, delay in network.links:
+        for a, b, rate, delay in links:
             out.write(f"{a} {b} {_rate(rate)} {_delay(delay)} 0.000000\n")
     coarse = _flows(run, place, options)
-    told = [*_network_notes(network), *_notes(run), *coarse]
+    told = [*_network_notes(links, len(down)), *_notes(run), *coarse]
     with place.text("notes.txt") as out:
         out.writelines(f"{line}\n" for line in told)
     return told
@@ -71,18 +78,30 @@ def _delay(delay_ps: int) -> str:
     return f"{delay_ps // PS_PER_NS}ns" if delay_ps % PS_PER_NS == 0 else f"{delay_ps}ps"
 
 
-def _network_notes(network: Network) -> list[str]:
-    pairs = Counter((a, b) for a, b, _, _ in network.links)
+def _see_hosts(network: Network, links: list[Link]) -> None:
+    """Refuse a host with several links. Raises `InputError`."""
+    ends = Counter(node for a, b, _, _ in links for node in (a, b) if network.is_host(node))
+    for host, count in ends.items():
+        if count > 1:
+            raise InputError(
+                f"host {network.names[host]} has {count} links",
+                "that code gives a host one interface; export a run whose hosts have one",
+            )
+
+
+def _network_notes(links: list[Link], down: int) -> list[str]:
+    pairs = Counter(frozenset((a, b)) for a, b, _, _ in links)
     parallel = sum(count - 1 for count in pairs.values())
-    coarse = sum(delay % PS_PER_NS > 0 for _, _, _, delay in network.links)
+    coarse = sum(delay % PS_PER_NS > 0 for _, _, _, delay in links)
     told = [
+        (down, "links that are down from the start and are left out"),
         (parallel, "links beside another one between the same nodes, of which that code uses one"),
         (coarse, "links whose delay is no whole nanosecond, which that code cuts off"),
     ]
     return [f"{what}: {count}" for count, what in told if count]
 
 
-OWN_FILES = frozenset({"title", "description", "seed", "topology", "flow", "job", "output"})
+OWN_FILES = frozenset({"title", "description", "seed", "topology", "link", "flow", "job", "output"})
 """Tables of a scenario that these files have, or that change nothing of what is simulated."""
 
 
@@ -91,6 +110,13 @@ def _notes(run: Run) -> list[str]:
     scenario = run.scenario
     tables = [name for name, value in scenario.items() if value and name not in OWN_FILES]
     told = [f"what the scenario says in these is in neither file: {', '.join(tables)}"]
+    entries = _list(scenario.get("link", {}).get("at"))
+    one_way = any("rate" in one and "between" not in one for one in entries)
+    losses = any(one.get("loss") for one in entries)
+    said = ((losses, "loss"), (one_way, "rate of one direction"))
+    lost = [name for there, name in said if there]
+    if lost:
+        told.append(f"what [[link.at]] says of these is in neither file: {', '.join(lost)}")
     pinned = [
         group["label"]
         for group in _list(scenario.get("flow"))
