@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ from backwater.manifest import write_manifest
 from backwater.numbers.metrics import metric
 from backwater.numbers.repeats import over_runs
 from backwater.numbers.run import job_times, round_times
+from backwater.wording import us
 from conftest import ROOT, start
 
 if TYPE_CHECKING:
@@ -164,6 +167,89 @@ def test_the_command_tells_collectives_and_rounds(command: Command) -> None:
     )
     assert '"of": "prefill/experts"' in report.out
     assert '"quantity": "duration_us.max"' in report.out
+
+
+PIPELINE = """
+[topology]
+kind = "star"
+hosts = 2
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer_per = "none"
+[[job]]
+label = "training"
+ranks = 2
+[job.pipeline]
+stages = 2
+micro_batches = 1
+forward = "100 us"
+size = "4 KB"
+"""
+SMALLER = "p.toml,job.training.pipeline.size=1KB"
+
+
+def test_the_command_tells_when_a_pipeline_was_complete(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(PIPELINE)
+    said = command("run", "p.toml", "--json", "p.json")
+    assert said.code == 0, said.err
+    [jct] = json.loads((tmp_path / "p.json").read_text())["jct"]
+    # Two forward passes, two backward ones that are twice as long, and two short messages.
+    assert (jct["job"], jct["instances"], jct["complete"]) == ("training", 1, 1)
+    took = jct["duration_us"]["max"]
+    assert 600 < took < 605
+    # As the table of groups has times.
+    assert f"training: job completion time {us(took)} us." in said.out
+    cut = command("run", "p.toml", "--set", "stop.at=50 us")
+    assert "job completion time" not in cut.out
+
+
+def test_the_command_tells_of_several_instances(command: Command, tmp_path: Path) -> None:
+    twice = PIPELINE.replace("hosts = 2", "hosts = 4")
+    (tmp_path / "p.toml").write_text(twice.replace("ranks = 2", "ranks = 2\ninstances = 2"))
+    said = command("run", "p.toml")
+    line = r"training: job completion time 60\d\.\d+ us \(mean\), 60\d\.\d+ us \(greatest\) of 2 "
+    assert re.search(line + r"instances\.", said.out), said.out
+
+
+def test_a_comparison_shows_a_pipeline_without_being_asked(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "p.toml").write_text(PIPELINE)
+    slower = "p.toml,job.training.pipeline.size=4MB"
+    said = command("compare", "p.toml", slower, "--seeds", "1", "--json", "c.json")
+    assert said.code == 0, said.err
+    rows = {row["metric"]: row for row in json.loads((tmp_path / "c.json").read_text())["rows"]}
+    assert {"mean_jct:training", "max_jct:training", "unfinished_jobs"} <= rows.keys()
+    [short, long] = rows["max_jct:training"]["scenarios"]
+    # 4 MB at 100 Gb/s are 320 us each way.
+    assert 640 < long["mean"] - short["mean"] < 700
+    assert "mean_fct:training/activations" in rows
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason", "hint"),
+    [
+        ("max_jct:other", "no job is called other", "there are training"),
+        ("max_jct:training/x", "no job is called training/x", "there are training"),
+        ("max_cct:training/x", "no job or step is called training/x", "there are training"),
+        ("max_fct:other", "no group of flows is called other", "there are training/…"),
+    ],
+)
+def test_a_metric_of_nothing_says_what_there_is(
+    metric: str, reason: str, hint: str, command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "p.toml").write_text(PIPELINE)
+    said = command("compare", "p.toml", SMALLER, "--seeds", "1", "--metric", metric)
+    assert said.code == 2
+    assert f"--metric {metric}: {reason}" in said.err
+    assert hint in said.err
+
+
+def test_messages_of_a_pipeline_are_groups(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(PIPELINE)
+    words = ("--seeds", "1", "--metric", "max_fct:training/gradients")
+    assert command("compare", "p.toml", SMALLER, *words).code == 0
 
 
 def test_the_jobs_of_a_run_that_failed_say_why(command: Command, tmp_path: Path) -> None:

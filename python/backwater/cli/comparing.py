@@ -6,12 +6,12 @@ import hashlib
 import os
 import re
 import time
-import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
+from backwater.cli.labels import see_labels
 from backwater.cli.output import message, show
 from backwater.cli.progress import Reporter, fraction, reporting
 from backwater.cli.views import View
@@ -22,7 +22,7 @@ from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMATS, write_manifest
 from backwater.numbers.metrics import usual
-from backwater.numbers.run import groups, job_steps
+from backwater.numbers.run import groups, job_labels, job_steps
 from backwater.results import Run
 from backwater.running import Job, interruptible, run_jobs, taken_up
 from backwater.samples import PAIRS
@@ -226,14 +226,8 @@ class Plan:
         return (FAILED if errors else INCOMPLETE if short else 0), rows, document
 
     def see_groups(self, wanted: Sequence[Metric]) -> None:
-        """Complain about groups that no scenario has, before anything is run."""
-        known = list(dict.fromkeys(label for jobs in self.jobs for label in _labels(jobs[0])))
-        for metric in wanted:
-            if metric.group is not None and metric.group not in known:
-                raise InputError(
-                    f"--metric {metric.name}: no group of flows is called {metric.group}",
-                    f"there are {', '.join(known)}",
-                )
+        """Complain about groups and jobs that no scenario has, before anything is run."""
+        see_labels(wanted, [jobs[0].prepared.resolved for jobs in self.jobs])
 
 
 def _may_hold(base: Path) -> None:
@@ -257,7 +251,7 @@ class _Measured:
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     # A copy, so that its tables go when they have been read.
     run = Run(run.manifest, run.directory, run.read, run.within)
-    metrics = wanted or usual(groups(run), job_steps(run))
+    metrics = wanted or usual(groups(run), job_steps(run), job_labels(run))
     # Times of the flows that were complete are those of survivors.
     counts = run.complete or (allow and run.status == "done")
     values = {
@@ -284,18 +278,6 @@ def _rows(found: list[list[_Measured]], least: float) -> list[Row]:
         ]
         rows.append(row(metric, values, flows, least))
     return rows
-
-
-def _labels(job: Job) -> list[str]:
-    """Groups of flows that a scenario has."""
-    content = tomllib.loads(job.prepared.resolved)
-    flows = [str(flow["label"]) for flow in content.get("flow", [])]
-    steps = [
-        f"{one['label']}/{step['label']}"
-        for one in content.get("job", [])
-        for step in one.get("step", [])
-    ]
-    return [*flows, *(str(one["label"]) for one in content.get("job", [])), *steps]
 
 
 def _changes(case: Subject) -> dict[str, Any]:

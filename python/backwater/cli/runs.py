@@ -18,7 +18,14 @@ from backwater.findings import over_runs as over_seeds
 from backwater.journal import name_of
 from backwater.manifest import SEEDS, kind_of, read_manifest, write_manifest
 from backwater.numbers.repeats import over_runs
-from backwater.numbers.run import group_times, job_times, port_totals, round_times, waiting
+from backwater.numbers.run import (
+    completion_times,
+    group_times,
+    job_times,
+    port_totals,
+    round_times,
+    waiting,
+)
 from backwater.numbers.table import write_statistics
 from backwater.results import Run
 from backwater.running import interruptible, run_jobs, used_threads
@@ -203,6 +210,7 @@ def report(run: Run) -> dict[str, Any]:
         "directory": str(run.directory),
         "groups": group_times(run),
         "waiting": waiting(run),
+        "jct": completion_times(run),
         "jobs": job_times(run),
         "rounds": round_times(run),
         "ports": port_totals(run),
@@ -239,7 +247,7 @@ def _show_one(case: Scenario | Resumed, one: dict[str, Any]) -> None:
         "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
         *(f"{line}." for line in told_changes(one["changed"])),
         *_outcomes(one),
-        *([] if one["jobs"] else _totals(one)),
+        *([] if one["jobs"] else [*_completions(one), *_totals(one)]),
     )
     if one["jobs"]:
         _show_jobs(one)
@@ -282,9 +290,27 @@ def _show_jobs(one: dict[str, Any]) -> None:
         "\nCollectives",
         "Times to the last transfer's end; bound: what the busiest host link needs (the greatest);",
         "bandwidths as nccl-tests quotes them, means over collectives.",
+        *_completions(one),
         *lines,
         *_totals(one),
     )
+
+
+def _completions(one: dict[str, Any]) -> list[str]:
+    """How long jobs took of which all instances are complete."""
+    said = []
+    for row in one["jct"]:
+        if row["complete"] < row["instances"]:
+            continue
+        took, begun = row["duration_us"], f"{row['job']}: job completion time"
+        if row["instances"] == 1:
+            said.append(f"{begun} {us(took['max'])} us.")
+        else:
+            said.append(
+                f"{begun} {us(took['mean'])} us (mean), {us(took['max'])} us (greatest) of "
+                f"{row['instances']} instances."
+            )
+    return said
 
 
 def _among(instances: dict[str, float]) -> str:

@@ -47,6 +47,11 @@ class Quantity:
         """Whether jobs, their rounds or their collectives have one."""
         return self.values is not None and self.table != "flows"
 
+    @property
+    def of_steps(self) -> bool:
+        """Whether each collective has one, and so the steps of jobs."""
+        return self.values is not None and self.table == "collectives"
+
 
 def _us(column: str) -> pl.Expr:
     return pl.col(column) / PS_PER_US
@@ -290,19 +295,27 @@ def listed() -> str:
     )
 
 
-def usual(groups: Sequence[str], steps: Sequence[tuple[str, str]] = ()) -> list[Metric]:
-    """What is compared unless somebody says otherwise; `steps` are the job and step of each."""
+def usual(
+    groups: Sequence[str], steps: Sequence[tuple[str, str]] = (), jobs: Sequence[str] = ()
+) -> list[Metric]:
+    """What is compared unless somebody says otherwise.
+
+    `steps` are those that have collectives, each as its job and its own label; `jobs` all jobs.
+    """
     named = {f"{job}/{step}" for job, step in steps}
     groups = [group for group in groups if group not in named]
     names = [f"{statistic}_fct:{group}" for group in groups for statistic in ("mean", "p99", "max")]
-    for job in dict.fromkeys(job for job, _ in steps):
-        names += [f"max_jct:{job}", f"mean_round_time:{job}", f"max_round_time:{job}"]
+    rounds = {job for job, _ in steps}
+    for job in jobs:
+        names += [f"mean_jct:{job}", f"max_jct:{job}"]
+        if job in rounds:
+            names += [f"mean_round_time:{job}", f"max_round_time:{job}"]
     for job, step in steps:
         quantities = ("mean_cct", "max_cct", "mean_algbw", "mean_busbw")
         bounds = ("mean_bound", "mean_above_bound", "mean_over_bound")
         names += [f"{quantity}:{job}/{step}" for quantity in (*quantities, *bounds)]
     totals = (
-        *(["unfinished_jobs"] if steps else []),
+        *(["unfinished_jobs"] if jobs else []),
         "pauses",
         "pause_time",
         "drops",

@@ -100,6 +100,32 @@ def job_times(run: Run) -> list[dict[str, Any]]:
     return found
 
 
+def completion_times(run: Run) -> list[dict[str, Any]]:
+    """Give, for each job, how many of its instances are complete, and how long those took, in us.
+
+    From `job.start` to the end of the last transfer or computation.
+    """
+    jobs = rows(run, "jobs", "job", "end_ps", "duration_ps")
+    found = []
+    for (job,) in jobs.distinct("job"):
+        members = jobs.only(job=job)
+        complete = members.known("end_ps")
+        found.append(
+            {
+                "job": str(job),
+                "instances": len(members),
+                "complete": len(complete),
+                "duration_us": spread(complete.ordered("duration_ps"), PS_PER_US),
+            }
+        )
+    return found
+
+
+def job_labels(run: Run) -> list[str]:
+    """Labels of the jobs."""
+    return [str(job) for (job,) in rows(run, "jobs", "job").distinct("job")]
+
+
 def job_steps(run: Run) -> list[tuple[str, str]]:
     """The steps of jobs that have collectives, each as its job and its own label."""
     found = rows(run, "collectives", "job", "step", "start_ps")

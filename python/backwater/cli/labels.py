@@ -1,0 +1,66 @@
+"""The labels of groups and jobs that scenarios have, and that metrics may name."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backwater.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.numbers.metrics import Metric
+
+# Ends a label that stands for all that begin so: those of operations are in a table of their own.
+ANY = "…"
+
+
+def see_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
+    """Refuse metrics of what none of the scenarios (with every value) has. Raises `InputError`."""
+    labels = [_Labels.of(scenario) for scenario in scenarios]
+    for metric in wanted:
+        if metric.group is None:
+            continue
+        known = list(dict.fromkeys(label for one in labels for label in one.known(metric)))
+        if not any(_named(metric.group, label) for label in known):
+            what = _what(metric)
+            raise InputError(
+                f"--metric {metric.name}: no {what} is called {metric.group}",
+                f"there are {', '.join(known)}" if known else f"there is no {what}",
+            )
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """What a scenario has of which there are metrics."""
+
+    groups: list[str]
+    jobs: list[str]
+    steps: list[str]
+
+    @staticmethod
+    def of(scenario: str) -> _Labels:
+        content = tomllib.loads(scenario)
+        jobs = content.get("job", [])
+        steps = [f"{one['label']}/{step['label']}" for one in jobs for step in one.get("step", [])]
+        graphs = [f"{one['label']}/{ANY}" for one in jobs if not one.get("step")]
+        flows = [str(flow["label"]) for flow in content.get("flow", [])]
+        return _Labels([*flows, *steps, *graphs], [str(one["label"]) for one in jobs], steps)
+
+    def known(self, metric: Metric) -> list[str]:
+        """Give the labels that a metric may name."""
+        if not metric.quantity.of_jobs:
+            return self.groups
+        return [*self.jobs, *self.steps] if metric.quantity.of_steps else self.jobs
+
+
+def _named(given: str, label: str) -> bool:
+    return given.startswith(label.removesuffix(ANY)) if label.endswith(ANY) else given == label
+
+
+def _what(metric: Metric) -> str:
+    if not metric.quantity.of_jobs:
+        return "group of flows"
+    return "job or step" if metric.quantity.of_steps else "job"
