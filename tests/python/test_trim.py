@@ -94,9 +94,20 @@ def test_the_length_of_what_is_left() -> None:
     link = (8 * BYTES + trimmed * 256) * PS_PER_BYTE
     # Those cut at the very end hold up nothing.
     assert link * 0.98 < last < link + 2 * ROUND_TRIP_PS
-    # Longer than it was nothing becomes: then memory is all that trimming needs, and it finds none.
-    whole = backwater.parse(INCAST).set("trim.size", "9216 B").run()
-    assert counted(whole, "trimmed") > 0
+    # Off what is no longer than that nothing can be cut.
+    whole = backwater.parse(INCAST).set("trim.size", "4150 B").run()
+    assert counted(whole, "trimmed") == 0
+    assert whole.summary["drops"] > 100
+
+
+@pytest.mark.parametrize("every", ["2", "8"])
+def test_what_closes_a_gap_is_acknowledged_at_once(every: str) -> None:
+    """With several packets an acknowledgement a full window would else wait for the timeout."""
+    run = backwater.parse(INCAST).set("ack.every", every).run()
+    flows = run.flows.to_pylist()
+    assert sum(row["timeouts"] for row in flows) == 0
+    link = (8 * BYTES + counted(run, "trimmed") * 64) * PS_PER_BYTE
+    assert max(row["fct_last_ack_ps"] for row in flows) < link + 3 * ROUND_TRIP_PS
 
 
 def test_other_classes_are_lost_as_ever() -> None:

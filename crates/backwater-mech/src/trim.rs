@@ -7,11 +7,11 @@
 //!
 //! ```text
 //! on a data packet p of a trimmable class for which there is no memory:
-//!     size(p) = min(size(p), max(headers, trim_size));  class(p) = trim_class;  admit p again
+//!     size(p) > trim_size:  size(p) = max(headers, trim_size);  class(p) = trim_class;  admit p again
 //!     no memory for that either: p is lost
 //! ```
 //!
-//! What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is sent again like any other loss.
+//! What is no longer than trim_size is lost: nothing can be cut off. What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is sent again like any other loss.
 //!
 //! **Not modelled:** the rewriting of the DSCP (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP; TRIM_DSCP_VALUE): a frame's class is what queues go by
 //! here; a limit of its own for the trimmed class, which is that of any queue; the scheduling weight that UEC recommends for it (25 %): by
@@ -31,7 +31,7 @@ use backwater_net::packet::{Class, Packet, Port, Queue};
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Length to which a packet is cut, as buffers count it; never below its headers, never above what it was. Absent: its headers.
+    /// Length to which a packet is cut, as buffers count it, but never below its headers; what is no longer than that is lost. Absent: its headers.
     #[param(
         symbol = "trim_size", range = Bytes(1)..=Bytes(9216),
         source = "SAI: PACKET_TRIM_SIZE, 128 B by default; UEC 1.0: MIN_TRIM_SIZE; htsim_uec: 64 B, its headers"
@@ -116,7 +116,7 @@ impl SwitchSide for Trimmer {
                 self.lost[egress] += 1;
                 Full::Drop
             }
-            Some(data) if data.payload > 0 && self.classes & (1 << p.class.0) != 0 => {
+            Some(data) if data.payload > 0 && p.size > self.size && self.classes & (1 << p.class.0) != 0 => {
                 self.trimmed[egress] += 1;
                 self.bytes[egress] += u64::from(data.payload.min(p.size.saturating_sub(self.size)));
                 (at.queue, p.class) = (Queue(self.class), Class(self.class));

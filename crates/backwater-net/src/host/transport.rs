@@ -38,7 +38,7 @@ pub(crate) enum Answer {
     Nothing,
     /// All bytes before this offset have arrived.
     Ack(u64),
-    /// The same, of a packet that had arrived before: acknowledgements have been lost.
+    /// The same, at once: the packet had arrived before, so that acknowledgements have been lost, or it has closed a gap.
     Again(u64),
     /// The same, and some packet beyond is missing.
     Nack(u64),
@@ -120,11 +120,13 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         recv.received += end - receiver.expected;
         receiver.expected = end;
         receiver.silent_until = Time::ZERO;
+        // What waits beyond a gap was answered at once, and so is what closes the gap, or a part of it (RFC 5681, 4.2).
+        let gap = !receiver.beyond.is_empty();
         while let Some(&(from, to)) = receiver.beyond.first().filter(|(from, _)| *from <= receiver.expected) {
             receiver.beyond.remove(&(from, to));
             receiver.expected = receiver.expected.max(to);
         }
-        Answer::Ack(receiver.expected)
+        if gap { Answer::Again(receiver.expected) } else { Answer::Ack(receiver.expected) }
     }
 
     /// The sender learns what has arrived and, by a NACK, what has not. Returns whether that is news of a loss.
@@ -154,6 +156,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Recovery::SelectiveRepeat => {
                     let (Gap::Before(here) | Gap::Beyond(here) | Gap::Trimmed(here)) = gap;
                     let trimmed = matches!(gap, Gap::Trimmed(_));
+                    if trimmed {
+                        // The way is there, however often the same packet is cut.
+                        sender.tries = 0;
+                    }
                     if !trimmed && here >= acked {
                         sender.reported.insert(here);
                         sender.lost.remove(&here);
