@@ -5,11 +5,12 @@ What the formats are, and what of them is read, the core says; here files are pu
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,10 +69,12 @@ def bring(
     servers: int | None = None,
     memory: str | None = None,
     see: Callable[[Path], list[dict[str, str]]] = lambda _: [],
+    replace: bool = True,
 ) -> Imported:
-    """Turn files into a scenario file `target`, with tables beside it; replaces what is there.
+    """Turn files into a scenario file `target`, with tables beside it.
 
-    `see` checks the scenario before it is put there: it gives warnings, or raises where it is none.
+    What is there is replaced if `replace` says so, else it is an error (`InputError`). `see` checks
+    the scenario before it is put there: it gives warnings, or raises where it is none.
     """
     if start_unit not in (None, *START_UNITS):
         raise InputError(f"start_unit {start_unit}: no such unit", "us or ps")
@@ -93,6 +96,8 @@ def bring(
         written = folder / target.name
         written.write_text(given["scenario"], encoding="utf-8")
         warnings = see(written)
+        if not replace:
+            _see_free(folder, target.parent)
         _put(folder, target)
     return Imported(target, given["kinds"], [Note(*note) for note in given["notes"]], warnings)
 
@@ -107,6 +112,16 @@ def _written(place: Path, name: str) -> Iterator[Path]:
     except OSError as error:
         reason = error.strerror or error
         raise ResultError(f"{place / name}: cannot be written: {reason}") from None
+
+
+def _see_free(folder: Path, place: Path) -> None:
+    """Refuse to replace what is there: tables have names that nobody has given."""
+    for one in sorted(folder.iterdir()):
+        if (place / one.name).exists():
+            raise InputError(
+                f"{place / one.name}: exists already, and would be replaced",
+                "give the scenario another name, or force to replace it (--force)",
+            )
 
 
 def _put(folder: Path, target: Path) -> None:
@@ -143,15 +158,18 @@ def imported(path: Path) -> Imported:
     The place depends on all that was imported, whichever files that came from, so that results of
     a command find their tables there, and another import never replaces them.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    home = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    if not home.is_absolute():
+        home = Path.home() / ".cache"
     cache = Path(home, "backwater", "imported")
     name = f"{path.stem}{SCENARIO}"
     with _written(cache, name) as folder:
         brought = bring([path], folder / name)
         target = cache / _digest(folder) / name
-        if not target.exists():
+        # What lies there may have been changed since.
+        if not target.exists() or _digest(target.parent) != target.parent.name:
             _put(folder, target)
-    return replace(brought, path=target)
+    return dataclasses.replace(brought, path=target)
 
 
 def _digest(folder: Path) -> str:

@@ -66,4 +66,5 @@ def import_(
         servers=servers,
         memory=memory,
         see=see,
+        replace=force,
     )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
+from backwater.errors import InputError
+from backwater.foreign import imported
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -172,3 +174,30 @@ def test_formats_are_listed(command: Command) -> None:
     done = command("list", "formats")
     assert done.code == 0
     assert "htsim-cm" in done.out
+
+
+def test_tables_that_are_there_are_not_replaced(tmp_path: Path) -> None:
+    """Their names follow from the scenario's, which is not there yet."""
+    matrix = tmp_path / "one.cm"
+    matrix.write_text("Nodes 16\nConnections 1\n0->13 id 1 start 0 size 2000000\n")
+    mine = tmp_path / "o.flows.csv"
+    mine.write_text("my precious data")
+    with pytest.raises(InputError, match=r"o\.flows\.csv: exists already"):
+        backwater.import_([matrix], tmp_path / "o.toml")
+    assert mine.read_text() == "my precious data"
+    assert not (tmp_path / "o.toml").exists()
+    backwater.import_([matrix], tmp_path / "o.toml", force=True)
+    assert "my precious" not in mine.read_text()
+
+
+def test_an_import_in_the_cache_that_was_changed_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    matrix = tmp_path / "one.cm"
+    matrix.write_text("Nodes 16\nConnections 1\n0->13 id 1 start 0 size 2000000\n")
+    first = imported(matrix).path
+    text = first.read_text()
+    first.write_text(text.replace("100 Gb/s", "1 Gb/s"))
+    assert imported(matrix).path == first
+    assert first.read_text() == text

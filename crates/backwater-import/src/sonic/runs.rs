@@ -44,7 +44,10 @@ pub fn worst(plan: &Plan, group: &Group, ports: &[usize]) -> Vec<Incast> {
 /// that headroom allows them.
 pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
     let every: Vec<usize> = plan.groups.iter().flat_map(|group| &group.ports).copied().collect();
-    let senders = (every.len().saturating_sub(1) * plan.config.lossless.len()) as f64;
+    let (here, there) = halves(plan, &every);
+    let crossed = here.len() > 1 && there.len() > 1;
+    let all_send = if crossed { every.len() } else { every.len().saturating_sub(1) };
+    let senders = (all_send * plan.config.lossless.len()) as f64;
     if senders < 2.0 {
         return Ok(None);
     }
@@ -61,15 +64,40 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     let mut page = Page::new();
     page.remark(
         "The memory: thresholds as the configured pool has them in this incast, and the memory that there is. The neighbours take for \
-         stopping what headroom allows them. Frames are lost if the two do not go together.",
+         stopping what headroom allows them. Half of the ports send to one of the others, and these to one of them. Frames that are \
+         lost show that the two do not go together.",
     );
     page.key("title", format!("{}: memory", plan.named()));
     plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page);
     plan.mechanisms(Some(group), plan.config.ports.len() as u64, Some(fixed), &mut page);
-    incasts(&worst(plan, group, &every), &mut page);
+    if crossed {
+        let flows = (every.len() * plan.config.lossless.len()).max(1) as u64;
+        let bytes = (2 * plan.held(group, every.len() as u64) / flows).max(100 * plan.payload());
+        for (from, to) in [(&here, &there), (&there, &here)] {
+            let incast = |class: &u8| Incast {
+                label: format!("incast-{class}"),
+                from: from.clone(),
+                to: to[0].clone(),
+                bytes,
+                class: *class,
+            };
+            incasts(&plan.config.lossless.iter().map(incast).collect::<Vec<_>>(), &mut page);
+        }
+    } else {
+        incasts(&worst(plan, group, &every), &mut page);
+    }
     let name = format!("{}.memory.toml", work.stem);
     write(&name, &page.into_text(), work)?;
-    Ok(Some((name, "ports.drop_frames: 0 if the memory is enough")))
+    Ok(Some((name, "ports.drop_frames: above 0 shows that the memory is not enough")))
+}
+
+/// The names of the ports in two halves, in each the slowest first: all of one send to the first of the other, and both ways, so that
+/// each port is paused and takes all its headroom.
+fn halves(plan: &Plan, ports: &[usize]) -> (Vec<String>, Vec<String>) {
+    let mut ports: Vec<_> = ports.iter().filter_map(|number| plan.config.ports.get(*number)).collect();
+    ports.sort_by_key(|port| port.bps);
+    let half = |odd: usize| ports.iter().skip(odd).step_by(2).map(|port| port.name.clone()).collect();
+    (half(0), half(1))
 }
 
 /// A time from receipt of a pause to the stop that uses most of the headroom, in ps: all of it but four frames and the cable.

@@ -6,6 +6,7 @@ use crate::layout::Layout;
 use crate::plan::{Plan, Who};
 use crate::planned::Planned;
 use backwater_engine::Time;
+use backwater_net::Rate;
 use backwater_net::packet::HostId;
 use std::collections::HashMap;
 
@@ -33,7 +34,34 @@ pub(super) fn check(planned: &Planned) -> Result<Vec<Warning>, ScenarioError> {
     let mut hosts: Vec<_> = offers.into_iter().collect();
     hosts.sort_unstable_by_key(|(host, _)| *host);
     hosts.iter().try_for_each(|(host, offers)| source(layout, plans, *host, offers))?;
-    Ok(plans.iter().filter_map(|plan| receivers(layout, plan)).chain(issues(planned, &hosts)).collect())
+    let of_groups = plans.iter().flat_map(|plan| receivers(layout, plan).into_iter().chain(unlike_links(layout, plan)));
+    Ok(of_groups.chain(issues(planned, &hosts)).collect())
+}
+
+/// Whether a load is a share of links of unlike rates, most of which may lead elsewhere.
+fn unlike_links(layout: &Layout, plan: &Plan) -> Option<Warning> {
+    let load = plan.group.load?.0;
+    let mut unlike: Vec<(HostId, Rate, Rate)> = Vec::new();
+    for host in plan.who.pairs_of_sources().into_keys() {
+        let is_own = |node| layout.index.host_of(node) == Some(host);
+        let own =
+            layout.graph.links.iter().flat_map(|link| [(link.a, link), (link.b, link)]).filter(|(end, _)| is_own(*end));
+        let rates: Vec<Rate> = own.map(|(end, link)| link.rate_from(end)).collect();
+        let (least, greatest) = (*rates.iter().min()?, *rates.iter().max()?);
+        if least < greatest {
+            unlike.push((host, least, greatest));
+        }
+    }
+    let (host, least, greatest) = unlike.into_iter().min()?;
+    let key = format!("{}.load", plan.key);
+    let offered = layout.rate(host).scale(load);
+    let reason = format!(
+        "a share of all links of {} together, which have from {least} to {greatest}: {offered} is {} of the slowest of them",
+        layout.name(host),
+        percent(offered.0 as f64 / least.0.max(1) as f64)
+    );
+    let hint = "flows take links on shortest ways only, which may be one of these: reckon the load for that one".into();
+    Some(Warning { value: layout.written(&key).unwrap_or_default(), key, reason, hint })
 }
 
 /// Loads that sources offer at once: at each time at which a group begins, since the sum can only rise there.
