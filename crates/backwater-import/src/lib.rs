@@ -14,6 +14,7 @@
 //! octets and gives a value or an [`ImportError`]; memory is in proportion to the file, whatever its counts say.
 
 mod error;
+mod fabric;
 #[doc(hidden)]
 pub mod mutation;
 mod note;
@@ -71,6 +72,8 @@ pub fn import(
     let kinds = given.files.iter().map(|(kind, _)| kind.name).collect();
     let mut notes = Notes::default();
     let family = given.family;
-    let page = (family.combine)(given, &mut Work { stem, options, place, notes: &mut notes })?;
+    let mut work = Work { stem, options, fabric: options.fabric.as_ref(), place, notes: &mut notes };
+    work.unused(family);
+    let page = (family.combine)(given, &mut work)?;
     Ok(Imported { kinds, scenario: page.into_text(), notes: notes.into_list() })
 }

@@ -28,3 +28,18 @@ pub struct Options {
     /// Packet memory of the switch whose configuration is imported, in octets; absent: what is known of its hardware.
     pub memory: Option<u64>,
 }
+
+impl Options {
+    /// What the caller has said, as the command line calls it, beside the format.
+    pub fn said(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("--start-unit", self.start_unit.is_some()),
+            ("--command", !self.command.is_empty()),
+            ("--fabric", self.fabric.is_some()),
+            ("--zero-at", self.from_ps.is_some()),
+            ("--servers", self.servers.is_some()),
+            ("--memory", self.memory.is_some()),
+        ];
+        all.into_iter().filter(|(_, said)| *said).map(|(name, _)| name)
+    }
+}

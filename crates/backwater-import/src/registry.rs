@@ -1,6 +1,7 @@
 //! The families of files, each with its kinds. A new family is a directory and a line here.
 
 use crate::error::ImportError;
+use crate::fabric::{self, Bare};
 use crate::note::Notes;
 use crate::options::Options;
 use crate::page::Page;
@@ -27,6 +28,8 @@ pub struct Family {
     pub about: &'static str,
     /// Its kinds of files.
     pub kinds: &'static [Kind],
+    /// What the caller may say that it uses, of [`Options::said`].
+    pub uses: &'static [&'static str],
     /// Turns files of its kinds into one scenario.
     pub combine: fn(Given, &mut Work<'_>) -> Result<Page, ImportError>,
 }
@@ -57,6 +60,8 @@ pub struct Work<'a> {
     pub stem: &'a str,
     /// What the caller says.
     pub options: &'a Options,
+    /// The fabric that the caller gives, with its name, unless the files have no workload for it.
+    pub fabric: Option<&'a (String, String)>,
     /// Where tables go.
     pub place: &'a mut dyn Place,
     /// What the reader should know.
@@ -66,8 +71,43 @@ pub struct Work<'a> {
 impl Work<'_> {
     /// Writes the title, unless the caller gives a fabric: that has a title of its own, if any.
     pub fn title(&self, title: &str, page: &mut Page) {
-        if self.options.fabric.is_none() {
+        if self.fabric.is_none() {
             page.key("title", title);
+        }
+    }
+
+    /// Writes the fabric that the caller gives, without what runs on it; whether there is one.
+    pub fn write_fabric(&mut self, page: &mut Page) -> Result<bool, ImportError> {
+        let Some((name, text)) = self.fabric else { return Ok(false) };
+        let Bare { text, flows, jobs } = fabric::bare(name, text)?;
+        if flows + jobs > 0 {
+            let plural = |count| if count == 1 { "" } else { "s" };
+            let text = format!(
+                "{flows} flow group{} and {jobs} job{}: the workload is the imported one",
+                plural(flows),
+                plural(jobs)
+            );
+            self.notes.ignored(name, None, text);
+        }
+        page.fabric(name, &text);
+        Ok(true)
+    }
+
+    /// The files have no workload: a fabric of the caller has no use.
+    pub fn no_workload(&mut self) {
+        if self.fabric.take().is_some() {
+            let text = "the files have no workload to run on it; give it to the import of one";
+            self.notes.ignored("--fabric", None, text);
+        }
+    }
+
+    /// Notes what the caller says and a family does not use.
+    pub(crate) fn unused(&mut self, family: &Family) {
+        for name in self.options.said().filter(|name| !family.uses.contains(name)) {
+            match name {
+                "--fabric" => self.no_workload(),
+                _ => self.notes.ignored(name, None, format!("files of {} do not need it", family.name)),
+            }
         }
     }
 }

@@ -45,7 +45,7 @@ impl Source {
 
     /// Its name without directories.
     pub fn file_name(&self) -> &str {
-        self.name.rsplit(['/', '\\']).next().unwrap_or(&self.name)
+        base_name(&self.name)
     }
 
     /// A file whose name this one holds, relative to its own directory. `None` for octets, which have none.
@@ -115,6 +115,11 @@ impl Source {
             _ => self.error(format!("the file cannot be read: {error}")),
         }
     }
+}
+
+/// A file's name without directories.
+pub fn base_name(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
 
 /// The beginning of a file.

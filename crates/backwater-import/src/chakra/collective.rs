@@ -134,6 +134,11 @@ impl Calls {
         Ok(list[*done as usize - 1])
     }
 
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// All ranks have called what they call.
     ///
     /// # Errors

@@ -41,6 +41,7 @@ pub static FAMILY: Family = Family {
         Kind { name: "chakra-json", about: "the trace of a rank, as JSON", recognise: is_json },
         Kind { name: "chakra-groups", about: "groups of collectives, as JSON", recognise: groups::recognise },
     ],
+    uses: &["--command", "--fabric"],
     combine,
 };
 
@@ -85,6 +86,12 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     }
     let mut calls = reader.finish();
     let first = traces.first().map_or("", |(_, source)| source.name());
+    let many = match ranks {
+        1 if calls.any() => "1 rank, as there is 1 trace: its collectives have no transfers".to_owned(),
+        1 => "1 rank, as there is 1 trace".to_owned(),
+        _ => format!("{ranks} ranks, as many as there are traces"),
+    };
+    work.notes.assumed(first, None, many);
     calls.complete().map_err(|reason| {
         let hint = "the traces of all members have to be there, whole";
         ImportError::new(reason).file(named.as_ref().map_or(first, Source::name)).hint(hint)
@@ -94,7 +101,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let title = traces.first().map_or("", |(_, source)| stem(source.file_name()).0);
     let about = format!("{title}: Chakra traces of {ranks} ranks with {nodes} nodes.");
     let (title, first) = (title.to_owned(), first.to_owned());
-    Ok(write_page(&about, &title, "trace", ranks, &table, &first, work))
+    write_page(&about, &title, "trace", ranks, &table, &first, work)
 }
 
 /// The name of a trace without its rank and what follows, and its rank: `all_reduce.3.et.gz` is rank 3 of `all_reduce`.

@@ -27,6 +27,7 @@ pub static FAMILY: Family = Family {
         Kind { name: "goal-text", about: "a schedule as text", recognise: text::recognise },
         Kind { name: "goal-binary", about: "a schedule as txt2bin writes it", recognise: binary::recognise },
     ],
+    uses: &["--command", "--fabric"],
     combine,
 };
 
@@ -70,7 +71,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let schedule = Schedule::new(programs, places)?;
     let table = schedule.write(eager, &mut Plain, work)?;
     let about = format!("{}: a GOAL schedule of {ranks} ranks with {operations} operations.", source.file_name());
-    Ok(write_page(&about, source.file_name(), "goal", ranks, &table, source.name(), work))
+    write_page(&about, source.file_name(), "goal", ranks, &table, source.name(), work)
 }
 
 /// Up to how many octets a send is complete at once: `-S` of LogGOPSim's command line.

@@ -41,6 +41,7 @@ pub static FAMILY: Family = Family {
         Kind { name: "hpcc-paths", about: "the ways that flows take", recognise: paths::recognise },
         Kind { name: "hpcc-trace", about: "a list of nodes whose packets are traced", recognise: trace::recognise },
     ],
+    uses: &["--fabric", "--zero-at"],
     combine,
 };
 
@@ -76,10 +77,13 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         let text = format!("{} nodes to trace: `backwater run --capture` writes what passes a port", nodes.len());
         work.notes.ignored(source.name(), None, text);
     }
+    if list.is_none() && cdf.is_none() {
+        work.no_workload();
+    }
     let mut page = Page::new();
     introduce(&given, work, &mut page);
     let start = origin(&flows, config.as_ref(), list.as_ref(), work)?;
-    let own = work.options.fabric.is_none();
+    let own = work.fabric.is_none();
     if let Some(config) = config.as_ref().filter(|_| own) {
         stop(config, start, &mut page)?;
     }
@@ -88,14 +92,9 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         None => assumed(&flows, config.as_ref(), list.as_ref().or(cdf), work)?,
     };
     let fabric = Fabric::of(&graph);
-    match &work.options.fabric {
-        Some((name, text)) => {
-            page.fabric(name, text);
-        }
-        None => {
-            let file = given.files.first().map_or("", |(_, source)| source.name());
-            write_network(&graph, &fabric, &flows, (config.as_ref(), file), work, &mut page)?;
-        }
+    if !work.write_fabric(&mut page)? {
+        let file = given.files.first().map_or("", |(_, source)| source.name());
+        write_network(&graph, &fabric, &flows, (config.as_ref(), file), work, &mut page)?;
     }
     match &config {
         Some(config) if own => faults::write(config, &graph, &fabric, start, &mut page)?,
@@ -203,7 +202,7 @@ fn assumed(
         let error = source.error(format!("names host {}, and gives no topology", hosts - 1));
         return Err(error.line(line.unwrap_or(1)).hint("give the topology beside it"));
     }
-    if work.options.fabric.is_none() {
+    if work.fabric.is_none() {
         let text = format!("the topology: {hosts} hosts at one switch, 100 Gb/s and 1 us a link");
         work.notes.assumed(source.name(), line, text);
     }

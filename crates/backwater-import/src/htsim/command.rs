@@ -1,6 +1,7 @@
 //! The command line of one of htsim's programs: what its files do not say.
 
 use crate::error::ImportError;
+use crate::graph::quantity;
 use crate::note::Notes;
 
 /// A program of htsim.
@@ -45,6 +46,22 @@ pub struct Command {
     pub spread: Option<String>,
     /// Values of entropy.
     pub paths: Option<u64>,
+    /// The options of [`NETWORK`] that are there, each with its value.
+    said: Vec<(&'static str, String)>,
+}
+
+impl Command {
+    /// The value of an option of [`NETWORK`], if it is there.
+    pub fn said(&self, option: &str) -> Option<&str> {
+        self.said.iter().find(|(name, _)| *name == option).map(|(_, value)| value.as_str())
+    }
+
+    /// Notes that an option has no effect, if it is there.
+    pub fn ignored(&self, option: &str, why: &str, notes: &mut Notes) {
+        if let Some(value) = self.said(option) {
+            notes.ignored(NAME, None, format!("{option} {value}: {why}"));
+        }
+    }
 }
 
 impl Default for Command {
@@ -65,12 +82,17 @@ impl Default for Command {
             sack_threshold: 16384,
             spread: None,
             paths: None,
+            said: Vec::new(),
         }
     }
 }
 
 /// What messages call the command line.
-const NAME: &str = "--command";
+pub const NAME: &str = "--command";
+
+/// Options about files and the network that a file or a fabric of the caller may say, too.
+pub const NETWORK: [&str; 8] =
+    ["-topo", "-tm", "-nodes", "-linkspeed", "-hop_latency", "-switch_latency", "-tiers", "-failed"];
 
 /// Options without effect on the network, and how many words follow them.
 const SILENT: [(&str, usize); 10] = [
@@ -141,10 +163,14 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
         });
     }
     while let Some(option) = rest.next() {
+        if let (Some(name), Some(value)) = (NETWORK.iter().find(|name| **name == option), rest.peek()) {
+            command.said.retain(|(other, _)| other != name);
+            command.said.push((name, (*value).to_owned()));
+        }
         let mut next =
             || rest.next().ok_or_else(|| ImportError::new("has no value behind it").file(NAME).value(option));
         match option {
-            "-linkspeed" => command.linkspeed_bps = scaled(next()?, 1e6)?,
+            "-linkspeed" => command.linkspeed_bps = link_speed(next()?)?,
             "-mtu" => command.mtu = Some(whole(next()?)?),
             "-hop_latency" => command.hop_latency_ps = scaled(next()?, 1e6)?,
             "-switch_latency" => command.switch_latency_ps = scaled(next()?, 1e6)?,
@@ -184,6 +210,16 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
 fn whole(word: &str) -> Result<u64, ImportError> {
     let number: u64 = word.parse().map_err(|_| ImportError::new("is not a whole number").file(NAME).value(word))?;
     if number > 1_000_000_000_000 { Err(ImportError::new("is too large").file(NAME).value(word)) } else { Ok(number) }
+}
+
+/// A number in Mb/s, in b/s.
+fn link_speed(word: &str) -> Result<u64, ImportError> {
+    scaled(word, 1e6).map_err(|error| match quantity::rate(word) {
+        Some(bps) if word.parse::<f64>().is_err() => {
+            error.value(format!("-linkspeed {word}")).hint(format!("in Mb/s: {}", bps as f64 / 1e6))
+        }
+        _ => error,
+    })
 }
 
 /// A number in Mb/s or us, in units of which a million is one.

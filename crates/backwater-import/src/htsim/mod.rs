@@ -14,11 +14,12 @@ use crate::error::ImportError;
 use crate::options::{Options, StartUnit};
 use crate::page::Page;
 use crate::registry::{Family, Given, Kind, Work};
-use crate::source::Source;
+use crate::source::{Source, base_name};
 use crate::units::{rate, size, time};
-use command::{Command, Program};
+use command::{Command, NETWORK, Program};
 use fabric::Fabric;
 use matrix::Matrix;
+use topo::Tier;
 
 /// Files of htsim.
 pub static FAMILY: Family = Family {
@@ -37,6 +38,7 @@ pub static FAMILY: Family = Family {
             recognise: validate::recognise,
         },
     ],
+    uses: &["--start-unit", "--command", "--fabric"],
     combine,
 };
 
@@ -54,43 +56,89 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         words.extend(one.command);
     }
     let command = command::parse(&words, work.notes)?;
+    if matrix.is_none() {
+        work.no_workload();
+    }
+    check_files(&command, matrix.as_ref(), topology.as_ref(), work)?;
     let Some(matrix) = matrix else {
         let Some(topology) = topology else { return Err(ImportError::new("no file was given")) };
         let mut page = Page::new();
         page.remark(&format!("{}: a topology of htsim. It has no flows: add some.", topology.file_name()));
-        page.key("title", topology.file_name());
+        work.title(topology.file_name(), &mut page);
         write_fabric(&topology_of(&topology, &command, work)?, &command, &mut page);
         return Ok(page);
     };
     let content = matrix::parse(matrix.name(), &matrix.text()?)?;
     let mut page = Page::new();
     introduce(&matrix, &content, &words, work, &mut page);
-    match &work.options.fabric {
-        Some((name, text)) => {
-            page.fabric(name, text);
-        }
-        None => {
-            let fabric = match &topology {
-                Some(source) => topology_of(source, &command, work)?,
-                None => Fabric::of_hosts(content.nodes, &command, matrix.name())?,
-            };
-            let hosts = fabric.pods * fabric.tors * fabric.hosts;
-            if hosts != content.nodes {
-                let reason = format!("{} nodes, and the topology has {hosts}", content.nodes);
-                return Err(matrix.error(reason).hint("give the topology that belongs to it"));
+    if work.write_fabric(&mut page)? {
+        if let Some((name, _)) = work.fabric {
+            for option in NETWORK.iter().filter(|option| !matches!(**option, "-tm" | "-nodes")) {
+                command.ignored(option, &format!("{name} says it"), work.notes);
             }
-            write_fabric(&fabric, &command, &mut page);
-            write_transport(&command, &matrix, work, &mut page);
-            failed(&content, &fabric, &command, &matrix, work, &mut page);
         }
+    } else {
+        let fabric = match &topology {
+            Some(source) => topology_of(source, &command, work)?,
+            None => Fabric::of_hosts(content.nodes, &command, matrix.name())?,
+        };
+        let hosts = fabric.pods * fabric.tors * fabric.hosts;
+        if hosts != content.nodes {
+            let reason = format!("{} nodes, and the topology has {hosts}", content.nodes);
+            return Err(matrix.error(reason).hint("give the topology that belongs to it"));
+        }
+        write_fabric(&fabric, &command, &mut page);
+        write_transport(&command, &matrix, work, &mut page);
+        failed(&content, &fabric, &command, &matrix, work, &mut page);
+    }
+    if command.said("-nodes").is_some_and(|said| said != content.nodes.to_string()) {
+        command.ignored("-nodes", &format!("{} says {}", matrix.file_name(), content.nodes), work.notes);
     }
     let unit = start_unit(work.options, &command, &content, &matrix, work.notes);
     workload::write(&content, &command, unit, &matrix, work, &mut page)?;
     Ok(page)
 }
 
+/// Sees that the files that the command line names are the ones that are given.
+fn check_files(
+    command: &Command,
+    matrix: Option<&Source>,
+    topology: Option<&Source>,
+    work: &mut Work<'_>,
+) -> Result<(), ImportError> {
+    let is = |given: Option<&Source>, name: &str| given.is_some_and(|given| given.file_name() == base_name(name));
+    if let Some(name) = command.said("-topo").filter(|name| work.fabric.is_none() && !is(topology, name)) {
+        let (reason, hint) = match topology {
+            None => ("no topology is given".to_owned(), "give it beside the matrix"),
+            Some(other) => {
+                (format!("the topology that is given is {}", other.file_name()), "give that one, or no -topo")
+            }
+        };
+        return Err(ImportError::new(reason).file(command::NAME).value(format!("-topo {name}")).hint(hint));
+    }
+    if command.said("-tm").is_some_and(|name| !is(matrix, name)) {
+        let why = matrix.map_or("no matrix is given".to_owned(), |own| format!("the matrix is {}", own.file_name()));
+        command.ignored("-tm", &why, work.notes);
+    }
+    Ok(())
+}
+
 fn topology_of(source: &Source, command: &Command, work: &mut Work<'_>) -> Result<Fabric, ImportError> {
     let topology = topo::parse(source.name(), &source.text()?)?;
+    let all = |said: fn(&Tier) -> Option<u64>| topology.tiers.iter().all(|tier| said(tier).is_some());
+    for (option, said) in [
+        ("-linkspeed", all(|tier| tier.downlink_gbps)),
+        ("-hop_latency", all(|tier| tier.link_latency_ns)),
+        ("-switch_latency", all(|tier| tier.switch_latency_ns)),
+    ] {
+        if said {
+            command.ignored(option, &format!("{} says it", source.file_name()), work.notes);
+        }
+    }
+    let tiers = topology.tiers.len();
+    if command.tiers != tiers as u64 {
+        command.ignored("-tiers", &format!("{} says {tiers}", source.file_name()), work.notes);
+    }
     Fabric::of_file(&topology, command, source.name(), work.notes)
 }
 

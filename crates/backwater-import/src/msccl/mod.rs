@@ -29,6 +29,7 @@ pub static FAMILY: Family = Family {
     name: "msccl",
     about: "MSCCL algorithms, of msccl-tools",
     kinds: &[Kind { name: "msccl-xml", about: "an algorithm: steps of the thread blocks of each GPU", recognise }],
+    uses: &["--command", "--fabric"],
     combine,
 };
 
@@ -84,7 +85,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let file: Arc<str> = source.name().into();
     let schedule = Schedule::new(programs.into_iter().map(|program| (file.clone(), program)).collect(), Places::Lines)?;
     let table = schedule.write(0, &mut Plain, work)?;
-    Ok(write_page(&about, &of("name"), "msccl", ranks, &table, source.name(), work))
+    write_page(&about, &of("name"), "msccl", ranks, &table, source.name(), work)
 }
 
 /// Sizes from the command line: `--coll_size` is that of astra-sim's converter, `-b` that of nccl-tests.

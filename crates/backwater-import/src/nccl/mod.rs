@@ -32,6 +32,7 @@ pub static FAMILY: Family = Family {
     name: "nccl",
     about: "NCCL, the collective library",
     kinds: &[Kind { name: "nccl-topology", about: "a topology: the GPUs, NICs and NVLinks of a server", recognise }],
+    uses: &["--servers"],
     combine,
 };
 
@@ -48,10 +49,6 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         return Err(ImportError::new("several topologies").hint("import them one by one"));
     };
     let file = source.name();
-    if let Some((name, _)) = &work.options.fabric {
-        let error = source.error("a topology of NCCL is a fabric itself").value(format!("--fabric {name}"));
-        return Err(error.hint("import a workload with --fabric and the scenario that this file becomes"));
-    }
     let text = source.text()?;
     let system = system::parse(&Xml::parse(file, &text)?, file, work.notes)?;
     let used = if system.nics.is_empty() { vec![] } else { nearest::nics(&system) };

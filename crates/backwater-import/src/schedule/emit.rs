@@ -189,27 +189,22 @@ pub fn write_page(
     table: &str,
     file: &str,
     work: &mut Work<'_>,
-) -> Page {
+) -> Result<Page, ImportError> {
     let mut page = Page::new();
     page.remark(about);
-    match &work.options.fabric {
-        Some((name, text)) => {
-            page.fabric(name, text);
-        }
-        None => {
-            page.key("title", title);
-            page.head("[topology]");
-            page.remark("The file has no fabric: each rank is a host of one switch.");
-            page.key("kind", "star").key("hosts", ranks.max(2)).key("rate", RATE).key("link_delay", DELAY);
-            page.head("[switch]").key("buffer_per", "none");
-            let text = format!(
-                "the fabric: a star of {} hosts at {RATE} with {DELAY} a link, whose switch drops nothing",
-                ranks.max(2)
-            );
-            work.notes.assumed(file, None, text);
-        }
+    if !work.write_fabric(&mut page)? {
+        page.key("title", title);
+        page.head("[topology]");
+        page.remark("The file has no fabric: each rank is a host of one switch.");
+        page.key("kind", "star").key("hosts", ranks.max(2)).key("rate", RATE).key("link_delay", DELAY);
+        page.head("[switch]").key("buffer_per", "none");
+        let text = format!(
+            "the fabric: a star of {} hosts at {RATE} with {DELAY} a link, whose switch drops nothing",
+            ranks.max(2)
+        );
+        work.notes.assumed(file, None, text);
     }
     page.head("[[job]]");
     page.key("label", label).key("ranks", ranks.max(2)).key("operations", table);
-    page
+    Ok(page)
 }

@@ -28,6 +28,7 @@ pub static FAMILY: Family = Family {
             recognise: workload::recognise,
         },
     ],
+    uses: &["--fabric"],
     combine,
 };
 
@@ -45,6 +46,9 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         Some(source) => Some(workload::parse(source.name(), &source.text()?, work.notes)?),
         None => None,
     };
+    if workload.is_none() {
+        work.no_workload();
+    }
     let mut page = Page::new();
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
     page.remark(&format!("{}: of SimAI.", names.join(", ")));
@@ -53,11 +57,8 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         Some(workload) => Some(Groups::of(workload, servers.as_ref().map(|servers| servers.gpus))?),
         None => None,
     };
-    match (&work.options.fabric, &servers, &groups, topology) {
-        (Some((name, text)), ..) => {
-            page.fabric(name, text);
-        }
-        (None, Some(servers), _, Some(source)) => {
+    match (work.write_fabric(&mut page)?, &servers, &groups, topology) {
+        (false, Some(servers), _, Some(source)) => {
             Fabric::of(&servers.graph).write(&servers.graph, &mut page);
             network(source.name(), work, &mut page);
             if let Some((gpu, line)) = servers.two_ways {
@@ -69,7 +70,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
                 work.notes.differs(source.name(), Some(line), text);
             }
         }
-        (None, _, Some(groups), _) => {
+        (false, _, Some(groups), _) => {
             let ranks = groups.ranks();
             // A star has no more hosts.
             if ranks > 65_535 {

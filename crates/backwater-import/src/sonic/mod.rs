@@ -30,6 +30,7 @@ pub static FAMILY: Family = Family {
         about: "a configuration database: ports, buffers, PFC, ECN, watchdog",
         recognise: database::recognise,
     }],
+    uses: &["--memory"],
     combine,
 };
 
@@ -44,16 +45,9 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let mut page = Page::new();
     introduce(&plan, first.file_name(), &verdicts, &mut page);
     let group = plan.main();
-    match &work.options.fabric {
-        Some((name, text)) => {
-            page.fabric(name, text);
-        }
-        None => plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page),
-    }
+    plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page);
     plan.mechanisms(group, plan.config.ports.len() as u64, None, &mut page);
-    if work.options.fabric.is_none()
-        && let Some(group) = group
-    {
+    if let Some(group) = group {
         page.gap().remark(
             "The worst that the ports can do to it: all send at once to one of them, until memory is full twice over.",
         );

@@ -136,6 +136,23 @@ fn nodes_become_operations() {
 }
 
 #[test]
+fn there_are_as_many_ranks_as_traces() {
+    let ranks = |files: Files| {
+        let (imported, _) = of(files, &Options::default()).unwrap();
+        let all = imported.notes.iter().map(ToString::to_string);
+        all.filter(|note| note.contains(" rank, ") || note.contains(" ranks, ")).collect::<Vec<_>>()
+    };
+    // Those of ranks 2 and 3, and 1 to 3, are left out: nothing in the others says that they are missing.
+    assert_eq!(ranks(fixtures("all_reduce", 2)), ["all_reduce.0.et: assumed: 2 ranks, as many as there are traces"]);
+    assert_eq!(
+        ranks(fixtures("all_reduce", 1)),
+        ["all_reduce.0.et: assumed: 1 rank, as there is 1 trace: its collectives have no transfers"]
+    );
+    let alone = vec![("a.et".to_owned(), trace(&[&[field(2, b"fwd"), number(3, 4), number(7, 3)]]))];
+    assert_eq!(ranks(alone), ["a.et: assumed: 1 rank, as there is 1 trace"]);
+}
+
+#[test]
 fn a_collective_is_of_its_group() {
     let one = |rank: u32, name: &str| {
         let coll = [number(3, 7), attribute("comm_type", 9, 7), attribute("comm_size", 9, 10), group(name)];

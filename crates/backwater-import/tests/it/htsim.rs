@@ -196,3 +196,90 @@ fn links_of_a_bundle_fail_and_are_slow() {
     assert_eq!(keys(0), "between = [\"agg3\", \"core3\"]; number = 0  # of a bundle the first; down = true");
     assert_eq!(keys(1), "from = [\"core0\"]; to = \"agg0\"; rate = \"25 Gb/s\"  # -failed: downwards, a quarter");
 }
+
+/// 32 hosts, rates and delays in the file.
+const TINY: &str = "Nodes 32\nTiers 2\nPodsize 32\nTier 0\nDownlink_speed_Gbps 100\nRadix_Up 2\nRadix_Down 8\nDownlink_Latency_ns 500\n\
+                    Switch_Latency_ns 0\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 500\nSwitch_Latency_ns 0\n";
+
+fn notes(files: &[(&str, &str)], line: &str) -> Result<Vec<String>, String> {
+    match imported(files, &command(line)) {
+        Ok((result, _)) => Ok(result.notes.iter().map(ToString::to_string).collect()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn files_of_the_command_line_are_those_that_are_given() {
+    let matrix = ("a.cm", "Nodes 32\nConnections 1\n0->31 start 0 size 1000\n");
+    let sixteen = ("a.cm", "Nodes 16\nConnections 1\n0->13 start 0 size 1000\n");
+    let error = notes(&[sixteen], "htsim_uec -topo topologies/tiny.topo").unwrap_err();
+    assert!(error.starts_with("--command: `-topo topologies/tiny.topo`: "), "{error}");
+    assert!(error.ends_with("hint: give it beside the matrix"), "{error}");
+    let other = notes(&[matrix, ("other.topo", TINY)], "htsim_uec -topo topologies/tiny.topo").unwrap_err();
+    assert!(other.starts_with("--command: `-topo topologies/tiny.topo`: "), "{other}");
+    let told = |line: &str| {
+        let all = notes(&[matrix, ("dir/tiny.topo", TINY)], line).unwrap();
+        all.into_iter().filter(|note| note.starts_with("--command: ignored")).collect::<Vec<_>>()
+    };
+    assert_eq!(told("htsim_uec -topo topologies/tiny.topo -tm matrices/a.cm -nodes 32"), [""; 0]);
+    assert_eq!(
+        told("htsim_uec -topo tiny.topo -tm matrices/b.cm"),
+        ["--command: ignored: -tm matrices/b.cm: the matrix is a.cm"]
+    );
+    // A topology alone has no flows, whatever the command line names.
+    let alone = notes(&[("tiny.topo", TINY)], "htsim_uec -tm a.cm").unwrap();
+    assert!(alone.contains(&"--command: ignored: -tm a.cm: no matrix is given".to_owned()), "{alone:#?}");
+}
+
+#[test]
+fn what_a_topology_file_says_the_command_line_does_not() {
+    let matrix = ("a.cm", "Nodes 32\nConnections 1\n0->31 start 0 size 1000\n");
+    let line = "htsim_uec -linkspeed 200000 -hop_latency 0.5 -switch_latency 0.1 -tiers 3 -nodes 64";
+    let told = |topology: &str| {
+        let all = notes(&[matrix, ("tiny.topo", topology)], line).unwrap();
+        all.into_iter()
+            .filter_map(|note| note.strip_prefix("--command: ignored: ").map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told(TINY),
+        [
+            "-linkspeed 200000: tiny.topo says it",
+            "-hop_latency 0.5: tiny.topo says it",
+            "-switch_latency 0.1: tiny.topo says it",
+            "-tiers 3: tiny.topo says 2",
+            "-nodes 64: a.cm says 32",
+        ]
+    );
+    // Where the file is silent for a tier, the command line counts there.
+    let silent = TINY.replacen("Downlink_speed_Gbps 100\n", "", 1).replacen("Downlink_Latency_ns 500\n", "", 1);
+    assert_eq!(
+        told(&silent),
+        ["-switch_latency 0.1: tiny.topo says it", "-tiers 3: tiny.topo says 2", "-nodes 64: a.cm says 32"]
+    );
+    let same = notes(&[matrix, ("tiny.topo", TINY)], "htsim_uec -tiers 2 -nodes 32").unwrap();
+    assert!(!same.iter().any(|note| note.starts_with("--command")), "{same:#?}");
+}
+
+#[test]
+fn on_a_fabric_of_the_caller_the_command_line_says_no_topology() {
+    let matrix = "Nodes 16\nConnections 1\n0->13 start 0 size 1000\n";
+    let fabric = Some(("star.toml".to_owned(), "[topology]\nkind = \"star\"\nhosts = 16\n".to_owned()));
+    let options = Options { fabric, ..command("htsim_uec -topo tiny.topo -linkspeed 200000") };
+    let (result, _) = imported(&[("a.cm", matrix)], &options).unwrap();
+    let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+    for name in ["-linkspeed 200000", "-topo tiny.topo"] {
+        let note = format!("--command: ignored: {name}: star.toml says it");
+        assert!(notes.contains(&note), "{notes:#?}");
+    }
+}
+
+#[test]
+fn a_rate_with_a_unit_has_a_hint() {
+    let matrix = ("a.cm", "Nodes 16\nConnections 1\n0->13 start 0 size 1000\n");
+    for (word, hint) in [("200Gbps", "200000"), ("2.5Gbps", "2500"), ("400Mbps", "400")] {
+        let error = notes(&[matrix], &format!("htsim_uec -linkspeed {word}")).unwrap_err();
+        let expected = format!("--command: `-linkspeed {word}`: is not a number\nhint: in Mb/s: {hint}");
+        assert_eq!(error, expected);
+    }
+}

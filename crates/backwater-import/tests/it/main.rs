@@ -7,6 +7,7 @@ mod htsim;
 mod msccl;
 mod mutate;
 mod nccl;
+mod options;
 mod recognised;
 mod simai;
 mod sonic;
