@@ -26,6 +26,11 @@ impl<'a> Words<'a> {
         Words { file, rest: text, line: 1 }
     }
 
+    /// What messages call the file.
+    pub fn file(&self) -> &'a str {
+        self.file
+    }
+
     /// The line that has been read up to.
     pub fn line(&self) -> u64 {
         self.line

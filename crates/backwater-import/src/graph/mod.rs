@@ -7,6 +7,7 @@ mod shape;
 pub use shape::Fabric;
 
 use crate::error::ImportError;
+use crate::note::Notes;
 use crate::words::Words;
 use std::collections::BTreeMap;
 
@@ -45,6 +46,9 @@ impl Link {
     }
 }
 
+/// A rate without a unit that is smaller, in b/s, may have been meant in Gb/s.
+const LEAST_BARE_BPS: u64 = 1_000_000_000;
+
 /// Longest delay: a second.
 const LONGEST_PS: u64 = 1_000_000_000_000;
 
@@ -81,7 +85,8 @@ impl Graph {
     }
 
     /// Reads so many links: two nodes, rate, delay and share of lost frames each.
-    pub fn read_links(&mut self, count: u32, words: &mut Words<'_>) -> Result<(), ImportError> {
+    /// Notes rates that are small for want of a unit.
+    pub fn read_links(&mut self, count: u32, words: &mut Words<'_>, notes: &mut Notes) -> Result<(), ImportError> {
         for _ in 0..count {
             let mut ends = [0u32; 2];
             for end in &mut ends {
@@ -99,6 +104,10 @@ impl Graph {
             let Some(bps) = quantity::rate(rate.text).filter(|bps| *bps > 0) else {
                 return Err(words.error(rate.line, "is not a rate").value(rate.text).hint("as in 100Gbps"));
             };
+            if bps < LEAST_BARE_BPS && rate.text.parse::<f64>().is_ok() {
+                let text = format!("{} b/s: bits a second where no unit stands", rate.text);
+                notes.assumed(words.file(), Some(rate.line), text);
+            }
             let delay = words.word("a delay")?;
             let Some(delay_ps) = quantity::time(delay.text).filter(|ps| *ps <= LONGEST_PS) else {
                 let hint = "as in 1000ns, a second at most";

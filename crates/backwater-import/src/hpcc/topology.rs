@@ -81,7 +81,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Graph, ImportE
     }
     let mut graph = Graph::new(nodes);
     graph.read_switches(switches, &mut words)?;
-    graph.read_links(links, &mut words)?;
+    graph.read_links(links, &mut words, notes)?;
     if let Some(word) = words.next_word() {
         notes.ignored(file, Some(word.line), format!("what follows the {links} links that the first line counts"));
     }

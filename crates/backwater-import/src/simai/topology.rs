@@ -65,7 +65,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
     graph.read_switches(nvlink, &mut words)?;
     graph.tiers = graph.switches().map(|node| (node, NVLINK)).collect();
     graph.read_switches(switches, &mut words)?;
-    graph.read_links(links, &mut words)?;
+    graph.read_links(links, &mut words, notes)?;
     if let Some(word) = words.next_word() {
         notes.ignored(file, Some(word.line), format!("what follows the {links} links that the first line counts"));
     }

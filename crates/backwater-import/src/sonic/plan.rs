@@ -240,26 +240,41 @@ fn memory(
     let inside = device.is_some_and(|device| device.inside);
     let ingress = || config.pools.iter().filter(|pool| pool.ingress);
     let xoff: u64 = ingress().map(|pool| pool.xoff).sum();
+    let others = || ingress().filter(|other| other.name != pool.name);
+    let hint = "--memory says it, as in --memory \"64 MB\"";
     let size = match (pool.size, &all) {
         (Some(size), _) => size,
         // What SONiC computes: all that is not set aside.
-        (None, Some((all, _))) => {
+        (None, Some((all, who))) => {
             let (from, line) = &pool.at;
-            let size = all.saturating_sub(reserved).saturating_sub(xoff);
-            notes.assumed(
-                from,
-                Some(*line),
-                format!("{} has {size} B: the memory without what is set aside", pool.name),
-            );
+            let aside = reserved.saturating_add(xoff);
+            // A pool that no priority group draws from holds nothing.
+            let drawn = |other: &Pool| {
+                let mut profiles = config.ports.iter().flat_map(|port| &port.groups).flatten();
+                profiles.any(|name| config.profile(name).is_some_and(|profile| profile.pool == other.name))
+            };
+            let others: u64 = others().filter(|other| drawn(other)).filter_map(|other| other.size).sum();
+            let size = all.saturating_sub(aside).saturating_sub(others);
+            if size == 0 {
+                let reason = format!(
+                    "{} has no size, and of the memory of {all} B ({who}) nothing is left: {aside} B are set aside, other pools have \
+                     {others} B",
+                    pool.name
+                );
+                return Err(ImportError::new(reason).file(from).line(*line).hint(hint));
+            }
+            let and = if others > 0 { " and other pools" } else { "" };
+            let text = format!("{} has {size} B: the memory without what is set aside{and}", pool.name);
+            notes.assumed(from, Some(*line), text);
             size
         }
         (None, None) => {
             let (from, line) = &pool.at;
             let reason = format!("{} has no size, and the memory of the switch is not known", pool.name);
-            return Err(ImportError::new(reason).file(from).line(*line).hint("--memory, in octets"));
+            return Err(ImportError::new(reason).file(from).line(*line).hint(hint));
         }
     };
-    let others: u64 = ingress().filter(|other| other.name != pool.name).filter_map(|pool| pool.size).sum();
+    let others: u64 = others().filter_map(|other| other.size).sum();
     let configured = if inside { size.saturating_sub(xoff) } else { size };
     let mut memory = Memory { all, size: size + others, xoff, reserved, inside, configured, shared: configured };
     if let Some((all, _)) = &memory.all

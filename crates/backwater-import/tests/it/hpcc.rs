@@ -390,6 +390,19 @@ fn nothing_is_ignored_in_silence() {
 }
 
 #[test]
+fn a_rate_without_a_unit_is_said_to_be_bits_a_second() {
+    let told = |rate: &str| {
+        let (result, _) = done(&[("t", &format!("3 1 2\n2\n0 2 {rate} 1us 0\n1 2 100Gbps 1us 0\n"))]);
+        let notes = result.notes.iter().map(ToString::to_string);
+        notes.filter(|note| note.contains("no unit")).collect::<Vec<_>>()
+    };
+    assert_eq!(told("100"), ["t:3: assumed: 100 b/s: bits a second where no unit stands"]);
+    // What is as fast as a link may be meant so, and what has a unit is.
+    assert_eq!(told("25000000000.0"), [""; 0]);
+    assert_eq!(told("10Mbps"), [""; 0]);
+}
+
+#[test]
 fn conweave_has_thresholds_of_its_own() {
     let files = [("c", text("conweave.conf")), ("t", text("topology.txt")), ("f", text("flow-conweave.txt"))];
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();

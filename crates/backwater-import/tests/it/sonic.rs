@@ -85,6 +85,33 @@ fn memory_is_the_sum_of_pool_headroom_and_what_is_set_aside() {
     assert_eq!(verdict(&place, "memory")["holds"], Value::Null);
 }
 
+/// 8 ports with 2 x 178,432 B each are set aside, and another pool has 3,000,000 B.
+#[test]
+fn a_pool_without_a_size_has_what_the_others_leave() {
+    let pool = (
+        "\"mode\": \"dynamic\",\n   \"size\": \"8000000\",\n   \"type\": \"ingress\"\n  },",
+        "\"type\": \"ingress\"\n  },\n  \"ingress_lossy_pool\": {\"size\": \"3000000\", \"type\": \"ingress\"},",
+    );
+    let draws = "\"ingress_lossy_profile\": {\n   \"pool\": \"ingress_loss";
+    let text = leaf(&[pool, (&format!("{draws}less_pool"), &format!("{draws}y_pool"))]);
+    let (result, place) = import(&text, Some(10_000_000)).unwrap();
+    let told = notes(&result);
+    let expected = "ingress_lossless_pool has 4145088 B: the memory without what is set aside and other pools";
+    assert!(told.iter().any(|note| note.ends_with(expected)), "{told:#?}");
+    let verdict = verdict(&place, "memory");
+    assert_eq!((&verdict["holds"], &verdict["facts"]["need_bytes"]), (&Value::Bool(true), &10_000_000.into()));
+    for memory in [5_854_912, 5_854_911] {
+        let error = import(&text, Some(memory)).unwrap_err().to_string();
+        let expected = format!(
+            "leaf.json:53: ingress_lossless_pool has no size, and of the memory of {memory} B (--memory) nothing is left: 2854912 B \
+             are set aside, other pools have 3000000 B"
+        );
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    let error = import(&text, None).unwrap_err().to_string();
+    assert!(error.ends_with("hint: --memory says it, as in --memory \"64 MB\""), "{error}");
+}
+
 #[test]
 fn a_shared_headroom_pool_beside_the_pool_is_not_legal_and_within_it_may_be() {
     let pool = ("\"size\": \"8000000\",\n   \"type\": \"ingress\"", "\"size\": \"258035400\", \"xoff\": \"81553920\"");
