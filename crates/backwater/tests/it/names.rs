@@ -4,8 +4,9 @@ use backwater_mech::registry::ENTRIES;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Their names are words that shared code needs for other things: a pause of any mechanism, the ECN field of IP.
-const WORDS: [&str; 2] = ["pause", "ecn"];
+/// Their names are words that shared code needs for other things: a pause of any mechanism, the ECN field of IP, to cut the blanks off a
+/// text.
+const WORDS: [&str; 3] = ["pause", "ecn", "trim"];
 
 /// Where shared code is, how its files end, and files in it that may name mechanisms: of frames on the wire, of a study, and of files
 /// that other programs call after one.
