@@ -10,6 +10,9 @@ use std::sync::{Arc, Mutex};
 /// How much of a file its kind is recognised by.
 const HEAD: u64 = 64 << 10;
 
+/// The byte order mark in UTF-8.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Largest file that is read as a whole. Kinds with larger ones read them as streams.
 const LARGEST: u64 = 4 << 30;
 
@@ -56,8 +59,18 @@ impl Source {
         }
     }
 
-    /// Its octets as a stream.
+    /// Its octets as a stream, without the mark of UTF-8 that some editors put before a text.
     pub fn open(&self) -> Result<Box<dyn Read + '_>, ImportError> {
+        let mut stream = self.stream()?;
+        let mut first = Vec::new();
+        stream.by_ref().take(MARK.len() as u64).read_to_end(&mut first).map_err(|error| self.unreadable(&error))?;
+        if first == MARK {
+            first.clear();
+        }
+        Ok(Box::new(io::Cursor::new(first).chain(stream)))
+    }
+
+    fn stream(&self) -> Result<Box<dyn Read + '_>, ImportError> {
         match &self.content {
             Content::Octets(octets) => Ok(Box::new(&octets[..])),
             Content::Path(path) => {

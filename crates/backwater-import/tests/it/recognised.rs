@@ -22,3 +22,18 @@ fn what_is_of_no_kind_is_refused() {
     let error = crate::imported(&[("it", "Nodes 1\n")], &options).unwrap_err();
     assert!(error.to_string().contains("--format htsin: there is no such format"), "{error}");
 }
+
+/// Some editors put a byte order mark before a text.
+#[test]
+fn a_mark_before_a_text_is_none_of_it() {
+    for path in ["htsim/one.cm", "nccl/ndv5-topo.xml", "goal/mixed.goal", "hpcc/topology.txt"] {
+        let text = fixture(path);
+        let marked = [&b"\xef\xbb\xbf"[..], &text].concat();
+        let [plain, marked] = [text, marked].map(|octets| Source::octets(path, octets));
+        let kind = |source: &Source| recognise(source).unwrap().map(|(_, kind)| kind.name);
+        assert!(kind(&plain).is_some(), "{path}");
+        assert_eq!(kind(&marked), kind(&plain), "{path}");
+        assert_eq!(marked.read().unwrap(), plain.read().unwrap(), "{path}");
+    }
+    assert_eq!(Source::octets("short", &b"\xef\xbb"[..]).read().unwrap(), b"\xef\xbb");
+}
