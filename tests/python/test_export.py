@@ -176,6 +176,21 @@ def test_ns3_says_that_parallel_links_are_one(tmp_path: Path) -> None:
     )
 
 
+def test_ns3_says_that_ways_of_a_dragonfly_are_others(tmp_path: Path) -> None:
+    dragonfly = {
+        "kind": "dragonfly",
+        "groups": 3,
+        "routers_per_group": 2,
+        "hosts_per_router": 2,
+        "global_links_per_router": 1,
+        "rate": "100 Gb/s",
+        "link_delay": "1 us",
+    }
+    run = build({"topology": dragonfly}, flow("x", 0, 5, "1 KB")).run()
+    notes = backwater.export(run, "ns3", tmp_path / "new")
+    assert any(note.startswith("ways: that code takes those of the fewest links") for note in notes)
+
+
 INCAST: dict[str, Any] = {
     "switch": {"buffer": "200 KB", "buffer_per": "ingress", "latency": "0 s"},
     "output": {"pause_causes": True},

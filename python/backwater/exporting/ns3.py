@@ -110,6 +110,11 @@ def _notes(run: Run) -> list[str]:
     scenario = run.scenario
     tables = [name for name, value in scenario.items() if value and name not in OWN_FILES]
     told = [f"what the scenario says in these is in neither file: {', '.join(tables)}"]
+    if scenario["topology"]["kind"] == "dragonfly":
+        told.append(
+            "ways: that code takes those of the fewest links; here a way between groups of a "
+            "dragonfly passes one link between groups, and may have more links"
+        )
     entries = _list(scenario.get("link", {}).get("at"))
     one_way = any("rate" in one and "between" not in one for one in entries)
     losses = any(one.get("loss") for one in entries)
