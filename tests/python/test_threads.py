@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
+from backwater import running
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
@@ -118,9 +119,11 @@ def test_bad_numbers_of_threads_in_python() -> None:
 
 @pytest.mark.parametrize(("threads", "again"), [(1, False), (3, False), (3, True)])
 def test_a_run_that_is_stopped_on_threads_agrees_with_its_rows(
-    tmp_path: Path, threads: int, again: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, again: bool
 ) -> None:
     """Also where it had begun again on one thread, and had handed out rows before."""
+    # However fast the machine is, it is asked often whether to stop.
+    monkeypatch.setattr(running, "SLICE_MS", 1)
     text = TREE.replace("30 us", "4 ms")
     if again:
         text = text.replace(
