@@ -363,3 +363,27 @@ def test_slots_of_bernoulli_streams_begin_together_or_apart(slots: str) -> None:
     again = scenario.run().flows["fct_last_byte_ps"].to_pylist()
     assert again == times
     assert scenario.run(seed=2).flows["fct_last_byte_ps"].to_pylist() != times
+
+
+def test_a_load_over_unlike_links_is_warned_of() -> None:
+    """10 % of 400 Gb/s and 3.6 Tb/s together are all that the network's link carries."""
+    gpus = {
+        "kind": "leaf-spine",
+        "leaves": 8,
+        "spines": 2,
+        "hosts_per_leaf": 4,
+        "rails": 8,
+        "rate": "400 Gb/s",
+        "link_delay": "150 ns",
+        "nvlink": {"gpus": 8, "rate": "3.6 Tb/s", "delay": "100 ns"},
+    }
+    poisson = {"pattern": "random", "size": "1 MB", "arrivals": "poisson", "until": "10 us"}
+
+    def warned(topology: dict[str, object], load: str) -> list[str]:
+        case = backwater.build({"topology": topology, "flow": [poisson | {"load": load}]})
+        return [one["reason"] for one in case.check() if one["key"] == "flow.0.load"]
+
+    [reason] = warned(gpus, "10 %")
+    assert "from 400 Gb/s to 3.6 Tb/s: 400 Gb/s is 100 % of the slowest" in reason
+    del gpus["nvlink"]
+    assert warned(gpus, "10 %") == []
