@@ -34,25 +34,30 @@ pub(super) fn check(planned: &Planned) -> Result<Vec<Warning>, ScenarioError> {
     let mut hosts: Vec<_> = offers.into_iter().collect();
     hosts.sort_unstable_by_key(|(host, _)| *host);
     hosts.iter().try_for_each(|(host, offers)| source(layout, plans, *host, offers))?;
-    let of_groups = plans.iter().flat_map(|plan| receivers(layout, plan).into_iter().chain(unlike_links(layout, plan)));
+    let unlike = unlike_links(layout);
+    let of_groups =
+        plans.iter().flat_map(|plan| receivers(layout, plan).into_iter().chain(mixed(layout, plan, &unlike)));
     Ok(of_groups.chain(issues(planned, &hosts)).collect())
 }
 
-/// Whether a load is a share of links of unlike rates, most of which may lead elsewhere.
-fn unlike_links(layout: &Layout, plan: &Plan) -> Option<Warning> {
-    let load = plan.group.load?.0;
-    let mut unlike: Vec<(HostId, Rate, Rate)> = Vec::new();
-    for host in plan.who.pairs_of_sources().into_keys() {
-        let is_own = |node| layout.index.host_of(node) == Some(host);
-        let own =
-            layout.graph.links.iter().flat_map(|link| [(link.a, link), (link.b, link)]).filter(|(end, _)| is_own(*end));
-        let rates: Vec<Rate> = own.map(|(end, link)| link.rate_from(end)).collect();
-        let (least, greatest) = (*rates.iter().min()?, *rates.iter().max()?);
-        if least < greatest {
-            unlike.push((host, least, greatest));
-        }
+/// Hosts whose links have unlike rates, each with the least and the greatest.
+fn unlike_links(layout: &Layout) -> HashMap<HostId, (Rate, Rate)> {
+    let mut rates: HashMap<HostId, (Rate, Rate)> = HashMap::new();
+    for (link, end) in layout.graph.links.iter().flat_map(|link| [(link, link.a), (link, link.b)]) {
+        let Some(host) = layout.index.host_of(end) else { continue };
+        let rate = link.rate_from(end);
+        let (least, greatest) = rates.entry(host).or_insert((rate, rate));
+        (*least, *greatest) = (rate.min(*least), rate.max(*greatest));
     }
-    let (host, least, greatest) = unlike.into_iter().min()?;
+    rates.retain(|_, (least, greatest)| least < greatest);
+    rates
+}
+
+/// Whether a load is a share of links of unlike rates, most of which may lead elsewhere.
+fn mixed(layout: &Layout, plan: &Plan, unlike: &HashMap<HostId, (Rate, Rate)>) -> Option<Warning> {
+    let load = plan.group.load.filter(|_| !unlike.is_empty())?.0;
+    let host = plan.who.pairs_of_sources().into_keys().filter(|host| unlike.contains_key(host)).min()?;
+    let (least, greatest) = unlike.get(&host)?;
     let key = format!("{}.load", plan.key);
     let offered = layout.rate(host).scale(load);
     let reason = format!(
