@@ -2,8 +2,9 @@
 
     python studies/uec-2025/bands.py
 
-writes them from `peer.csv` and `peer-one-path.csv`. README.md says the rule in words, and where each figure is from. No band may be chosen by what our
-runs give: whoever changes one changes this file, and a test holds `published.toml` to it.
+writes them from `peer.csv` and `peer-one-path.csv`. README.md says the rule in words, and where
+each figure is from. No band may be chosen by what our runs give: whoever changes one changes this
+file, and a test holds `published.toml` to it.
 """
 
 from __future__ import annotations

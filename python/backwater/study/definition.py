@@ -80,11 +80,14 @@ class Band:
     """How near a measured number must come to the published one."""
 
     kind: str
-    """`relative` or `absolute` deviation either way, or a `factor` either way."""
-    width: float
+    """`relative` or `absolute` deviation either way, a `factor` either way, or a `range`."""
+    width: float | tuple[float, float]
+    """Of a range its two ends."""
 
     def holds(self, measured: float, published: float) -> bool:
         """Whether the two agree."""
+        if isinstance(self.width, tuple):
+            return self.width[0] <= round(measured, 9) <= self.width[1]
         if self.kind == "relative":
             # As the deviation is printed: a band of 5 % is one of the printed 5 %.
             return published != 0 and abs((measured - published) / published) <= self.width
@@ -94,12 +97,14 @@ class Band:
         return published / self.width <= measured <= published * self.width
 
 
-STATISTICS = ("mean", "min", "max", "std")
+STATISTICS = ("mean", "median", "min", "max", "std")
 
 APART = {
     "control": "beside a control, which is not the document's reading",
+    "chaotic": "chance decides it in the document's own program, run after run",
     "chosen by outcome": "beside a choice that was made because the number then fits",
     "derived": "follows from other numbers of the document, which are rows, too",
+    "distribution": "one draw from a wide distribution, which a claim compares",
     "inconsistent": "contradicts other numbers of the document",
     "part": "beside a part of the network; the same number has a row beside all of it",
 }
@@ -205,6 +210,8 @@ class Study:
     claims: tuple[ClaimText, ...]
     beside: tuple[Beside, ...]
     model: Model | None
+    together: bool
+    """Whether the numbers of a case under a mechanism are one row of the document."""
     bound_ignores: tuple[str, ...]
     """Keys that a user may set without moving the lower bounds."""
 
@@ -275,6 +282,10 @@ def read(folder: Path, *, full: bool = False) -> Study:
     check_published(folder / "published.toml", published)
     if full and "full" not in text:
         raise InputError(f"study {folder.name} has one size only", "leave out --full")
+    if not full:
+        left_out = {case["id"] for case in text["case"] if case.get("only") == "full"}
+        rows = [row for row in published.get("row", []) if row["case"] not in left_out]
+        published = published | {"row": rows}
     try:
         return _study(folder, _enlarged(text) if full else _reduced(text), published)
     except (KeyError, TypeError) as error:
@@ -366,6 +377,7 @@ def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Stu
         ),
         beside=tuple(_beside(folder, b, known) for b in text.get("beside", [])),
         model=Model(**text["model"]) if "model" in text else None,
+        together=text.get("together", False),
         bound_ignores=tuple(text.get("bound_ignores", ())),
     )
     for name in (*study.null, *study.null.values()):
@@ -451,7 +463,14 @@ def _band(folder: Path, row: dict[str, Any]) -> Band | None:
     if len(bands) > 1:
         raise InputError(f"{folder}: case {row['case']}: a row has one band, not {len(bands)}")
     for key, width in bands:
-        return Band(key.removeprefix("band").removeprefix("_") or "relative", float(width))
+        kind = key.removeprefix("band").removeprefix("_") or "relative"
+        if kind != "range":
+            return Band(kind, float(width))
+        if len(width) != 2 or width[0] > width[1]:
+            raise InputError(
+                f"{folder}: case {row['case']}: band_range = {width}", "it is [LEAST, GREATEST]"
+            )
+        return Band(kind, (float(width[0]), float(width[1])))
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -90,12 +91,14 @@ class Sample:
         return self.values if count is None else self.values[:count]
 
     def statistic(self, over: str, first: int | None = None) -> float | None:
-        """Give mean, min, max or std over the first so many seeds; None if there is none."""
+        """Give mean, median, min, max or std over the first seeds; None if there is none."""
         values = self.first(first)
         if self.problem is not None or not values:
             return None
         if len(values) == 1 and over != "std":
             return values[0]
+        if over == "median":
+            return statistics.median(values)
         value: float | None = getattr(Spread.of(values), over)
         return value
 

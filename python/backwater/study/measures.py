@@ -253,6 +253,17 @@ def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") ->
     return Reading(statistic_of(pl.Series(times) / PS_PER_US, of), None, sizes)
 
 
+@kind("finish")
+def finish(run: Observed, of: str = "max", until: str = "last_ack") -> Reading:
+    """Times of day at which flows were complete, all of which must be, in us: start and time."""
+    flows = run.completions
+    times = flows[f"fct_{until}_ps"]
+    if times.null_count:
+        return Reading(None, f"{times.null_count} of {flows.num_rows} flows not complete")
+    ends = pl.Series(times) + pl.Series(flows["start_ps"])
+    return Reading(statistic_of(ends / PS_PER_US, of))
+
+
 @kind("transaction_time")
 def transaction_time(run: Observed, groups: Sequence[str], of: str = "variance") -> Reading:
     """Times to the last byte of the flows of some groups that were complete, in us (us²)."""

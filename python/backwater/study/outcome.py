@@ -114,7 +114,7 @@ def open_study(directory: str | os.PathLike[str]) -> Outcome:
         study = load(manifest["study"], full=True)
     try:
         rows = [
-            Row(**row | {name: _pair(row[name]) for name in ("ci", "prediction")})
+            Row(**row | {name: _pair(row[name]) for name in ("ci", "prediction", "band")})
             for row in _json(path / ROWS)
         ]
         kept = _json(path / POINTS)
@@ -150,8 +150,8 @@ def _key(point: dict[str, Any]) -> Key:
     return Key(point["case"], point["mechanism"], point["setup"] or TABLE)
 
 
-def _pair(values: list[float] | None) -> tuple[float, float] | None:
-    return None if values is None else (values[0], values[1])
+def _pair(values: Any) -> Any:  # noqa: ANN401 - a number, or none, is as it is
+    return (values[0], values[1]) if isinstance(values, list) else values
 
 
 def _json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds

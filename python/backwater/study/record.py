@@ -147,6 +147,8 @@ def numbers_cell(summary: Summary) -> str:
     first = f"{summary.within} of {summary.spread}" if summary.spread else "not known"
     if summary.spread != summary.numbers:
         rest[0] = f"{summary.agree} of {summary.numbers} in band"
+    if summary.rows:
+        rest.append(f"{summary.rows_agree} of {summary.rows} rows whole")
     if summary.apart:
         rest.append(f"not counted {summary.apart} rows")
     return f"{first} ({', '.join(rest)})"

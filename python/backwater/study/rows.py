@@ -17,6 +17,9 @@ and on a number without a band."""
 NOT_KNOWN = "not known"
 """The verdict on a claim that rests on an interval over too few seeds (`samples.INTERVAL`)."""
 
+CHANCE = ("chaotic", "distribution")
+"""Reasons for which a number stands apart (`definition.APART`) that are chance in the document."""
+
 NEAR = 0.05
 """The second, common yardstick of the summary beside each row's own band."""
 
@@ -34,9 +37,10 @@ class Row:
     measured: float | None
     deviation: float | None
     """(measured - published) / published; None of a published 0."""
-    band: float | None
+    band: float | tuple[float, float] | None
+    """Of a range its two ends."""
     band_kind: str | None
-    """`relative` or `absolute` to either side, or a `factor` either way."""
+    """`relative` or `absolute` to either side, a `factor` either way, or a `range`."""
     verdict: str
     """`agrees` or `differs` for a number, `holds`, `fails` or `not known` for a claim; `not judged`
     for either where the settings of a model were changed."""
@@ -51,7 +55,7 @@ class Row:
     ci: tuple[float, float] | None
     """95 % confidence interval of a mean over seeds; None of less than two."""
     over: str | None
-    """Which statistic over the seeds it is: mean, min, max or std."""
+    """Which statistic over the seeds it is: mean, median, min, max or std."""
     against: str | None = None
     """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
     prediction: tuple[float, float] | None = None
@@ -128,6 +132,12 @@ class Summary:
     own: int
     """Claims that are this project's own sentences."""
     own_hold: int
+    rows: int = 0
+    """Rows of a document whose rows have several numbers (`definition.Study.together`)."""
+    rows_agree: int = 0
+    """Rows all of whose numbers agree."""
+    chance: int = 0
+    """Numbers that are not judged, since chance decides them (`CHANCE`)."""
 
     @property
     def sentences(self) -> list[str]:
@@ -139,6 +149,10 @@ class Summary:
         if self.exact:
             parts.append(f"{self.exact_met} of {self.exact} exact ones are met")
         sentences = [", ".join(parts) + "."] if self.numbers else []
+        if self.rows:
+            sentences.insert(
+                0, f"{self.rows_agree} of {self.rows} rows agree (all of their numbers do)."
+            )
         if self.spread:
             sentences.append(
                 f"{self.within} of {self.spread} lie within the spread of our own runs over seeds "
@@ -155,6 +169,11 @@ class Summary:
             sentences.append(
                 f"Not counted: {self.apart} rows (a control, a choice by outcome, a part of the "
                 f"network, or derived from others), of which {self.apart_agree} agree."
+            )
+        if self.chance:
+            sentences.append(
+                f"{self.chance} numbers are not held one by one: chance decides them in the "
+                "document's own program."
             )
         if self.claims:
             rest = {
@@ -183,7 +202,7 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
     every = list(rows)
     rows = [row for row in every if row.judged]
     numbers = [row for row in rows if not row.is_claim and row.apart is None]
-    apart = [row for row in rows if row.apart is not None]
+    apart = [row for row in rows if row.apart is not None and row.apart not in CHANCE]
     claims = [row for row in rows if row.is_claim and not row.own]
     own = [row for row in rows if row.own]
     tolerances = {(n.case, n.mechanism, n.quantity, n.against): n.tolerance for n in study.numbers}
@@ -192,6 +211,10 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
         for row in numbers
         if (tolerance := tolerances[row.case, row.mechanism, row.quantity, row.against]) is not None
     ]
+    whole: dict[tuple[str, str], bool] = {}
+    for row in numbers if study.together else ():
+        place = (row.case, row.mechanism)
+        whole[place] = whole.get(place, True) and row.good
     return Summary(
         numbers=len(numbers),
         agree=sum(row.good for row in numbers),
@@ -212,6 +235,9 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
         apart_agree=sum(row.good for row in apart),
         own=len(own),
         own_hold=sum(row.good for row in own),
+        rows=len(whole),
+        rows_agree=sum(whole.values()),
+        chance=sum(row.apart in CHANCE for row in rows),
     )
 
 

@@ -98,6 +98,7 @@ class StudyFile(_Table):
     column: str | None = None
     null: dict[str, str] | None = None
     beside: list[BesideTable] | None = None
+    together: bool | None = None
     bound_ignores: list[str] | None = None
     model: Model | None = None
     full: FullTable | None = None
@@ -105,7 +106,7 @@ class StudyFile(_Table):
 
 
 class RowTable(_Table):
-    """`[[row]]`: one of the three bands is there, or none and the row is not judged."""
+    """`[[row]]`: one of the four bands is there, or none and the row is not judged."""
 
     case: str
     mechanism: str
@@ -114,6 +115,7 @@ class RowTable(_Table):
     band: Any = None
     band_absolute: Any = None
     band_factor: Any = None
+    band_range: list[Any] | None = None
     against: str | None = None
     first: int | None = None
     apart: str | None = None

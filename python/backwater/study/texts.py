@@ -130,6 +130,8 @@ def band_text(row: Row) -> str:
     """Say how near a number must come to agree; of a changed model there is nothing to say."""
     if not row.judged or row.band is None:
         return "-"
+    if isinstance(row.band, tuple):
+        return " to ".join(f"{end:g}" for end in row.band)
     if row.band_kind == "relative":
         return f"±{percent(row.band, signed=False)}"
     return f"±{row.band:g}" if row.band_kind == "absolute" else f"{row.band:g}x"

@@ -211,7 +211,13 @@ def _statistic(number: Number, measure: Measure) -> str:
     return f"reduction against {number.against} of: {measure.text}"
 
 
-OVER = {"mean": "mean", "min": "least", "max": "greatest", "std": "standard deviation"}
+OVER = {
+    "mean": "mean",
+    "median": "median",
+    "min": "least",
+    "max": "greatest",
+    "std": "standard deviation",
+}
 
 
 def _over(over: str, count: int) -> str:
