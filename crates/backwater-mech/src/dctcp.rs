@@ -150,11 +150,12 @@ impl FlowSide for Sender {
 
     #[cold]
     fn on_loss(&mut self, _: &mut FlowCx<'_>, loss: Loss) {
-        if loss == Loss::Gap && !self.may_cut() {
+        let timeout = matches!(loss, Loss::Timeout { .. });
+        if !timeout && !self.may_cut() {
             return;
         }
         self.ssthresh = (self.flight() as f64 / 2.0).max(self.least.max(2.0 * self.smss));
-        self.cut(if loss == Loss::Timeout { self.smss } else { self.ssthresh });
+        self.cut(if timeout { self.smss } else { self.ssthresh });
     }
 
     fn reach(&self) -> Reach {

@@ -17,4 +17,7 @@ crate::stack::mechanisms! {
     timely => crate::timely::Timely,
     hpcc => crate::hpcc::Hpcc,
     trim => crate::trim::Trim,
+    ev => crate::ev::EntropyValues,
+    nscc => crate::nscc::Nscc,
+    rccc => crate::rccc::Rccc,
 }

@@ -208,7 +208,7 @@ impl FlowSide for Sender {
 
     #[cold]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
-        self.retransmit_cnt = if loss == Loss::Timeout { self.retransmit_cnt + 1 } else { 0 };
+        self.retransmit_cnt = if matches!(loss, Loss::Timeout { .. }) { self.retransmit_cnt + 1 } else { 0 };
         if self.retransmit_cnt >= self.params.retx_reset_threshold {
             self.cuts += 1;
             self.cwnd = self.params.min_cwnd;

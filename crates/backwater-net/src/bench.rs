@@ -164,7 +164,8 @@ pub struct FlowBench {
 impl FlowBench {
     /// From host 0 to host 1 in class 3, over a link of `line` and three switches, in packets of 1000 bytes.
     pub fn new(line: Rate) -> FlowBench {
-        let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line, payload: Bytes(1000), hops: 3 };
+        let (payload, frame) = (Bytes(1000), Bytes(1064));
+        let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line, payload, frame, hops: 3 };
         FlowBench { now: Time::ZERO, shape, backlog: Bytes::ZERO, notes: Vec::new() }
     }
 
@@ -182,6 +183,7 @@ impl FlowBench {
             shape: &self.shape,
             flow,
             of: Some(&self.backlog),
+            turn: None,
             notes: &mut self.notes,
         }
     }
@@ -213,7 +215,7 @@ pub fn data(src: HostId, dst: HostId, flow: u32, class: Class, payload: u32) -> 
     let frame = Control { flow: Some(flow), ..Control::carrying("", payload + 64, 0, &()) };
     let header = ControlHeader { from: NodeId(0), to: Some(dst), content: 0 };
     Packet {
-        body: Body::Data(DataHeader { src, payload, offset: 0 }),
+        body: Body::Data(DataHeader { src, payload, offset: 0, ev: 0, flags: 0 }),
         ds: DsField::new(Dscp::of(class), Ecn::Ect),
         ..Packet::control(&frame, header, class, u64::from(flow.tag))
     }

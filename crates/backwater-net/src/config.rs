@@ -91,6 +91,9 @@ pub struct AckParams {
     #[schemars(range(min = 1, max = 65_535))]
     #[schemars(extend("x-source" = "choice: 1; RoCEv2 leaves it to the sender's AckReq bit"))]
     pub every: u32,
+    /// With `transport.recovery = "rud"` in place of `every`: bytes of frames, headers included, that a receiver takes before it acknowledges one that nobody asks for.
+    #[schemars(extend("x-source" = "UEC's transport in uet-htsim: 16384 B", "x-range" = "1 B and more"))]
+    pub bytes: Bytes,
     /// Whether the first packet of a flow is acknowledged at once where several share an acknowledgement; the next that is not alone covers `every` after it.
     #[schemars(extend("x-source" = "off: choice; on: UEC's transport in uet-htsim, by which a sender learns the round trip"))]
     pub first_packet: bool,
@@ -113,8 +116,8 @@ impl AckParams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportParams {
-    /// What is sent again: `none`, from the gap on (`go-back-n`), or only what is missing (`selective-repeat`).
-    #[schemars(extend("x-source" = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7)"))]
+    /// What is sent again: `none`, from the gap on (`go-back-n`), only what is missing (`selective-repeat`), or that with packets acknowledged one by one, as UEC's transport does (`rud`).
+    #[schemars(extend("x-source" = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7); rud: UEC 1.0, reliable unordered delivery, as in uet-htsim"))]
     pub recovery: Recovery,
     /// What it means that frames are lost for good, since nothing sends them again or `retries` are used up: `unexpected` (the run counts as incomplete) or `expected` (it is an outcome like another, but for jobs that wait for them without end).
     #[schemars(extend("x-source" = "Backwater's own"))]
@@ -194,6 +197,8 @@ pub enum Recovery {
     GoBackN,
     /// What is missing: receivers keep what lies beyond a gap.
     SelectiveRepeat,
+    /// What is missing, with packets acknowledged one by one in any order (UEC's reliable unordered delivery).
+    Rud,
 }
 
 /// Whether frames may be lost for good.
@@ -261,6 +266,7 @@ impl Default for AckParams {
             path: AckPath::Ecmp,
             first_at_nic: true,
             every: 1,
+            bytes: Bytes(16_384),
             first_packet: false,
         }
     }

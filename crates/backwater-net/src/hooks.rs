@@ -42,7 +42,7 @@ pub use crate::parameters::Finding;
 pub use advice::{
     Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow, Hop, Incast, Incasts, Paths, Question, Situation, needed,
 };
-pub use context::{FlowCx, NicCx, SwitchCx};
+pub use context::{FlowCx, NicCx, SwitchCx, Turn};
 pub(crate) use context::{Home, Unsent};
 pub use mechanism::{
     Carrier, CheckCx, Claims, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, RoundTrip, Unread, WireCx,
@@ -50,7 +50,7 @@ pub use mechanism::{
 pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
 pub(crate) use notes::{Notes, use_again};
 pub use port::{Departure, Extra};
-pub use sides::{Absent, Ack, FlowSide, Incoming, Loss, NicSide, SwitchSide};
+pub use sides::{Absent, Ack, Counted, Cut, FlowSide, Incoming, Loss, NicSide, SwitchSide};
 
 /// How a port keeps a flow in order whose packets stand in several of its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -183,6 +183,8 @@ pub struct FlowShape {
     pub line: Rate,
     /// \[bytes\] Most payload in one of its packets.
     pub payload: Bytes,
+    /// \[bytes\] of such a packet with its headers, as buffers count it.
+    pub frame: Bytes,
     /// Switches on its way; 0 where it has none at its start.
     pub hops: u32,
 }

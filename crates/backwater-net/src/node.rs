@@ -267,7 +267,9 @@ where
         }
         let control = header.control_header().map(|header| self.world.slab.take_control(header.content));
         let carried = self.world.attachments.get(pkt, header.uid);
-        let beside = (control.is_some() || carried.is_some()).then(|| Box::new(Beside { control, carried }));
+        let report = self.world.reports.get(pkt, header.uid);
+        let beside = (control.is_some() || carried.is_some() || report.is_some())
+            .then(|| Box::new(Beside { control, carried, report }));
         let crossing = Crossing { at, by: (self.world.now, self.world.order), port: p.peer, packet: header, beside };
         self.world.slab.remove(pkt);
         if let Some(part) = &mut self.world.part {
@@ -454,7 +456,7 @@ where
         faults.begins(now);
         let counts = |what: &FrameKind| match what {
             FrameKind::Data => header.is_data(),
-            FrameKind::Ack => matches!(header.body, Body::Ack(ack) if ack.gap.is_none()),
+            FrameKind::Ack => matches!(header.body, Body::Ack(ack) if !ack.is_nack()),
             FrameKind::Control(name) => control == Some(name.as_str()),
         };
         let mut lost = false;

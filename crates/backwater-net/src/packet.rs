@@ -90,9 +90,25 @@ pub struct DataHeader {
     pub payload: u32,
     /// \[bytes\] Offset in the flow of the first payload byte.
     pub offset: u64,
+    /// Entropy value, by which switches spread packets of one flow; 0 where nothing chooses one.
+    pub ev: u16,
+    /// What its sender, or a switch that has cut it, says of it: [`DataHeader::ACK_REQUEST`] and those after it.
+    pub flags: u8,
 }
 
 impl DataHeader {
+    /// Flag: its sender asks for an acknowledgement at once (AR).
+    pub const ACK_REQUEST: u8 = 1;
+    /// Flag: it has been sent before.
+    pub const AGAIN: u8 = 2;
+    /// Flag: it was cut at the port to its receiver.
+    pub const LAST_HOP: u8 = 4;
+
+    /// Whether a flag is set.
+    pub fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
     /// \[bytes\] Offset in the flow of the first byte after it.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.payload)
@@ -106,8 +122,15 @@ pub struct AckHeader {
     pub src: HostId,
     /// \[bytes\] All of the flow before this offset has arrived.
     pub received: u64,
-    /// What it tells beside that: with any of these it is a NACK.
+    /// What it tells beside that: with any of these but a map it is a NACK.
     pub gap: Option<Gap>,
+}
+
+impl AckHeader {
+    /// Whether it tells of a loss.
+    pub fn is_nack(&self) -> bool {
+        self.gap.is_some_and(|gap| gap.is_loss())
+    }
 }
 
 /// What a NACK tells of the packet that it answers, by the offset of that packet's first byte.
@@ -119,6 +142,42 @@ pub enum Gap {
     Beyond(u64),
     /// It has come without its payload.
     Trimmed(u64),
+    /// It has come, and what this acknowledgement says of others lies beside it ([`Report`]). Such a one is no NACK.
+    Map {
+        /// That packet.
+        at: u64,
+        /// Its entropy value.
+        ev: u16,
+        /// Its flags.
+        flags: u8,
+    },
+    /// The same of a packet that has come without its payload.
+    Cut {
+        /// That packet.
+        at: u64,
+        /// Its entropy value.
+        ev: u16,
+        /// Its flags.
+        flags: u8,
+    },
+}
+
+impl Gap {
+    /// Whether it tells of a loss.
+    pub fn is_loss(&self) -> bool {
+        !matches!(self, Gap::Map { .. })
+    }
+}
+
+/// What an acknowledgement says of single packets, beside its header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Report {
+    /// Number of the packet that the first bit of the map is about, counted in full packets from the flow's begin.
+    pub first: u64,
+    /// Bit i: the packet `first + i` has come.
+    pub map: u64,
+    /// \[bytes\] of frames that have come in all, none of them twice.
+    pub counted: u64,
 }
 
 /// What carries a control frame, which lies beside the packet.
@@ -291,6 +350,19 @@ impl Packet {
     /// The entropy of what is no data: of its addresses and the flow that it speaks of.
     pub(crate) fn entropy_of(src: HostId, dst: HostId, flow: FlowRef) -> u64 {
         mix(u64::from(src.0) << 32 | u64::from(dst.0)) ^ u64::from(flow.tag)
+    }
+
+    /// Switches spread it by this entropy value too, and its answer goes by it.
+    pub fn spread_by(&mut self, ev: u16) {
+        if let Body::Data(data) = &mut self.body {
+            data.ev = ev;
+            self.entropy = Packet::entropy_with(self.entropy, ev);
+        }
+    }
+
+    /// Entropy of a packet with an entropy value; that of zero changes nothing.
+    pub(crate) fn entropy_with(entropy: u64, ev: u16) -> u64 {
+        if ev == 0 { entropy } else { mix(entropy ^ u64::from(ev)) }
     }
 
     /// Its header as a data packet, where it is one.

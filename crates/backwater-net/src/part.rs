@@ -5,7 +5,7 @@
 
 use crate::attachment::Attachment;
 use crate::host::flow::RecvFlow;
-use crate::packet::{Control, HostId, Packet};
+use crate::packet::{Control, HostId, Packet, Report};
 use crate::workload::job::Reached;
 use backwater_engine::Time;
 use std::sync::Arc;
@@ -154,6 +154,7 @@ pub(crate) struct Crossing {
 pub(crate) struct Beside {
     pub control: Option<Control>,
     pub carried: Option<Attachment>,
+    pub report: Option<Report>,
 }
 
 /// A pause signal without a frame.

@@ -1,11 +1,11 @@
 //! What all nodes share: the time, what is to come, what is in flight, the ways between them, and what they leave to the run.
 
-use crate::attachment::Attachments;
+use crate::attachment::{Attachment, Carried};
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::confinement::Confinement;
 use crate::event::Event;
 use crate::hooks::{Extra, Notes, PortShape};
-use crate::packet::{HostId, NodeId};
+use crate::packet::{HostId, NodeId, Report};
 use crate::part::Part;
 use crate::port::{Belongs, LinkFaults, Port};
 use crate::probe::Probes;
@@ -33,7 +33,9 @@ pub(crate) struct World {
     pub order: u64,
     pub queue: EventQueue<Event>,
     pub slab: Slab,
-    pub attachments: Attachments,
+    pub attachments: Carried<Attachment>,
+    /// What acknowledgements say of single packets.
+    pub reports: Carried<Report>,
     pub notes: Notes,
     pub totals: Totals,
     pub rows: Rows,
@@ -53,7 +55,8 @@ impl World {
             order: u64::MAX,
             queue: EventQueue::new(),
             slab: Slab::default(),
-            attachments: Attachments::default(),
+            attachments: Carried::default(),
+            reports: Carried::default(),
             notes: Notes::default(),
             totals: Totals::default(),
             rows: Rows::default(),

@@ -136,7 +136,7 @@ fn ns3_ticks() {
         rhai: Rate(200_000_000),
         ..Params::default()
     };
-    let ack = |marked| Ack { received: 0, rtt: Time::us(10), marked, carried: None };
+    let ack = |marked| Ack { received: 0, rtt: Time::us(10), marked, carried: None, counted: None };
     let g = params.g;
     let (mut bench, mut rp) = flow(&params);
     rp.on_ack(&mut bench.cx(), &ack(false));

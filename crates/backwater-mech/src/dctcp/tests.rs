@@ -38,7 +38,7 @@ impl Connection {
         self.acked += 1;
         self.sender.on_ack(
             &mut self.bench.cx(),
-            &Ack { received: self.acked * 1000, rtt: Time::us(10), marked, carried: None },
+            &Ack { received: self.acked * 1000, rtt: Time::us(10), marked, carried: None, counted: None },
         );
         self.fill();
     }
@@ -126,7 +126,7 @@ fn no_growth_while_the_window_is_not_in_use() {
     let (sent, before) = (c.sent - c.acked, c.sender.cwnd);
     for _ in 0..sent {
         c.acked += 1;
-        let ack = Ack { received: c.acked * 1000, rtt: Time::us(10), marked: false, carried: None };
+        let ack = Ack { received: c.acked * 1000, rtt: Time::us(10), marked: false, carried: None, counted: None };
         c.sender.on_ack(&mut c.bench.cx(), &ack);
     }
     // The window in half at least is used by the first 11 or so of these 20 acknowledgements.
@@ -142,7 +142,7 @@ fn losses_are_answered_as_tcp_does() {
     assert_eq!(c.window(), 20);
     c.lose(Loss::Gap);
     assert_eq!(c.window(), 20, "the same window");
-    c.lose(Loss::Timeout);
+    c.lose(Loss::Timeout { bytes: 1000 });
     assert_eq!(c.window(), 1);
     assert_eq!(c.sender.ssthresh, 20_000.0);
     let mut small = started(&Params { initial_window: 3, ..Params::default() });

@@ -18,7 +18,7 @@ fn send(bench: &mut FlowBench, sender: &mut Sender, until: u64) {
 }
 
 fn ack(bench: &mut FlowBench, sender: &mut Sender, received: u64, carried: Option<&Attachment>) {
-    let ack = Ack { received, rtt: Time::us(10), marked: false, carried };
+    let ack = Ack { received, rtt: Time::us(10), marked: false, carried, counted: None };
     sender.on_ack(&mut bench.cx(), &ack);
 }
 

@@ -123,6 +123,11 @@ macro_rules! config {
                 self.profiles().iter().rfind(|(_, profile)| profile.needs.recovery).map(|(name, _)| *name)
             }
 
+            /// A mechanism that goes by acknowledgements of single packets, if there is one.
+            pub fn counting(&self) -> Option<&'static str> {
+                self.profiles().iter().rfind(|(_, profile)| profile.needs.counts).map(|(name, _)| *name)
+            }
+
             /// A mechanism that lets packets of a flow overtake each other, if there is one.
             pub fn reorders(&self) -> Option<&'static str> {
                 self.profiles().iter().rfind(|(_, profile)| profile.reorders).map(|(name, _)| *name)

@@ -223,6 +223,12 @@ macro_rules! sides {
                 });
                 least
             }
+            fn permits(&self, in_flight: Bytes, next: Bytes) -> bool {
+                for_sides!($list self.as_deref, |side, owner, M| {
+                    if M::EXTRA.permits && !side.permits(in_flight, next) { return false; }
+                });
+                true
+            }
             #[inline]
             fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_send(cx, pkt));

@@ -13,7 +13,7 @@ fn flow(params: &Params) -> (FlowBench, Sender) {
 
 fn ack(bench: &mut FlowBench, sender: &mut Sender, packets: u64, rtt: Time) {
     let received = sender.acked + packets * 1000;
-    sender.on_ack(&mut bench.cx(), &Ack { received, rtt, marked: false, carried: None });
+    sender.on_ack(&mut bench.cx(), &Ack { received, rtt, marked: false, carried: None, counted: None });
 }
 
 /// 20 us, 3 x 3 us for the hops; the curve adds 100 us at 0.1 packets and nothing at 100.
@@ -79,11 +79,11 @@ fn losses() {
     assert_eq!(sender.cwnd, 5.0);
     for n in 1..5u32 {
         bench.now = Time::ms(u64::from(n));
-        sender.on_loss(&mut bench.cx(), Loss::Timeout);
+        sender.on_loss(&mut bench.cx(), Loss::Timeout { bytes: 1000 });
         assert_eq!(sender.cwnd, 5.0 / f64::from(1 << n));
     }
     bench.now = Time::ms(5);
-    sender.on_loss(&mut bench.cx(), Loss::Timeout);
+    sender.on_loss(&mut bench.cx(), Loss::Timeout { bytes: 1000 });
     assert_eq!(sender.cwnd, 0.001);
     ack(&mut bench, &mut sender, 1, Time::us(10));
     assert_eq!(sender.retransmit_cnt, 0);

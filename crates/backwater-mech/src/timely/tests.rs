@@ -19,7 +19,7 @@ fn send(bench: &mut FlowBench, sender: &mut Sender, until: u64) {
 }
 
 fn ack(bench: &mut FlowBench, sender: &mut Sender, received: u64, rtt: Time) {
-    sender.on_ack(&mut bench.cx(), &Ack { received, rtt, marked: false, carried: None });
+    sender.on_ack(&mut bench.cx(), &Ack { received, rtt, marked: false, carried: None, counted: None });
 }
 
 /// Round trips of these lengths \[us\], a segment each.

@@ -34,7 +34,7 @@ pub struct Sent {
 }
 
 /// The credit of one flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Credit {
     mtu: i64,
     maxwnd: i64,
@@ -66,6 +66,11 @@ impl Credit {
     /// A packet leaves. Gives the target that it carries, in quanta.
     pub fn on_send(&mut self, sent: &Sent) -> u64 {
         self.credit -= sent.bytes as i64;
+        self.target(sent)
+    }
+
+    /// The target of a packet that has left, or of a request.
+    pub fn target(&self, sent: &Sent) -> u64 {
         let all = (sent.backlog + sent.rtx_backlog) as i64;
         let window = sent.cwnd.map_or(i64::MAX, |cwnd| cwnd as i64 + self.mtu);
         let mut want = all.min(window).min(self.maxwnd) - self.credit;

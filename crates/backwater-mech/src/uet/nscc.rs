@@ -20,6 +20,11 @@
 //! quick adapt, once per base_rtt + T: where something was lost or is very late (4 T), and less than maxwnd/8 was achieved
 //!     meanwhile:  cwnd = what was achieved;  what is in flight by then is ignored as far as it is marked
 //! always  mtu <= cwnd <= maxwnd
+//!
+//! UEC 1.0.3, as a public implementation reads it (`Variant::Uec103`):
+//!     avg += w (d - avg),  w = min(1, time since the sample before / base_rtt)           for every sample
+//!     an ACK whose round trip cannot be told only counts bytes;  a timeout counts among what is ignored
+//!     quick adapt from the very end of its period on, and not for delay alone: switches trim
 //! ```
 //!
 //! Bytes count headers. Numbers are rounded toward zero where the program rounds: windows to bytes, the mean delay to picoseconds, the
@@ -49,7 +54,8 @@ const REFERENCE_BDP: f64 = 150_000.0;
 const REFERENCE_RTT: f64 = 12e6;
 
 /// How wide the accumulator of increments is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Accumulator {
     /// As wide as it needs to be.
     Exact,
@@ -57,8 +63,18 @@ pub enum Accumulator {
     Wrapping32,
 }
 
+/// Whose rules are followed where the public program and the specification differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// `htsim_uec`.
+    Htsim,
+    /// UEC 1.0.3, as far as a public implementation that quotes it by clause shows it.
+    Uec103,
+}
+
 /// What the law is made for. Fixed for a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Setting {
     /// Line rate of the sender.
     pub rate: Rate,
@@ -74,6 +90,8 @@ pub struct Setting {
     pub receiver_credit: bool,
     /// How increments are added up.
     pub accumulator: Accumulator,
+    /// Whose rules.
+    pub variant: Variant,
 }
 
 impl Setting {
@@ -127,7 +145,7 @@ pub struct Trimmed {
 }
 
 /// The window of one sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Window {
     setting: Setting,
     cwnd: u64,
@@ -147,6 +165,7 @@ pub struct Window {
     increase: bool,
     last_dec: Time,
     last_adjust: Time,
+    last_sample: Time,
 }
 
 impl Window {
@@ -169,6 +188,7 @@ impl Window {
             increase: false,
             last_dec: Time::ZERO,
             last_adjust: Time::ZERO,
+            last_sample: Time::ZERO,
         };
         window.has_base(setting.network_rtt);
         window.cwnd = at_first.map_or(window.maxwnd, |bytes| bytes.0);
@@ -209,7 +229,10 @@ impl Window {
         // A control packet may be faster than any data: that says nothing of queues.
         let sample = ack.rtt.filter(|rtt| *rtt >= self.base_rtt).map(|rtt| rtt - self.base_rtt);
         if let Some(d) = sample {
-            self.has_delay(d, e);
+            self.has_delay(now, d, e);
+        }
+        if ack.rtt.is_none() && self.follows_uec() {
+            return;
         }
         let d = sample.unwrap_or(self.avg_delay);
         if self.quick_adapt(now, false, e, d, ack.in_flight) {
@@ -262,7 +285,7 @@ impl Window {
         }
         self.ignored += trim.bytes;
         // A trim stands for a full queue.
-        self.has_delay(self.setting.network_rtt, true);
+        self.has_delay(now, self.setting.network_rtt, true);
         self.trigger_qa = true;
         if self.quick_adapt(now, true, true, Time::ZERO, trim.in_flight) {
             return;
@@ -276,13 +299,18 @@ impl Window {
     /// Nothing has come back for a packet of so many bytes.
     pub fn on_timeout(&mut self, bytes: u64) {
         self.cwnd = self.cwnd.saturating_sub(bytes).max(self.setting.mtu);
+        if self.follows_uec() {
+            self.ignored += bytes;
+        }
     }
 
     /// Whether this event is dealt with.
     fn quick_adapt(&mut self, now: Time, lost: bool, e: bool, d: Time, in_flight: u64) -> bool {
         let mut acted = self.ignored < self.to_ignore && e;
-        if !acted && now > self.qa_end {
-            let cause = self.trigger_qa || lost || d > self.setting.target * QA_THRESHOLD;
+        let over = if self.follows_uec() { now >= self.qa_end } else { now > self.qa_end };
+        if !acted && over {
+            let late = d > self.setting.target * QA_THRESHOLD && !self.follows_uec();
+            let cause = self.trigger_qa || lost || late;
             if self.qa_end != Time::ZERO && cause && self.achieved < self.maxwnd / QA_GATE {
                 self.cwnd = self.achieved.max(self.setting.mtu);
                 (self.to_ignore, self.ignored, self.trigger_qa) = (in_flight, 0, false);
@@ -318,9 +346,18 @@ impl Window {
         };
     }
 
-    fn has_delay(&mut self, d: Time, e: bool) {
-        let towards = if !e && d > self.setting.target { LATE_UNMARKED * self.base_rtt.0 as f64 } else { d.0 as f64 };
-        let avg = DELAY_WEIGHT * towards + (1.0 - DELAY_WEIGHT) * self.avg_delay.0 as f64;
+    fn follows_uec(&self) -> bool {
+        self.setting.variant == Variant::Uec103
+    }
+
+    fn has_delay(&mut self, now: Time, d: Time, e: bool) {
+        let uec = self.follows_uec();
+        let late = !e && d > self.setting.target && !uec;
+        let towards = if late { LATE_UNMARKED * self.base_rtt.0 as f64 } else { d.0 as f64 };
+        let since = now.since(self.last_sample).0 as f64 / self.base_rtt.0.max(1) as f64;
+        let weight = if uec { since.min(1.0) } else { DELAY_WEIGHT };
+        self.last_sample = now;
+        let avg = weight * towards + (1.0 - weight) * self.avg_delay.0 as f64;
         self.avg_delay = Time(avg as u64);
     }
 

@@ -29,13 +29,15 @@ const NOTHING: u64 = 4;
 const SHARE: u64 = 99;
 
 /// What a flow has asked for and was given.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Asking {
     latest: u64,
     highest: u64,
     active: bool,
     /// How often it stands in `idle`.
     idle: u32,
+    /// All of it has come.
+    over: bool,
 }
 
 /// A pull that leaves now.
@@ -52,7 +54,8 @@ pub struct Pull<F> {
 }
 
 /// The pacer of one interface; `F` names a flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(bound(deserialize = "F: Ord + serde::Deserialize<'de>"))]
 pub struct Pacer<F> {
     rate: Rate,
     base: u64,
@@ -75,7 +78,7 @@ impl<F: Copy + Ord> Pacer<F> {
     /// A packet of a flow has come with a target. `urgent`: it was cut, or it is a request to send. Gives whether the pacer sleeps, and
     /// its next turn is to be now.
     pub fn on_target(&mut self, flow: F, target: u64, urgent: bool) -> bool {
-        let fresh = Asking { latest: self.base, highest: self.base, active: false, idle: 0 };
+        let fresh = Asking { latest: self.base, highest: self.base, active: false, idle: 0, over: false };
         let asking = self.flows.entry(flow).or_insert(fresh);
         let rose = target > asking.highest;
         asking.highest = asking.highest.max(target);
@@ -119,6 +122,7 @@ impl<F: Copy + Ord> Pacer<F> {
             self.idle.push_back(flow);
         } else {
             asking.idle -= 1;
+            self.leave(flow);
         }
         Some(Pull { flow, number, unasked: true, then: self.time_for(PULL) })
     }
@@ -130,15 +134,22 @@ impl<F: Copy + Ord> Pacer<F> {
         Time(u64::try_from(quantum).unwrap_or(u64::MAX).saturating_mul(quanta))
     }
 
-    /// A flow is over: it stands in no list any more.
-    pub fn forget(&mut self, flow: F) {
-        if let Some(asking) = self.flows.remove(&flow) {
-            if asking.active {
-                self.active.retain(|one| *one != flow);
-            }
-            if asking.idle > 0 {
-                self.idle.retain(|one| *one != flow);
-            }
+    /// All of a flow has come. It stays in the lists that it stands in, and is forgotten when it leaves the last of them.
+    pub fn end(&mut self, flow: F) {
+        if let Some(asking) = self.flows.get_mut(&flow) {
+            asking.over = true;
+            self.leave(flow);
+        }
+    }
+
+    /// Whether a flow has asked that may still be given something.
+    pub fn knows(&self, flow: F) -> bool {
+        self.flows.contains_key(&flow)
+    }
+
+    fn leave(&mut self, flow: F) {
+        if self.flows.get(&flow).is_some_and(|asking| asking.over && !asking.active && asking.idle == 0) {
+            self.flows.remove(&flow);
         }
     }
 }

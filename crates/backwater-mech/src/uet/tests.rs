@@ -1,7 +1,7 @@
 //! The arithmetic of UEC's controls against recorded events of its program, value by value (`traces/README.md`).
 
 use super::credit::{Credit, Sent};
-use super::nscc::{Accumulator, Acked, Setting, Trimmed, Window};
+use super::nscc::{Accumulator, Acked, Setting, Trimmed, Variant, Window};
 use super::pacer::Pacer;
 use super::values::{Bitmap, Feedback, Mixed, Oblivious, Reps};
 use backwater_engine::{Time, rng};
@@ -133,6 +133,7 @@ fn nscc_has_the_windows_of_the_traces() {
             target,
             receiver_credit: trace.gives_credit(),
             accumulator: Accumulator::Exact,
+            variant: Variant::Htsim,
         };
         let (mut window, mut sent) = (Window::new(setting, None), HashSet::new());
         for line in &trace.lines {
@@ -349,8 +350,10 @@ fn pulls_go_round() {
     assert_eq!(gave[..6], asked);
     assert!(turns[..6].iter().all(|pull| !pull.unasked));
     assert_eq!((gave[6], turns[6].unasked), ((2, 134, 64), true), "then, unasked, whoever was served first");
-    pacer.forget(1);
-    assert!((0..40).map_while(|_| pacer.turn()).all(|pull| pull.flow == 2));
+    pacer.end(1);
+    // It is given what nobody asks for like the other, 262,926 B in quanta of 256 at most, and then it is forgotten.
+    let unasked = (0..100).map_while(|_| pacer.turn()).filter(|pull| pull.flow == 1 && pull.unasked).count();
+    assert_eq!((unasked, pacer.knows(1), pacer.knows(2)), (17, false, true));
 }
 
 /// Nine acknowledgements of 1000 B at a window of 1 MB, base RTT 10 us, T 7.5 us, BDP 1.5 MB (a = 10), by hand: proportional increase
@@ -366,6 +369,7 @@ fn nine_acknowledgements_by_hand() {
         target: Time::ns(7500),
         receiver_credit: false,
         accumulator: Accumulator::Exact,
+        variant: Variant::Htsim,
     };
     let grown = |late: u64, marked: bool| {
         let mut window = Window::new(setting, Some(backwater_net::Bytes(1_000_000)));
@@ -376,4 +380,52 @@ fn nine_acknowledgements_by_hand() {
         window.cwnd() as i64 - 1_000_000
     };
     assert_eq!((grown(2, false), grown(15, false), grown(2, true)), (164, 450, 0));
+}
+
+/// The same by UEC 1.0.3, where a mean is one of the last base RTT: marked and late at an average of 15 us the window is cut to 1 - 0.8 (15 - 7.5)/15 =
+/// 0.6. A trim opens the period; after it, with 12 packets achieved, the window becomes these, and what of 40 in flight is marked is ignored.
+#[test]
+fn cuts_by_hand() {
+    let setting = |variant| Setting {
+        rate: Rate::gbps(1200),
+        mtu: 1000,
+        mss: 1000,
+        network_rtt: Time::us(10),
+        target: Time::ns(7500),
+        receiver_credit: false,
+        accumulator: Accumulator::Exact,
+        variant,
+    };
+    let late = Acked { rtt: Some(Time::us(25)), lowers_base: true, marked: true, bytes: 1000, in_flight: 500_000 };
+    let mut window = Window::new(setting(Variant::Uec103), Some(backwater_net::Bytes(1_000_000)));
+    window.on_ack(Time::us(100), &late);
+    assert_eq!(
+        (window.avg_delay(), window.cwnd()),
+        (Time::us(15), 600_000 + 1_500),
+        "and eta, 1500 B, once per round trip"
+    );
+    // The public program's mean of one sample in eighty is still below T.
+    let mut theirs = Window::new(setting(Variant::Htsim), Some(backwater_net::Bytes(1_000_000)));
+    theirs.on_ack(Time::us(100), &late);
+    assert_eq!((theirs.avg_delay(), theirs.cwnd() >= 1_000_000), (Time(187_500), true));
+
+    let mut window = Window::new(setting(Variant::Uec103), Some(backwater_net::Bytes(1_000_000)));
+    let trim = Trimmed { rtt: Time::us(10), lowers_base: true, bytes: 1000, in_flight: 40_000, last_hop: false };
+    window.on_trim(Time::us(1), &trim);
+    assert_eq!(window.cwnd(), 999_000);
+    let clean = Acked { rtt: Some(Time::us(10)), lowers_base: true, marked: true, bytes: 1000, in_flight: 40_000 };
+    (0..12).for_each(|k| window.on_ack(Time::us(2) + Time(k), &clean));
+    // The period is over base_rtt + T after the trim.
+    window.on_trim(Time::us(1) + Time::ns(17_500), &trim);
+    assert_eq!(window.cwnd(), 12_000);
+    let marked = Acked { rtt: Some(Time::us(200)), ..clean };
+    (0..39).for_each(|k| window.on_ack(Time::us(19) + Time(k), &marked));
+    assert_eq!(window.cwnd(), 12_000, "39 of 40 in flight are ignored");
+    window.on_ack(Time::us(20), &marked);
+    assert_eq!(window.cwnd(), 6_000 + 1_500, "the next is cut by the most, a half");
+    // A timeout takes the packet off, and an answer of unknown round trip leaves the window alone.
+    window.on_timeout(1000);
+    assert_eq!(window.cwnd(), 6_500);
+    window.on_ack(Time::us(40), &Acked { rtt: None, marked: false, ..clean });
+    assert_eq!(window.cwnd(), 6_500);
 }

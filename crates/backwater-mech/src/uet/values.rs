@@ -47,7 +47,7 @@ impl Feedback {
 }
 
 /// All values in an order that changes after each pass.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Oblivious {
     /// P - 1
     mask: u16,
@@ -75,7 +75,7 @@ impl Oblivious {
 }
 
 /// The same, but for values that have a penalty.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Bitmap {
     order: Oblivious,
     penalties: Vec<u8>,
@@ -119,7 +119,7 @@ const FROZEN: Time = Time::us(10_000);
 const EXPLORED: u32 = 16;
 
 /// REPS: good values are used once more.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Reps {
     mask: u16,
     /// Values, and whether they have not been used again. The oldest is at `head`, once the ring is full.
@@ -164,7 +164,12 @@ impl Reps {
 
     /// The next value.
     pub fn next(&mut self, now: Time, rng: &mut impl Rng) -> u16 {
-        self.again(now).unwrap_or_else(|| rng.random::<u16>() & self.mask)
+        self.again(now).unwrap_or_else(|| self.draw(rng))
+    }
+
+    /// One by chance.
+    pub fn draw(&self, rng: &mut impl Rng) -> u16 {
+        rng.random::<u16>() & self.mask
     }
 
     /// What an answer says of a value.
@@ -189,25 +194,39 @@ impl Reps {
 }
 
 /// What unmarked answers have brought back, in their order; each is used once more.
-#[derive(Clone, Debug, Default)]
-pub struct Recycled(VecDeque<u16>);
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Recycled {
+    mask: u16,
+    kept: VecDeque<u16>,
+}
 
 impl Recycled {
+    /// Of 2^`bits` values.
+    pub fn new(bits: u32) -> Recycled {
+        Recycled { mask: u16::MAX.checked_shr(16 - bits.min(16)).unwrap_or(0), kept: VecDeque::new() }
+    }
+
+    /// The value of packet number `sent` where none is used again; `window` \[packets\], if there is one.
+    pub fn draw(&self, sent: u64, window: Option<u64>, rng: &mut impl Rng) -> u16 {
+        let first = window.unwrap_or(u64::MAX).min(u64::from(self.mask) + 1);
+        if sent < first { (sent + 1) as u16 & self.mask } else { rng.random::<u16>() & self.mask }
+    }
+
     /// The value that is used again next, if there is one.
     pub fn again(&mut self) -> Option<u16> {
-        self.0.pop_front()
+        self.kept.pop_front()
     }
 
     /// What an answer says of a value.
     pub fn feedback(&mut self, value: u16, feedback: Feedback) {
         if feedback == Feedback::Good {
-            self.0.push_back(value);
+            self.kept.push_back(value);
         }
     }
 }
 
 /// Values that came back, and a bitmap's where there are none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Mixed {
     recycled: Recycled,
     bitmap: Bitmap,
@@ -216,7 +235,7 @@ pub struct Mixed {
 impl Mixed {
     /// Of 2^`bits` values.
     pub fn new(bits: u32, rng: &mut impl Rng) -> Mixed {
-        Mixed { recycled: Recycled::default(), bitmap: Bitmap::new(bits, rng) }
+        Mixed { recycled: Recycled::new(bits), bitmap: Bitmap::new(bits, rng) }
     }
 
     /// The value that is used again next, if one is.
@@ -226,7 +245,12 @@ impl Mixed {
 
     /// The next value.
     pub fn next(&mut self, rng: &mut impl Rng) -> u16 {
-        self.again().unwrap_or_else(|| self.bitmap.next(rng))
+        self.again().unwrap_or_else(|| self.draw(rng))
+    }
+
+    /// The bitmap's next value.
+    pub fn draw(&mut self, rng: &mut impl Rng) -> u16 {
+        self.bitmap.next(rng)
     }
 
     /// What an answer says of a value.

@@ -15,7 +15,7 @@ use backwater_engine::fingerprint::mix;
 
 /// Sends at a rate, which becomes another at a time.
 #[derive(Clone, Copy)]
-struct Paced {
+pub(super) struct Paced {
     rate: Rate,
     then: Option<(Time, Rate)>,
 }
@@ -38,7 +38,7 @@ impl FlowSide for Paced {
 
 /// Frames of queue 3 may start once so many others have, which no gate says.
 #[derive(Default)]
-struct After {
+pub(super) struct After {
     others: u32,
     started: u32,
 }
@@ -52,9 +52,9 @@ impl NicSide for After {
     }
 }
 
-struct LoneHost {
+pub(super) struct LoneHost {
     host: Host<After>,
-    tables: Tables<Paced>,
+    pub(super) tables: Tables<Paced>,
 }
 
 impl LoneHost {
@@ -82,7 +82,7 @@ impl Alone for LoneHost {
 }
 
 /// The host h0; what it sends goes to h1 at the other end of its link.
-fn host(ack: AckParams, transport: TransportParams, nic: NicParams) -> Lone<LoneHost> {
+pub(super) fn host(ack: AckParams, transport: TransportParams, nic: NicParams) -> Lone<LoneHost> {
     with_queues(HostQueues::default(), ack, transport, nic)
 }
 
@@ -104,14 +104,14 @@ fn plain() -> Lone<LoneHost> {
     host(AckParams::default(), TransportParams::default(), NicParams::default())
 }
 
-fn recovering(recovery: Recovery) -> Lone<LoneHost> {
+pub(super) fn recovering(recovery: Recovery) -> Lone<LoneHost> {
     let transport = TransportParams { recovery, timeout: Time::us(10), ..TransportParams::default() };
     host(AckParams { size: Bytes(64), ..AckParams::default() }, transport, NicParams::default())
 }
 
 impl Lone<LoneHost> {
     /// A flow of `packets` full packets from one host to the other; gives its slot.
-    fn flow(&mut self, src: u32, class: u8, packets: u64) -> u32 {
+    pub(super) fn flow(&mut self, src: u32, class: u8, packets: u64) -> u32 {
         let id = self.node.tables.flows.send.len() as u64;
         let spec = FlowSpec {
             id,
@@ -135,51 +135,51 @@ impl Lone<LoneHost> {
     }
 
     /// The flow is paced.
-    fn pace(&mut self, slot: u32, side: Paced) {
+    pub(super) fn pace(&mut self, slot: u32, side: Paced) {
         let (src, dst, class) = (HostId(0), HostId(1), Class(3));
-        let shape = FlowShape { src, dst, class, line: RATE, payload: Bytes(PAYLOAD), hops: 0 };
+        let shape = FlowShape { src, dst, class, line: RATE, payload: Bytes(PAYLOAD), frame: Bytes(PAYLOAD), hops: 0 };
         self.node.tables.controllers.list.push(Some(Controller::new(side, shape, 0, 0, slot, slot)));
         self.node.tables.flows.send[slot as usize].controller = self.node.tables.controllers.list.len() as u32 - 1;
     }
 
-    fn begin(&mut self, slot: u32) {
+    pub(super) fn begin(&mut self, slot: u32) {
         self.node.at(&mut self.ports[..1], &mut self.world).begin(slot, Time::ZERO);
     }
 
-    fn reference(&self, slot: u32) -> FlowRef {
+    pub(super) fn reference(&self, slot: u32) -> FlowRef {
         self.node.tables.flows.reference(slot)
     }
 
     /// Packet `nth` of a flow that this host receives.
-    fn packet(&self, slot: u32, nth: u64) -> Packet {
+    pub(super) fn packet(&self, slot: u32, nth: u64) -> Packet {
         let packet = frame(0, 3, PAYLOAD + HEADER, nth);
         crate::bench::at_offset(Packet { flow: self.reference(slot), ..packet }, nth * PAYLOAD)
     }
 
     /// An answer to a flow that this host sends: all before packet `upto` has come, and packet `beyond` as well.
-    fn answer(&self, slot: u32, upto: u64, beyond: Option<u64>) -> Packet {
+    pub(super) fn answer(&self, slot: u32, upto: u64, beyond: Option<u64>) -> Packet {
         let gap = beyond.map(|nth| Gap::Before(nth * PAYLOAD));
         let ack = AckHeader { src: HostId(1), received: upto * PAYLOAD, gap };
         Packet { body: Body::Ack(ack), flow: self.reference(slot), ..frame(0, 3, 64, 1000 + upto) }
     }
 
     /// When which packets of data came to the other end.
-    fn data(&self) -> Vec<(Time, u64)> {
+    pub(super) fn data(&self) -> Vec<(Time, u64)> {
         self.arrived.iter().filter(|a| a.kind == Kind::Data).map(|a| (a.at, a.bytes / PAYLOAD)).collect()
     }
 
     /// When which answers came to the other end, and what all of which has come ends with.
-    fn answers(&self) -> Vec<(Time, Kind, u64)> {
+    pub(super) fn answers(&self) -> Vec<(Time, Kind, u64)> {
         self.arrived.iter().filter(|a| a.kind != Kind::Data).map(|a| (a.at, a.kind, a.bytes / PAYLOAD)).collect()
     }
 }
 
 /// What begins at `t` has come a frame and the way later.
-fn full_after(t: Time) -> Time {
+pub(super) fn full_after(t: Time) -> Time {
     t + wire(PAYLOAD + HEADER) + DELAY
 }
 
-fn ack_after(t: Time) -> Time {
+pub(super) fn ack_after(t: Time) -> Time {
     t + wire(64) + DELAY
 }
 
@@ -408,7 +408,7 @@ fn selective_repeat_sends_what_is_missing() {
 fn flows_of_a_refused_queue_are_asked_again() {
     let queues = HostQueues::new(Class(3), &[Class(3), Class(5)]).expect("two priorities");
     let mut host = with_queues(queues, AckParams::default(), TransportParams::default(), NicParams::default());
-    host.world.rules.extra = Extra { port_events: true, may_start: true, attachment: false };
+    host.world.rules.extra = Extra { port_events: true, may_start: true, ..Extra::NONE };
     host.ports[0].tell_events();
     host.node.host.stack.others = 3;
     let flows = [(3, 3), (5, 4)].map(|(queue, packets)| {

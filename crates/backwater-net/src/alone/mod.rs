@@ -8,6 +8,7 @@
 
 mod host;
 mod link;
+mod rud;
 mod switch;
 
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
@@ -62,7 +63,7 @@ enum Kind {
 fn read(packet: &Packet) -> (Kind, u64) {
     match packet.body {
         Body::Data(data) => (Kind::Data, data.offset),
-        Body::Ack(ack) => (if ack.gap.is_some() { Kind::Nack } else { Kind::Ack }, ack.received),
+        Body::Ack(ack) => (if ack.is_nack() { Kind::Nack } else { Kind::Ack }, ack.received),
         Body::Control(_) | Body::Mac(_) => (Kind::Control, 0),
     }
 }
@@ -253,6 +254,6 @@ impl<N: Alone> Lone<N> {
 fn frame(dst: u32, class: u8, size: u64, number: u64) -> Packet {
     let control = Control::carrying("test", size as u32, 0, &());
     let header = ControlHeader { from: NodeId(0), to: Some(HostId(dst)), content: 0 };
-    let data = DataHeader { src: HostId(1), payload: (size - HEADER) as u32, offset: number };
+    let data = DataHeader { src: HostId(1), payload: (size - HEADER) as u32, offset: number, ev: 0, flags: 0 };
     Packet { body: Body::Data(data), ..Packet::control(&control, header, Class(class), number << 6) }
 }

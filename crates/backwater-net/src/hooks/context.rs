@@ -197,7 +197,21 @@ pub struct FlowCx<'a> {
     pub(crate) shape: &'a FlowShape,
     pub(crate) flow: Option<FlowRef>,
     pub(crate) of: Option<&'a dyn Unsent>,
+    pub(crate) turn: Option<&'a Turn>,
     pub(crate) notes: &'a mut Vec<FlowNote>,
+}
+
+/// How a flow and its interface stand when one of its packets leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// \[bytes\] of frames that have never been sent, left behind it.
+    pub backlog: u64,
+    /// \[bytes\] of frames that wait to be sent again, left behind it.
+    pub again: u64,
+    /// \[bytes\] The flow's window, where it has one.
+    pub window: Option<Bytes>,
+    /// Flows of the interface that wait for their turn, this one among them.
+    pub waiting: u32,
 }
 
 /// A flow of which something may be unsent.
@@ -224,7 +238,15 @@ impl FlowCx<'_> {
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> FlowCx<'_> {
-        FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, of: self.of, notes: self.notes }
+        FlowCx {
+            now: self.now,
+            owner,
+            shape: self.shape,
+            flow: self.flow,
+            of: self.of,
+            turn: self.turn,
+            notes: self.notes,
+        }
     }
     /// The flow that the call is about. `None`: a timer of a controller that several flows share, or a frame about a flow that is over.
     pub fn flow(&self) -> Option<FlowRef> {
@@ -233,6 +255,15 @@ impl FlowCx<'_> {
     /// \[bytes\] Payload of that flow that has not been sent, or is to be sent again; 0 where there is none.
     pub fn backlog(&self) -> Bytes {
         self.of.map_or(Bytes::ZERO, |flow| flow.backlog(self.shape.payload))
+    }
+    /// How the flow and its interface stand, in `on_send` and where [`super::Extra::permits`] is named; otherwise nothing waits.
+    pub fn turn(&self) -> Turn {
+        self.turn.copied().unwrap_or_default()
+    }
+    /// A random stream of the flow's own for this mechanism, the same whenever it is asked for.
+    pub fn stream(&self, purpose: &str) -> Rng {
+        // The flow's name has the run's seed in it.
+        backwater_engine::rng::stream(u64::from(self.owner.0), purpose, self.flow.map_or(0, |flow| u64::from(flow.tag)))
     }
     /// Queues a frame for a host in `class`, mostly for the other end ([`FlowShape::dst`]). If it names a flow of this host that goes there,
     /// it takes the way of the flow's data.

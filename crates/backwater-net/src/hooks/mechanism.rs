@@ -80,6 +80,8 @@ pub struct Needs {
     pub window: bool,
     /// A transport that sends again what is lost.
     pub recovery: bool,
+    /// One that acknowledges single packets, and counts what is in flight.
+    pub counts: bool,
 }
 
 /// Octets that a mechanism adds to every frame of a kind, whether they are used or not. They count as header, on every link and in every

@@ -163,6 +163,38 @@ pub struct Ack<'a> {
     pub marked: bool,
     /// What the data packet carried for this mechanism; where one acknowledgement answers several, the last of them.
     pub carried: Option<&'a Attachment>,
+    /// What it tells of single packets, where the transport acknowledges these.
+    pub counted: Option<&'a Counted>,
+}
+
+/// What an acknowledgement tells of single packets (`transport.recovery = "rud"`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// \[bytes\] of frames that have come since the acknowledgement before.
+    pub bytes: u64,
+    /// \[bytes\] of frames in flight, what is acknowledged taken off.
+    pub in_flight: u64,
+    /// Whether the round trip is surely that of the sending that it answers.
+    pub timed: bool,
+    /// Entropy value of the packet that it answers.
+    pub ev: u16,
+}
+
+/// A packet that was cut, as its sender learns of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// \[bytes\] The whole frame.
+    pub bytes: u64,
+    /// Time since it was sent.
+    pub rtt: Time,
+    /// \[bytes\] of frames in flight, this one still among them.
+    pub in_flight: u64,
+    /// Whether it was cut at the port to its receiver.
+    pub last_hop: bool,
+    /// Whether it had been marked.
+    pub marked: bool,
+    /// Its entropy value.
+    pub ev: u16,
 }
 
 /// How the transport has come to know that packets are lost.
@@ -170,8 +202,13 @@ pub struct Ack<'a> {
 pub enum Loss {
     /// The receiver has reported a gap.
     Gap,
+    /// A packet has been cut, and the transport knows which.
+    Trimmed(Cut),
     /// Nothing has come back for too long.
-    Timeout,
+    Timeout {
+        /// \[bytes\] that are given up: a frame, where packets are acknowledged one by one; otherwise all payload that is not acknowledged.
+        bytes: u64,
+    },
 }
 
 /// What a mechanism does to a flow's rate. One per [`RateKey`].
@@ -191,6 +228,12 @@ pub trait FlowSide {
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
         None
+    }
+    /// Whether the next frame, of `next` bytes, may go with so many bytes of frames in flight. Asked where [`Extra::permits`] is named,
+    /// beside [`FlowSide::window`].
+    #[inline(always)]
+    fn permits(&self, in_flight: Bytes, next: Bytes) -> bool {
+        true
     }
     /// A flow begins. Of a controller that several flows share, the others hear of a new rate or window at once, as after every hook.
     #[inline(always)]

@@ -232,6 +232,7 @@ impl SendFlow {
     #[inline(always)]
     pub fn away(&self, step: u64) -> u64 {
         match &self.recovery {
+            Some(sender) if sender.outstanding.is_some() => sender.outstanding.as_ref().map_or(0, |out| out.in_flight),
             Some(sender) if sender.owes() => sender.under_way(self.acked, self.sent, step) * step,
             _ => self.sent.saturating_sub(self.acked),
         }
@@ -244,14 +245,23 @@ impl SendFlow {
     }
 }
 
+impl SendFlow {
+    /// \[bytes\] of payload that has not been sent, and how many packets that makes; the same of what is to be sent again.
+    pub fn unsent(&self, step: u64) -> ((u64, u64), (u64, u64)) {
+        let new = self.available.saturating_sub(self.sent);
+        // Without a walk over all that is lost: only a flow's last packet is shorter than the others.
+        let lost = self.recovery.as_ref().and_then(|sender| Some((sender.lost.len() as u64, *sender.lost.last()?)));
+        let again = lost.map_or((0, 0), |(packets, last)| {
+            ((packets - 1) * step + step.min(self.available.saturating_sub(last)), packets)
+        });
+        ((new, new.div_ceil(step)), again)
+    }
+}
+
 impl Unsent for SendFlow {
     fn backlog(&self, Bytes(step): Bytes) -> Bytes {
-        // Without a walk over all that is lost: only a flow's last packet is shorter than the others.
-        let lost = self.recovery.as_ref().map_or(0, |sender| match sender.lost.last() {
-            Some(last) => (sender.lost.len() as u64 - 1) * step + step.min(self.available.saturating_sub(*last)),
-            None => 0,
-        });
-        Bytes(self.available - self.sent + lost)
+        let ((new, _), (again, _)) = self.unsent(step);
+        Bytes(new + again)
     }
 }
 

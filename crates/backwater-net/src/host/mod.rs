@@ -5,6 +5,7 @@ mod nic;
 mod notes;
 mod receive;
 pub mod recovery;
+pub mod rud;
 mod send;
 mod tables;
 pub mod transport;

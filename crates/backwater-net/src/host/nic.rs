@@ -137,6 +137,11 @@ impl<N> Host<N> {
         &mut self.ready[class % CLASSES]
     }
 
+    /// The first of the flows of a class that are ready.
+    pub(super) fn first_in_line(&self, class: usize) -> u32 {
+        self.ready[class % CLASSES].first
+    }
+
     /// Whose turn it is among the classes of a mask that is not empty.
     #[cold]
     pub fn weighted_turn(&mut self, mask: u32, weights: &[u32; CLASSES]) -> usize {

@@ -3,11 +3,12 @@
 use super::transport::Answer;
 use super::{Interface, PORT};
 use crate::attachment::Attachment;
+use crate::config::Recovery;
 use crate::event::{Event, order};
 use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide, Owners};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
-use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet};
+use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, Report};
 use crate::port::express;
 use crate::routing::{KNOWN, NO_WAY};
 use crate::slab::Ix;
@@ -72,7 +73,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             recv.furthest = recv.furthest.max(data.end());
             recv.marked = recv.marked.saturating_add(u32::from(header.is_marked()));
             let answer = if recv.recovery.is_some() {
-                self.receive_reliably(at, data)
+                self.receive_reliably(at, header, data)
             } else {
                 recv.received += u64::from(data.payload);
                 Answer::Ack(recv.received)
@@ -133,6 +134,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Answer::Nack(upto) => (upto, Some(Gap::Before(data.offset))),
             Answer::Beyond(upto) => (upto, Some(Gap::Beyond(data.offset))),
             Answer::Trimmed(upto) => (upto, Some(Gap::Trimmed(data.offset))),
+            Answer::Reported(upto, gap) => (upto, Some(gap)),
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
@@ -140,7 +142,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let class = self.world.rules.ack.class.map_or(own_class, crate::packet::Class);
         let dscp = self.node.host.answers(class, packet.ds.dscp());
         let (path, entropy) = match self.node.back_way(at) {
-            NO_WAY => (back, Packet::entropy_of(packet.dst, data.src, packet.flow)),
+            NO_WAY => (back, Packet::entropy_with(Packet::entropy_of(packet.dst, data.src, packet.flow), data.ev)),
             way => (KNOWN, way),
         };
         let ack = Packet {
@@ -159,21 +161,25 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         };
         let carried =
             if self.world.rules.extra.attachment { self.world.attachments.get(pkt, packet.uid) } else { None };
-        self.express_with(ack, carried);
+        let report = if gap.is_some() { self.node.receiving(at).recovery.as_ref().map(|r| r.report) } else { None };
+        self.express_with(ack, carried, report);
     }
 
     /// Queues an acknowledgement or a control frame at a host.
     pub(crate) fn express(&mut self, pkt: Packet) {
-        self.express_with(pkt, None);
+        self.express_with(pkt, None, None);
     }
 
     /// The same of one that may carry something.
     #[inline(always)]
-    fn express_with(&mut self, pkt: Packet, carried: Option<Attachment>) {
+    fn express_with(&mut self, pkt: Packet, carried: Option<Attachment>, report: Option<Report>) {
         let queue = usize::from(pkt.nic_queue().0);
         let ix = self.world.slab.insert(pkt);
         if let Some(carried) = carried {
             self.world.attachments.put(ix, pkt.uid, carried);
+        }
+        if let Some(report) = report {
+            self.world.reports.put(ix, pkt.uid, report);
         }
         let (slab, p) = (&mut self.world.slab, &mut self.ports[usize::from(PORT)]);
         if self.world.rules.ack.first_at_nic {
@@ -193,6 +199,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             if self.world.rules.extra.attachment { self.world.attachments.get(pkt, header.uid) } else { None };
         debug_assert_eq!(header.dst, self.node.host.shape.host, "it was delivered to another host");
         let Some(at) = self.node.find_sending(header.flow) else { return };
+        if self.world.rules.transport.recovery == Recovery::Rud {
+            let report = self.world.reports.get(pkt, header.uid).unwrap_or_default();
+            return self.take_report(at, header, ack, report, carried);
+        }
         let now = self.world.now;
         let flow = self.node.sending_mut(at);
         let further = ack.received > flow.acked;
@@ -211,7 +221,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 self.at_controller(controller, slot, |side, cx| side.on_loss(cx, Loss::Gap));
             }
             let (received, rtt, marked) = (ack.received, now - header.sent, header.is_marked());
-            let ack = Ack { received, rtt, marked, carried: carried.as_ref() };
+            let ack = Ack { received, rtt, marked, carried: carried.as_ref(), counted: None };
             self.at_controller(controller, slot, |side, cx| side.on_ack(cx, &ack));
             self.repace(controller);
         }

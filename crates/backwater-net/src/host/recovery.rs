@@ -1,5 +1,7 @@
 //! What the two ends of a connection keep to send again what is lost ([`super::transport`] is what they do with it).
 
+use super::rud::Outstanding;
+use crate::packet::Report;
 use backwater_engine::Time;
 use std::collections::BTreeSet;
 
@@ -24,6 +26,8 @@ pub(crate) struct Sender {
     pub total: u64,
     pub retransmitted: u64,
     pub timeouts: u32,
+    /// Its packets one by one, where they are acknowledged so ([`super::rud`]).
+    pub outstanding: Option<Box<Outstanding>>,
 }
 
 /// What a receiver keeps to fill gaps.
@@ -35,6 +39,13 @@ pub(crate) struct Receiver {
     pub expected: u64,
     /// The gap at `expected` has been reported, and is not reported again before this.
     pub silent_until: Time,
+    /// \[bytes\] of frames that have come, none of them twice, and of all since the last acknowledgement ([`super::rud`]).
+    pub counted: u64,
+    pub accepted: u64,
+    /// The sender has asked for an acknowledgement, and there is a gap.
+    pub asked: bool,
+    /// What the acknowledgement under way says.
+    pub report: Report,
 }
 
 impl Receiver {

@@ -1,8 +1,9 @@
 //! Sending: flows take turns, as gates, pacing and windows let them.
 
 use super::{Interface, PORT};
+use crate::config::Recovery;
 use crate::event::{Event, controller_order};
-use crate::hooks::{FlowCx, FlowSide, NicSide, Owner, Unsent};
+use crate::hooks::{FlowCx, FlowSide, NicSide, Owner, Turn, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{At, Node};
 use crate::packet::{Body, DataHeader, FlowRef, Packet, Port as PortNo};
@@ -190,7 +191,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Some(Bytes(0)) => 0,
                 Some(window) => window.0.max(self.world.rules.least_window()),
             };
-            if away >= asked.min(self.flow_window(slot)) {
+            if away >= asked.min(self.flow_window(slot)) || !self.permits_next(slot) {
                 self.node.sending_mut(slot as usize).status = Status::Windowed;
                 if let Some(c) = self.node.controller_mut(controller) {
                     c.windowed.push(slot);
@@ -218,7 +219,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             tag: 0,
             path,
             hop: 0,
-            body: Body::Data(DataHeader { src: flow.src, payload, offset }),
+            body: Body::Data(DataHeader { src: flow.src, payload, offset, ev: 0, flags: 0 }),
             class: flow.class,
             ds: flow.ds,
         };
@@ -226,11 +227,18 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         flow.packets += 1;
         let (more, controller) = (flow.has_more(), flow.controller);
         if flow.recovery.is_some() {
-            self.note_sent(slot, offset, payload);
+            self.note_sent(slot, offset, payload, &mut pkt);
         }
         if controller != NO_CONTROLLER {
-            self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
+            if self.world.rules.extra.permits {
+                self.tell_turn(controller, slot, &mut pkt);
+            } else {
+                self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
+            }
             self.pace_after(controller, pkt.size);
+        }
+        if self.world.rules.transport.recovery == Recovery::Rud {
+            self.ask(slot, &mut pkt);
         }
         if more {
             self.node.line_up(slot);
@@ -277,6 +285,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             shape,
             flow: of.map(|flow| FlowRef { slot, tag: flow.tag }),
             of: of.map(|flow| flow as &dyn Unsent),
+            turn: None,
             notes: &mut self.world.notes.flow,
         };
         let result = f(&mut c.side, &mut cx);
@@ -284,6 +293,64 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             self.act_on_flow_notes(controller);
         }
         Some(result)
+    }
+
+    /// Whether the flow's controller lets its next frame go.
+    #[inline(always)]
+    fn permits_next(&self, slot: u32) -> bool {
+        !self.world.rules.extra.permits || self.permits(slot, self.next_size(slot))
+    }
+
+    /// Whether the flow's controller lets a frame of `next` bytes go now.
+    #[cold]
+    pub(super) fn permits(&self, slot: u32, next: u64) -> bool {
+        let flow = self.node.sending(slot as usize);
+        let Some(c) = self.node.controller(flow.controller) else { return true };
+        c.side.permits(Bytes(flow.away(u64::from(self.world.rules.payload))), Bytes(next))
+    }
+
+    /// Whether a flow's window is full.
+    pub(super) fn is_full(&self, slot: u32) -> bool {
+        let flow = self.node.sending(slot as usize);
+        let own = self.node.controller(flow.controller).and_then(|c| c.side.window());
+        let own = own.map_or(u64::MAX, |window| window.0.max(self.world.rules.least_window()));
+        flow.away(u64::from(self.world.rules.payload)) >= own.min(self.flow_window(slot))
+    }
+
+    /// \[bytes\] of a flow's next frame
+    #[cold]
+    fn next_size(&self, slot: u32) -> u64 {
+        let flow = self.node.sending(slot as usize);
+        let lost = flow.recovery.as_ref().and_then(|sender| sender.lost.first().copied());
+        let left = flow.available.saturating_sub(lost.unwrap_or(flow.sent));
+        left.min(u64::from(self.world.rules.payload)) + u64::from(self.world.rules.header(flow.left))
+    }
+
+    /// The controller of a flow is told that a packet of it leaves, and what is left behind that.
+    #[cold]
+    fn tell_turn(&mut self, controller: u32, slot: u32, pkt: &mut Packet) {
+        let left = self.node.sending(slot as usize).left;
+        let (step, header) = (u64::from(self.world.rules.payload), u64::from(self.world.rules.header(left)));
+        let (waiting, window) =
+            (self.node.in_line() + 1, self.node.controller(controller).and_then(|c| c.side.window()));
+        let Some((c, Some(flow))) = self.node.controller_with(controller, slot) else { return };
+        let (new, again) = flow.unsent(step);
+        let frames = |(bytes, packets): (u64, u64)| bytes + packets * header;
+        let turn = Turn { backlog: frames(new), again: frames(again), window, waiting };
+        let own = flow.shape(&c.shape);
+        let mut cx = FlowCx {
+            now: self.world.now,
+            owner: Owner(0),
+            shape: &own,
+            flow: Some(FlowRef { slot, tag: flow.tag }),
+            of: Some(flow as &dyn Unsent),
+            turn: Some(&turn),
+            notes: &mut self.world.notes.flow,
+        };
+        c.side.on_send(&mut cx, pkt);
+        if !self.world.notes.flow.is_empty() {
+            self.act_on_flow_notes(controller);
+        }
     }
 
     fn pace_after(&mut self, controller: u32, size: u32) {

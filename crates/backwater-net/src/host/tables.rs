@@ -266,6 +266,16 @@ impl<'a, N, F> Interface<'a, N, F> {
         self.host.ready_mask |= 1 << class.0;
     }
 
+    /// Flows that wait for their turn.
+    #[cold]
+    pub fn in_line(&self) -> u32 {
+        let first = (0..CLASSES)
+            .filter(|class| self.host.ready_mask & 1 << class != 0)
+            .map(|class| self.host.first_in_line(class));
+        let behind = |slot: &u32| Some(self.tables.flows.send[*slot as usize].behind).filter(|next| *next != NO_FLOW);
+        first.map(|first| std::iter::successors(Some(first), behind).count() as u32).sum()
+    }
+
     /// Takes out the flow whose turn it is.
     #[inline(always)]
     pub fn pop_ready(&mut self, class: usize) -> u32 {

@@ -29,7 +29,7 @@ use crate::hooks::{FlowSide, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::host::{Interface, PORT};
 use crate::node::At;
-use crate::packet::{AckHeader, DataHeader, Gap};
+use crate::packet::{AckHeader, DataHeader, Gap, Packet};
 use crate::world::Outcome;
 use backwater_engine::Time;
 
@@ -46,6 +46,8 @@ pub(crate) enum Answer {
     Beyond(u64),
     /// The same, and the payload of this packet is missing.
     Trimmed(u64),
+    /// The same, and this of the packet; what else there is to say is the receiver's report.
+    Reported(u64, Gap),
 }
 
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
@@ -61,7 +63,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// A packet of a flow goes out: from `offset`, `payload` bytes long.
     #[cold]
-    pub(crate) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32) {
+    pub(crate) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32, pkt: &mut Packet) {
+        let unordered = self.world.rules.transport.recovery == Recovery::Rud;
         let (now, timeout, step) =
             (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
         let flow = self.node.sending_mut(slot as usize);
@@ -76,12 +79,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     .doubt("data of a job are sent again, and may be on a link when their flow has ended elsewhere");
             }
         }
-        if sender.under_way(acked, sent, step) <= 1 {
+        if !unordered && sender.under_way(acked, sent, step) <= 1 {
             // Nothing else is: progress cannot be expected from before this packet.
             sender.progress = now;
         }
         sender.furthest = sender.furthest.max(end);
         sender.total += u64::from(payload);
+        if unordered {
+            return self.note_sent_unordered(slot, pkt);
+        }
         if !sender.armed {
             (sender.armed, sender.progress) = (true, now);
             self.world.push(now + timeout, Event::Timeout { slot, tag });
@@ -90,7 +96,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The receiver takes a data packet. Returns the answer.
     #[cold]
-    pub(crate) fn receive_reliably(&mut self, at: usize, data: DataHeader) -> Answer {
+    pub(crate) fn receive_reliably(&mut self, at: usize, pkt: &Packet, data: DataHeader) -> Answer {
+        if self.world.rules.transport.recovery == Recovery::Rud {
+            return self.receive_unordered(at, pkt, data);
+        }
         let (offset, end) = (data.offset, data.end());
         let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
         let recv = self.node.receiving_mut(at);
@@ -154,7 +163,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if let Some(gap) = ack.gap {
             match recovery {
                 Recovery::SelectiveRepeat => {
-                    let (Gap::Before(here) | Gap::Beyond(here) | Gap::Trimmed(here)) = gap;
+                    let (Gap::Before(here) | Gap::Beyond(here) | Gap::Trimmed(here)) = gap else { return false };
                     let trimmed = matches!(gap, Gap::Trimmed(_));
                     if trimmed {
                         // The way is there, however often the same packet is cut.
@@ -190,7 +199,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// The flow may have something to send again.
-    fn wake_flow(&mut self, at: usize) {
+    pub(crate) fn wake_flow(&mut self, at: usize) {
         let flow = self.node.sending(at);
         let idle = flow.status == Status::Idle && flow.has_more();
         let unwindowed = flow.status == Status::Windowed && flow.controller == NO_CONTROLLER;
@@ -201,6 +210,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     pub(crate) fn timed_out(&mut self, at: usize) {
+        if self.world.rules.transport.recovery == Recovery::Rud {
+            return self.timed_out_unordered(at);
+        }
         let (now, timeout, step) =
             (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
         let retries = self.world.rules.transport.retries;
@@ -238,7 +250,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.world.outcomes.push(Outcome::TimedOut { tries });
         let controller = self.node.sending(at).controller;
         if controller != NO_CONTROLLER {
-            self.at_controller(controller, at as u32, |side, cx| side.on_loss(cx, Loss::Timeout));
+            self.at_controller(controller, at as u32, |side, cx| {
+                side.on_loss(cx, Loss::Timeout { bytes: sent.saturating_sub(acked) })
+            });
         }
         self.wake_flow(at);
         if controller != NO_CONTROLLER {

@@ -211,7 +211,9 @@ impl<A: Actors> Network<A> {
         match shape {
             Some(shape) => {
                 let (left, hash) = (flow.left, flow.hash);
-                let own = FlowShape { payload: Bytes(u64::from(self.world.rules.payload)), ..flow.shape(&shape) };
+                let payload = self.world.rules.payload;
+                let frame = Bytes(u64::from(payload + self.world.rules.header(flow.left)));
+                let own = FlowShape { payload: Bytes(u64::from(payload)), frame, ..flow.shape(&shape) };
                 let own = FlowShape { line: self.nic_rate(to), ..own };
                 self.tables.flows.send[at].controller = self.controller(&own, to, left, slot, hash);
                 if begun {

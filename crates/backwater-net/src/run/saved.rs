@@ -87,7 +87,8 @@ where
         to.put(&(self.world.now, self.world.order));
         self.world.queue.save(&mut to);
         self.world.slab.save(&mut to);
-        self.world.attachments.save(&mut to);
+        to.put(&self.world.attachments);
+        to.put(&self.world.reports);
         self.world.totals.save(&mut to);
         self.world.probes.save(&mut to);
         self.world.fabric.save(&mut to);
@@ -114,7 +115,8 @@ where
         (self.world.now, self.world.order) = from.take()?;
         self.world.queue.load(from)?;
         self.world.slab.load(from)?;
-        self.world.attachments.load(from)?;
+        self.world.attachments = from.take()?;
+        self.world.reports = from.take()?;
         self.world.totals.load(from)?;
         self.world.probes.load(from)?;
         self.world.fabric.load(from)?;

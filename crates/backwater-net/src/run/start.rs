@@ -107,6 +107,7 @@ impl<A: Actors> Network<A> {
             class: spec.class,
             line: self.nic_rate(nic),
             payload: Bytes(u64::from(self.world.rules.payload)),
+            frame: Bytes(u64::from(self.world.rules.payload + self.world.rules.header(left))),
             hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
         };
         self.tables.flows.send[slot as usize].hops = shape.hops;

@@ -58,7 +58,7 @@ impl Makes for Telemetry {
         Some(Box::new(self.clone()))
     }
     fn extra(&self) -> Extra {
-        Extra { port_events: true, attachment: true, may_start: false }
+        Extra { port_events: true, attachment: true, ..Extra::NONE }
     }
 }
 
@@ -392,7 +392,7 @@ impl Makes for Holds {
         if self.at_switch { Box::new(Absent) } else { Box::new(self.clone()) }
     }
     fn extra(&self) -> Extra {
-        Extra { port_events: true, may_start: true, attachment: false }
+        Extra { port_events: true, may_start: true, ..Extra::NONE }
     }
 }
 

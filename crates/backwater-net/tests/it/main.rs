@@ -12,5 +12,6 @@ mod losses;
 mod own;
 mod queue_pairs;
 mod queueing;
+mod rud;
 mod several_links;
 mod transport;

@@ -109,7 +109,7 @@ impl Renderer {
 
     fn ack(&self, packet: &Packet, ack: AckHeader, octets: &mut Vec<u8>) {
         ethernet(octets, host_mac(packet.dst), host_mac(ack.src));
-        let nack = ack.gap.is_some();
+        let nack = ack.is_nack();
         let psn = self.psn(if nack { ack.received } else { ack.received.saturating_sub(1) });
         let becn = packet.ecn() == Ecn::Ce;
         let bth = Bth { opcode: opcode::ACKNOWLEDGE, becn, psn, ..bth_of(packet.flow.tag) };

@@ -149,6 +149,7 @@ fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
         class: Class(0),
         line: Rate::gbps(1),
         payload: resolved.file.packet.payload,
+        frame: resolved.file.packet.payload + resolved.file.packet.header,
         hops: 1,
     };
     if let Some((a, b, what)) = resolved.mechanisms.clashes().iter().find(|(.., what)| *what != Claims::FLOW_RATE) {

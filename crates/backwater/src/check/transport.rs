@@ -3,7 +3,8 @@
 use crate::error::{ScenarioError, Warning};
 use crate::resolved::Resolved;
 use backwater_engine::Time;
-use backwater_net::config::{Recovery, TransportParams, Window};
+use backwater_net::Bytes;
+use backwater_net::config::{AckParams, Recovery, TransportParams, Window};
 use backwater_net::hooks::RoundTrip;
 
 /// Refuses what cannot work, and warns of what has no effect.
@@ -29,8 +30,16 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
     }
     if let Some(name) = resolved.mechanisms.recovering().filter(|_| transport.recovery == Recovery::None) {
         let reason = format!("`{name}` counts on lost packets being sent again, and nothing is");
-        let hint = "transport.recovery = \"selective-repeat\" with transport.in_order = false";
+        let hint = "transport.recovery = \"rud\", or \"selective-repeat\" with transport.in_order = false";
         return refuse("transport.recovery", reason, hint.into());
+    }
+    if let Some(name) = resolved.mechanisms.counting().filter(|_| transport.recovery != Recovery::Rud) {
+        let reason = format!("`{name}` goes by acknowledgements of single packets and a count of what is in flight");
+        return refuse("transport.recovery", reason, format!("transport.recovery = \"rud\", or {name} = false"));
+    }
+    if ack.bytes == Bytes::ZERO {
+        let reason = "every packet comes to more than nothing".into();
+        return refuse("ack.bytes", reason, "1 B for an acknowledgement of each packet, or more".into());
     }
     if transport.recovery != Recovery::None && transport.timeout < Time::ns(1) {
         let reason = format!("a timeout of {} leaves no time for an acknowledgement", transport.timeout);
@@ -53,12 +62,12 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
             Recovery::SelectiveRepeat => {
                 return refuse("with selective repeat every packet beyond a gap is reported", "leave it out");
             }
+            Recovery::Rud => return refuse("packets are reported one by one, when they come", "leave it out"),
             Recovery::None => return refuse("nothing is sent again", "transport.recovery = \"go-back-n\""),
         }
     }
-    if let Some(name) =
-        resolved.mechanisms.reorders().filter(|_| transport.recovery != Recovery::None && transport.in_order)
-    {
+    let takes_order = matches!(transport.recovery, Recovery::GoBackN | Recovery::SelectiveRepeat) && transport.in_order;
+    if let Some(name) = resolved.mechanisms.reorders().filter(|_| takes_order) {
         let reason = format!(
             "`{name}` lets packets overtake each other, and {} takes a gap for a loss",
             match transport.recovery {
@@ -66,10 +75,10 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
                 _ => "selective-repeat in order",
             }
         );
-        let hint = "transport.recovery = \"selective-repeat\" with transport.in_order = false, or \"none\" in a lossless network";
+        let hint = "transport.recovery = \"selective-repeat\" with transport.in_order = false, \"rud\", or \"none\" in a lossless network";
         return refuse("transport.recovery", reason, hint.into());
     }
-    let least = ack.together(packet.payload);
+    let least = if transport.recovery == Recovery::Rud { packet.payload } else { ack.together(packet.payload) };
     if let Some(Window::Bytes(window)) = transport.window
         && window < least
     {
@@ -100,7 +109,21 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
         reason: "without effect: nothing is sent again".into(),
         hint: "transport.recovery = \"go-back-n\" or \"selective-repeat\"".into(),
     });
-    Ok(warnings.chain(impatient(resolved, round_trip)).collect())
+    Ok(warnings.chain(other_count(resolved)).chain(impatient(resolved, round_trip)).collect())
+}
+
+/// What is acknowledged together is counted in packets or in bytes, as the transport does it: the other key is without effect.
+fn other_count(resolved: &Resolved) -> Option<Warning> {
+    let (ack, usual) = (&resolved.file.ack, AckParams::default());
+    let rud = resolved.file.transport.recovery == Recovery::Rud;
+    let (key, value, other) = match rud {
+        true if ack.every != usual.every => ("ack.every", ack.every.to_string(), "ack.bytes"),
+        false if ack.bytes != usual.bytes => ("ack.bytes", ack.bytes.to_string(), "ack.every"),
+        _ => return None,
+    };
+    let unit = if rud { "bytes" } else { "packets" };
+    let reason = format!("without effect: with this transport.recovery a receiver counts {unit}");
+    Some(Warning { key: key.into(), value, reason, hint: other.into() })
 }
 
 /// Receivers that report a gap again before what closes it can have come: each NACK sends the flow back once more, past its window,

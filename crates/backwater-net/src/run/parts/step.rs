@@ -132,6 +132,9 @@ impl<A: Actors> Network<A> {
                 if let Some(carried) = beside.and_then(|beside| beside.carried) {
                     self.world.attachments.put(pkt, packet.uid, carried);
                 }
+                if let Some(report) = beside.and_then(|beside| beside.report) {
+                    self.world.reports.put(pkt, packet.uid, report);
+                }
                 let event = Event::Arrive { port: crossing.port, pkt };
                 self.world.queue.push(crossing.at, order(2, packet.uid), event);
             }

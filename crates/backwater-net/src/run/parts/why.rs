@@ -69,6 +69,7 @@ fn keeps_controllers<A: Actors>(actors: &A) -> bool {
             class: Class(class),
             line: Rate::gbps(100),
             payload: Bytes(1),
+            frame: Bytes(1),
             hops: 1,
         };
         actors.rate_key(&shape, 0) != RateKey::Flow

@@ -14,7 +14,9 @@ use serde_json::{Value as Json, json};
 /// Changes what cannot be valid; `own` are the dice for what is confined.
 pub fn fit(dice: &mut Dice, own: &mut Dice, case: &mut Case, graph: &Graph) {
     one_of(dice, case, &["pfc", "pause"]);
-    one_of(dice, case, &["spray", "flowlet"]);
+    one_of(dice, case, &["spray", "flowlet", "ev"]);
+    // Both write a word into packets.
+    one_of(dice, case, &["bcn", "rccc"]);
     rate_limiters(dice, case);
     confine(own, case);
     transport(case);
@@ -56,7 +58,7 @@ fn rate_limiters(dice: &mut Dice, case: &mut Case) {
         case.remove("bcn");
         return;
     }
-    one_of(dice, case, &["dcqcn", "qcn", "bcn", "dctcp", "swift", "timely", "hpcc"]);
+    one_of(dice, case, &["dcqcn", "qcn", "bcn", "dctcp", "swift", "timely", "hpcc", "nscc"]);
 }
 
 fn transport(case: &mut Case) {
@@ -68,7 +70,12 @@ fn transport(case: &mut Case) {
     if case.tree.contains_key("trim") {
         case.remove("ack.enabled");
     }
-    if case.tree.contains_key("trim") || case.tree.contains_key("spray") && reliable {
+    if ["nscc", "rccc", "ev"].iter().any(|name| case.tree.contains_key(*name)) {
+        case.remove("ack.enabled");
+        case.set("transport.recovery", json!("rud"));
+    }
+    let rud = is(case, "transport.recovery", "rud");
+    if !rud && (case.tree.contains_key("trim") || case.tree.contains_key("spray") && reliable) {
         case.set("transport.recovery", json!("selective-repeat"));
         case.set("transport.in_order", json!(false));
     } else if go_back {

@@ -1,0 +1,195 @@
+//! Entropy values: a sender spreads the packets of a flow over equal ways — UEC 1.0 (entropy value, EV, of the packet delivery sublayer); Bonato
+//! et al., "REPS: Recycled Entropy Packet Spraying for Adaptive Load Balancing and Failure Mitigation", EuroSys 2026; rules of `htsim_uec`
+//! (ultraethernet/uet-htsim, commit 40ccb052).
+//!
+//! Switches choose among equal ways by a hash (ECMP). The sender gives each packet a value that goes into this hash, and so another way; the answer
+//! brings the value back, and says how the way was. [`crate::uet::values`] has the rules; this file says what of a run goes into them.
+//!
+//! ```text
+//! packet       value by `policy`; the same value of the same flow takes the same way
+//! ACK          unmarked: good;  marked: marked
+//! cut          at the port to its receiver: as an ACK, since no other way would do;  elsewhere: trimmed
+//! timeout      of an unknown value, for which 0 stands
+//! ```
+//!
+//! An answer goes back by the value of the packet that caused it. Control frames have no value.
+//!
+//! **Not modelled:** probes of ways; values of control frames.
+
+use crate::uet::values::{Bitmap, Feedback, Mixed, Oblivious, Recycled, Reps};
+use backwater_derive::parameters;
+use backwater_engine::Rng;
+use backwater_net::hooks::{
+    Absent, Ack, Claims, Extra, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach,
+};
+use backwater_net::packet::Packet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a sender chooses the value of the next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// All values in turns, in an order that changes after each pass.
+    Oblivious,
+    /// The same, passing over values that were marked, cut or lost.
+    Bitmap,
+    /// Values that came through unmarked once more, of the last eight; otherwise one by chance.
+    Reps,
+    /// All values that came through unmarked once more, in their order; otherwise one by chance.
+    Recycled,
+    /// These; where there are none, as `bitmap`.
+    Mixed,
+}
+
+/// Parameters of entropy values.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// `oblivious`, `bitmap`, `reps`, `recycled` or `mixed`.
+    #[param(default = Policy::Mixed, source = "uet-htsim: mixed")]
+    pub policy: Policy,
+    /// Number of values: a power of two.
+    #[param(
+        symbol = "P", default = 64, range = 1..=65536, source = "uet-htsim: -paths, 64", why = "a value has 16 bits"
+    )]
+    pub values: u32,
+}
+
+/// Entropy values.
+pub enum EntropyValues {}
+
+impl Mechanism for EntropyValues {
+    const NAME: &'static str = "ev";
+    const DEFINED_BY: &'static str = "UEC 1.0; Bonato et al., EuroSys 2026";
+    const SUMMARY: &'static str =
+        "gives each packet a value by which switches choose its way, and learns from the answers";
+    const IDLE: &'static str = "never took up a value again";
+    const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { path: true, ..Claims::NONE },
+            needs: Needs { recovery: true, counts: true, ..Needs::default() },
+            reorders: true,
+            ..Profile::default()
+        }
+    }
+
+    fn flow(params: &Params, _: &FlowShape, (): &()) -> Option<Sender> {
+        let bits = params.values.max(1).ilog2();
+        Some(Sender { policy: params.policy, bits, state: None, drawn: 0, again: 0 })
+    }
+}
+
+/// What a policy keeps, and the flow's random numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept {
+    rng: Rng,
+    values: Values,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Values {
+    Oblivious(Oblivious),
+    Bitmap(Bitmap),
+    Reps(Reps),
+    Recycled(Recycled),
+    Mixed(Mixed),
+}
+
+/// The sender of one flow.
+#[derive(backwater_derive::State)]
+pub struct Sender {
+    #[state(fixed)]
+    policy: Policy,
+    /// log2 P
+    #[state(fixed)]
+    bits: u32,
+    /// From the first packet on.
+    state: Option<Box<Kept>>,
+    /// packets that were given a value
+    drawn: u64,
+    /// values that were taken up again
+    again: u64,
+}
+
+// The specification.
+impl FlowSide for Sender {
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+        let (policy, bits) = (self.policy, self.bits);
+        let kept = self.state.get_or_insert_with(|| {
+            let mut rng = cx.stream("entropy values");
+            let values = match policy {
+                Policy::Oblivious => Values::Oblivious(Oblivious::new(bits, &mut rng)),
+                Policy::Bitmap => Values::Bitmap(Bitmap::new(bits, &mut rng)),
+                Policy::Reps => Values::Reps(Reps::new(bits)),
+                Policy::Recycled => Values::Recycled(Recycled::new(bits)),
+                Policy::Mixed => Values::Mixed(Mixed::new(bits, &mut rng)),
+            };
+            Box::new(Kept { rng, values })
+        });
+        let (now, rng) = (cx.now(), &mut kept.rng);
+        let again = match &mut kept.values {
+            Values::Oblivious(_) | Values::Bitmap(_) => None,
+            Values::Reps(reps) => reps.again(now),
+            Values::Recycled(recycled) => recycled.again(),
+            Values::Mixed(mixed) => mixed.again(),
+        };
+        self.again += u64::from(again.is_some());
+        let window = cx.turn().window;
+        let value = again.unwrap_or_else(|| match &mut kept.values {
+            Values::Oblivious(oblivious) => oblivious.next(rng),
+            Values::Bitmap(bitmap) => bitmap.next(rng),
+            Values::Reps(reps) => reps.draw(rng),
+            Values::Recycled(recycled) => {
+                recycled.draw(self.drawn, window.map(|window| window.0 / u64::from(pkt.size.max(1))), rng)
+            }
+            Values::Mixed(mixed) => mixed.draw(rng),
+        });
+        self.drawn += 1;
+        pkt.spread_by(value);
+    }
+
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
+        if let Some(counted) = ack.counted {
+            self.learn(cx, counted.ev, came(ack.marked));
+        }
+    }
+
+    #[cold]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+        match loss {
+            Loss::Trimmed(cut) if cut.last_hop => self.learn(cx, cut.ev, came(cut.marked)),
+            Loss::Trimmed(cut) => self.learn(cx, cut.ev, Feedback::Trimmed),
+            Loss::Timeout { .. } => self.learn(cx, 0, Feedback::Timeout),
+            Loss::Gap => {}
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.again, margin: None }
+    }
+}
+
+fn came(marked: bool) -> Feedback {
+    if marked { Feedback::Marked } else { Feedback::Good }
+}
+
+impl Sender {
+    fn learn(&mut self, cx: &FlowCx<'_>, value: u16, feedback: Feedback) {
+        let Some(kept) = &mut self.state else { return };
+        match &mut kept.values {
+            Values::Oblivious(_) => {}
+            Values::Bitmap(bitmap) => bitmap.feedback(value, feedback),
+            Values::Reps(reps) => reps.feedback(cx.now(), value, feedback),
+            Values::Recycled(recycled) => recycled.feedback(value, feedback),
+            Values::Mixed(mixed) => mixed.feedback(value, feedback),
+        }
+    }
+}

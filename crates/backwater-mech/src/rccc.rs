@@ -1,0 +1,310 @@
+//! RCCC, Receiver Credit Congestion Control — UEC 1.0, section 3.6.14, as `htsim_uec` has it (ultraethernet/uet-htsim, commit 40ccb052).
+//!
+//! A sender begins with credit of its own (speculation), until anything comes back; from then on it sends what its receiver pulls. Packets carry
+//! how far the sender would go, and the receiver's interface gives credit in turns, at 99 % of its link's rate. [`crate::uet::credit`] has
+//! the sender's rules, [`crate::uet::pacer`] the receiver's; this file says what of a run goes into them.
+//!
+//! ```text
+//! send if       credit > 0;  the packet carries its target
+//! any answer    ends speculation
+//! pull frame    64 B, in the class of control, to the sender: credit up to its number
+//! timeout       credit <= 0:  a request to send, with the target: the receiver pulls again
+//! ```
+//!
+//! **Not modelled:** the control for oversubscribed networks, which scales the pacer by marks.
+//! **Where we differ:** a request to send has no number among the packets, and is not acknowledged. It is also sent when `request_interval` has
+//! passed without a pull while credit lacks, so that a lost pull cannot stop a flow. Each flow is a connection.
+
+use crate::uet::credit::{Credit, Sent};
+use crate::uet::pacer::Pacer;
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{
+    Absent, Ack, Carrier, Claims, Count, Extra, Fate, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism, Needs,
+    NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
+};
+use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port};
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// Frame of a pull.
+const PULL: &str = "pull";
+/// Frame of a request to send.
+const REQUEST: &str = "rts";
+/// Pulls count from here, so that a target below the first pull is no negative number.
+const BASE: u64 = 100_000_000;
+
+/// Parameters of RCCC.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Round trip of a full packet and its acknowledgement through the idle network, for the longest way. A sender speculates with 1.5 x rate x this.
+    #[param(
+        symbol = "network_rtt", default = Time(14_022_720), range = Time(1_000)..,
+        source = "uet-htsim: 2 x latency + links x (full packet + acknowledgement); value: three tiers, 100 Gb/s, 1 us a link",
+        why = "no packet takes no time"
+    )]
+    pub network_rtt: Time,
+    /// Class of pulls and requests.
+    #[param(default = 6, range = 0..=7, source = "choice: before data, as what is trimmed", why = "there is no such class")]
+    pub class: u8,
+    /// Time without a pull after which a sender that lacks credit asks again.
+    #[param(
+        default = Time::us(100), range = Time::us(1)..,
+        source = "choice: about the retransmission timeout of uet-htsim", why = "no pull could have come"
+    )]
+    pub request_interval: Time,
+}
+
+impl Params {
+    /// \[bytes\] configured_maxwnd of a link of this rate.
+    fn maxwnd(&self, rate: backwater_net::Rate) -> u64 {
+        let bdp = rate.bytes_in(self.network_rtt).0;
+        bdp + bdp / 2
+    }
+}
+
+/// What a pull or a request says.
+#[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
+struct Word {
+    /// \[quanta\] Up to here credit is given, or asked for.
+    number: u64,
+    src: HostId,
+    request: bool,
+}
+
+/// RCCC.
+pub enum Rccc {}
+
+impl Mechanism for Rccc {
+    const NAME: &'static str = "rccc";
+    const DEFINED_BY: &'static str = "UEC 1.0, section 3.6.14";
+    const SUMMARY: &'static str =
+        "lets receivers pull what senders send, in turns and just below the rate of their link";
+    const IDLE: &'static str = "never pulled";
+    const FRAMES: &'static [&'static str] = &[PULL, REQUEST];
+    const MESSAGE: TypeId = TypeId::of::<Word>();
+    const VALUE: &'static str = "of pull and rts the number in quanta of 256 B, counted from 100,000,000";
+    const COUNTERS: &'static str = "pulls (sent by receivers), unasked (of these, those that nobody had asked for), requests (that receivers have got)";
+    const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Receiver;
+    type Flow = Sender;
+
+    fn profile(params: &Params) -> Profile {
+        Profile {
+            claims: Claims { packet_tag: true, ..Claims::NONE },
+            needs: Needs { acks: true, recovery: true, counts: true, ..Needs::default() },
+            classes: 1 << (params.class & 7),
+            longest_message: Bytes(u64::from(Control::MIN_FRAME)),
+            ..Profile::default()
+        }
+    }
+
+    fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        let word = frame.message::<Word>()?;
+        // Our choice: no layout is public. Kind, then the number modulo 2^16 as the standard counts it, and the whole number.
+        octets.extend([u8::from(word.request), 0]);
+        octets.extend((word.number as u16).to_be_bytes());
+        octets.extend({ word.number }.to_be_bytes());
+        Some(Carrier::Udp(UDP_PORT))
+    }
+
+    fn nic(params: &Params, shape: &NicShape) -> Option<Receiver> {
+        Some(Receiver {
+            class: Class(params.class),
+            pacer: Pacer::new(shape.rate, params.maxwnd(shape.rate), BASE),
+            senders: BTreeMap::new(),
+            pulls: 0,
+            unasked: 0,
+            requests: 0,
+        })
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        Some(Sender {
+            credit: Credit::new(shape.frame.0, params.maxwnd(shape.line), BASE),
+            class: Class(params.class),
+            header: shape.frame.0.saturating_sub(shape.payload.0),
+            interval: params.request_interval,
+            pulls: 0,
+            seen: 0,
+        })
+    }
+}
+
+/// UDP port of UET (IANA: ultraethernet, 4793).
+const UDP_PORT: u16 = 4793;
+
+/// The sender of one flow.
+#[derive(backwater_derive::State)]
+pub struct Sender {
+    credit: Credit,
+    #[state(fixed)]
+    class: Class,
+    /// \[bytes\] of headers in a frame
+    #[state(fixed)]
+    header: u64,
+    /// request_interval
+    #[state(fixed)]
+    interval: Time,
+    /// pulls that have come, and those that had when it last looked
+    pulls: u64,
+    seen: u64,
+}
+
+// The specification: senders.
+impl FlowSide for Sender {
+    #[inline(always)]
+    fn permits(&self, _: Bytes, _: Bytes) -> bool {
+        self.credit.permits()
+    }
+
+    fn on_start(&mut self, cx: &mut FlowCx<'_>) {
+        cx.arm(cx.now().after(self.interval), 0);
+    }
+
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+        let turn = cx.turn();
+        pkt.tag = self.credit.on_send(&Sent {
+            bytes: u64::from(pkt.size),
+            backlog: turn.backlog,
+            rtx_backlog: turn.again,
+            cwnd: turn.window.map(|window| window.0),
+            waiting: turn.waiting,
+        });
+    }
+
+    fn on_ack(&mut self, _: &mut FlowCx<'_>, _: &Ack<'_>) {
+        self.credit.on_answer();
+    }
+
+    #[cold]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+        match loss {
+            Loss::Trimmed(_) => self.credit.on_answer(),
+            Loss::Timeout { .. } => self.request(cx),
+            Loss::Gap => {}
+        }
+    }
+
+    fn on_control(&mut self, _: &mut FlowCx<'_>, frame: &Control) -> Fate {
+        let Some(word) = frame.message::<Word>().filter(|word| !word.request) else { return Fate::Passed };
+        self.pulls += 1;
+        self.credit.on_pull(word.number);
+        Fate::Consumed
+    }
+
+    fn on_timer(&mut self, cx: &mut FlowCx<'_>, _: u16) {
+        if self.pulls == self.seen {
+            self.request(cx);
+        }
+        self.seen = self.pulls;
+        cx.arm(cx.now().after(self.interval), 0);
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.pulls, margin: None }
+    }
+}
+
+impl Sender {
+    /// Asks for credit, where it lacks.
+    fn request(&mut self, cx: &mut FlowCx<'_>) {
+        let payload = cx.backlog().0;
+        if self.credit.permits() || payload == 0 {
+            return;
+        }
+        let backlog = payload + payload.div_ceil(cx.shape().payload.0.max(1)) * self.header;
+        let number = self.credit.target(&Sent { bytes: 0, backlog, rtx_backlog: 0, cwnd: None, waiting: 1 });
+        let (src, dst) = (cx.shape().src, cx.shape().dst);
+        let word = Word { number, src, request: true };
+        let frame = Control { flow: cx.flow(), ..Control::carrying(REQUEST, Control::MIN_FRAME, number, &word) };
+        cx.send(dst, self.class, frame);
+    }
+}
+
+/// The pacer of an interface, and whom it serves.
+#[derive(backwater_derive::State)]
+pub struct Receiver {
+    #[state(fixed)]
+    class: Class,
+    pacer: Pacer<FlowRef>,
+    senders: BTreeMap<FlowRef, HostId>,
+    pulls: u64,
+    unasked: u64,
+    requests: u64,
+}
+
+// The specification: receivers.
+impl NicSide for Receiver {
+    fn on_flow_start(&mut self, _: &mut NicCx<'_>, incoming: &Incoming) {
+        self.senders.insert(incoming.flow, incoming.src);
+    }
+
+    fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
+        // A flow that is over asks for nothing, whatever comes of it once more.
+        if self.senders.contains_key(&pkt.flow) {
+            let cut = pkt.data().is_some_and(|data| data.payload == 0);
+            self.asked(cx, pkt.flow, pkt.tag, cut);
+        }
+    }
+
+    fn on_flow_end(&mut self, _: &mut NicCx<'_>, flow: FlowRef) {
+        self.pacer.end(flow);
+        if !self.pacer.knows(flow) {
+            self.senders.remove(&flow);
+        }
+    }
+
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        let Some(word) = frame.message::<Word>().filter(|word| word.request) else { return Fate::Passed };
+        if let Some(flow) = frame.flow {
+            self.requests += 1;
+            self.senders.insert(flow, word.src);
+            self.asked(cx, flow, word.number, true);
+        }
+        Fate::Consumed
+    }
+
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, _: Token) {
+        self.turn(cx);
+    }
+
+    fn counts(&self, _: Time) -> Vec<Count> {
+        let all = [("pulls", self.pulls), ("unasked", self.unasked), ("requests", self.requests)];
+        all.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (Port(0), name, n)).collect()
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.pulls, margin: None }
+    }
+}
+
+impl Receiver {
+    fn asked(&mut self, cx: &mut NicCx<'_>, flow: FlowRef, target: u64, urgent: bool) {
+        if self.pacer.on_target(flow, target, urgent) {
+            self.turn(cx);
+        }
+    }
+
+    fn turn(&mut self, cx: &mut NicCx<'_>) {
+        let Some(pull) = self.pacer.turn() else { return };
+        self.pulls += 1;
+        self.unasked += u64::from(pull.unasked);
+        if let Some(src) = self.senders.get(&pull.flow).copied() {
+            let word = Word { number: pull.number, src, request: false };
+            let frame = Control::carrying(PULL, Control::MIN_FRAME, pull.number, &word);
+            cx.reply(src, self.class, Control { flow: Some(pull.flow), ..frame });
+        }
+        if !self.pacer.knows(pull.flow) {
+            self.senders.remove(&pull.flow);
+        }
+        cx.arm(cx.now().after(pull.then), 0);
+    }
+}
