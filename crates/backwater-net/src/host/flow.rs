@@ -232,7 +232,9 @@ impl SendFlow {
     #[inline(always)]
     pub fn away(&self, step: u64) -> u64 {
         match &self.recovery {
-            Some(sender) if sender.outstanding.is_some() => sender.outstanding.as_ref().map_or(0, |out| out.in_flight),
+            Some(sender) if sender.outstanding.is_some() => {
+                sender.outstanding.as_ref().map_or(0, |out| out.in_flight())
+            }
             Some(sender) if sender.owes() => sender.under_way(self.acked, self.sent, step) * step,
             _ => self.sent.saturating_sub(self.acked),
         }

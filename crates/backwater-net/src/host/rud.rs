@@ -48,8 +48,8 @@ pub(crate) struct Outstanding {
     records: VecDeque<Record>,
     /// When packets were sent, and which. What is acknowledged, lost or sent again since is passed over.
     order: VecDeque<(Time, u64)>,
-    /// \[bytes\] of frames
-    pub in_flight: u64,
+    /// \[bytes\] of frames. Below zero between the count of a packet that had been given up and its acknowledgement.
+    balance: i64,
     /// \[bytes\] of frames that the receiver has counted
     counted: u64,
 }
@@ -73,9 +73,14 @@ enum Stands {
 }
 
 impl Outstanding {
+    /// \[bytes\] of frames in flight
+    pub fn in_flight(&self) -> u64 {
+        self.balance.max(0) as u64
+    }
+
     /// A packet is sent.
     fn send(&mut self, number: u64, size: u32, now: Time) -> u16 {
-        self.in_flight += u64::from(size);
+        self.balance += i64::from(size);
         self.order.push_back((now, number));
         let at = number.saturating_sub(self.first) as usize;
         if at == self.records.len() {
@@ -101,7 +106,7 @@ impl Outstanding {
     fn count(&mut self, counted: u64) -> u64 {
         let more = counted.saturating_sub(self.counted);
         self.counted += more;
-        self.in_flight = self.in_flight.saturating_sub(more);
+        self.balance -= more as i64;
         more
     }
 
@@ -110,7 +115,7 @@ impl Outstanding {
         let record = self.record(number).filter(|record| record.stands == Stands::UnderWay)?;
         record.stands = Stands::Lost;
         let size = record.size;
-        self.in_flight = self.in_flight.saturating_sub(u64::from(size));
+        self.balance -= i64::from(size);
         Some(size)
     }
 
@@ -121,7 +126,7 @@ impl Outstanding {
         record.stands = Stands::Arrived;
         if before == Stands::Lost {
             // Its loss had taken it off, and so has the receiver's count.
-            self.in_flight += u64::from(size);
+            self.balance += i64::from(size);
         }
         (before != Stands::Arrived, before == Stands::Lost)
     }
@@ -141,8 +146,6 @@ impl Outstanding {
             }
             self.order.pop_front();
         }
-        // What a clamped count has left of packets that are gone.
-        self.in_flight = 0;
         None
     }
 }
@@ -284,7 +287,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
         }
         outstanding.forget_before(upto);
-        let in_flight = outstanding.in_flight;
+        let in_flight = outstanding.in_flight();
         if further {
             (sender.progress, sender.tries) = (now, 0);
         }
@@ -308,7 +311,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let cut = Cut {
             bytes: u64::from(size),
             rtt: now - sent,
-            in_flight: outstanding.in_flight,
+            in_flight: outstanding.in_flight(),
             last_hop: flags & DataHeader::LAST_HOP != 0,
             marked: header.is_marked(),
             ev,
@@ -381,8 +384,8 @@ mod tests {
     #[test]
     fn in_flight_goes_by_the_receivers_count() {
         let mut all = four();
-        assert_eq!((all.in_flight, all.count(200), all.in_flight), (400, 200, 200));
-        assert_eq!((all.count(100), all.in_flight), (0, 200), "an older count says nothing");
+        assert_eq!((all.in_flight(), all.count(200), all.in_flight()), (400, 200, 200));
+        assert_eq!((all.count(100), all.in_flight()), (0, 200), "an older count says nothing");
         all.forget_before(2);
         assert_eq!(
             (all.oldest(), all.under_way(1), all.under_way(2)),
@@ -395,17 +398,29 @@ mod tests {
     #[test]
     fn what_was_given_up_and_arrives_is_counted_once() {
         let mut all = four();
-        assert_eq!((all.lose(1), all.in_flight), (Some(100), 300));
-        assert_eq!((all.lose(1), all.in_flight), (None, 300), "it is given up already");
+        assert_eq!((all.lose(1), all.in_flight()), (Some(100), 300));
+        assert_eq!((all.lose(1), all.in_flight()), (None, 300), "it is given up already");
         // It is acknowledged while it waits: the count has taken it off once more.
         all.count(100);
-        assert_eq!((all.in_flight, all.arrive(1), all.in_flight), (200, (true, true), 300));
+        assert_eq!((all.in_flight(), all.arrive(1), all.in_flight()), (200, (true, true), 300));
         assert_eq!(all.arrive(1), (false, false));
         // The third is sent again before that.
         all.lose(2);
-        assert_eq!((all.send(2, 100, Time(9)), all.in_flight), (2, 300));
+        assert_eq!((all.send(2, 100, Time(9)), all.in_flight()), (2, 300));
         all.count(200);
-        assert_eq!((all.arrive(2), all.in_flight), ((true, false), 200), "packets 0 and 3 are under way");
+        assert_eq!((all.arrive(2), all.in_flight()), ((true, false), 200), "packets 0 and 3 are under way");
+    }
+
+    /// A packet is given up twice before its first sending arrives: the count comes first, and what it takes off too much the map gives back.
+    #[test]
+    fn what_was_given_up_twice_leaves_nothing_in_flight() {
+        let mut all = Outstanding::default();
+        all.send(0, 100, Time(1));
+        all.lose(0);
+        all.send(0, 100, Time(2));
+        all.lose(0);
+        assert_eq!((all.count(100), all.in_flight()), (100, 0));
+        assert_eq!((all.arrive(0), all.in_flight()), ((true, true), 0));
     }
 
     #[test]
@@ -420,6 +435,6 @@ mod tests {
         assert_eq!(all.oldest(), Some((Time(8), 0)));
         all.count(400);
         all.arrive(0);
-        assert_eq!((all.oldest(), all.in_flight), (None, 0));
+        assert_eq!((all.oldest(), all.in_flight()), (None, 0));
     }
 }
