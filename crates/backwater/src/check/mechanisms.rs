@@ -157,6 +157,17 @@ fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
         return Err(resolved.error(b, reason).hint(format!("switch one of them off: `{a} = false` or `{b} = false`")));
     }
     let (limiters, flows) = (resolved.mechanisms.rate_limiters(&flow), populations(resolved));
+    if let Some(name) = resolved.mechanisms.counting()
+        && let Some((limiter, key, _)) = limiters.iter().find(|(_, key, _)| *key != RateKey::Flow)
+    {
+        let reason = format!(
+            "`{name}` keeps an account of each flow, and `{limiter}` has one rate limiter for each {}",
+            shared_by(*key)
+        );
+        return Err(resolved.error(name, reason).hint(format!(
+            "a rate limiter for each flow, where `{limiter}` has a parameter for it; or switch one of them off"
+        )));
+    }
     let pairs = (0..limiters.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
     for (first, second) in pairs {
         let [(a, key_a, of_a), (b, key_b, of_b)] = [&limiters[first], &limiters[second]];

@@ -141,6 +141,12 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("recorded group unknown", flow("from = 1\nto = 0\nsize = \"1 KB\"\n[output]\nwaits = [\"incst\"]\n")),
         ("table placed", flow("table = \"flows.csv\"\nplacement = \"random\"\n")),
         ("no recovery of that name", star("[transport]\nrecovery = \"go-back\"\n")),
+        (
+            "credit of each flow, and a limiter for each destination",
+            star("[transport]\nrecovery = \"rud\"\n[qcn]\nper = \"destination\"\n[rccc]\n"),
+        ),
+        ("a window that counts, and go-back-n", star("[transport]\nrecovery = \"go-back-n\"\n[nscc]\n")),
+        ("nothing is acknowledged at a time", star("[transport]\nrecovery = \"rud\"\n[ack]\nbytes = \"0 B\"\n")),
         ("no timeout", star("[transport]\nrecovery = \"go-back-n\"\ntimeout = \"0 s\"\n")),
         ("retries of no number", star("[transport]\nrecovery = \"go-back-n\"\nretries = \"many\"\n")),
         ("negative retries", star("[transport]\nrecovery = \"go-back-n\"\nretries = -1\n")),
