@@ -454,6 +454,10 @@ pub struct NicParams {
     /// Packets that each of the 8 classes may send in its turn, where several have something to send; classes of weight 0 go before all others, the highest first. Absent: strict priority for all.
     #[schemars(extend("x-source" = "weighted round robin, Katevenis, Sidiropoulos and Courcoubetis, IEEE JSAC 1991; default: choice", "x-range" = "0 to 2^32 - 1 each"))]
     pub weights: Option<[u32; 8]>,
+    /// Turns of acknowledgements and control messages, where these and data both wait at a host's interface, between two of data: then one packet of data goes in every `control_turns` + 1 turns; what waits alone goes at once. Only with `ack.first_at_nic`. Absent: all turns are theirs.
+    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(extend("x-source" = "htsim_uec (ultraethernet/uet-htsim 40ccb052), UecNIC: 10; default: choice, as the other models of NICs"))]
+    pub control_turns: Option<u32>,
     /// Whether the interface fetches a flow's first frame from memory in full, at the link's rate, before its first bit leaves: one packet time more per flow.
     #[schemars(extend("x-source" = "choice; SFC-AIDC 2025 shows one packet time in its digits"))]
     pub store_and_forward: bool,
@@ -482,6 +486,7 @@ impl Default for NicParams {
         NicParams {
             tx_queue: 1,
             weights: None,
+            control_turns: None,
             store_and_forward: false,
             link: LinkChoice::Hash,
             control_delay: Time::ZERO,

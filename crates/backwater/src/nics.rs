@@ -73,6 +73,17 @@ fn flow_classes(file: &File) -> Vec<u8> {
     of_groups.chain(file.job.iter().map(|job| job.class)).collect()
 }
 
+/// Refuses turns of what takes none.
+pub(crate) fn turns(resolved: &Resolved) -> Result<(), ScenarioError> {
+    let file = &resolved.file;
+    if file.nic.params.control_turns.is_none() || file.ack.first_at_nic {
+        return Ok(());
+    }
+    let reason =
+        "acknowledgements and control messages wait in the queues of their classes, and take no turns of their own";
+    Err(resolved.error("nic.control_turns", reason).hint("ack.first_at_nic = true"))
+}
+
 /// Whether queues are asked for that nothing can use: no flow is of their class. The rows of a flow table say their own classes.
 pub(crate) fn idle(resolved: &Resolved) -> Option<Warning> {
     let (file, nic) = (&resolved.file, &resolved.file.nic);

@@ -1,5 +1,7 @@
 //! A host alone: one link, and what it sends and answers when.
 
+mod turns;
+
 use super::*;
 use crate::attachment::Attachment;
 use crate::config::{Recovery, Window};

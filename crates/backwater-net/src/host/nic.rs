@@ -34,6 +34,8 @@ pub(crate) struct Host<N> {
     pub shape: NicShape,
     /// Under weighted round robin: the class whose turn it is, and how many packets more it may send.
     turn: (u8, u32),
+    /// Turns that control has had, of those for which data waited too, since data last had one (`nic.control_turns`).
+    control_had: u32,
     /// Flows for which a gate is shut.
     pub parked: Vec<u32>,
     /// Flows that found their queue refused by a mechanism while the port looked for work; they are in line again when it has.
@@ -83,6 +85,7 @@ impl<N> Host<N> {
             ready: [ReadyFlows { first: NO_FLOW, last: NO_FLOW }; CLASSES],
             stack,
             turn: (0, 0),
+            control_had: 0,
             parked: Vec::new(),
             passed_over: Vec::new(),
             control_delay: params.control_delay,
@@ -165,6 +168,13 @@ impl<N> Host<N> {
         if usize::from(self.turn.0) == class {
             self.turn.1 = self.turn.1.saturating_sub(1);
         }
+    }
+
+    /// Control and data both wait, and one of them has its turn: whether it is data, behind so many turns of control.
+    pub fn is_turn_of_data(&mut self, control_turns: u32) -> bool {
+        let data = self.control_had >= control_turns;
+        self.control_had = if data { 0 } else { self.control_had + 1 };
+        data
     }
 
     /// The flow whose turn it will probably be next.

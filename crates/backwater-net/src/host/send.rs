@@ -7,7 +7,7 @@ use crate::hooks::{FlowCx, FlowSide, NicSide, Owner, Turn, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{At, Node};
 use crate::packet::{Body, DataHeader, FlowRef, Packet, Port as PortNo};
-use crate::port::{Next, highest};
+use crate::port::{Next, OWN_QUEUES, highest};
 use crate::routing::{KNOWN, NO_WAY};
 use crate::slab::Ix;
 use crate::units::Bytes;
@@ -72,8 +72,16 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             open &= !self.refused(port);
         }
         // What goes before data waits for none to be made. What a hook sends meanwhile waits: the wire is this one's to give.
-        let first = self.ports[usize::from(port)].has_express(open);
+        let mut first = self.ports[usize::from(port)].has_express(open);
         self.ports[usize::from(port)].busy = true;
+        let mut queues = u32::MAX;
+        if first
+            && let Some(turns) = self.world.rules.nic.control_turns
+            && self.has_data(open)
+            && self.node.host.is_turn_of_data(turns)
+        {
+            (first, queues) = (false, OWN_QUEUES);
+        }
         while !first
             && self.node.host.ready_mask != 0
             && self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1)
@@ -96,16 +104,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
         }
         self.ports[usize::from(port)].busy = false;
-        let next = if self.world.rules.extra.may_start {
+        if self.world.rules.extra.may_start {
             for slot in std::mem::take(&mut self.node.host.passed_over) {
                 self.node.line_up(slot);
             }
-            let stack = &self.node.host.stack;
-            let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
-            self.ports[usize::from(port)].next_of(&self.world.slab, self.world.now, may_start)
-        } else {
-            self.ports[usize::from(port)].next(&self.world.slab, self.world.now)
-        };
+        }
+        let mut next = self.next_among(port, queues);
+        if next == Next::Nothing && queues == OWN_QUEUES {
+            next = self.next_after_all(port);
+        }
         match next {
             Next::Packet(pkt) => {
                 if self.world.slab[pkt].pkt.is_data() {
@@ -118,6 +125,40 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
+    /// Data that had its turn may not start: what waits beside it goes.
+    #[cold]
+    #[inline(never)]
+    fn next_after_all(&mut self, port: u16) -> Next {
+        self.next_among(port, u32::MAX)
+    }
+
+    /// Takes the packet that goes next out of these queues of a port, a bit each.
+    #[inline(always)]
+    fn next_among(&mut self, port: u16, queues: u32) -> Next {
+        let (slab, now) = (&self.world.slab, self.world.now);
+        if self.world.rules.extra.may_start {
+            let stack = &self.node.host.stack;
+            let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
+            self.ports[usize::from(port)].next_among(queues, slab, now, may_start)
+        } else {
+            self.ports[usize::from(port)].next_among(queues, slab, now, |_, _| true)
+        }
+    }
+
+    /// Whether a packet of data waits in an open queue, or a flow could make one.
+    #[cold]
+    #[inline(never)]
+    fn has_data(&mut self, open: u32) -> bool {
+        if self.node.host.staged(open) > 0 {
+            return true;
+        }
+        let next = self.next_flow(open);
+        if let Some(slot) = next {
+            self.node.put_back(slot);
+        }
+        next.is_some()
+    }
+
     /// Mechanisms see a packet join a queue of the interface.
     #[cold]
     pub(super) fn tell_enqueued(&mut self, pkt: Ix) {
@@ -128,6 +169,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The flow whose turn it is: round robin within the highest class of which a queue is open, or within the one whose turn it is by
     /// weight, passing over flows of others.
+    #[inline(always)]
     fn next_flow(&mut self, open: u32) -> Option<u32> {
         loop {
             let h = &mut *self.node.host;

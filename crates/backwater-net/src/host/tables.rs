@@ -276,6 +276,20 @@ impl<'a, N, F> Interface<'a, N, F> {
         first.map(|first| std::iter::successors(Some(first), behind).count() as u32).sum()
     }
 
+    /// The flow whose turn it was has not sent: it is its turn again.
+    #[cold]
+    pub fn put_back(&mut self, slot: u32) {
+        let class = self.sending(slot as usize).class;
+        let list = self.host.ready_list(usize::from(class.0));
+        let behind = std::mem::replace(&mut list.first, slot);
+        if behind == NO_FLOW {
+            list.last = slot;
+        }
+        self.host.ready_mask |= 1 << class.0;
+        let flow = self.sending_mut(slot as usize);
+        (flow.status, flow.behind) = (Status::Ready, behind);
+    }
+
     /// Takes out the flow whose turn it is.
     #[inline(always)]
     pub fn pop_ready(&mut self, class: usize) -> u32 {

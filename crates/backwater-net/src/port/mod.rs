@@ -53,6 +53,9 @@ pub(crate) fn express(class: usize) -> usize {
 /// sub-queues of it, where the port has them: behind the same gate, and served before all queues of smaller numbers.
 const SUB_QUEUES: u32 = !0xFF;
 
+/// The queues of data, and of control where that does not go before it.
+pub(crate) const OWN_QUEUES: u32 = !SUB_QUEUES;
+
 /// What every frame touches, in three cache lines: state, queues, counters. All else is in [`Rest`].
 #[derive(backwater_derive::State)]
 #[repr(C, align(128))]

@@ -89,7 +89,19 @@ impl Port {
     /// The same, where a packet may start only if `may_start` says so of it and its queue.
     #[inline(always)]
     pub fn next_of(&mut self, slab: &Slab, now: Time, may_start: impl Fn(Queue, &Packet) -> bool) -> Next {
-        let mut mask = self.backlog & self.open;
+        self.next_among(u32::MAX, slab, now, may_start)
+    }
+
+    /// The same of these queues only, a bit each.
+    #[inline(always)]
+    pub fn next_among(
+        &mut self,
+        queues: u32,
+        slab: &Slab,
+        now: Time,
+        may_start: impl Fn(Queue, &Packet) -> bool,
+    ) -> Next {
+        let mut mask = self.backlog & self.open & queues;
         let mut earliest = Time::NEVER;
         while mask != 0 {
             let queue = if self.in_turn { self.choose(slab, mask) } else { highest(mask) };

@@ -70,6 +70,7 @@ impl Checked {
         clock(resolved, graph)?;
         let round_trip = round_trip::longest(resolved, graph);
         let without_effect = transport::check(resolved, round_trip)?;
+        nics::turns(resolved)?;
         selectors(resolved, graph)?;
         let shapes = shapes(&planned)?;
         switches(resolved, &shapes)?;

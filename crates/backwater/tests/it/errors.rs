@@ -357,6 +357,8 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             star("[nic]\nrate_limiters = \"least\"\n[ecn]\n[dcqcn]\n[qcn]\nper = \"class\"\n"),
         ),
         ("no such rule for rate limiters", star("[nic]\nrate_limiters = \"both\"\n")),
+        ("turns of what takes none", star("[nic]\ncontrol_turns = 10\n[ack]\nfirst_at_nic = false\n")),
+        ("no turns", star("[nic]\ncontrol_turns = 0\n")),
         ("no queue", star("[nic]\nqueues = 0\n")),
         ("queues of no class", star("[nic]\nqueue_class = 8\n")),
         (

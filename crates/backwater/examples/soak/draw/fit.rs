@@ -90,6 +90,9 @@ fn transport(case: &mut Case) {
     }
 }
 
+    if case.get("ack.first_at_nic") == Some(&json!(false)) {
+        case.remove("nic.control_turns");
+    }
 /// Some messages go over several queue pairs, in segments of whole packets.
 pub fn queue_pairs(dice: &mut Dice, case: &mut Case) {
     let payload = bytes(case, "packet.payload").unwrap_or(4_096);
