@@ -9,6 +9,10 @@
 //! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals ([`crate::average`]), as in RED. With C0 a port of rate C has the thresholds Kmin C / C0 and
 //! Kmax C / C0, which are one time for all rates.
 //!
+//! What a switch has cut is not marked (UEC 1.0, section 4.1: it should not be); a mark that it had stays. With `host_ports = false` ports to
+//! hosts mark nothing. `htsim_uec` does so where receivers give credit, which owns the last hop. Its rule for the other ports is that of
+//! `mark_at = "dequeue"`, `pmax = 1` and `switch.release_at = "end"`: by what data is left in the queue when a packet has left.
+//!
 //! **Not modelled:** dropping of packets that are not ECN-capable; the even spacing of RED's marks.
 //! **Where we differ:** a frame departs when counters fall: with `switch.release_at = "end"` (the default, and htsim's way) it is marked
 //! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
@@ -18,7 +22,7 @@ use crate::red::AboveMaximum;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Finding, Margin, Mechanism, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
+    Absent, Finding, Margin, Mechanism, Place, PortShape, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
 };
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
@@ -71,18 +75,30 @@ pub struct Params {
     /// `enqueue` or `dequeue`.
     #[param(default = At::Dequeue, source = "choice: HPCC ns-3 switch and htsim mark on departure")]
     pub mark_at: At,
-    /// At dequeue: whether the departing packet counts as part of the queue (htsim: yes; ns-3: no).
-    #[param(default = false, source = "htsim: true; ns-3: false")]
+    /// At dequeue: whether the departing packet counts as part of the queue (htsim: yes; htsim_uec and ns-3: no).
+    #[param(default = false, source = "htsim's ECN queue: true; htsim_uec's composite queue and ns-3: false")]
     pub count_departing: bool,
+    /// Whether ports to hosts mark, too. `false`: only ports to switches do.
+    #[param(
+        default = true,
+        source = "choice: all ports; htsim_uec (ultraethernet/uet-htsim 40ccb052): false where receivers give credit"
+    )]
+    pub host_ports: bool,
     /// Classes that are marked, each 0 to 7. Absent: all.
     #[param(each = 0..=7, source = "choice", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
 }
 
 impl Params {
-    /// Kmin and Kmax of a port of `rate`.
-    fn thresholds(&self, rate: Rate) -> (Bytes, Bytes) {
-        (self.kmin.at_rate(rate, self.reference_rate), self.kmax.at_rate(rate, self.reference_rate))
+    /// Whether this port marks.
+    fn marks_at(&self, port: &PortShape) -> bool {
+        self.host_ports || port.host.is_none()
+    }
+
+    /// Kmin and Kmax of a port, if it marks.
+    fn thresholds(&self, port: &PortShape) -> Option<(Bytes, Bytes)> {
+        let at_rate = |length: Bytes| length.at_rate(port.rate, self.reference_rate);
+        self.marks_at(port).then(|| (at_rate(self.kmin), at_rate(self.kmax)))
     }
 }
 
@@ -115,7 +131,7 @@ impl Mechanism for Marker {
     }
 
     fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {
-        let fastest = shape.ports.iter().map(|port| port.rate).max();
+        let fastest = shape.ports.iter().filter(|port| params.marks_at(port)).map(|port| port.rate).max();
         let Some(rate) = fastest.filter(|rate| *rate > PUBLISHED_FOR && params.reference_rate.is_none()) else {
             return Vec::new();
         };
@@ -137,8 +153,8 @@ impl Mechanism for Marker {
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {
-        let thresholds: Vec<_> = shape.ports.iter().map(|port| params.thresholds(port.rate)).collect();
-        let least = thresholds.iter().map(|(kmin, _)| *kmin).min().unwrap_or(params.kmin);
+        let thresholds: Vec<_> = shape.ports.iter().map(|port| params.thresholds(port)).collect();
+        let least = thresholds.iter().flatten().map(|(kmin, _)| *kmin).min().unwrap_or(Bytes(u64::MAX));
         let classes = crate::class_bits_or_all(params.classes.as_deref());
         let averages = params.weight.map(|weight| Averages::new(weight, shape));
         let mode = match (&averages, params.mark_at) {
@@ -169,9 +185,9 @@ pub struct CongestionPoint {
     params: Params,
     #[state(fixed)]
     mode: Mode,
-    /// Kmin and Kmax of each port
+    /// Kmin and Kmax of each port; of one that does not mark, none
     #[state(fixed)]
-    thresholds: Vec<(Bytes, Bytes)>,
+    thresholds: Vec<Option<(Bytes, Bytes)>>,
     /// the least Kmin: up to it nothing is marked at any port
     #[state(fixed)]
     least: Bytes,
@@ -215,9 +231,10 @@ impl SwitchSide for CongestionPoint {
 
     fn reach(&self) -> Reach {
         let mut reach = Reach { acts: self.marks, margin: None };
-        for (peak, (kmin, _)) in self.peaks.iter().zip(&self.thresholds) {
+        for (peak, thresholds) in self.peaks.iter().zip(&self.thresholds) {
             let of = "longest queue of packets that can be marked";
-            reach.join(Reach { acts: 0, margin: Some(Margin::bytes(of, *peak, *kmin)) });
+            let margin = thresholds.map(|(kmin, _)| Margin::bytes(of, *peak, kmin));
+            reach.join(Reach { acts: 0, margin });
         }
         reach
     }
@@ -243,7 +260,7 @@ impl CongestionPoint {
 
     #[inline(always)]
     fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
-        if pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
+        if pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 && !pkt.is_cut() {
             let peak = &mut self.peaks[usize::from(at.egress.0)];
             *peak = (*peak).max(q);
             if q > self.least {
@@ -254,10 +271,9 @@ impl CongestionPoint {
 
     #[cold]
     fn mark_by_curve(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
-        let (kmin, kmax) = self.thresholds[usize::from(at.egress.0)];
-        if q <= kmin {
+        let Some((kmin, kmax)) = self.thresholds[usize::from(at.egress.0)].filter(|(kmin, _)| q > *kmin) else {
             return;
-        }
+        };
         let Params { pmax, above_kmax, .. } = self.params;
         let p = if q >= kmax {
             above_kmax.probability(pmax)

@@ -86,7 +86,7 @@ pub const CLASSES: usize = 8;
 pub struct DataHeader {
     /// Sending host.
     pub src: HostId,
-    /// \[bytes\] Payload; 0 where a switch has cut it off.
+    /// \[bytes\] Payload.
     pub payload: u32,
     /// \[bytes\] Offset in the flow of the first payload byte.
     pub offset: u64,
@@ -103,6 +103,8 @@ impl DataHeader {
     pub const AGAIN: u8 = 2;
     /// Flag: it was cut at the port to its receiver.
     pub const LAST_HOP: u8 = 4;
+    /// Flag: a switch has cut its payload off. A flow without a byte has none to be cut.
+    pub const CUT: u8 = 8;
 
     /// Whether a flag is set.
     pub fn is(&self, flag: u8) -> bool {
@@ -377,6 +379,12 @@ impl Packet {
         matches!(self.body, Body::Data(_))
     }
 
+    /// Whether it is what is left of a data packet whose payload a switch has cut off.
+    #[inline(always)]
+    pub fn is_cut(&self) -> bool {
+        self.data().is_some_and(|data| data.is(DataHeader::CUT))
+    }
+
     /// Whether it is MAC control.
     #[inline(always)]
     pub fn is_mac(&self) -> bool {
@@ -426,7 +434,9 @@ impl Packet {
     pub(crate) fn trim(&mut self, least: u32) -> bool {
         let Body::Data(data) = &mut self.body else { return false };
         self.size = (self.size - data.payload).max(least.min(self.size));
-        std::mem::take(&mut data.payload) != 0
+        let cut = std::mem::take(&mut data.payload) != 0;
+        data.flags |= if cut { DataHeader::CUT } else { 0 };
+        cut
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use backwater_net::bench::{SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::packet::{Class, HostId, Port, Queue};
+use backwater_net::packet::{Body, Class, DataHeader, HostId, Port, Queue};
 
 /// Of `n` packets that find `queue` bytes, how many are marked.
 fn marked(params: &Params, queue: u64, n: u32) -> u32 {
@@ -152,4 +152,88 @@ fn weights_lie_above_0_and_up_to_1() {
     };
     assert!([None, Some(0.002), Some(1.0)].into_iter().all(|weight| keys(weight).is_empty()));
     assert!([0.0, -0.1, 1.5, f64::NAN].into_iter().all(|weight| keys(Some(weight)) == ["weight"]));
+}
+
+/// With `host_ports = false` the port of the bench marks once a switch is at its other end; a switch of hosts only is held against nothing.
+#[test]
+fn ports_to_hosts_may_be_left_unmarked() {
+    let k = Bytes(10_000);
+    let params = Params { kmin: k, kmax: k, pmax: 1.0, host_ports: false, ..Params::default() };
+    let marks = |params: &Params, to_switch: &[u16]| {
+        let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(40), 0);
+        to_switch.iter().for_each(|port| bench.lead_to_switch(Port(*port)));
+        let mut marker = Marker::switch(params, bench.shape()).expect("ECN acts at switches");
+        bench.set_egress(Port(1), Queue(3), 50_000);
+        let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 936);
+        marker.on_dequeue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
+        (pkt.is_marked(), marker.reach().acts, marker.reach().margin.map(|margin| margin.threshold))
+    };
+    assert_eq!(marks(&params, &[]), (false, 0, None));
+    assert_eq!(marks(&params, &[2]), (false, 0, Some(10_000)), "the marking port is another one");
+    assert_eq!(marks(&params, &[1]), (true, 1, Some(10_000)));
+    let everywhere = Params { host_ports: true, ..params };
+    assert_eq!(marks(&everywhere, &[]), (true, 1, Some(10_000)));
+    assert!(Params::default().host_ports);
+}
+
+/// Defaults for 40 Gb/s are warned of by the ports that mark.
+#[test]
+fn the_fastest_port_that_marks_is_held_against_the_defaults() {
+    let mut bench = SwitchBench::of_rates(&SwitchParams::default(), &[Rate::gbps(40), Rate::gbps(100)], 0);
+    bench.lead_to_switch(Port(0));
+    let warned = |host_ports, bench: &SwitchBench| {
+        Marker::check_defaults(&Params { host_ports, ..Params::default() }, bench.shape()).len()
+    };
+    assert_eq!([true, false].map(|host_ports| warned(host_ports, &bench)), [2, 0]);
+    bench.lead_to_switch(Port(1));
+    assert_eq!(warned(false, &bench), 2);
+}
+
+/// What is left of a packet that was cut keeps the mark that it had, and gets none; of a flow without a byte the packet is marked. Nor does
+/// it count for how near the queue came.
+#[test]
+fn what_was_cut_is_not_marked() {
+    let k = Bytes(10_000);
+    for mark_at in [At::Enqueue, At::Dequeue] {
+        let params = Params { kmin: k, kmax: k, pmax: 1.0, mark_at, ..Params::default() };
+        let marked = |payload: u32, cut: bool, mark: bool| {
+            let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(40), 0);
+            let mut marker = Marker::switch(&params, bench.shape()).expect("ECN acts at switches");
+            bench.set_egress(Port(1), Queue(3), 50_000);
+            let mut pkt = data(HostId(0), HostId(1), 0, Class(3), payload);
+            let header = *pkt.data().expect("it is data");
+            pkt.body = Body::Data(DataHeader { flags: if cut { DataHeader::CUT } else { 0 }, ..header });
+            if mark {
+                pkt.mark();
+            }
+            let here = place(Port(0), Port(1), Class(3));
+            marker.on_enqueue(&mut bench.cx(), &here, &mut pkt);
+            marker.on_dequeue(&mut bench.cx(), &here, &mut pkt);
+            (pkt.is_marked(), marker.reach().acts, marker.reach().margin.map(|margin| margin.peak > 0))
+        };
+        assert_eq!(marked(0, true, false), (false, 0, Some(false)), "{mark_at:?}");
+        assert_eq!(marked(0, true, true), (true, 0, Some(false)), "{mark_at:?}");
+        assert_eq!(marked(0, false, false), (true, 1, Some(true)), "{mark_at:?}");
+        assert_eq!(marked(936, false, false), (true, 1, Some(true)), "{mark_at:?}");
+    }
+}
+
+/// The queue that counts is the packet's own: what waits beside it in others does not.
+#[test]
+fn queues_beside_it_do_not_count() {
+    let k = Bytes(10_000);
+    let params = Params { kmin: k, kmax: k, pmax: 1.0, ..Params::default() };
+    let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(40), 0);
+    let mut marker = Marker::switch(&params, bench.shape()).expect("ECN acts at switches");
+    bench.set_egress(Port(1), Queue(3), 11_000);
+    bench.set_egress(Port(1), Queue(6), 1_000_000);
+    let here = place(Port(0), Port(1), Class(3));
+    let mut mark = |bench: &mut SwitchBench| {
+        let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 936);
+        marker.on_dequeue(&mut bench.cx(), &here, &mut pkt);
+        pkt.is_marked()
+    };
+    assert!(!mark(&mut bench), "10,000 B are left in its queue");
+    bench.set_egress(Port(1), Queue(3), 11_001);
+    assert!(mark(&mut bench));
 }

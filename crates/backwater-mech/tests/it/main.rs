@@ -11,6 +11,7 @@ mod edges;
 mod flow_control;
 mod laws;
 mod losses;
+mod marking;
 mod nic_queues;
 mod physics;
 mod qcn;

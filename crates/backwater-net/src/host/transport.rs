@@ -103,9 +103,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let (offset, end) = (data.offset, data.end());
         let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
         let recv = self.node.receiving_mut(at);
-        let empty = recv.total == 0 && recv.ended;
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
-        if data.payload == 0 && offset >= receiver.expected && !empty {
+        if data.is(DataHeader::CUT) && offset >= receiver.expected {
             // A switch has cut its payload off: as good as lost, and known to be.
             if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
                 return Answer::Trimmed(receiver.expected);

@@ -1,0 +1,67 @@
+//! Marks of a whole run, packet by packet: the rule of `htsim_uec`'s queues by the parameters of `ecn`.
+//!
+//! > When the last bit of a data packet has left, by the bytes q of data left in its queue: above `high` it is marked, between `low` and
+//! > `high` with probability (q - low) / (high - low), up to `low` never.
+
+use crate::common::{Bench, On, network};
+use backwater_engine::Time;
+use backwater_mech::ecn;
+use backwater_mech::registry::Config;
+use backwater_net::config::ReleaseAt;
+use backwater_net::{Bytes, Rate};
+
+const PACKETS: u64 = 100;
+const FRAME: u64 = 4064;
+
+/// Packets left in the queue when the last bit of each packet has gone, in their order. They come at 100 Gb/s, 325.12 ns each, and leave
+/// at 10 Gb/s, 3251.2 ns each: the first leaves the switch 300 ns after it came (its latency), so packet k is gone
+/// 300 + 3251.2 k ns after packet 1 came, when 10 k + 1 have come, or all.
+fn left() -> impl Iterator<Item = u64> {
+    (1..=PACKETS).map(|k| (10 * k + 1).min(PACKETS) - k)
+}
+
+/// How many of the packets of one flow over such a bottleneck are marked.
+fn marked(seed: u64, release_at: ReleaseAt, params: ecn::Params) -> u64 {
+    let links = [("h0", "s0", Rate::gbps(100), Time::ns(150)), ("s0", "h1", Rate::gbps(10), Time::ns(150))];
+    let mut bench = Bench::new(network(2, &["s0"], &links));
+    (bench.seed, bench.switch.release_at) = (seed, release_at);
+    bench.mechanisms = Config::default().ecn(params);
+    bench.flow(0, 1, PACKETS * 4000);
+    bench.run().at_rest().flow(0).marked
+}
+
+fn curve(low: u64, high: u64) -> ecn::Params {
+    ecn::Params { kmin: Bytes(low * FRAME), kmax: Bytes(high * FRAME), pmax: 1.0, ..ecn::Params::default() }
+}
+
+#[test]
+fn above_high_all_are_marked_and_up_to_low_none() {
+    for threshold in [0, 1, 10, 11, 50, 81, 82, 89, 90, 99] {
+        let above = left().filter(|left| *left > threshold).count() as u64;
+        assert_eq!(marked(1, ReleaseAt::End, curve(threshold, threshold)), above, "{threshold} packets");
+    }
+    // With the departing packet as part of the queue there is one more, and by the queue at its first bit there are others.
+    let whole = ecn::Params { count_departing: true, ..curve(50, 50) };
+    assert_eq!(marked(1, ReleaseAt::End, whole), left().filter(|left| left + 1 > 50).count() as u64);
+    assert_ne!(marked(1, ReleaseAt::Start, curve(50, 50)), marked(1, ReleaseAt::End, curve(50, 50)));
+}
+
+/// Twenty runs with a curve from 10 to 80 packets: within four standard deviations of the sum of all probabilities.
+#[test]
+fn between_low_and_high_the_probability_rises_in_proportion() {
+    let (low, high) = (10, 80);
+    let p = |left: u64| (left.saturating_sub(low) as f64 / (high - low) as f64).min(1.0);
+    let mean: f64 = left().map(p).sum();
+    let variance: f64 = left().map(|left| p(left) * (1.0 - p(left))).sum();
+    let runs: Vec<u64> = (1..=20).map(|seed| marked(seed, ReleaseAt::End, curve(low, high))).collect();
+    let sum = runs.iter().sum::<u64>() as f64;
+    assert!((sum - 20.0 * mean).abs() < 4.0 * (20.0 * variance).sqrt(), "{sum} of {}", 20.0 * mean);
+    assert!(runs.iter().any(|run| *run != runs[0]), "they are drawn");
+}
+
+/// No packet of a run over a host's port is marked where only ports to switches mark.
+#[test]
+fn a_receiver_s_port_may_be_left_to_its_credit() {
+    let own = ecn::Params { host_ports: false, ..curve(0, 0) };
+    assert_eq!(marked(1, ReleaseAt::End, own), 0);
+}
