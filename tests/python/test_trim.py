@@ -116,6 +116,34 @@ def test_other_classes_are_lost_as_ever() -> None:
     assert run.summary["drops"] > 100
 
 
+BACK = backwater.parse(INCAST).set("trim.to", "source")
+
+
+def test_what_goes_back_is_sent_again_sooner() -> None:
+    """The link to the receiver carries no headers, and is never idle while something is to come."""
+    run = BACK.run()
+    flows = run.flows.to_pylist()
+    returned = counted(run, "returned")
+    assert returned > 100
+    assert counted(run, "trimmed") == counted(run, "trimmed_lost") == run.summary["drops"] == 0
+    assert sum(row["retransmitted"] for row in flows) == returned
+    assert sum(row["timeouts"] for row in flows) == 0
+    assert 0 <= returned * 4086 - counted(run, "trimmed_bytes") <= returned * (4086 - 3016) / 10
+    link = 8 * BYTES * PS_PER_BYTE
+    first = 1_000_000 + 4150 * PS_PER_BYTE + 1_000_000
+    assert link + first < max(row["fct_last_ack_ps"] for row in flows) < link + 2 * ROUND_TRIP_PS
+
+
+@pytest.mark.parametrize("recovery", ["selective-repeat", "go-back-n"])
+def test_what_goes_back_overtakes_nothing(recovery: str) -> None:
+    """So receivers may take a gap for a loss."""
+    run = BACK.set("transport.recovery", recovery).set("transport.in_order", True).run()
+    assert counted(run, "returned") > 100
+    assert run.summary["drops"] == 0
+    assert all(row["fct_last_ack_ps"] is not None for row in run.flows.to_pylist())
+    assert sum(row["timeouts"] for row in run.flows.to_pylist()) == 0
+
+
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [

@@ -167,8 +167,8 @@ impl FlowSide for Sender {
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
         let before = self.window.cwnd();
         match loss {
-            Loss::Trimmed(Cut { bytes, rtt, in_flight, last_hop, .. }) => {
-                let lowers_base = self.lowers_base;
+            Loss::Trimmed(Cut { bytes, rtt, in_flight, last_hop, returned, .. }) => {
+                let lowers_base = self.lowers_base && !returned;
                 self.window.on_trim(cx.now(), &Trimmed { rtt, lowers_base, bytes, in_flight, last_hop });
             }
             Loss::Timeout { bytes } => self.window.on_timeout(bytes),

@@ -13,9 +13,22 @@
 //!
 //! What is no longer than trim_size is lost: nothing can be cut off. What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is sent again like any other loss.
 //!
+//! With `to = "source"` what is left goes back: the receiver's NACK from the switch, sooner by the way from there to the receiver and back.
+//!
+//! ```text
+//! on such a packet p:
+//!     size(p) > trim_size:  n = NACK(flow(p), offset(p)) from destination(p) to source(p)
+//!                           size(n) = max(headers, trim_size);  class(n) = trim_class;  route and admit n at the ingress of p
+//!     no way back, or no memory for that either: lost
+//! ```
+//!
+//! UEC 1.0 (4.1) excludes this, and nobody has specified it publicly; the rules are a choice. The idea is NDP's return-to-sender, which sends
+//! headers back that find no memory themselves (Handley et al.). One NACK goes for each packet; a flow's controller
+//! hears of a loss, and of no acknowledgement: a round trip that ends at a switch is none.
+//!
 //! **Not modelled:** the rewriting of the DSCP (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP; TRIM_DSCP_VALUE): a frame's class is what queues go by
 //! here; a limit of its own for the trimmed class, which is that of any queue; the scheduling weight that UEC recommends for it (25 %): by
-//! number of class, as all are; the notice to the source in place of the receiver, which UEC excludes.
+//! number of class, as all are.
 //! **Where we differ:** the packet that is cut is always the one that has come. `htsim_uec` cuts, with probability 1/2, the last one of the
 //! queue in its place.
 
@@ -25,7 +38,19 @@ use backwater_net::Bytes;
 use backwater_net::hooks::{
     Absent, Count, Full, Mechanism, Needs, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
 };
-use backwater_net::packet::{Class, Packet, Port, Queue};
+use backwater_net::packet::{Body, Class, DataHeader, Packet, Port, Queue};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where what was cut goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum To {
+    /// On to the receiver, which answers it.
+    Destination,
+    /// Back to the sender, as a NACK.
+    Source,
+}
 
 /// Parameters of packet trimming.
 #[parameters]
@@ -46,6 +71,12 @@ pub struct Params {
     /// Classes whose packets are cut, each 0 to 7. Absent: all but `class`.
     #[param(each = 0..=7, source = "UEC 1.0: DSCP_TRIMMABLE; choice: all", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
+    /// Where what was cut goes: on to the `destination`, which answers it, or back to the `source`, as a NACK of its own flow.
+    #[param(
+        default = To::Destination,
+        source = "UEC 1.0, 4.1: destination; source: choice, which UEC excludes, after NDP's return-to-sender (Handley et al., SIGCOMM 2017)"
+    )]
+    pub to: To,
 }
 
 /// Packet trimming.
@@ -57,8 +88,8 @@ impl Mechanism for Trim {
     const SUMMARY: &'static str =
         "cuts packets that find no memory down to their headers, so that receivers know of the loss";
     const IDLE: &'static str = "never cut a packet";
-    const COUNTERS: &'static str = "trimmed (packets cut that were to leave by the port), trimmed_bytes (cut off these), trimmed_lost (of what was cut, lost for \
-         want of memory)";
+    const COUNTERS: &'static str = "trimmed (packets cut that were to leave by the port), returned (the same, of those sent back), trimmed_bytes (cut off either), \
+         trimmed_lost (of what was cut, lost for want of memory)";
     type Params = Params;
     type Shared = ();
     type Switch = Trimmer;
@@ -69,7 +100,8 @@ impl Mechanism for Trim {
         Profile {
             needs: Needs { recovery: true, ..Needs::default() },
             classes: 1 << params.class,
-            reorders: true,
+            // What goes back passes nothing that goes on.
+            reorders: params.to == To::Destination,
             ..Profile::default()
         }
     }
@@ -79,8 +111,10 @@ impl Mechanism for Trim {
         Some(Trimmer {
             size: params.size.map_or(0, |size| size.0 as u32),
             class: params.class,
+            to: params.to,
             classes: crate::class_bits_or_all(params.classes.as_deref()) & !(1 << params.class),
             trimmed: vec![0; ports],
+            returned: vec![0; ports],
             bytes: vec![0; ports],
             lost: vec![0; ports],
         })
@@ -99,8 +133,12 @@ pub struct Trimmer {
     /// trimmable classes, a bit each
     #[state(fixed)]
     classes: u8,
-    /// packets cut, per egress port
+    #[state(fixed)]
+    to: To,
+    /// packets cut that went on, per egress port
     trimmed: Vec<u64>,
+    /// packets cut that went back, per egress port that they would have left by
+    returned: Vec<u64>,
     /// \[bytes\] cut off these
     bytes: Vec<u64>,
     /// of these, lost
@@ -111,16 +149,28 @@ pub struct Trimmer {
 impl SwitchSide for Trimmer {
     fn on_full(&mut self, _: &mut SwitchCx<'_>, at: &mut Place, p: &mut Packet) -> Full {
         let egress = usize::from(at.egress.0);
-        match p.data() {
-            Some(data) if data.payload == 0 && p.class.0 == self.class => {
+        match p.body {
+            Body::Data(data) if data.is(DataHeader::CUT) => {
                 self.lost[egress] += 1;
                 Full::Drop
             }
-            Some(data) if data.payload > 0 && p.size > self.size && self.classes & (1 << p.class.0) != 0 => {
-                self.trimmed[egress] += 1;
+            Body::Ack(ack) if ack.is_returned() => {
+                self.lost[egress] += 1;
+                Full::Drop
+            }
+            Body::Data(data) if data.payload > 0 && p.size > self.size && self.classes & (1 << p.class.0) != 0 => {
                 self.bytes[egress] += u64::from(data.payload.min(p.size.saturating_sub(self.size)));
                 (at.queue, p.class) = (Queue(self.class), Class(self.class));
-                Full::Trim(self.size)
+                match self.to {
+                    To::Destination => {
+                        self.trimmed[egress] += 1;
+                        Full::Trim(self.size)
+                    }
+                    To::Source => {
+                        self.returned[egress] += 1;
+                        Full::Return(self.size)
+                    }
+                }
             }
             _ => Full::Drop,
         }
@@ -130,10 +180,16 @@ impl SwitchSide for Trimmer {
         let of = |name, counts: &[u64]| -> Vec<Count> {
             (0u16..).zip(counts).filter(|(_, n)| **n > 0).map(|(port, n)| (Port(port), name, *n)).collect()
         };
-        [of("trimmed", &self.trimmed), of("trimmed_bytes", &self.bytes), of("trimmed_lost", &self.lost)].concat()
+        let counters = [
+            ("trimmed", &self.trimmed),
+            ("returned", &self.returned),
+            ("trimmed_bytes", &self.bytes),
+            ("trimmed_lost", &self.lost),
+        ];
+        counters.map(|(name, counts)| of(name, counts)).concat()
     }
 
     fn reach(&self) -> Reach {
-        Reach { acts: self.trimmed.iter().sum(), margin: None }
+        Reach { acts: self.trimmed.iter().chain(&self.returned).sum(), margin: None }
     }
 }

@@ -102,6 +102,9 @@ pub enum Full {
     /// Its payload is cut off, down to so many bytes or to its headers, whichever is more; what is left is admitted if there is room
     /// for that.
     Trim(u32),
+    /// The same, but what is left is a NACK of the packet's own flow ([`Gap::Returned`](crate::packet::Gap::Returned)), and goes to the source:
+    /// steered and admitted like any frame that came in where the packet did. Without a way back the packet is lost.
+    Return(u32),
 }
 
 /// How a pause of the neighbour is signalled (IEEE 802.3 annexes 31B and 31D).

@@ -300,12 +300,17 @@ where
 
     /// Forgets a packet and the control frame in it.
     pub fn discard(&mut self, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        self.lose_sight(&header, pkt);
+        self.world.forget(pkt);
+    }
+
+    /// What is in this packet's place goes no further, for those who look on.
+    pub fn lose_sight(&mut self, header: &Packet, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             self.look_on();
-            let header = self.world.slab[pkt].pkt;
-            self.world.probes.lose_waits(&header, pkt);
+            self.world.probes.lose_waits(header, pkt);
         }
-        self.world.forget(pkt);
     }
 
     /// A mechanism pauses the neighbour.

@@ -133,6 +133,12 @@ impl AckHeader {
     pub fn is_nack(&self) -> bool {
         self.gap.is_some_and(|gap| gap.is_loss())
     }
+
+    /// Whether a switch has sent it: nothing has been received.
+    #[inline(always)]
+    pub fn is_returned(&self) -> bool {
+        matches!(self.gap, Some(Gap::Returned { .. }))
+    }
 }
 
 /// What a NACK tells of the packet that it answers, by the offset of that packet's first byte.
@@ -155,6 +161,15 @@ pub enum Gap {
     },
     /// The same of a packet that has come without its payload.
     Cut {
+        /// That packet.
+        at: u64,
+        /// Its entropy value.
+        ev: u16,
+        /// Its flags.
+        flags: u8,
+    },
+    /// It has not come: a switch that had no memory for it says so in the receiver's place, and knows nothing of the flow's other packets.
+    Returned {
         /// That packet.
         at: u64,
         /// Its entropy value.
@@ -437,6 +452,27 @@ impl Packet {
         let cut = std::mem::take(&mut data.payload) != 0;
         data.flags |= if cut { DataHeader::CUT } else { 0 };
         cut
+    }
+
+    /// The NACK that a switch sends to the source in place of a data packet, as long as that without its payload and in its class; its way
+    /// is to be found. `None`: there was no payload.
+    pub(crate) fn turned_round(mut self, least: u32) -> Option<Packet> {
+        if !self.trim(least) {
+            return None;
+        }
+        let DataHeader { src, offset: at, ev, flags, .. } = *self.data()?;
+        let echo = if self.is_marked() { Ecn::Ce } else { Ecn::NotEct };
+        Some(Packet {
+            dst: src,
+            entropy: Packet::entropy_with(Packet::entropy_of(self.dst, src, self.flow), ev),
+            uid: mix(self.uid),
+            tag: 0,
+            path: crate::routing::NO_PATH,
+            hop: 0,
+            ds: DsField::new(Dscp::of(self.class), echo),
+            body: Body::Ack(AckHeader { src: self.dst, received: 0, gap: Some(Gap::Returned { at, ev, flags }) }),
+            ..self
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! A host alone: one link, and what it sends and answers when.
 
+mod returned;
 mod turns;
 
 use super::*;

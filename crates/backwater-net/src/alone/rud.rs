@@ -43,7 +43,7 @@ fn what_is_acknowledged_when() {
     let slot = host.flow(1, 3, 12);
     let asks = |data: &mut DataHeader| data.flags |= DataHeader::ACK_REQUEST;
     let marked = |packet: Packet| Packet { ds: DsField::new(Dscp::of(Class(3)), Ecn::Ce), ..packet };
-    let cut = host.packet_with(slot, 10, |data| data.payload = 0);
+    let cut = host.packet_with(slot, 10, |data| (data.payload, data.flags) = (0, DataHeader::CUT));
     let packets = [
         host.packet(slot, 0),
         host.packet(slot, 1),

@@ -23,8 +23,8 @@ pub trait SwitchSide {
     /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`Mechanism::steering`].
     #[inline(always)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
-    /// There is no memory for the packet. What is trimmed is steered again, and goes on in the queue and the class that are left here: a
-    /// header may have a queue of its own.
+    /// There is no memory for the packet. What is trimmed or turned round is steered again, and goes on in the queue and the class that are
+    /// left here: a header may have a queue of its own.
     #[inline(always)]
     fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
         Full::Drop
@@ -195,12 +195,14 @@ pub struct Cut {
     pub marked: bool,
     /// Its entropy value.
     pub ev: u16,
+    /// Whether the switch has told: the time since it was sent is no round trip to the receiver.
+    pub returned: bool,
 }
 
 /// How the transport has come to know that packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The receiver has reported a gap.
+    /// The receiver has reported a gap, or a switch has sent a packet back.
     Gap,
     /// A packet has been cut, and the transport knows which.
     Trimmed(Cut),

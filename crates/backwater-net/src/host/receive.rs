@@ -220,9 +220,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             if lost {
                 self.at_controller(controller, slot, |side, cx| side.on_loss(cx, Loss::Gap));
             }
-            let (received, rtt, marked) = (ack.received, now - header.sent, header.is_marked());
-            let ack = Ack { received, rtt, marked, carried: carried.as_ref(), counted: None };
-            self.at_controller(controller, slot, |side, cx| side.on_ack(cx, &ack));
+            if !ack.is_returned() {
+                let (received, rtt, marked) = (ack.received, now - header.sent, header.is_marked());
+                let ack = Ack { received, rtt, marked, carried: carried.as_ref(), counted: None };
+                self.at_controller(controller, slot, |side, cx| side.on_ack(cx, &ack));
+            }
             self.repace(controller);
         }
         self.maybe_complete(at);

@@ -14,6 +14,8 @@ pub(crate) struct Sender {
     pub lost: BTreeSet<u64>,
     /// Losses before this offset have been noticed.
     pub noticed: u64,
+    /// Offsets from there on whose losses were told by themselves, and are no news once a gap shows them.
+    pub told: BTreeSet<u64>,
     /// \[bytes\] end of the furthest packet sent so far
     pub furthest: u64,
     /// When it last got further, or was sent again.
@@ -69,6 +71,21 @@ impl Sender {
     pub fn under_way(&self, acked: u64, sent: u64, step: u64) -> u64 {
         let known = (self.lost.len() + self.reported.len()) as u64;
         sent.saturating_sub(acked).div_ceil(step).saturating_sub(known)
+    }
+
+    /// A gap before a packet at `here` shows which packets of `step` bytes are lost: those that nobody has reported. Whether one of them
+    /// was not known to be.
+    pub fn notice(&mut self, acked: u64, here: u64, step: u64) -> bool {
+        let mut news = false;
+        let mut offset = self.noticed.max(acked);
+        while offset < here {
+            if !self.reported.contains(&offset) && !self.told.remove(&offset) {
+                news |= self.lost.insert(offset);
+            }
+            offset += step;
+        }
+        self.noticed = offset.max(self.noticed);
+        news
     }
 
     /// Timeouts in a row since it last got further.

@@ -187,13 +187,12 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn receive_unordered(&mut self, at: usize, pkt: &Packet, data: DataHeader) -> Answer {
         let (step, enough) = (self.step(), self.world.rules.ack.bytes.0);
         let recv = self.node.receiving_mut(at);
-        let empty = recv.total == 0 && recv.ended;
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
         let (offset, end, size) = (data.offset, data.end(), u64::from(pkt.size));
         let asks = data.is(DataHeader::ACK_REQUEST);
         let (ev, flags) = (data.ev, data.flags);
         let came = offset < receiver.expected || receiver.beyond.range((offset, 0)..(offset + 1, 0)).next().is_some();
-        if data.payload == 0 && !empty && !came {
+        if data.is(DataHeader::CUT) && !came {
             receiver.report = Report { counted: receiver.counted, ..Report::default() };
             return Answer::Reported(receiver.expected, Gap::Cut { at: offset, ev, flags });
         }
@@ -245,9 +244,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Some(Gap::Map { at: offset, ev, flags }) => {
                 self.take_map(at, header, ack, (offset, ev, flags), report, carried)
             }
-            Some(Gap::Cut { at: offset, ev, flags }) => self.take_cut(at, header, offset, (ev, flags)),
-            // A switch has sent it back, and knows no more than which it is.
-            Some(Gap::Trimmed(offset)) => self.take_cut(at, header, offset, (0, 0)),
+            Some(Gap::Cut { at: offset, ev, flags } | Gap::Returned { at: offset, ev, flags }) => {
+                self.take_cut(at, header, ack.is_returned(), offset, (ev, flags));
+            }
             _ => {}
         }
         self.wake_flow(at);
@@ -299,7 +298,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    fn take_cut(&mut self, at: usize, header: &Packet, offset: u64, (ev, flags): (u16, u8)) {
+    fn take_cut(&mut self, at: usize, header: &Packet, returned: bool, offset: u64, (ev, flags): (u16, u8)) {
         let (now, step) = (self.world.now, self.step());
         let flow = self.node.sending_mut(at);
         let controller = flow.controller;
@@ -315,6 +314,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             last_hop: flags & DataHeader::LAST_HOP != 0,
             marked: header.is_marked(),
             ev,
+            returned,
         };
         outstanding.lose(offset / step);
         sender.lost.insert(offset);

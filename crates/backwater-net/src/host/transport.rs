@@ -14,6 +14,9 @@
 //! Where packets may take different ways (`transport.in_order = false`) what lies beyond a gap is kept and reported, and says nothing of the gap:
 //! losses show by the timeout.
 //!
+//! A packet that a switch sends back for want of memory is lost as well, and known to be before its receiver could say so: selective-repeat
+//! sends it again, go-back-n goes back to it. Of all other packets it says nothing, so it neither acknowledges nor shows a gap.
+//!
 //! Time passes without progress while a packet is under way: not while the flow rests, or waits for its own rate to send again. A
 //! packet whose payload a switch has cut off is a loss that the receiver knows of, and says at once. A flow without a byte is one
 //! packet without payload, sent again until it is acknowledged.
@@ -148,7 +151,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if further {
             (sender.progress, sender.tries) = (now, 0);
             // Nearly always there is none, and the set is not to be made anew for that.
-            for offsets in [&mut sender.lost, &mut sender.reported] {
+            for offsets in [&mut sender.lost, &mut sender.reported, &mut sender.told] {
                 if !offsets.is_empty() {
                     *offsets = offsets.split_off(&acked);
                 }
@@ -160,32 +163,38 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
         let mut news = false;
         if let Some(gap) = ack.gap {
-            match recovery {
-                Recovery::SelectiveRepeat => {
-                    let (Gap::Before(here) | Gap::Beyond(here) | Gap::Trimmed(here)) = gap else { return false };
-                    let trimmed = matches!(gap, Gap::Trimmed(_));
-                    if trimmed {
-                        // The way is there, however often the same packet is cut.
-                        sender.tries = 0;
-                    }
-                    if !trimmed && here >= acked {
+            let cut = matches!(gap, Gap::Trimmed(_) | Gap::Returned { .. });
+            if cut {
+                // The way is there, however often the same packet is cut.
+                sender.tries = 0;
+            }
+            match (recovery, gap) {
+                (Recovery::SelectiveRepeat, _) => {
+                    let (Gap::Before(here) | Gap::Beyond(here) | Gap::Trimmed(here) | Gap::Returned { at: here, .. }) =
+                        gap
+                    else {
+                        return false;
+                    };
+                    if !cut && here >= acked {
                         sender.reported.insert(here);
                         sender.lost.remove(&here);
                     }
-                    if in_order {
-                        let mut offset = sender.noticed.max(acked);
-                        while offset < here {
-                            if !sender.reported.contains(&offset) {
-                                news |= sender.lost.insert(offset);
-                            }
-                            offset += step;
-                        }
-                        sender.noticed = offset.max(sender.noticed);
+                    // What a switch has sent back says nothing of what went before it.
+                    if in_order && !ack.is_returned() {
+                        news |= sender.notice(acked, here, step);
                     }
-                    if trimmed && here >= acked && !sender.reported.contains(&here) {
+                    if cut && here >= acked && !sender.reported.contains(&here) {
                         news |= sender.lost.insert(here);
-                        sender.noticed = sender.noticed.max(here + step);
+                        if in_order {
+                            sender.told.insert(here);
+                        }
                     }
+                }
+                (_, Gap::Returned { at: here, .. }) if here < acked => {}
+                (_, Gap::Returned { at: here, .. }) => {
+                    // The flow may have gone back further already.
+                    flow.sent = flow.sent.min(here);
+                    news = true;
                 }
                 _ => {
                     flow.sent = ack.received.max(acked);

@@ -51,7 +51,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     /// The egress port: pinned, chosen by a mechanism, or by ECMP.
     #[inline(always)]
-    fn route(&mut self, pkt: Ix) -> Option<u16> {
+    pub(super) fn route(&mut self, pkt: Ix) -> Option<u16> {
         let header = &self.world.slab[pkt].pkt;
         if header.path != NO_PATH {
             return Some(self.world.fabric.paths.port(header.path, header.hop));
@@ -71,7 +71,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
 
     /// The egress port to a host to which no flow goes, as where messages do, or to which none has begun since a link's state changed.
     #[cold]
-    fn route_anew(&mut self, pkt: Ix) -> Option<u16> {
+    pub(super) fn route_anew(&mut self, pkt: Ix) -> Option<u16> {
         let host = self.world.slab[pkt].pkt.dst;
         if self.world.fabric.routes.knows(host) {
             return None;
@@ -158,10 +158,10 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         });
         self.act_switch();
         let size = self.world.slab[pkt].pkt.size;
-        if let Full::Trim(least) = full
-            && self.world.slab[pkt].pkt.trim(least)
-        {
-            return self.admit(pkt);
+        match full {
+            Full::Trim(least) if self.world.slab[pkt].pkt.trim(least) => return self.admit(pkt),
+            Full::Return(least) if self.turn_round(pkt, least) => return,
+            Full::Drop | Full::Trim(_) | Full::Return(_) => {}
         }
         let stats = &mut self.ports[usize::from(place.ingress.0)].rest.stats;
         stats.drop_frames += 1;

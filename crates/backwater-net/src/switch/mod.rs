@@ -8,6 +8,7 @@ mod lanes;
 mod notes;
 pub mod occupancy;
 pub(crate) mod standing;
+mod turned;
 
 use crossbar::Crossbar;
 

@@ -66,9 +66,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
     fn route_from_switch(&mut self, to: HostId, class: Class, frame: &Control) {
         let (node, switch) = (self.node.home.shape.node, self.node.number);
-        let back = frame.flow.and_then(|flow| self.world.fabric.paths.back(flow));
-        let on_it = back.and_then(|(back, dst)| Some((back, self.world.fabric.position(back, dst, switch)?)));
-        let (path, at) = on_it.unwrap_or((NO_PATH, 0));
+        let (path, at) = frame.flow.and_then(|flow| self.on_way_back(flow)).unwrap_or((NO_PATH, 0));
         let hash = mix(u64::from(node.0) << 32 | u64::from(to.0));
         self.world.fabric.find_routes(to);
         let egress = if path == NO_PATH {

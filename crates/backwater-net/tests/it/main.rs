@@ -12,6 +12,7 @@ mod losses;
 mod own;
 mod queue_pairs;
 mod queueing;
+mod returned;
 mod rud;
 mod several_links;
 mod transport;

@@ -7,7 +7,7 @@
 //!   UDP source port 14 of them. The DSCP is the class selector of the priority in which the host sent it (priority times 8, RFC 2474);
 //!   bridges here add no VLAN tag.
 //! - **Acknowledgements**: opcode 0x11, AETH. The PSN is that of the last packet that was received in order; of a NACK it is the one
-//!   expected next. Where the data packet was marked, BECN is set: the model's ACK echoes the mark.
+//!   expected next, of one that a switch sends (`trim.to = "source"`) that of the lost packet. Where the data packet was marked, BECN is set: the model's ACK echoes the mark.
 //! - **Control frames**: what their mechanism says, addressed from the switch or host that made them to where they go. What they
 //!   encapsulate of a data packet is as its source sends it: a middle one (PSN 0), not yet marked.
 //! - **Pause signals** that the model lets pass without a frame stand as the frame that would say the same; one that lasts until it is
@@ -20,7 +20,7 @@ use backwater_net::address::{host_ip, host_mac, ip6, port_mac, switch_ip, switch
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Carrier, WireCx};
 use backwater_net::packet::{
-    AckHeader, Body, Control, ControlHeader, DataHeader, DsField, Ecn, HostId, NodeId, Packet, Port,
+    AckHeader, Body, Control, ControlHeader, DataHeader, DsField, Ecn, Gap, HostId, NodeId, Packet, Port,
 };
 use backwater_net::record::{FlowIdentity, FrameRow};
 use backwater_net::topology::{Graph, GraphError, PortEnd};
@@ -110,7 +110,11 @@ impl Renderer {
     fn ack(&self, packet: &Packet, ack: AckHeader, octets: &mut Vec<u8>) {
         ethernet(octets, host_mac(packet.dst), host_mac(ack.src));
         let nack = ack.is_nack();
-        let psn = self.psn(if nack { ack.received } else { ack.received.saturating_sub(1) });
+        let psn = self.psn(match ack.gap {
+            Some(Gap::Returned { at, .. }) => at,
+            _ if nack => ack.received,
+            _ => ack.received.saturating_sub(1),
+        });
         let becn = packet.ecn() == Ecn::Ce;
         let bth = Bth { opcode: opcode::ACKNOWLEDGE, becn, psn, ..bth_of(packet.flow.tag) };
         let syndrome = if nack { Aeth::NAK_SEQUENCE } else { Aeth::ACK };

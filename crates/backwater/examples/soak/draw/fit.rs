@@ -75,7 +75,9 @@ fn transport(case: &mut Case) {
         case.set("transport.recovery", json!("rud"));
     }
     let rud = is(case, "transport.recovery", "rud");
-    if !rud && (case.tree.contains_key("trim") || case.tree.contains_key("spray") && reliable) {
+    // What goes back overtakes nothing: any recovery will do.
+    let overtaken = case.tree.contains_key("trim") && !(reliable && is(case, "trim.to", "source"));
+    if !rud && (overtaken || case.tree.contains_key("spray") && reliable) {
         case.set("transport.recovery", json!("selective-repeat"));
         case.set("transport.in_order", json!(false));
     } else if go_back {
@@ -88,11 +90,11 @@ fn transport(case: &mut Case) {
     if case.get("transport.window").is_none() {
         case.remove("transport.window_scaling");
     }
-}
-
     if case.get("ack.first_at_nic") == Some(&json!(false)) {
         case.remove("nic.control_turns");
     }
+}
+
 /// Some messages go over several queue pairs, in segments of whole packets.
 pub fn queue_pairs(dice: &mut Dice, case: &mut Case) {
     let payload = bytes(case, "packet.payload").unwrap_or(4_096);
