@@ -196,16 +196,6 @@ fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
             return Err(resolved.error(b, reason).hint("confine both to the same flows, or to none that both have"));
         }
     }
-    if let Some(name) = resolved.mechanisms.counting()
-        && let Some((other, key, _)) = limiters.iter().find(|(_, key, _)| *key != RateKey::Flow)
-    {
-        let by = shared_by(*key);
-        let reason =
-            format!("`{other}` has a rate limiter for each {by}, and `{name}` keeps account of each flow by itself");
-        return Err(resolved
-            .error(other, reason)
-            .hint(format!("switch one of them off: `{name} = false` or `{other} = false`")));
-    }
     Ok(())
 }
 

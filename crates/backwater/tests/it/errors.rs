@@ -357,10 +357,6 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             star("[nic]\nrate_limiters = \"least\"\n[ecn]\n[dcqcn]\n[qcn]\nper = \"class\"\n"),
         ),
         ("no such rule for rate limiters", star("[nic]\nrate_limiters = \"both\"\n")),
-        (
-            "account of each flow beside a limiter for all of a class",
-            star("[transport]\nrecovery = \"rud\"\n[rccc]\n[qcn]\nper = \"class\"\n"),
-        ),
         ("turns of what takes none", star("[nic]\ncontrol_turns = 10\n[ack]\nfirst_at_nic = false\n")),
         ("no turns", star("[nic]\ncontrol_turns = 0\n")),
         ("no queue", star("[nic]\nqueues = 0\n")),
