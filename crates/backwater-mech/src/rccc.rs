@@ -24,7 +24,7 @@ use backwater_net::hooks::{
     Absent, Ack, Carrier, Claims, Count, Extra, Fate, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism, Needs,
     NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
 };
-use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port};
+use backwater_net::packet::{Class, Control, DataHeader, FlowRef, HostId, Packet, Port};
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -250,7 +250,7 @@ impl NicSide for Receiver {
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
         // A flow that is over asks for nothing, whatever comes of it once more.
         if self.senders.contains_key(&pkt.flow) {
-            let cut = pkt.data().is_some_and(|data| data.payload == 0);
+            let cut = pkt.data().is_some_and(|data| data.is(DataHeader::CUT));
             self.asked(cx, pkt.flow, pkt.tag, cut);
         }
     }

@@ -8,7 +8,7 @@ use crate::event::{Event, order};
 use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide, Owners};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
-use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, Report};
+use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet};
 use crate::port::express;
 use crate::routing::{KNOWN, NO_WAY};
 use crate::slab::Ix;
@@ -161,26 +161,45 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         };
         let carried =
             if self.world.rules.extra.attachment { self.world.attachments.get(pkt, packet.uid) } else { None };
-        let report = if gap.is_some() { self.node.receiving(at).recovery.as_ref().map(|r| r.report) } else { None };
-        self.express_with(ack, carried, report);
+        if gap.is_some() {
+            return self.express_report(at, ack, carried);
+        }
+        self.express_with(ack, carried);
+    }
+
+    /// Queues an answer beside which there is more to say of single packets, perhaps.
+    #[cold]
+    fn express_report(&mut self, at: usize, ack: Packet, carried: Option<Attachment>) {
+        let ix = self.world.slab.insert(ack);
+        if self.world.rules.transport.recovery == Recovery::Rud
+            && let Some(receiver) = self.node.receiving(at).recovery.as_ref()
+        {
+            self.world.reports.put(ix, ack.uid, receiver.report);
+        }
+        if let Some(carried) = carried {
+            self.world.attachments.put(ix, ack.uid, carried);
+        }
+        self.queue_express(ix, usize::from(ack.nic_queue().0));
     }
 
     /// Queues an acknowledgement or a control frame at a host.
     pub(crate) fn express(&mut self, pkt: Packet) {
-        self.express_with(pkt, None, None);
+        self.express_with(pkt, None);
     }
 
     /// The same of one that may carry something.
     #[inline(always)]
-    fn express_with(&mut self, pkt: Packet, carried: Option<Attachment>, report: Option<Report>) {
+    fn express_with(&mut self, pkt: Packet, carried: Option<Attachment>) {
         let queue = usize::from(pkt.nic_queue().0);
         let ix = self.world.slab.insert(pkt);
         if let Some(carried) = carried {
             self.world.attachments.put(ix, pkt.uid, carried);
         }
-        if let Some(report) = report {
-            self.world.reports.put(ix, pkt.uid, report);
-        }
+        self.queue_express(ix, queue);
+    }
+
+    #[inline(always)]
+    fn queue_express(&mut self, ix: Ix, queue: usize) {
         let (slab, p) = (&mut self.world.slab, &mut self.ports[usize::from(PORT)]);
         if self.world.rules.ack.first_at_nic {
             p.push(slab, express(queue), ix);
@@ -199,7 +218,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             if self.world.rules.extra.attachment { self.world.attachments.get(pkt, header.uid) } else { None };
         debug_assert_eq!(header.dst, self.node.host.shape.host, "it was delivered to another host");
         let Some(at) = self.node.find_sending(header.flow) else { return };
-        if self.world.rules.transport.recovery == Recovery::Rud {
+        if self.node.sending(at).recovery.is_some() && self.world.rules.transport.recovery == Recovery::Rud {
             let report = self.world.reports.get(pkt, header.uid).unwrap_or_default();
             return self.take_report(at, header, ack, report, carried);
         }

@@ -268,7 +268,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;
         let (more, controller) = (flow.has_more(), flow.controller);
-        if flow.recovery.is_some() {
+        let recovers = flow.recovery.is_some();
+        if recovers {
             self.note_sent(slot, offset, payload, &mut pkt);
         }
         if controller != NO_CONTROLLER {
@@ -279,7 +280,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
             self.pace_after(controller, pkt.size);
         }
-        if self.world.rules.transport.recovery == Recovery::Rud {
+        if recovers && self.world.rules.transport.recovery == Recovery::Rud {
             self.ask(slot, &mut pkt);
         }
         if more {
