@@ -378,8 +378,16 @@ impl Packet {
     }
 
     /// Entropy of a packet with an entropy value; that of zero changes nothing.
+    #[inline(always)]
     pub(crate) fn entropy_with(entropy: u64, ev: u16) -> u64 {
-        if ev == 0 { entropy } else { mix(entropy ^ u64::from(ev)) }
+        if ev == 0 { entropy } else { Packet::mixed(entropy, ev) }
+    }
+
+    // Apart, or it is worked out where no value is, too.
+    #[cold]
+    #[inline(never)]
+    fn mixed(entropy: u64, ev: u16) -> u64 {
+        mix(entropy ^ u64::from(ev))
     }
 
     /// Its header as a data packet, where it is one.

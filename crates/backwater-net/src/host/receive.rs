@@ -2,7 +2,6 @@
 
 use super::transport::Answer;
 use super::{Interface, PORT};
-use crate::attachment::Attachment;
 use crate::config::Recovery;
 use crate::event::{Event, order};
 use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide, Owners};
@@ -134,7 +133,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Answer::Nack(upto) => (upto, Some(Gap::Before(data.offset))),
             Answer::Beyond(upto) => (upto, Some(Gap::Beyond(data.offset))),
             Answer::Trimmed(upto) => (upto, Some(Gap::Trimmed(data.offset))),
-            Answer::Reported(upto, gap) => (upto, Some(gap)),
+            Answer::Reported(upto) => (upto, recv.recovery.as_ref().and_then(|receiver| receiver.gap)),
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
@@ -161,43 +160,35 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         };
         let carried =
             if self.world.rules.extra.attachment { self.world.attachments.get(pkt, packet.uid) } else { None };
-        if gap.is_some() {
-            return self.express_report(at, ack, carried);
-        }
-        self.express_with(ack, carried);
-    }
-
-    /// Queues an answer beside which there is more to say of single packets, perhaps.
-    #[cold]
-    fn express_report(&mut self, at: usize, ack: Packet, carried: Option<Attachment>) {
         let ix = self.world.slab.insert(ack);
-        if self.world.rules.transport.recovery == Recovery::Rud
-            && let Some(receiver) = self.node.receiving(at).recovery.as_ref()
-        {
-            self.world.reports.put(ix, ack.uid, receiver.report);
+        if gap.is_some() {
+            self.put_report(at, ix);
         }
         if let Some(carried) = carried {
             self.world.attachments.put(ix, ack.uid, carried);
         }
-        self.queue_express(ix, usize::from(ack.nic_queue().0));
+        self.queue_express(ix, usize::from(dscp.priority().0));
+    }
+
+    /// An answer sets out with what the receiver has to say of single packets.
+    #[cold]
+    #[inline(never)]
+    fn put_report(&mut self, at: usize, ix: Ix) {
+        let uid = self.world.slab[ix].pkt.uid;
+        if self.world.rules.transport.recovery == Recovery::Rud
+            && let Some(receiver) = self.node.receiving(at).recovery.as_ref()
+        {
+            self.world.reports.put(ix, uid, receiver.report);
+        }
+    }
+
+    /// Queues a control frame at a host.
+    pub(crate) fn express(&mut self, pkt: Packet) {
+        let ix = self.world.slab.insert(pkt);
+        self.queue_express(ix, usize::from(pkt.nic_queue().0));
     }
 
     /// Queues an acknowledgement or a control frame at a host.
-    pub(crate) fn express(&mut self, pkt: Packet) {
-        self.express_with(pkt, None);
-    }
-
-    /// The same of one that may carry something.
-    #[inline(always)]
-    fn express_with(&mut self, pkt: Packet, carried: Option<Attachment>) {
-        let queue = usize::from(pkt.nic_queue().0);
-        let ix = self.world.slab.insert(pkt);
-        if let Some(carried) = carried {
-            self.world.attachments.put(ix, pkt.uid, carried);
-        }
-        self.queue_express(ix, queue);
-    }
-
     #[inline(always)]
     fn queue_express(&mut self, ix: Ix, queue: usize) {
         let (slab, p) = (&mut self.world.slab, &mut self.ports[usize::from(PORT)]);

@@ -1,7 +1,7 @@
 //! What the two ends of a connection keep to send again what is lost ([`super::transport`] is what they do with it).
 
 use super::rud::Outstanding;
-use crate::packet::Report;
+use crate::packet::{Gap, Report};
 use backwater_engine::Time;
 use std::collections::BTreeSet;
 
@@ -46,7 +46,8 @@ pub(crate) struct Receiver {
     pub accepted: u64,
     /// The sender has asked for an acknowledgement, and there is a gap.
     pub asked: bool,
-    /// What the acknowledgement under way says.
+    /// What the acknowledgement under way says, of the packet that it answers and of others.
+    pub gap: Option<Gap>,
     pub report: Report,
 }
 

@@ -194,7 +194,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let came = offset < receiver.expected || receiver.beyond.range((offset, 0)..(offset + 1, 0)).next().is_some();
         if data.is(DataHeader::CUT) && !came {
             receiver.report = Report { counted: receiver.counted, ..Report::default() };
-            return Answer::Reported(receiver.expected, Gap::Cut { at: offset, ev, flags });
+            receiver.gap = Some(Gap::Cut { at: offset, ev, flags });
+            return Answer::Reported(receiver.expected);
         }
         receiver.accepted += size;
         let first = receiver.counted == 0;
@@ -227,7 +228,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let near = receiver.beyond.range((from * step, 0)..((from + MAP) * step, 0));
         let map = near.fold(0, |map, (held, _)| map | 1 << (held / step - from));
         receiver.report = Report { first: from, map, counted: receiver.counted };
-        Answer::Reported(receiver.expected, Gap::Map { at: offset, ev, flags })
+        receiver.gap = Some(Gap::Map { at: offset, ev, flags });
+        Answer::Reported(receiver.expected)
     }
 
     /// The sender learns what has come, or that a packet was cut.

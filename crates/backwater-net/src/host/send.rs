@@ -67,6 +67,21 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Starts the next transmission of a host's idle port.
     pub(super) fn serve_host(&mut self, port: u16) {
+        if self.world.rules.nic.control_turns.is_some() {
+            return self.serve_by_turns(port);
+        }
+        self.serve_with::<false>(port);
+    }
+
+    /// The same, where data has its turns beside control.
+    #[cold]
+    #[inline(never)]
+    fn serve_by_turns(&mut self, port: u16) {
+        self.serve_with::<true>(port);
+    }
+
+    #[inline(always)]
+    fn serve_with<const TURNS: bool>(&mut self, port: u16) {
         let mut open = self.ports[usize::from(port)].open;
         if self.world.rules.extra.may_start {
             open &= !self.refused(port);
@@ -75,7 +90,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let mut first = self.ports[usize::from(port)].has_express(open);
         self.ports[usize::from(port)].busy = true;
         let mut queues = u32::MAX;
-        if first
+        if TURNS
+            && first
             && let Some(turns) = self.world.rules.nic.control_turns
             && self.has_data(open)
             && self.node.host.is_turn_of_data(turns)
@@ -109,8 +125,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 self.node.line_up(slot);
             }
         }
-        let mut next = self.next_among(port, queues);
-        if next == Next::Nothing && queues == OWN_QUEUES {
+        let mut next = self.next_among(port, if TURNS { queues } else { u32::MAX });
+        if TURNS && next == Next::Nothing && queues == OWN_QUEUES {
             next = self.next_after_all(port);
         }
         match next {
@@ -268,9 +284,35 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;
         let (more, controller) = (flow.has_more(), flow.controller);
-        let recovers = flow.recovery.is_some();
+        let special = flow.recovery.is_some() || self.world.rules.extra.permits;
+        if controller != NO_CONTROLLER && !special {
+            self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
+            self.pace_after(controller, pkt.size);
+        }
+        let ix = self.world.slab.insert(pkt);
+        if special {
+            self.send_watched(controller, slot, ix);
+        }
+        if more {
+            self.node.line_up(slot);
+        } else {
+            self.node.sending_mut(slot as usize).status = Status::Idle;
+        }
+        if self.world.rules.extra.attachment {
+            self.attach(controller, ix);
+        }
+        ix
+    }
+
+    /// A packet of a flow that sends again what is lost, or whose controller permits each, leaves. Apart from the others' way, and on the
+    /// packet where it lies, so that those are put together in its place and nowhere else.
+    #[cold]
+    #[inline(never)]
+    fn send_watched(&mut self, controller: u32, slot: u32, ix: Ix) {
+        let mut pkt = self.world.slab[ix].pkt;
+        let recovers = self.node.sending(slot as usize).recovery.is_some();
         if recovers {
-            self.note_sent(slot, offset, payload, &mut pkt);
+            self.note_sent(slot, &mut pkt);
         }
         if controller != NO_CONTROLLER {
             if self.world.rules.extra.permits {
@@ -283,16 +325,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if recovers && self.world.rules.transport.recovery == Recovery::Rud {
             self.ask(slot, &mut pkt);
         }
-        if more {
-            self.node.line_up(slot);
-        } else {
-            self.node.sending_mut(slot as usize).status = Status::Idle;
-        }
-        let ix = self.world.slab.insert(pkt);
-        if self.world.rules.extra.attachment {
-            self.attach(controller, ix);
-        }
-        ix
+        self.world.slab[ix].pkt = pkt;
     }
 
     /// A packet sets out with what its flow's controller attaches.

@@ -32,7 +32,7 @@ use crate::hooks::{FlowSide, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::host::{Interface, PORT};
 use crate::node::At;
-use crate::packet::{AckHeader, DataHeader, Gap, Packet};
+use crate::packet::{AckHeader, Body, DataHeader, Gap, Packet};
 use crate::world::Outcome;
 use backwater_engine::Time;
 
@@ -49,8 +49,8 @@ pub(crate) enum Answer {
     Beyond(u64),
     /// The same, and the payload of this packet is missing.
     Trimmed(u64),
-    /// The same, and this of the packet; what else there is to say is the receiver's report.
-    Reported(u64, Gap),
+    /// The same; what else there is to say is the receiver's report.
+    Reported(u64),
 }
 
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
@@ -64,9 +64,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// A packet of a flow goes out: from `offset`, `payload` bytes long.
+    /// A packet of data goes out.
     #[cold]
-    pub(crate) fn note_sent(&mut self, slot: u32, offset: u64, payload: u32, pkt: &mut Packet) {
+    pub(crate) fn note_sent(&mut self, slot: u32, pkt: &mut Packet) {
+        let Body::Data(DataHeader { offset, payload, .. }) = pkt.body else { return };
         let unordered = self.world.rules.transport.recovery == Recovery::Rud;
         let (now, timeout, step) =
             (self.world.now, self.world.rules.transport.timeout, u64::from(self.world.rules.payload));
