@@ -144,6 +144,49 @@ def test_what_goes_back_overtakes_nothing(recovery: str) -> None:
     assert sum(row["timeouts"] for row in run.flows.to_pylist()) == 0
 
 
+# As in `htsim_uec`: data in C bytes, and what is short in 2 C; the newest packet of a full queue is
+# cut in place of the arriving one half of the times.
+EITHER = (
+    INCAST.replace(
+        'buffer = "178450 B"', f"queue_buffers = {[f'{c} B' for c in [178450] * 6 + [356900] * 2]}"
+    )
+    .replace("class = 6\n", 'class = 6\nvictim = "either"\n')
+    .replace('size = "64 B"\n', 'size = "64 B"\nclass = 6\n')
+)
+
+
+def test_the_newest_packet_may_be_cut_instead() -> None:
+    """The link to the receiver is as busy as when the arriving packet is cut, and no packet is lost
+    or cut twice for one that is sent again."""
+    scenario = backwater.parse(EITHER)
+    runs = [scenario.run(), scenario.set("trim.victim", "arriving").run()]
+    for run in runs:
+        flows = run.flows.to_pylist()
+        trimmed = counted(run, "trimmed")
+        assert trimmed > 100
+        assert counted(run, "trimmed_lost") == run.summary["drops"] == 0
+        assert sum(row["retransmitted"] for row in flows) == trimmed
+        assert sum(row["timeouts"] for row in flows) == 0
+        link = 8 * BYTES * PS_PER_BYTE
+        last = max(row["fct_last_ack_ps"] for row in flows)
+        assert link < last < link + trimmed * 64 * PS_PER_BYTE + 2 * ROUND_TRIP_PS
+        # A queue of C bytes that others give way to exceeds them by less than a frame.
+        longest = max(
+            row["max_egress_bytes"] for row in run.ports.to_pylist() if row["node"] == "s0"
+        )
+        assert 178450 - 4150 < longest < 178450 + 4150 + 356900
+    assert runs[0].fingerprint != runs[1].fingerprint
+
+
+def test_coins_are_tossed_alike_whoever_tosses_them() -> None:
+    """Two leaves and a spine, on one thread and on two."""
+    leaves = 'kind = "leaf-spine"\nleaves = 2\nspines = 1\nhosts_per_leaf = 5'
+    scenario = backwater.parse(EITHER.replace('kind = "star"\nhosts = 9', leaves))
+    run = scenario.run()
+    assert counted(run, "trimmed") > 100
+    assert scenario.run(threads=2).fingerprint == scenario.run().fingerprint == run.fingerprint
+
+
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
@@ -152,6 +195,8 @@ def test_what_goes_back_overtakes_nothing(recovery: str) -> None:
         ("transport.recovery", "go-back-n", "go-back-n drops what comes out of order"),
         ("trim.class", "8", "`8` is more than 7"),
         ("trim.size", "0 B", "trim.size"),
+        ("trim.victim", "newest", "newest"),
+        ("switch.queue_buffers", "['1 KB']", "queue_buffers"),
     ],
 )
 def test_what_cannot_work_is_refused(key: str, value: str, reason: str) -> None:

@@ -65,15 +65,16 @@ pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Find
             continue;
         }
         let xoffs = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate));
-        if let Some(xoff) = xoffs.max().filter(|xoff| *xoff >= switch.buffer) {
+        let buffer = switch.buffer_of(cx.kept);
+        if let Some(xoff) = xoffs.max().filter(|xoff| *xoff >= buffer) {
             return vec![Finding {
                 fatal: true,
                 key: "xoff",
                 reason: format!(
-                    "xoff ({xoff}) is not below the buffer of {} ({}): frames are lost before anybody is paused",
-                    shape.name, switch.buffer
+                    "xoff ({xoff}) is not below the buffer of {} ({buffer}): frames are lost before anybody is paused",
+                    shape.name
                 ),
-                hint: format!("xoff + headroom must fit into the buffer; is it KB or KiB? buffer: {}", switch.buffer),
+                hint: format!("xoff + headroom must fit into the buffer; is it KB or KiB? buffer: {buffer}"),
             }];
         }
         if let Some((key, reason, hint)) = shortage(pausing, shape, switch, cx) {
@@ -166,18 +167,19 @@ fn shortage(
     };
     let xoffs: Vec<Bytes> = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate)).collect();
     let (xoffs, need) = worst(pausing, switch.buffer_per, &xoffs, &needs, cx.steered != 0);
-    let have = usable(pausing, shape, switch).saturating_sub(xoffs);
+    let have = usable(pausing, shape, switch, cx.kept).saturating_sub(xoffs);
     if have >= need {
         return None;
     }
-    let left = usable(pausing, shape, switch).saturating_sub(need).0;
+    let left = usable(pausing, shape, switch, cx.kept).saturating_sub(need).0;
     let fitting = Bytes((u128::from(xoff.0) * u128::from(left) / u128::from(xoffs.0.max(1))) as u64);
     let reason = format!("{} has {have} above xoff, but its links' delays need {need} of headroom", shape.name);
     let carve = match carved && pausing.counter == Counter::Ingress && switch.headroom > Bytes::ZERO {
         true => format!("switch.headroom = \"{enough}\", "),
         false => String::new(),
     };
-    Some(("xoff", reason, format!("{carve}lower xoff to {fitting} or enlarge switch.buffer; {advice}")))
+    let hint = format!("{carve}lower xoff to {fitting} or enlarge {}; {advice}", switch.buffer_key());
+    Some(("xoff", reason, hint))
 }
 
 /// What is lacking where a class takes but a share of free memory before its headroom (`switch.headroom_above`): while others take the
@@ -207,7 +209,7 @@ fn above_share(
 }
 
 /// \[bytes\] of one buffer that any frame may take: what is set aside for other classes and ports is no help to one.
-fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams) -> Bytes {
+fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams, kept: u8) -> Bytes {
     let ports = match switch.buffer_per {
         BufferPer::Switch => shape.ports.as_slice(),
         BufferPer::Ingress => &shape.ports[..1.min(shape.ports.len())],
@@ -224,7 +226,7 @@ fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams) -> Byte
         }
         (_, Counter::Egress | Counter::Queue) => headroom(pausing.kept),
     };
-    switch.buffer.saturating_sub(reserves).saturating_sub(headrooms)
+    switch.buffer_of(kept).saturating_sub(reserves).saturating_sub(headrooms)
 }
 
 /// \[bytes\] What may stand in one buffer below the thresholds of all counters whose frames it holds, and above them.

@@ -278,23 +278,24 @@ impl Mechanism for Sfc {
                 BufferPer::Ingress => "the buffer of one ingress",
                 BufferPer::Switch | BufferPer::Egress | BufferPer::Queue => "the buffer",
             };
+            let buffer = switch.buffer_of(params.class_bits());
             if params.at_source == AtSource::Isolation
                 && shape.ports.iter().any(|port| port.host.is_some())
-                && params.isolation_threshold >= switch.buffer
+                && params.isolation_threshold >= buffer
                 && params.class_bits() & !cx.kept != 0
             {
                 let reason = format!(
-                    "{} is not below the buffer of {} ({}), and no PFC pauses the class there: what waits is dropped before its host is \
+                    "{} is not below the buffer of {} ({buffer}), and no PFC pauses the class there: what waits is dropped before its host is \
                      paused",
-                    params.isolation_threshold, shape.name, switch.buffer
+                    params.isolation_threshold, shape.name
                 );
                 let hint = "lower it; or [pfc] for the classes of [sfc]".into();
                 findings.push(Finding { fatal: false, key: "isolation_threshold", reason, hint });
             }
-            if params.threshold >= switch.buffer {
+            if params.threshold >= buffer {
                 let reason = format!(
-                    "threshold ({}) is not below {what} of {} ({}): PFC or loss comes before any message",
-                    params.threshold, shape.name, switch.buffer
+                    "threshold ({}) is not below {what} of {} ({buffer}): PFC or loss comes before any message",
+                    params.threshold, shape.name
                 );
                 findings.push(fatal("threshold", reason, "lower it; is it KB or KiB?"));
                 break;

@@ -7,11 +7,13 @@
 //!
 //! ```text
 //! on a data packet p of a trimmable class for which there is no memory:
+//!     victim = either, with probability 1/2:  p takes the memory and the place of the newest packet t that waits in its queue;  p = t
 //!     size(p) > trim_size:  size(p) = max(headers, trim_size);  class(p) = trim_class;  admit p again
 //!     no memory for that either: p is lost
 //! ```
 //!
-//! What is no longer than trim_size is lost: nothing can be cut off. What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is sent again like any other loss.
+//! With `victim = "either"` nobody asks whether p is longer than t: a queue exceeds its memory by less than a frame. The packet on the
+//! wire is never cut, nor is t where it is not trimmable: then it is p. What is no longer than trim_size is lost: nothing can be cut off. What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is sent again like any other loss.
 //!
 //! With `to = "source"` what is left goes back: the receiver's NACK from the switch, sooner by the way from there to the receiver and back.
 //!
@@ -27,18 +29,20 @@
 //! hears of a loss, and of no acknowledgement: a round trip that ends at a switch is none.
 //!
 //! **Not modelled:** the rewriting of the DSCP (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP; TRIM_DSCP_VALUE): a frame's class is what queues go by
-//! here; a limit of its own for the trimmed class, which is that of any queue; the scheduling weight that UEC recommends for it (25 %): by
-//! number of class, as all are.
-//! **Where we differ:** the packet that is cut is always the one that has come. `htsim_uec` cuts, with probability 1/2, the last one of the
-//! queue in its place.
+//! here; the scheduling weight that UEC recommends for the trimmed class (25 %): by number of class, as all are.
+//! **Where we differ:** `htsim_uec` may cut the only packet of a queue while it is being sent, since it takes a packet out of its queue when
+//! the last bit has left; here that one has left the queue at its first bit, and counts by `switch.release_at`. What mechanisms do by the
+//! packets that leave a queue they do by t, too, but for marks.
 
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
+use backwater_net::config::{Architecture, BufferPer, SwitchParams};
 use backwater_net::hooks::{
-    Absent, Count, Full, Mechanism, Needs, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
+    Absent, CheckCx, Count, Finding, Full, Mechanism, Needs, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{Body, Class, DataHeader, Packet, Port, Queue};
+use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +81,19 @@ pub struct Params {
         source = "UEC 1.0, 4.1: destination; source: choice, which UEC excludes, after NDP's return-to-sender (Handley et al., SIGCOMM 2017)"
     )]
     pub to: To,
+    /// `arriving`: what finds no memory is cut. `either`: with probability 1/2 the newest packet that waits in its queue, whose memory it takes; for output queues with `switch.buffer_per` = `queue` or `egress`.
+    #[param(default = Victim::Arriving, source = "UEC 1.0, section 4.1, and SAI: arriving; htsim_uec, CompositeQueue: either")]
+    pub victim: Victim,
+}
+
+/// Which packet is cut where there is no memory for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victim {
+    /// The one that has come.
+    Arriving,
+    /// That, or as likely the newest of its queue.
+    Either,
 }
 
 /// Packet trimming.
@@ -106,6 +123,18 @@ impl Mechanism for Trim {
         }
     }
 
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let shared = |(_, switch): &(&SwitchShape, &SwitchParams)| !may_give_way(switch);
+        let first = cx.switches.iter().zip(cx.switch_params).find(shared).filter(|_| params.victim == Victim::Either);
+        Vec::from_iter(first.map(|(shape, _)| Finding {
+            fatal: true,
+            key: "victim",
+            reason: format!("the newest packet of a queue of {} has not the memory that the arriving one lacks", shape.name),
+            hint: "switch.architecture = \"output-queued\" with switch.buffer_per = \"queue\" or \"egress\"; or victim = \"arriving\""
+                .into(),
+        }))
+    }
+
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Trimmer> {
         let ports = shape.ports.len();
         Some(Trimmer {
@@ -113,11 +142,22 @@ impl Mechanism for Trim {
             class: params.class,
             to: params.to,
             classes: crate::class_bits_or_all(params.classes.as_deref()) & !(1 << params.class),
+            victim: params.victim,
             trimmed: vec![0; ports],
             returned: vec![0; ports],
             bytes: vec![0; ports],
             lost: vec![0; ports],
         })
+    }
+}
+
+/// Whether a packet that waits in a queue may have what one that comes lacks: the memory is that of their egress, and without end nobody
+/// lacks any.
+fn may_give_way(switch: &SwitchParams) -> bool {
+    match switch.buffer_per {
+        BufferPer::Queue | BufferPer::Egress => switch.architecture == Architecture::OutputQueued,
+        BufferPer::None => true,
+        BufferPer::Switch | BufferPer::Ingress => false,
     }
 }
 
@@ -135,6 +175,8 @@ pub struct Trimmer {
     classes: u8,
     #[state(fixed)]
     to: To,
+    #[state(fixed)]
+    victim: Victim,
     /// packets cut that went on, per egress port
     trimmed: Vec<u64>,
     /// packets cut that went back, per egress port that they would have left by
@@ -145,8 +187,23 @@ pub struct Trimmer {
     lost: Vec<u64>,
 }
 
+impl Trimmer {
+    /// Whether a packet has a payload that may be cut off.
+    fn is_trimmable(&self, p: &Packet) -> bool {
+        p.data().is_some_and(|data| data.payload > 0) && self.classes & (1 << p.class.0) != 0
+    }
+}
+
 // The specification.
 impl SwitchSide for Trimmer {
+    fn gives_way(&mut self, cx: &mut SwitchCx<'_>, _: &Place, p: &Packet, last: &Packet) -> bool {
+        self.victim == Victim::Either
+            && self.is_trimmable(p)
+            && self.is_trimmable(last)
+            && last.size > self.size
+            && cx.rng().random::<bool>()
+    }
+
     fn on_full(&mut self, _: &mut SwitchCx<'_>, at: &mut Place, p: &mut Packet) -> Full {
         let egress = usize::from(at.egress.0);
         match p.body {
@@ -158,7 +215,7 @@ impl SwitchSide for Trimmer {
                 self.lost[egress] += 1;
                 Full::Drop
             }
-            Body::Data(data) if data.payload > 0 && p.size > self.size && self.classes & (1 << p.class.0) != 0 => {
+            Body::Data(data) if self.is_trimmable(p) && p.size > self.size => {
                 self.bytes[egress] += u64::from(data.payload.min(p.size.saturating_sub(self.size)));
                 (at.queue, p.class) = (Queue(self.class), Class(self.class));
                 match self.to {
@@ -193,3 +250,6 @@ impl SwitchSide for Trimmer {
         Reach { acts: self.trimmed.iter().chain(&self.returned).sum(), margin: None }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,7 +55,7 @@ impl SwitchBench {
             ports: (0..ports).map(port).collect(),
             max_frame: Bytes(4064),
             latency: params.latency,
-            port_buffer: params.buffer_per.of_egress(params.buffer),
+            port_buffer: params.port_buffer(),
         };
         SwitchBench {
             now: Time::ZERO,

@@ -307,11 +307,6 @@ impl BufferPer {
     pub fn is_carved(self) -> bool {
         matches!(self, BufferPer::Switch | BufferPer::Ingress)
     }
-
-    /// What may wait for one egress port with a `buffer`, where this limits it.
-    pub fn of_egress(self, buffer: Bytes) -> Option<Bytes> {
-        matches!(self, BufferPer::Egress | BufferPer::Queue).then_some(buffer)
-    }
 }
 
 /// Where a frame spends the switch's fixed latency.
@@ -358,6 +353,9 @@ pub struct SwitchParams {
     /// What `buffer` limits: `switch`, `ingress` (port), `egress` (port), `queue` (of an egress port), or `none`.
     #[schemars(extend("x-source" = "choice"))]
     pub buffer_per: BufferPer,
+    /// With `buffer_per = "queue"`: packet memory of each of the 8 queues of an egress port, queue 0 first. Absent: `buffer` for each.
+    #[schemars(extend("x-source" = "choice: all alike; htsim_uec: data C, and headers and control 2 C of their own", "x-range" = "one frame and more each"))]
+    pub queue_buffers: Option<[Bytes; 8]>,
     /// Memory set aside for each (ingress port, class), used before shared memory.
     #[schemars(extend("x-source" = "choice; HPCC ns-3 switch: 4 KB", "x-range" = "8 classes of all ports within the buffer"))]
     pub reserve: Bytes,
@@ -396,6 +394,27 @@ pub struct SwitchParams {
 }
 
 impl SwitchParams {
+    /// Packet memory of one unit of `buffer_per`; where queues have memories of their own the least of those with the numbers of
+    /// `classes` (a bit each), or of all where that names none.
+    pub fn buffer_of(&self, classes: u8) -> Bytes {
+        let Some(sizes) = self.queue_buffers.filter(|_| self.buffer_per == BufferPer::Queue) else {
+            return self.buffer;
+        };
+        let named = |queue: usize| classes == 0 || classes & (1 << queue) != 0;
+        let least = (0..sizes.len()).filter(|queue| named(*queue)).map(|queue| sizes[queue]).min();
+        least.unwrap_or(self.buffer)
+    }
+
+    /// The key that gives [`SwitchParams::buffer_of`].
+    pub fn buffer_key(&self) -> &'static str {
+        if self.queue_buffers.is_some() { "switch.queue_buffers" } else { "switch.buffer" }
+    }
+
+    /// What may wait for one egress port, or for each of its queues at least, where the switch limits that.
+    pub fn port_buffer(&self) -> Option<Bytes> {
+        matches!(self.buffer_per, BufferPer::Egress | BufferPer::Queue).then(|| self.buffer_of(0))
+    }
+
     /// Headroom of a lossless class at a port of `rate`.
     pub fn headroom_at(&self, rate: Rate) -> Bytes {
         self.headroom.at_rate(rate, self.reference_rate)
@@ -417,6 +436,7 @@ impl Default for SwitchParams {
             release_at: ReleaseAt::End,
             buffer: Bytes(32_000_000),
             buffer_per: BufferPer::Switch,
+            queue_buffers: None,
             reserve: Bytes::ZERO,
             headroom: Bytes::ZERO,
             alpha_ingress: 8.0,

@@ -9,7 +9,7 @@
 //!            arrival            egress queue                       wire
 //!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ─▶ may_start ▶ start ────────▶ sent ──▶ next node
 //!                                    │                          │                        │              │
-//!                             on_admit, on_full             on_enqueue               on_start        on_sent
+//!                  on_admit, gives_way, on_full             on_enqueue               on_start        on_sent
 //!                                                on_dequeue, on_release, on_depart: at either, as `switch.release_at` says
 //!
 //!  flow ──▶ on_start ▶ rate, window ▶ on_send, attach ──▶ NIC: on_enqueue ▶ may_start ▶ on_start ▶ on_sent ──▶
@@ -158,7 +158,8 @@ pub struct SwitchShape {
     pub max_frame: Bytes,
     /// Fixed processing delay.
     pub latency: Time,
-    /// \[bytes\] What may wait for one egress port, where the switch limits that (`buffer_per` is `egress` or `queue`).
+    /// \[bytes\] What may wait for one egress port, where the switch limits that (`buffer_per` is `egress` or `queue`): for each of its
+    /// queues at least.
     pub port_buffer: Option<Bytes>,
 }
 

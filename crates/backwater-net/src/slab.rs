@@ -228,8 +228,44 @@ impl Fifo {
         self.head == NIL
     }
 
+    /// Takes out the last packet. The list leads one way: what is before that one is looked for from the first on.
+    #[cold]
+    pub fn pop_last(&mut self, slab: &mut Slab) -> Option<Ix> {
+        let last = self.tail()?;
+        let before = self.iter(slab).find(|ix| slab.links[*ix as usize] == last);
+        match before {
+            Some(before) => (self.tail, slab.links[before as usize]) = (before, NIL),
+            None => self.head = NIL,
+        }
+        Some(last)
+    }
+
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == NIL
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::data;
+    use crate::packet::HostId;
+
+    /// Of three packets the last leaves, then the last of two and the only one; what comes then goes behind what is left.
+    #[test]
+    fn the_last_of_a_queue_leaves_it() {
+        let (mut slab, mut fifo) = (Slab::default(), Fifo::default());
+        let [a, b, c] = [0, 1, 2].map(|flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 1000)));
+        [a, b, c].iter().for_each(|ix| fifo.push(&mut slab, *ix));
+        assert_eq!(fifo.pop_last(&mut slab), Some(c));
+        assert_eq!(fifo.pop_last(&mut slab), Some(b));
+        fifo.push(&mut slab, c);
+        assert_eq!(fifo.iter(&slab).collect::<Vec<_>>(), [a, c]);
+        assert_eq!((fifo.pop_last(&mut slab), fifo.tail()), (Some(c), Some(a)));
+        assert_eq!((fifo.pop_last(&mut slab), fifo.pop_last(&mut slab)), (Some(a), None));
+        assert!(fifo.is_empty());
+        fifo.push(&mut slab, b);
+        assert_eq!((fifo.head(), fifo.tail()), (Some(b), Some(b)));
     }
 }

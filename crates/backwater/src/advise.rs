@@ -8,7 +8,7 @@ use backwater_net::Rate;
 use backwater_net::config::BufferPer;
 pub use backwater_net::hooks::{Advice, AdviceForm, AdviceRow};
 use backwater_net::hooks::{MemoryCx, Question, Situation};
-use backwater_net::packet::HostId;
+use backwater_net::packet::{HostId, class_bits};
 use serde_json::{Map, Value};
 
 /// What may be asked, by mechanism; first of those that a scenario can answer for.
@@ -83,11 +83,12 @@ pub fn facts(checked: &Checked, mechanism: &str) -> Result<Map<String, Value>, S
     let kept = checked.mechanisms.lossless_classes(name, tier);
     let memory = MemoryCx { switch, rates: &rates, kept, class: incast.map(|incast| incast.class) };
     paths.pause_threshold = checked.mechanisms.pause_threshold(name, tier, &memory);
+    let class = incast.map_or(0, |incast| class_bits(&[incast.class]));
     let situation = Situation {
         incast: incast.map(|incast| (checked.name(incast.receiver).to_owned(), incast.senders.len() as u64)),
         rate: checked.arriving[receiver.0 as usize],
         paths,
-        buffer: Some(switch.buffer).filter(|_| switch.buffer_per != BufferPer::None),
+        buffer: (switch.buffer_per != BufferPer::None).then(|| (switch.buffer_of(class), switch.buffer_key())),
         latency_at: switch.latency_at,
         frame: checked.file.packet.payload + checked.file.packet.header,
         gap: checked.file.packet.gap,

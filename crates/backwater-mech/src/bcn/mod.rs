@@ -261,7 +261,8 @@ impl Mechanism for Bcn {
         let mut findings = Vec::from_iter(disagreement(&params.classes, cx));
         if !params.classes.is_empty() {
             for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
-                let buffer = (switch.buffer_per != BufferPer::None).then_some(switch.buffer);
+                let buffer =
+                    (switch.buffer_per != BufferPer::None).then(|| switch.buffer_of(class_bits(&params.classes)));
                 findings.extend(thresholds(params, shape, buffer));
             }
         }

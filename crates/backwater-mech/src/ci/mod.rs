@@ -255,13 +255,14 @@ impl Mechanism for CongestionIsolation {
         let mut findings = map_findings(params);
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
             let limited = switch.buffer_per != backwater_net::config::BufferPer::None;
-            if params.cim && limited && params.cim_threshold >= switch.buffer {
+            let buffer = switch.buffer_of(0);
+            if params.cim && limited && params.cim_threshold >= buffer {
                 findings.push(Finding {
                     fatal: false,
                     key: "cim_threshold",
                     reason: format!(
-                        "cim_threshold ({}) is not below the buffer of {} ({}): no neighbour is ever told",
-                        params.cim_threshold, shape.name, switch.buffer
+                        "cim_threshold ({}) is not below the buffer of {} ({buffer}): no neighbour is ever told",
+                        params.cim_threshold, shape.name
                     ),
                     hint: "lower it, or say cim = false for local isolation only".into(),
                 });

@@ -225,11 +225,10 @@ impl Mechanism for Qcn {
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let mut findings = Vec::from_iter(disagreement(&params.classes, cx));
         for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
-            if switch.buffer_per != BufferPer::None && params.cp_qsp >= switch.buffer && !params.classes.is_empty() {
-                let reason = format!(
-                    "the set point ({}) is not below the buffer of {} ({})",
-                    params.cp_qsp, shape.name, switch.buffer
-                );
+            let buffer = switch.buffer_of(class_bits(&params.classes));
+            if switch.buffer_per != BufferPer::None && params.cp_qsp >= buffer && !params.classes.is_empty() {
+                let reason =
+                    format!("the set point ({}) is not below the buffer of {} ({buffer})", params.cp_qsp, shape.name);
                 let hint = "loss or PFC comes before any message; is it KB or KiB?".into();
                 findings.push(Finding { fatal: true, key: "cp_qsp", reason, hint });
                 break;

@@ -106,7 +106,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let hops = || situation.paths.different.iter().flatten();
     let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
     let limit = situation.paths.pause_threshold.clone();
-    let limit = limit.or_else(|| Some((situation.buffer?, "switch.buffer".to_owned())));
+    let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
     let facts = json!({
         "receiver": situation.incast.as_ref().map(|(receiver, _)| receiver),
         "senders": situation.incast.as_ref().map(|(_, senders)| senders),

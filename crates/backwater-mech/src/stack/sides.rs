@@ -77,6 +77,12 @@ macro_rules! sides {
             fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| side.steer(cx, at, pkt));
             }
+            fn gives_way(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| {
+                    if side.gives_way(cx, at, pkt, last) { return true; }
+                });
+                false
+            }
             fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| {
                     let full = side.on_full(cx, at, pkt);

@@ -178,6 +178,63 @@ fn admission_and_drop_at_the_byte() {
     }
 }
 
+/// Queues of a port with memories of their own sizes: what fits each is admitted to the byte, and the others' room is no help.
+#[test]
+fn queues_have_memories_of_their_own_sizes() {
+    for missing in [0, 1] {
+        let mut sizes = [Bytes(1060); CLASSES];
+        (sizes[3], sizes[5]) = (Bytes(3 * 1060 - missing), Bytes(2 * 1060));
+        let params = SwitchParams {
+            latency: Time::ZERO,
+            buffer: Bytes(1),
+            buffer_per: BufferPer::Queue,
+            queue_buffers: Some(sizes),
+            ..SwitchParams::default()
+        };
+        let mut switch = switch(&params);
+        switch.ports[2].shut(CLASSES, OWNER);
+        // Five frames of class 3 and five of class 5, and behind them one of class 3 that is a byte shorter.
+        for number in 0..5 {
+            switch.send(Time::ZERO, 0, frame(2, 3, 1060, number));
+            switch.send(Time::ZERO, 1, frame(2, 5, 1060, 10 + number));
+        }
+        switch.send(Time::ZERO, 0, frame(2, 3, 1059, 5));
+        switch.run();
+        let in_three = if missing == 0 { 3 * 1060 } else { 2 * 1060 + 1059 };
+        let seen = &switch.node.occupancy;
+        let bytes = [3, 5].map(|queue| seen.egress(PortNo(2), Queue(queue)));
+        assert_eq!(bytes, [Bytes(in_three), Bytes(2 * 1060)], "less {missing}");
+        let lost = |link: usize| switch.ports[link].rest.stats.drop_bytes;
+        assert_eq!([lost(0), lost(1)], [5 * 1060 + 1059 - in_three, 3 * 1060], "less {missing}");
+    }
+}
+
+/// A queue with memory for one frame: that counts until its last bit has left, or with `start` no longer when its first one has. So a queue
+/// of htsim counts, which takes a packet out when it has been sent.
+#[test]
+fn a_queue_counts_the_frame_on_the_wire_until_it_is_released() {
+    let each = wire(1060);
+    for (release_at, behind, dropped) in [
+        (ReleaseAt::End, each - Time(1), 1),
+        (ReleaseAt::End, each, 0),
+        (ReleaseAt::Start, Time(1), 0),
+        (ReleaseAt::Start, each - Time(1), 0),
+    ] {
+        let params = SwitchParams {
+            latency: Time::ZERO,
+            release_at,
+            buffer_per: BufferPer::Queue,
+            queue_buffers: Some([Bytes(1060); CLASSES]),
+            ..SwitchParams::default()
+        };
+        let mut switch = switch(&params);
+        switch.send(Time::ZERO, 0, frame(2, 3, 1060, 1));
+        switch.send(behind, 1, frame(2, 3, 1060, 2));
+        switch.run();
+        assert_eq!(switch.ports[1].rest.stats.drop_frames, dropped, "{release_at:?} {behind:?}");
+    }
+}
+
 /// Memory is free from the instant at which a frame's last bit leaves, or after that at which its first bit does: a port is free
 /// before the arrivals of an instant, and looks for what has become ready after them.
 #[test]

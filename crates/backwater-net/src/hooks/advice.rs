@@ -256,8 +256,8 @@ pub struct Situation {
     pub rate: Rate,
     /// How data comes to the receiver's switch.
     pub paths: Paths,
-    /// Memory of that switch; `None`: it has no end.
-    pub buffer: Option<Bytes>,
+    /// Memory of one unit of that switch's `buffer_per`, and the key that gives it; `None`: it has no end.
+    pub buffer: Option<(Bytes, &'static str)>,
     /// Where that switch's latency passes.
     pub latency_at: LatencyAt,
     /// Longest data frame.

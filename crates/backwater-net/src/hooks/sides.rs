@@ -23,6 +23,14 @@ pub trait SwitchSide {
     /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`Mechanism::steering`].
     #[inline(always)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
+    /// There is no memory for `pkt`, and none but that of its egress counts (`switch.buffer_per` is `egress` or `queue`, and the
+    /// switch has no crossbar). Whether `last`, the newest that waits in its queue, gives way to it: that one leaves the queue
+    /// (`on_dequeue`, `on_release`, `on_depart`; it is not marked by that), there is no memory for it (`on_full`), and `pkt` is
+    /// admitted. The packet on the wire never gives way.
+    #[inline(always)]
+    fn gives_way(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
+        false
+    }
     /// There is no memory for the packet. What is trimmed or turned round is steered again, and goes on in the queue and the class that are
     /// left here: a header may have a queue of its own.
     #[inline(always)]
@@ -58,7 +66,8 @@ pub trait SwitchSide {
     /// Its last bit has left.
     #[inline(always)]
     fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {}
-    /// The packet leaves the accounts, or is dropped from its queue; all egress accounts still include it, its header can still be written.
+    /// The packet leaves the accounts, or is dropped from its queue or gives way to another; all egress accounts still include it, its
+    /// header can still be written.
     #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
     /// Its bytes have left the ingress account: it has left the switch or, behind a crossbar, crossed the fabric.

@@ -207,6 +207,42 @@ impl Lineup {
         if let Some(run) = std::iter::once(&mut runs.first).chain(&mut runs.later).find(of_queue) {
             run.packets -= 1;
         }
+        self.drop_empty(key, mattered);
+    }
+
+    /// The last packet of a queue leaves it without being sent: it is of its flow's last run there, and none that a marker was for
+    /// waits for it any more. Only where no queue is apart by ingress.
+    pub fn take_back(&mut self, slot: &Slot, queue: usize) {
+        if !self.cares(queue) {
+            return;
+        }
+        if let Some(at) = self.counted(slot.place.ingress.0) {
+            let came = &mut self.ingresses[at].came[queue];
+            *came -= 1;
+            let came = *came;
+            for runs in self.flows.values_mut() {
+                let mattered = runs.matter();
+                let behind = |run: &&mut Run| usize::from(run.left) == queue && run.behind > came;
+                std::iter::once(&mut runs.first)
+                    .chain(&mut runs.later)
+                    .filter(behind)
+                    .for_each(|run| run.behind = came);
+                self.moved -= u32::from(mattered && !runs.matter());
+            }
+        }
+        let Some(key) = key(slot) else { return };
+        let runs = self.flows.get_mut(&key).expect("a packet is taken back that has come");
+        let mattered = runs.matter();
+        let of_queue = |run: &&mut Run| usize::from(run.queue) == queue && run.packets > 0;
+        if let Some(run) = runs.later.iter_mut().rev().chain(std::iter::once(&mut runs.first)).find(of_queue) {
+            run.packets -= 1;
+        }
+        self.drop_empty(key, mattered);
+    }
+
+    /// A flow's runs may have no packets any more.
+    fn drop_empty(&mut self, key: Key, mattered: bool) {
+        let Some(runs) = self.flows.get_mut(&key) else { return };
         runs.later.retain(|run| run.packets > 0);
         if runs.first.packets == 0 {
             if runs.later.is_empty() {
@@ -325,6 +361,49 @@ mod tests {
             stand.leave(again, 3);
             assert!(stand.lineup.is_empty() && !stand.lineup.matters());
         }
+    }
+
+    /// Flow 1 is in queue 3, in queue 2 and in queue 3 again. The last of these leaves: the others wait as before, and what comes then
+    /// waits in its place.
+    #[test]
+    fn the_last_of_a_queue_leaves_without_being_sent() {
+        for order in [FlowOrder::Counters, FlowOrder::Markers] {
+            let mut stand = Stand::new(order);
+            let (first, moved, back) = (stand.join(1, 3), stand.join(1, 2), stand.join(1, 3));
+            stand.lineup.take_back(&stand.slab[back], 3);
+            assert!(stand.may_go(first, 3) && !stand.may_go(moved, 2), "{order:?}");
+            let again = stand.join(1, 3);
+            stand.leave(first, 3);
+            assert!(!stand.may_go(again, 3), "{order:?}");
+            stand.leave(moved, 2);
+            stand.leave(again, 3);
+            assert!(stand.lineup.is_empty() && !stand.lineup.matters(), "{order:?}");
+        }
+    }
+
+    /// A marker stands behind the last of a queue, which leaves: what is behind the marker waits for those before that one, all of
+    /// them, and for none that come later.
+    #[test]
+    fn a_marker_does_not_wait_for_what_has_left() {
+        let mut stand = Stand::new(FlowOrder::Markers);
+        let (a, other) = (stand.join(1, 3), stand.join(2, 3));
+        let last = stand.join(3, 3);
+        let moved = stand.join(1, 2);
+        stand.lineup.take_back(&stand.slab[last], 3);
+        let later = stand.join(3, 3);
+        stand.leave(a, 3);
+        assert!(!stand.may_go(moved, 2));
+        stand.leave(other, 3);
+        assert!(stand.may_go(moved, 2));
+        stand.leave(moved, 2);
+        stand.leave(later, 3);
+        assert!(stand.lineup.is_empty() && !stand.lineup.matters());
+        // Of one flow alone nothing is left to wait for.
+        let (only, moved) = (stand.join(1, 3), stand.join(1, 2));
+        stand.lineup.take_back(&stand.slab[only], 3);
+        assert!(stand.may_go(moved, 2));
+        stand.leave(moved, 2);
+        assert!(stand.lineup.is_empty() && !stand.lineup.matters());
     }
 
     /// Two flows that have crossed over: by counts alone each head would wait for the other for ever.

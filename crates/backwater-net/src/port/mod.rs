@@ -401,6 +401,20 @@ impl Port {
         std::mem::take(&mut self.queues[queue])
     }
 
+    /// Takes the last packet out of a queue. It was to go after everything of its flow.
+    #[cold]
+    pub fn take_last(&mut self, slab: &mut Slab, queue: usize) -> Option<Ix> {
+        let last = self.queues[queue].pop_last(slab)?;
+        if self.queues[queue].is_empty() {
+            self.backlog &= !(1 << queue);
+            if let Some(turns) = &mut self.rest.turns {
+                turns.emptied(queue);
+            }
+        }
+        self.line_up_back(slab, queue, last);
+        Some(last)
+    }
+
     /// Whether a frame is on the wire after `now`.
     pub fn sends_after(&self, now: Time) -> bool {
         self.busy || self.free_at > now

@@ -46,6 +46,14 @@ impl Port {
         self.look_who_waits(slab);
     }
 
+    /// The last packet of a queue has left it without being sent.
+    #[cold]
+    pub(super) fn line_up_back(&mut self, slab: &Slab, queue: usize, last: Ix) {
+        let Some(lineup) = &mut self.rest.lineup else { return };
+        lineup.take_back(&slab[last], queue);
+        self.look_who_waits(slab);
+    }
+
     fn look_who_waits(&mut self, slab: &Slab) {
         let Some(lineup) = &self.rest.lineup else { return };
         let waits = |queue: usize| {

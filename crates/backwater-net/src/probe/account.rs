@@ -227,6 +227,13 @@ impl Stand {
         }
     }
 
+    /// A packet that waits leaves the port without being sent: what its flow has waited for until now goes with it.
+    pub fn take_back(&mut self, pkt: Ix) -> Option<Account> {
+        let at = self.waiting.iter().position(|entry| entry.pkt == pkt)?;
+        self.waiting.remove(at);
+        Some(self.account.clone())
+    }
+
     /// A packet is lost.
     pub fn lose(&mut self, pkt: Ix) {
         self.waiting.retain(|entry| entry.pkt != pkt);
@@ -283,6 +290,19 @@ mod tests {
         stand.end(1, Time::us(11));
         assert!(!stand.waits(Time::us(12)), "it is not ready before");
         assert_eq!(stand.begin(2), came(5, Time::us(4)));
+    }
+
+    /// The second of two that wait leaves the port: it goes on with what its flow has waited for until then, and so does the first.
+    #[test]
+    fn a_packet_that_leaves_goes_on_with_what_its_flow_has_waited() {
+        let mut stand = Stand::new(FLOW, false, Time::ZERO);
+        stand.enter(1, 3, Time::us(10), came(0, Time::us(2)), None);
+        stand.enter(2, 3, Time::us(11), came(0, Time::us(3)), None);
+        stand.pass(7, Cause::Paused, Time::us(15));
+        assert_eq!(stand.take_back(2).as_ref().map(sum), Some(Time::us(7)));
+        assert_eq!((stand.take_back(2), stand.is_over()), (None, false));
+        stand.pass(7, Cause::Paused, Time::us(16));
+        assert_eq!(sum(&stand.begin(1)), Time::us(8));
     }
 
     #[test]

@@ -189,6 +189,21 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         }
     }
 
+    /// A packet leaves its queue without being sent, and will wait in another.
+    pub(crate) fn queue_again_waits(&mut self, pkt: Ix) {
+        if self.world.probes.waits.is_none() {
+            return;
+        }
+        let (egress, flow) = (self.world.slab[pkt].place.egress, self.world.slab[pkt].pkt.flow);
+        self.pass_waits(egress.0);
+        let (port, now) = (self.global(egress.0), self.world.now);
+        let Some(waits) = &mut self.world.probes.waits else { return };
+        if let Some(account) = waits.stand(port, flow).and_then(|stand| stand.take_back(pkt)) {
+            waits.carried.insert(pkt, (account, now));
+        }
+        waits.stands[port as usize].retain(|stand| !stand.is_over());
+    }
+
     /// A packet leaves its lane.
     pub(crate) fn leave_lane_waits(&mut self, pkt: Ix) {
         if self.world.probes.waits.is_some() {

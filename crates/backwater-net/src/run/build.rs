@@ -46,7 +46,7 @@ impl<A: Actors> Network<A> {
                 ports: fabric.port_shapes(node, &ports[first_port as usize..]),
                 max_frame,
                 latency: params.latency,
-                port_buffer: params.buffer_per.of_egress(params.buffer),
+                port_buffer: params.port_buffer(),
             };
             let lossless = spec.actors.lossless_classes(name, tier);
             let stack = spec.actors.switch(&shape);

@@ -3,8 +3,9 @@
 use super::{Switch, cx};
 use crate::config::{LatencyAt, Recovery};
 use crate::event::{Event, order};
-use crate::hooks::{Fate, Full, Lane, SwitchSide};
+use crate::hooks::{Fate, Lane, SwitchSide};
 use crate::node::At;
+use crate::occupancy::Pool;
 use crate::packet::{Body, ControlHeader, Port as PortNo};
 use crate::routing::{KNOWN, NO_PATH};
 use crate::slab::Ix;
@@ -116,17 +117,28 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// Steers, admits and passes on a frame whose place is known.
     #[inline]
     pub(crate) fn admit(&mut self, pkt: Ix) {
+        if self.charge(pkt) { self.enter_fabric(pkt) } else { self.full(pkt) }
+    }
+
+    /// Steers a frame and charges it. Returns whether there is memory for it.
+    #[inline(always)]
+    pub(super) fn charge(&mut self, pkt: Ix) -> bool {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
-        let (place, size) = (slot.place, slot.pkt.size);
-        let Some((pool, ingress)) = s.occupancy.admit(&place, u64::from(size)) else {
-            return self.full(pkt);
-        };
+        let Some((pool, ingress)) = s.occupancy.admit(&slot.place, u64::from(slot.pkt.size)) else { return false };
+        self.charged(pkt, pool, ingress);
+        true
+    }
+
+    /// A frame has been charged to a memory; its ingress has so many bytes now.
+    #[inline(always)]
+    pub(super) fn charged(&mut self, pkt: Ix, pool: Pool, ingress: u64) {
+        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+        let place = slot.place;
         (slot.pool, slot.charged) = (pool, true);
         let p = &mut self.ports[usize::from(place.ingress.0)];
         p.max_ingress_bytes = p.max_ingress_bytes.max(ingress);
         s.stack.on_admit(&mut cx!(self, s), &place, &slot.pkt);
-        self.enter_fabric(pkt);
     }
 
     /// A frame is on its way to its egress queue, wherever the switch's latency is.
@@ -147,44 +159,6 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                 self.enqueue(pkt);
             }
         }
-    }
-
-    #[cold]
-    fn full(&mut self, pkt: Ix) {
-        let place = self.world.slab[pkt].place;
-        let full = self.at_switch(|stack, cx, slab| {
-            let slot = &mut slab[pkt];
-            stack.on_full(cx, &mut slot.place, &mut slot.pkt)
-        });
-        self.act_switch();
-        let size = self.world.slab[pkt].pkt.size;
-        match full {
-            Full::Trim(least) if self.world.slab[pkt].pkt.trim(least) => return self.admit(pkt),
-            Full::Return(least) if self.turn_round(pkt, least) => return,
-            Full::Drop | Full::Trim(_) | Full::Return(_) => {}
-        }
-        let stats = &mut self.ports[usize::from(place.ingress.0)].rest.stats;
-        stats.drop_frames += 1;
-        stats.drop_bytes += u64::from(size);
-        self.world.totals.progress.drops += 1;
-        self.note_drop(pkt);
-        let s = &*self.node;
-        // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
-        if self.world.rules.lossless && !matches!(self.world.slab[pkt].pkt.body, Body::Control(_)) {
-            self.world.broken(
-                format!(
-                    "the scenario is lossless, but {} dropped a frame of {size} B that came in at port {} in class {}: \
-                     {} were in the switch, {} of them from that port",
-                    s.home.shape.name,
-                    place.ingress.0,
-                    place.class.0,
-                    s.occupancy.total(),
-                    s.occupancy.ingress_port(place.ingress)
-                ),
-                "leave more headroom above the pause threshold; `backwater advise` itemises it",
-            );
-        }
-        self.discard(pkt);
     }
 
     /// A frame joins its egress queue, unless a mechanism lets it wait.

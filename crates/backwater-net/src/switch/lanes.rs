@@ -41,7 +41,12 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let (lane, before) = port.rest.lanes.last_of_flow(&self.world.slab, slot)?;
         let (queue, class) = (self.world.slab[before].place.queue, self.world.slab[before].pkt.class);
         let slot = &mut self.world.slab[pkt];
+        let admitted = slot.place;
         (slot.place.queue, slot.pkt.class) = (queue, class);
+        let size = slot.admitted();
+        if size > 0 {
+            self.node.occupancy.move_charge(&admitted, &slot.place, size, slot.pool);
+        }
         Some(lane)
     }
 

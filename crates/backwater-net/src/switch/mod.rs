@@ -3,6 +3,7 @@
 mod crossbar;
 mod flush;
 mod forward;
+mod full;
 mod held;
 mod lanes;
 mod notes;

@@ -59,12 +59,14 @@ struct Shared {
 
 impl State for Shared {
     fn save(&self, to: &mut Saver) {
-        to.put(&self.used);
+        to.put(&(self.used, self.size));
     }
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
-        self.used = from.take()?;
-        if self.used <= self.size {
+        let (used, size): (u64, u64) = from.take()?;
+        self.used = used;
+        // In a memory of the same size there may be as much as there was, that of frames which others gave way to included.
+        if self.used <= self.size || size == self.size {
             return Ok(());
         }
         Err(Unfit::new(format!("{} are in use, and there would be {}", Bytes(self.used), Bytes(self.size))))
@@ -103,7 +105,7 @@ pub struct Occupancy {
 impl Shared {
     #[inline(always)]
     fn free(self) -> u64 {
-        self.size - self.used
+        self.size.saturating_sub(self.used)
     }
 }
 
@@ -255,10 +257,39 @@ impl Occupancy {
         } else {
             self.admit_scarce(at, size, unit)?
         };
+        Some((pool, self.came_in(at, size)))
+    }
+
+    /// Whether nothing but the memory of an egress, or of one of its queues, decides what is admitted.
+    pub(crate) fn is_of_egress(&self) -> bool {
+        self.plain && matches!(self.per, BufferPer::Egress | BufferPer::Queue)
+    }
+
+    /// Charges `size` bytes at `at` whatever is there, where a frame of the same memory has given way and [`Occupancy::is_of_egress`].
+    /// Returns to which memory, and the bytes of the whole ingress port.
+    pub(crate) fn take_over(&mut self, at: &Place, size: u64) -> (Pool, u64) {
+        let unit = self.pool(at);
+        self.pools[unit].used += size;
+        (Pool::Shared, self.came_in(at, size))
+    }
+
+    /// What has been admitted for one queue will wait for another: its bytes count in the memory of that one, whatever is there.
+    #[cold]
+    pub(crate) fn move_charge(&mut self, from: &Place, to: &Place, size: u64, pool: Pool) {
+        if pool == Pool::Shared {
+            let units = [from, to].map(|at| self.pool(at));
+            self.pools[units[0]].used -= size;
+            self.pools[units[1]].used += size;
+        }
+    }
+
+    /// Counts `size` bytes at the ingress, and returns those of the whole port.
+    #[inline(always)]
+    fn came_in(&mut self, at: &Place, size: u64) -> u64 {
         let counts = &mut self.ports[usize::from(at.ingress.0)];
         counts.ingress[within(at.class.0)] += size;
         self.total += size;
-        Some((pool, sum(&counts.ingress)))
+        sum(&counts.ingress)
     }
 
     /// Where there is a choice of memory, or too little of it, and no headroom.
@@ -393,7 +424,10 @@ pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Opt
         // Half of what can be counted: nothing that is added to it overflows.
         BufferPer::None => Some(vec![u64::MAX / 2]),
         BufferPer::Egress => Some(vec![buffer; rates.len()]),
-        BufferPer::Queue => Some(vec![buffer; rates.len() * CLASSES]),
+        BufferPer::Queue => {
+            let of_port = params.queue_buffers.map_or([buffer; CLASSES], |sizes| sizes.map(|size| size.0));
+            Some(of_port.repeat(rates.len()))
+        }
         BufferPer::Ingress => rates.iter().map(|rate| buffer.checked_sub(set_aside(rate)?)).collect(),
         BufferPer::Switch => {
             let all = rates.iter().try_fold(0u64, |sum, rate| sum.checked_add(set_aside(rate)?))?;
@@ -535,6 +569,33 @@ mod tests {
         let all = Bytes(10_000_000_000);
         assert_eq!((o.total(), o.ingress(Port(0), Class(3)), o.ingress_port(Port(0))), (all, all, all));
         assert_eq!((o.egress(Port(1), Queue(3)), o.egress_port(Port(1)), last), (all, all, all.0));
+    }
+
+    /// A queue of 1000 B is full when 600 B give way to 900 B: it holds 1300 B, nothing more is admitted before it has fallen below its
+    /// size, and it is saved as it is.
+    #[test]
+    fn what_others_give_way_to_may_exceed_a_queue() {
+        let of = |size| {
+            let (buffer_per, queue_buffers) = (BufferPer::Queue, Some([Bytes(size); CLASSES]));
+            let params = SwitchParams { buffer_per, queue_buffers, ..SwitchParams::default() };
+            Occupancy::new(&params, &[RATE; 2], 0)
+        };
+        let (mut o, here) = (of(1_000), at(0, 1, 3));
+        assert!(o.is_of_egress() && o.admit(&here, 400).is_some() && o.admit(&here, 600).is_some());
+        assert_eq!(o.admit(&here, 1), None);
+        o.release(&here, 600, Pool::Shared);
+        assert_eq!(o.take_over(&here, 900), (Pool::Shared, 1_300));
+        assert_eq!(o.admit(&here, 1), None);
+        assert_eq!(o.admit(&at(0, 1, 4), 1_000), Some((Pool::Shared, 2_300)), "the next queue has its own");
+        let mut saver = Saver::new(Vec::new());
+        o.save(&mut saver);
+        let saved = saver.finish().expect("counters are saved");
+        let load = |size| of(size).load(&mut Loader::new(&saved, Vec::new()));
+        assert_eq!((load(1_000), load(1_300)), (Ok(()), Ok(())));
+        assert!(load(1_299).is_err_and(|unfit| unfit.reason.contains("are in use, and there would be")));
+        o.release(&here, 400, Pool::Shared);
+        assert_eq!(o.admit(&here, 101), None);
+        assert_eq!(o.admit(&here, 100), Some((Pool::Shared, 2_000)));
     }
 
     #[test]

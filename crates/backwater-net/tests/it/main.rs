@@ -3,6 +3,7 @@
 mod actors;
 mod control_delay;
 mod edges;
+mod giving_way;
 mod hooks;
 mod hosts;
 mod issue;

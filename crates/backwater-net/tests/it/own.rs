@@ -98,6 +98,9 @@ impl SwitchSide for OwnSwitch {
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
         self.0.steer(cx, at, pkt);
     }
+    fn gives_way(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
+        self.0.gives_way(cx, at, pkt, last)
+    }
     fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
         self.0.on_full(cx, at, pkt)
     }

@@ -57,6 +57,7 @@ impl Coverage {
             ("steps of jobs", "job.step.kind", "/properties/job/items/properties/step/items/properties/kind"),
             ("faults", "fault.kind", "/properties/fault/items"),
             ("recovery", "transport.recovery", "/properties/transport/properties/recovery"),
+            ("what is cut", "trim.victim", "/properties/trim/properties/victim"),
         ] {
             line(
                 title,
@@ -71,6 +72,7 @@ impl Coverage {
             "flow.sizes",
             "transport.window",
             "switch.weights",
+            "switch.queue_buffers",
             "nic.weights",
             "output.waits",
             "dcqcn.flows",

@@ -7,6 +7,7 @@ use backwater::file::{FaultEntry, Topology};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Counter;
 use backwater_mech::pfc::Action;
+use backwater_mech::trim::Victim;
 use backwater_net::config::{Architecture, BufferPer, Recovery};
 use backwater_net::packet::{NodeId, Port};
 use backwater_net::record::{FlowRow, QueuePairRow, State};
@@ -105,6 +106,8 @@ struct Laws<'a> {
     rates_change: bool,
     links_fail: bool,
     frames_vanish: bool,
+    /// Packets that wait may give way to others.
+    some_give_way: bool,
     /// Nothing was lost in any way.
     nothing_lost: bool,
     /// \[bytes\] cut off packets, by switch, which neither loses these nor delivers them.
@@ -132,6 +135,11 @@ impl<'a> Laws<'a> {
             rates_change: faults(|f| matches!(f, FaultEntry::RateChange { .. })),
             links_fail,
             frames_vanish: links_fail || faults(|f| matches!(f, FaultEntry::Loss { .. } | FaultEntry::DropNth { .. })),
+            some_give_way: resolved
+                .mechanisms
+                .trim
+                .as_ref()
+                .is_some_and(|trim| trim.all().any(|params| params.victim == Victim::Either)),
             nothing_lost: progress.drops + progress.fault_losses + progress.flushed == 0,
             cut,
             not_cut: file.stop.when.is_none()
@@ -443,9 +451,16 @@ impl<'a> Laws<'a> {
                 } else {
                     MESSAGE * self.rows.control.iter().filter(|r| r.node == node).count() as u64
                 };
+                // Those to which others give way may be longer than these.
+                let frame = self.resolved.file.packet.payload + self.resolved.file.packet.header;
+                let longer = if self.some_give_way { frame } else { Bytes::ZERO };
+                let more = Bytes(sent + unsent) + longer;
+                let queues = about.queue_buffers.unwrap_or([about.buffer; 8]);
+                let all = queues.iter().fold(0, |sum: u64, one| sum.saturating_add(one.0));
                 let (limit, most) = match about.buffer_per {
                     BufferPer::Ingress => (about.buffer, row.stats.max_ingress_bytes),
-                    BufferPer::Egress if !crossbar => (about.buffer + Bytes(sent + unsent), row.stats.max_egress_bytes),
+                    BufferPer::Egress if !crossbar => (about.buffer + more, row.stats.max_egress_bytes),
+                    BufferPer::Queue if !crossbar => (Bytes(all) + more + longer * 7, row.stats.max_egress_bytes),
                     BufferPer::Switch => (about.buffer, row.stats.max_ingress_bytes),
                     _ => continue,
                 };

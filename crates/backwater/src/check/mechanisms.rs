@@ -234,7 +234,7 @@ fn judged(
 /// Whether a size and the buffer that it is compared with are written one in KiB and one in KB. Where something is wrong with
 /// the size as well, the mix is probably what is wrong: it is refused even where the finding alone would only be a warning.
 fn mixed_units(resolved: &Resolved, key: &str, params: &SwitchParams) -> Option<(String, String)> {
-    if params.buffer_per == BufferPer::None {
+    if params.buffer_per == BufferPer::None || params.queue_buffers.is_some() {
         return None;
     }
     let (size, buffer) = (resolved.written(key)?, resolved.written("switch.buffer")?);

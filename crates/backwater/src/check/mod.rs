@@ -21,7 +21,7 @@ use crate::queue_pairs;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::stack::Select;
-use backwater_net::config::{PacketParams, SwitchParams};
+use backwater_net::config::{BufferPer, PacketParams, SwitchParams};
 use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
 use backwater_net::topology::{Graph, Index, Link, NodeKind};
@@ -221,7 +221,7 @@ fn shapes(layout: &Layout) -> Result<Vec<SwitchShape>, ScenarioError> {
             ports: ports.collect(),
             max_frame: longest,
             latency: params.latency,
-            port_buffer: params.buffer_per.of_egress(params.buffer),
+            port_buffer: params.port_buffer(),
         }
     });
     Ok(switches.collect())
@@ -246,8 +246,10 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             let hint = "they are set aside for each ingress port; make the buffer larger, or reserve less";
             return Err(resolved.error(&key("buffer"), reason).hint(hint));
         }
-        let bounded = params.buffer_per != backwater_net::config::BufferPer::None;
-        if bounded && params.buffer < max_frame(resolved) {
+        if let Some(sizes) = &params.queue_buffers {
+            queue_buffers(params, sizes, max_frame(resolved), &shape.name)
+                .map_err(|(reason, hint)| resolved.error(&key("queue_buffers"), reason).hint(hint))?;
+        } else if params.buffer_per != BufferPer::None && params.buffer < max_frame(resolved) {
             let reason =
                 format!("the buffer of {} ({}) holds no frame ({})", shape.name, params.buffer, max_frame(resolved));
             return Err(resolved.error(&key("buffer"), reason).hint("buffer_per = \"none\" has no limit"));
@@ -258,6 +260,26 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
         }
     }
     Ok(())
+}
+
+/// What is wrong with the sizes of a switch's queues, and what would be right.
+fn queue_buffers(
+    params: &SwitchParams,
+    sizes: &[Bytes],
+    frame: Bytes,
+    switch: &str,
+) -> Result<(), (String, &'static str)> {
+    if params.buffer_per != BufferPer::Queue {
+        let reason = format!("no queue of {switch} has a memory of its own");
+        return Err((reason, "only with switch.buffer_per = \"queue\"; otherwise `buffer` alone"));
+    }
+    match sizes.iter().position(|size| *size < frame) {
+        Some(queue) => {
+            let reason = format!("queue {queue} of {switch} ({}) holds no frame ({frame})", sizes[queue]);
+            Err((reason, "at least one of the longest data frames for each of the 8 queues"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn output(resolved: &Resolved, index: &Index) -> Result<(), ScenarioError> {

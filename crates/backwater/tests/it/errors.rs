@@ -48,6 +48,16 @@ fn star(more: &str) -> Result<(), ScenarioError> {
     whole(&format!("{STAR}{more}"))
 }
 
+/// As above, but each queue of a port has a memory of its own.
+fn own_queues(more: &str) -> Result<(), ScenarioError> {
+    whole(&format!("{}{more}", STAR.replace("ingress", "queue")))
+}
+
+/// Sizes for eight queues.
+const SIZES: &str = "[\"800 KB\", \"800 KB\", \"800 KB\", \"400 KB\", \"800 KB\", \"800 KB\", \"800 KB\", \"800 KB\"]";
+
+const TRIM: &str = "[transport]\nrecovery = \"selective-repeat\"\nin_order = false\n[trim]\n";
+
 fn flow(more: &str) -> Result<(), ScenarioError> {
     star(&format!("[[flow]]\n{more}"))
 }
@@ -292,6 +302,21 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("missing parameter", star("[sfc]\npause = \"6 us\"\n")),
         ("two that pause the link", star("[pause]\nxoff = \"300 KB\"\n[pfc]\nxoff = \"300 KB\"\n")),
         ("BCN without an equilibrium", star("[bcn]\n")),
+        ("sizes of queues of a shared memory", star(&format!("queue_buffers = {SIZES}\n"))),
+        ("too few sizes of queues", own_queues("queue_buffers = [\"400 KB\", \"800 KB\"]\n")),
+        (
+            "a queue that holds no frame",
+            own_queues(&format!("queue_buffers = {}\n", SIZES.replacen("800 KB", "4000 B", 1))),
+        ),
+        (
+            "PFC threshold above the memory of a queue",
+            own_queues(&format!("queue_buffers = {SIZES}\n[pfc]\nxoff = \"400 KB\"\n")),
+        ),
+        ("a memory in which nothing gives way", star(&format!("{TRIM}victim = \"either\"\n"))),
+        (
+            "a crossbar before which nothing gives way",
+            own_queues(&format!("architecture = \"voq\"\n{TRIM}victim = \"either\"\n")),
+        ),
         ("QCN set point above the buffer", star("[qcn]\ncp_qsp = \"400 KB\"\n")),
         ("QCN weight", star("[qcn]\ncp_w = 11\n")),
         ("isolation without a congesting queue", star("[ci]\nqueue_map = [0, 0, 0, 4, 0, 0, 0, 0]\n")),

@@ -111,6 +111,21 @@ pub fn queue_pairs(dice: &mut Dice, case: &mut Case) {
     }
 }
 
+/// Some queues have memories of their own sizes, and some packets give way to others.
+pub fn queues(dice: &mut Dice, case: &mut Case) {
+    if case.tree.contains_key("trim") && !case.tree.contains_key("lossless") && dice.chance(0.6) {
+        case.set("trim.victim", json!("either"));
+        case.remove("switch.architecture");
+        case.remove("switch.at");
+        case.set("switch.buffer_per", json!(dice.pick(&["queue", "queue", "queue", "egress"])));
+    }
+    if is(case, "switch.buffer_per", "queue") && dice.chance(0.6) {
+        let (frame, buffer) = (frame(case), bytes(case, "switch.buffer").unwrap_or(100_000));
+        let sizes: Vec<u64> = (0..8).map(|_| (buffer * dice.between(1, 16) / 8).max(frame)).collect();
+        case.set("switch.queue_buffers", sizes.iter().map(|size| json!(format!("{size} B"))).collect());
+    }
+}
+
 /// Thresholds are meant for rates that there are.
 fn reference_rates(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     let rates: Vec<u64> = graph.links.iter().map(|link| link.rates[0].0).collect();

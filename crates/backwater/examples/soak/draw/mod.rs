@@ -66,11 +66,12 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     // With dice of its own: what else is drawn is the same with and without.
     fit::fit(&mut dice, &mut Dice::new(seed, "confined", number), &mut case, graph);
     fit::queue_pairs(&mut Dice::new(seed, "queue pairs", number), &mut case);
+    fit::queues(&mut Dice::new(seed, "queues", number), &mut case);
     case
 }
 
 fn switch(dice: &mut Dice, lossless: bool, graph: &Graph) -> Map<String, Json> {
-    let own = ["buffer", "buffer_per", "reserve", "headroom", "staging", "at"];
+    let own = ["buffer", "buffer_per", "queue_buffers", "reserve", "headroom", "staging", "at"];
     let mut switch = values::table(dice, schema(), "switch", 0.3, &own);
     let per = dice.pick(if lossless {
         &["ingress", "switch"][..]

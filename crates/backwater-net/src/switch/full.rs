@@ -1,0 +1,118 @@
+//! A frame for which there is no memory, and what gives way to it.
+//!
+//! Where mechanisms say so the newest frame of its queue gives way: it leaves that queue and every account, as if it had been sent, and
+//! there is no memory for it then. The other takes its memory, which may be less than that one needs: an account exceeds its
+//! size by less than a frame, and is not full for the next one before it has fallen again. On the wire nothing is changed: the frame
+//! that is being sent has left its queue, though the accounts have it until `switch.release_at`.
+
+use super::{Switch, cx};
+use crate::hooks::{Full, SwitchSide};
+use crate::node::At;
+use crate::packet::{Body, DataHeader, DsField, Ecn};
+use crate::slab::Ix;
+
+impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+    /// There is no memory for a frame that has come.
+    #[cold]
+    pub(super) fn full(&mut self, pkt: Ix) {
+        let Some(last) = self.gives_way(pkt) else {
+            if self.cut(pkt) {
+                self.enter_fabric(pkt);
+            }
+            return;
+        };
+        self.take_back(last);
+        if self.cut(last) {
+            // The switch's latency has passed, or passes by what the frame was told when it came.
+            self.enqueue(last);
+        }
+        let slot = &self.world.slab[pkt];
+        let (pool, ingress) = self.node.occupancy.take_over(&slot.place, u64::from(slot.pkt.size));
+        self.charged(pkt, pool, ingress);
+        self.enter_fabric(pkt);
+    }
+
+    /// The newest frame of its queue, where that gives way to it.
+    fn gives_way(&mut self, pkt: Ix) -> Option<Ix> {
+        let (s, slot) = (&mut *self.node, &self.world.slab[pkt]);
+        if s.crossbar.is_some() || !s.occupancy.is_of_egress() {
+            return None;
+        }
+        let last = self.ports[usize::from(slot.place.egress.0)].tail(usize::from(slot.place.queue.0))?;
+        let newest = &self.world.slab[last];
+        // What is noted here is acted on when that frame is in no queue any more, from which a mechanism could drop it.
+        let gives = newest.charged && s.stack.gives_way(&mut cx!(self, s), &slot.place, &slot.pkt, &newest.pkt);
+        gives.then_some(last)
+    }
+
+    /// The newest frame of a queue leaves it and the accounts.
+    fn take_back(&mut self, pkt: Ix) {
+        self.queue_again_waits(pkt);
+        let place = self.world.slab[pkt].place;
+        let (port, queue) = (place.egress.0, usize::from(place.queue.0));
+        self.ports[usize::from(port)].take_last(&mut self.world.slab, queue);
+        // Who marks what leaves does not mark this: it has not been sent.
+        let ds = self.world.slab[pkt].pkt.ds;
+        self.world.slab[pkt].pkt.ds = DsField::new(ds.dscp(), Ecn::NotEct);
+        let others_wait = self.leave(port, pkt);
+        self.world.slab[pkt].pkt.ds = ds;
+        if others_wait {
+            self.make_room(pkt);
+        }
+        self.act_switch();
+    }
+
+    /// There is no memory for a frame: it is lost or goes back, unless there is some for what mechanisms leave of it. Returns whether there
+    /// is, and that goes on.
+    fn cut(&mut self, pkt: Ix) -> bool {
+        let place = self.world.slab[pkt].place;
+        let full = self.at_switch(|stack, cx, slab| {
+            let slot = &mut slab[pkt];
+            stack.on_full(cx, &mut slot.place, &mut slot.pkt)
+        });
+        self.act_switch();
+        let size = self.world.slab[pkt].pkt.size;
+        match full {
+            Full::Trim(least) if self.world.slab[pkt].pkt.trim(least) => {
+                self.mark_last_hop(pkt);
+                return self.charge(pkt) || self.cut(pkt);
+            }
+            Full::Return(least) if self.turn_round(pkt, least) => return false,
+            Full::Drop | Full::Trim(_) | Full::Return(_) => {}
+        }
+        let stats = &mut self.ports[usize::from(place.ingress.0)].rest.stats;
+        stats.drop_frames += 1;
+        stats.drop_bytes += u64::from(size);
+        self.world.totals.progress.drops += 1;
+        self.note_drop(pkt);
+        let s = &*self.node;
+        // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
+        if self.world.rules.lossless && !matches!(self.world.slab[pkt].pkt.body, Body::Control(_)) {
+            self.world.broken(
+                format!(
+                    "the scenario is lossless, but {} dropped a frame of {size} B that came in at port {} in class {}: \
+                     {} were in the switch, {} of them from that port",
+                    s.home.shape.name,
+                    place.ingress.0,
+                    place.class.0,
+                    s.occupancy.total(),
+                    s.occupancy.ingress_port(place.ingress)
+                ),
+                "leave more headroom above the pause threshold; `backwater advise` itemises it",
+            );
+        }
+        self.discard(pkt);
+        false
+    }
+
+    /// A packet that was cut says so if that was at the port to its receiver.
+    fn mark_last_hop(&mut self, pkt: Ix) {
+        let slot = &mut self.world.slab[pkt];
+        let leads_to = self.node.home.shape.ports[usize::from(slot.place.egress.0)].host;
+        if let Body::Data(data) = &mut slot.pkt.body
+            && leads_to == Some(slot.pkt.dst)
+        {
+            data.flags |= DataHeader::LAST_HOP;
+        }
+    }
+}
